@@ -1,0 +1,50 @@
+# Everything a fresh machine needs beside Java comes from the package registries, by make setup.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.set-up
+
+.PHONY: setup kernel demo test check format bench clean help
+
+help:  ## Show what there is to make
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: $(STAMP) kernel  ## Install the package and what its development needs into .venv
+
+$(STAMP): pyproject.toml constraints.txt hatch_build.py
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Headgate needs Python 3.11 or newer; set PYTHON to one: make setup PYTHON=python3.12"; exit 2; }
+	@command -v java > /dev/null || [ -n "$$JAVA_HOME" ] \
+		|| { echo "Headgate needs Java 17 or newer: install a JDK, or set JAVA_HOME"; exit 3; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt hatchling
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+		--no-build-isolation --editable '.[dev]'
+	@touch $@
+
+kernel: $(STAMP)  ## Compile the kernel if its sources changed
+	@$(BIN)/python -c 'from headgate._kernel.jar import get_jar; get_jar()'
+
+demo: setup  ## Run the online store's flow on the embedded default and show results
+	$(BIN)/headgate demo
+
+test: setup  ## Run every test
+	$(BIN)/python -m pytest tests
+
+check: setup  ## Formatting, lint, types and unit tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest tests/unit -q
+
+format: setup  ## Put the formatting right
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: setup  ## Enrich 2,000,000 orders from embedded topics and print the rate
+	$(BIN)/python benchmarks/orders.py
+
+clean:  ## Remove what was built; data under .headgate stays
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -f src/headgate/_kernel/*.jar
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,49 @@
+package io.headgate.kernel.files;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.headgate.kernel.gate.Reaches;
+import org.apache.spark.sql.connector.read.streaming.Offset;
+
+/**
+ * A place in an embedded topic: the next byte to read of the file with a number in the topic's ledger.
+ *
+ * <p>It names no path, so it holds in a moved folder; it names the topic's id, so a topic that was made anew is noticed.
+ * The place behind the last file is byte 0 of the number that comes next.
+ */
+final class FilesOffset extends Offset implements Reaches {
+  private static final ObjectMapper JSON = new ObjectMapper();
+  private static final int FORMAT = 1;
+
+  final String topic;
+  final long file;
+  final long at;
+
+  FilesOffset(String topic, long file, long at) {
+    this.topic = topic;
+    this.file = file;
+    this.at = at;
+  }
+
+  static FilesOffset parse(String json) {
+    try {
+      JsonNode n = JSON.readTree(json);
+      if (n.path("format").asInt() != FORMAT)
+        throw new IllegalArgumentException("a position of format " + n.path("format") + ", and this release reads " + FORMAT);
+      return new FilesOffset(n.get("topic").asText(), n.get("file").asLong(), n.get("byte").asLong());
+    } catch (JsonProcessingException e) {
+      throw new IllegalArgumentException("not a position in an embedded topic: " + json, e);
+    }
+  }
+
+  @Override public String json() {
+    return "{\"format\":" + FORMAT + ",\"topic\":\"" + topic + "\",\"file\":" + file + ",\"byte\":" + at + "}";
+  }
+
+  /** A target in a topic that is no more counts as reached: nothing of it is left to read. */
+  @Override public boolean reaches(Offset target) {
+    FilesOffset t = (FilesOffset) target;
+    return !topic.equals(t.topic) || file > t.file || (file == t.file && at >= t.at);
+  }
+}

@@ -1,0 +1,115 @@
+package io.headgate.kernel.gate;
+
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.sql.connector.read.streaming.Offset;
+
+/**
+ * Decides, before every batch and for every source of one query, whether to read, to wait or to end.
+ *
+ * <p>Spark asks each source for its newest position on the query's thread, one after the other, once the batch before has
+ * committed. Orders come from other threads.
+ */
+public final class Gatekeeper {
+  private enum Order { OPEN, HOLD, STOP }
+
+  private static final Map<String, Gatekeeper> ALL = new ConcurrentHashMap<>();
+  private static final long HELD_MS = 20;
+
+  /** What is known of one source; positions are those Spark handed in, so whatever lies before them is committed. */
+  private static final class Source {
+    final boolean loadsFirst;
+    final boolean waits;
+    Offset start;
+    Offset loadTarget;
+    Offset drainTarget;
+    boolean loaded;
+
+    Source(boolean loadsFirst, boolean waits) {
+      this.loadsFirst = loadsFirst;
+      this.waits = waits;
+    }
+  }
+
+  private final Map<String, Source> sources = new HashMap<>();
+  private volatile Order order = Order.OPEN;
+  private volatile boolean untilCaughtUp;
+
+  private Gatekeeper() {}
+
+  /** Returns the keeper of a query's gates; the first to ask makes it. */
+  public static Gatekeeper of(String gate) {
+    return ALL.computeIfAbsent(gate, g -> new Gatekeeper());
+  }
+
+  public static void forget(String gate) {
+    ALL.remove(gate);
+  }
+
+  public void open() { order = Order.OPEN; }
+
+  public void hold() { order = Order.HOLD; }
+
+  /** Ends the query before its next batch. */
+  public void stop() { order = Order.STOP; }
+
+  /** Ends the query once every source has been read up to where it ended when this query first looked. */
+  public void untilCaughtUp() { untilCaughtUp = true; }
+
+  /** Returns whether streams wait for tables. */
+  public synchronized boolean isLoading() {
+    return !tablesLoaded();
+  }
+
+  /** @param loadsFirst a table that streams wait for
+   *  @param waits a stream */
+  synchronized void register(String source, boolean loadsFirst, boolean waits) {
+    sources.put(source, new Source(loadsFirst, waits));
+  }
+
+  /** Waits while held; throws where the query is to end here. */
+  void pass() {
+    while (order != Order.OPEN) {
+      if (order == Order.STOP) throw new StopAtBoundary("stopped between two batches, as ordered");
+      try {
+        Thread.sleep(HELD_MS);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new StopAtBoundary("interrupted while held");
+      }
+    }
+  }
+
+  /** Takes note of where a source stands and where it ends now; ends the query if all are caught up. */
+  synchronized void at(String name, Offset start, Offset newest) {
+    Source source = sources.get(name);
+    source.start = start;
+    if (source.loadTarget != null) source.loaded |= reached(start, source.loadTarget);
+    if (!untilCaughtUp) return;
+    if (source.drainTarget == null) source.drainTarget = newest;
+    for (Source s : sources.values())
+      if (s.drainTarget == null || !reached(s.start, s.drainTarget)) return;
+    throw new StopAtBoundary("every source was read to its end");
+  }
+
+  /** Sets where a table must have been read to before streams are let in. */
+  synchronized void loadTo(String name, Offset target) {
+    sources.get(name).loadTarget = target;
+  }
+
+  /** Returns whether a source may read in the coming batch. */
+  synchronized boolean admits(String name) {
+    return !sources.get(name).waits || tablesLoaded();
+  }
+
+  private boolean tablesLoaded() {
+    for (Source s : sources.values()) if (s.loadsFirst && !s.loaded) return false;
+    return true;
+  }
+
+  private static boolean reached(Offset at, Offset target) {
+    if (at == null) return false;
+    return at instanceof Reaches r ? r.reaches(target) : at.equals(target);
+  }
+}

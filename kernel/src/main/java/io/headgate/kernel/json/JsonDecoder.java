@@ -1,0 +1,77 @@
+package io.headgate.kernel.json;
+
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.JsonToken;
+import io.headgate.kernel.json.BadRecord.Reason;
+import java.io.IOException;
+import java.io.Serializable;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * Turns one JSON record into a packed row, or says why it cannot.
+ *
+ * <p>One decoder serves one thread; the row it returns is overwritten by the next call.
+ */
+public final class JsonDecoder implements Serializable {
+  /** Marks a line of an embedded changelog as the end of its key. */
+  static final String DELETED = "$deleted";
+
+  private final StructType schema;
+  private final JsonReading.Struct reader;
+  private final boolean table;
+  private transient UnsafeProjection pack;
+  private transient Deletion deletion;
+
+  /** @param table whether a record may be a tombstone, {@code {"id": 42, "$deleted": true}} */
+  public JsonDecoder(StructType schema, boolean table) {
+    this.schema = schema;
+    this.reader = new JsonReading.Struct(schema);
+    this.table = table;
+  }
+
+  /** Returns whether the last decoded record was a tombstone, of which only the key columns mean anything. */
+  public boolean isTombstone() {
+    return table && deletion.deleted;
+  }
+
+  public UnsafeRow decode(byte[] record) throws BadRecord {
+    if (pack == null) {
+      // A tombstone has nulls where the schema has none, so the packing must not rely on it.
+      pack = UnsafeProjection.create(schema.asNullable());
+      deletion = new Deletion();
+    }
+    JsonReading.checkUtf8(record, record.length);
+    try (JsonParser p = JsonReading.JSON.createParser(record)) {
+      if (p.nextToken() != JsonToken.START_OBJECT)
+        throw new BadRecord(Reason.NOT_AN_OBJECT, "expected an object, found " + JsonReading.found(p));
+      deletion.deleted = false;
+      Object[] values = reader.fields(p, "", table ? deletion : null);
+      if (p.nextToken() != null)
+        throw new BadRecord(Reason.BAD_JSON, "more than one value: found " + JsonReading.found(p) + " after the object");
+      return pack.apply(new GenericInternalRow(values));
+    } catch (JsonProcessingException e) {
+      throw JsonReading.badJson(e);
+    } catch (IOException e) {
+      throw new BadRecord(Reason.BAD_JSON, String.valueOf(e.getMessage()));
+    }
+  }
+
+  private static final class Deletion implements JsonReading.Marks {
+    boolean deleted;
+
+    @Override public boolean take(JsonParser p, String name) throws IOException, BadRecord {
+      if (!name.equals(DELETED)) return false;
+      if (!p.currentToken().isBoolean()) throw JsonReading.wrong(p, DELETED, "true or false");
+      deleted = p.getBooleanValue();
+      return true;
+    }
+
+    @Override public boolean lenient() {
+      return deleted;
+    }
+  }
+}

@@ -1,0 +1,134 @@
+package io.headgate.kernel.operators;
+
+import io.headgate.kernel.plan.Route;
+import io.headgate.kernel.rows.Envelope;
+import io.headgate.kernel.rows.Header;
+import io.headgate.kernel.rows.Layout;
+import io.headgate.kernel.rows.SegmentedRow;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import org.apache.spark.sql.Encoders;
+import org.apache.spark.sql.streaming.OutputMode;
+import org.apache.spark.sql.streaming.StatefulProcessor;
+import org.apache.spark.sql.streaming.TTLConfig;
+import org.apache.spark.sql.streaming.TimeMode;
+import org.apache.spark.sql.streaming.TimerValues;
+import org.apache.spark.sql.streaming.ValueState;
+import scala.Tuple2;
+import scala.collection.Iterator;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * Keeps the newest row of a table per key and attaches it to events of that key.
+ *
+ * <p>Within one call, changes apply before events. Rows addressed to other operators pass through untouched.
+ */
+public final class EnrichProcessor extends StatefulProcessor<byte[], Tuple2<byte[], byte[]>, Tuple2<byte[], byte[]>> {
+  private static final Comparator<byte[]> BY_PLACE =
+      Comparator.comparingInt(Envelope::lane).thenComparingLong(Envelope::sequence);
+
+  private final int address;
+  private final Layout input;
+  private final Layout output;
+  private final SchemaHistory history;
+  private final Route matched;
+  private final Route missing;
+
+  private transient ValueState<byte[]> table;
+  private transient SegmentedRow alone;
+  private transient SegmentedRow together;
+  private transient Header header;
+
+  /**
+   * @param input what events look like
+   * @param output the same with the table's row attached as the last segment
+   * @param history every schema the table's rows have had; the last is the present one
+   */
+  public EnrichProcessor(int address, Layout input, Layout output, SchemaHistory history, Route matched, Route missing) {
+    this.address = address;
+    this.input = input;
+    this.output = output;
+    this.history = history;
+    this.matched = matched;
+    this.missing = missing;
+  }
+
+  @Override public void init(OutputMode mode, TimeMode time) {
+    table = getHandle().getValueState("table", Encoders.BINARY(), TTLConfig.NONE());
+    alone = new SegmentedRow(input);
+    together = new SegmentedRow(output);
+    header = new Header();
+  }
+
+  @Override public Iterator<Tuple2<byte[], byte[]>> handleInputRows(
+      byte[] key, Iterator<Tuple2<byte[], byte[]>> rows, TimerValues timers) {
+    var out = new ArrayList<Tuple2<byte[], byte[]>>();
+    List<byte[]> changes = null;
+    List<byte[]> events = null;
+    while (rows.hasNext()) {
+      Tuple2<byte[], byte[]> row = rows.next();
+      byte[] envelope = row._2();
+      byte kind = Envelope.kind(envelope);
+      boolean mine = Envelope.address(envelope) == address && kind != Envelope.OUTPUT && kind != Envelope.COUNTED;
+      if (!mine) {
+        out.add(row);
+      } else if (kind == Envelope.EVENT) {
+        if (events == null) events = new ArrayList<>();
+        events.add(envelope);
+      } else if (kind == Envelope.KEYLESS) {
+        miss(envelope, key, out);
+      } else {
+        if (changes == null) changes = new ArrayList<>(1);
+        changes.add(envelope);
+      }
+    }
+    if (changes != null || events != null) {
+      byte[] held = changes == null ? table.get() : apply(changes);
+      if (events != null) answer(events, held, key, out);
+    }
+    return CollectionConverters.asScala(out.iterator());
+  }
+
+  /** Brings state up to date and returns what it holds then; null for none. */
+  private byte[] apply(List<byte[]> changes) {
+    // Rows come out of a shuffle in any order. Their places decide, so that a replay ends in the same state.
+    if (changes.size() > 1) changes.sort(BY_PLACE);
+    byte[] held = table.get();
+    byte[] before = held;
+    for (byte[] change : changes) {
+      int lane = Envelope.lane(change);
+      long sequence = Envelope.sequence(change);
+      long timestamp = Envelope.timestamp(change);
+      if (held != null && !TableRow.replaces(lane, sequence, timestamp, held)) continue;
+      boolean deleted = Envelope.kind(change) == Envelope.TOMBSTONE;
+      held = deleted
+          ? TableRow.of(history.current(), true, lane, sequence, timestamp, null, 0, 0)
+          : TableRow.of(history.current(), false, lane, sequence, timestamp, change,
+              Envelope.start(change, 0), Envelope.length(change, 0));
+    }
+    if (held != before) table.update(held);
+    return held;
+  }
+
+  private void answer(List<byte[]> events, byte[] held, byte[] key, List<Tuple2<byte[], byte[]>> out) {
+    if (held == null || TableRow.isDeleted(held)) {
+      for (byte[] event : events) miss(event, key, out);
+      return;
+    }
+    byte[] row = history.present(held);
+    int last = output.segments() - 1;
+    together.set(last, row, TableRow.HEADER, row.length - TableRow.HEADER);
+    for (byte[] event : events) {
+      together.read(event);
+      header.read(event);
+      matched.send(together, header, key, out::add);
+    }
+  }
+
+  private void miss(byte[] event, byte[] key, List<Tuple2<byte[], byte[]>> out) {
+    alone.read(event);
+    header.read(event);
+    missing.send(alone, header, key, out::add);
+  }
+}

@@ -1,0 +1,56 @@
+package io.headgate.kernel.operators;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
+
+/**
+ * The form of a table's row in state: which change it is, then the packed row.
+ *
+ * <p>Little endian; a deleted row stays as a header alone, so that an older change cannot bring it back.
+ *
+ * <pre>
+ *  0 u8  format (1)   1 u8 flags (1: deleted)   2 u16 schema version   4 i32 lane
+ *  8 i64 sequence    16 i64 timestamp (ms)     24 the packed row
+ * </pre>
+ */
+public final class TableRow {
+  static final byte FORMAT = 1;
+  static final int HEADER = 24;
+
+  private static final VarHandle INT = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
+  private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
+  private static final VarHandle SHORT = MethodHandles.byteArrayViewVarHandle(short[].class, ByteOrder.LITTLE_ENDIAN);
+
+  private TableRow() {}
+
+  static byte[] of(int schemaVersion, boolean deleted, int lane, long sequence, long timestamp, byte[] from, int start, int length) {
+    byte[] out = new byte[HEADER + length];
+    out[0] = FORMAT;
+    out[1] = (byte) (deleted ? 1 : 0);
+    SHORT.set(out, 2, (short) schemaVersion);
+    INT.set(out, 4, lane);
+    LONG.set(out, 8, sequence);
+    LONG.set(out, 16, timestamp);
+    if (length > 0) System.arraycopy(from, start, out, HEADER, length);
+    return out;
+  }
+
+  static boolean isDeleted(byte[] state) {
+    return (state[1] & 1) != 0;
+  }
+
+  static int schemaVersion(byte[] state) {
+    return ((short) SHORT.get(state, 2)) & 0xffff;
+  }
+
+  /** Returns whether a change takes the place of what state holds: the same change again does, an older one never. */
+  static boolean replaces(int lane, long sequence, long timestamp, byte[] state) {
+    int heldLane = (int) INT.get(state, 4);
+    long heldSequence = (long) LONG.get(state, 8);
+    if (lane == heldLane) return sequence >= heldSequence;
+    long held = (long) LONG.get(state, 16);
+    if (timestamp != held) return timestamp > held;
+    return lane > heldLane;
+  }
+}

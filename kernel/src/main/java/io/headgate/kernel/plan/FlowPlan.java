@@ -1,0 +1,184 @@
+package io.headgate.kernel.plan;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.headgate.kernel.json.BadRecord;
+import io.headgate.kernel.json.JsonDecoder;
+import io.headgate.kernel.json.KeyText;
+import io.headgate.kernel.operators.DecodeRecords;
+import io.headgate.kernel.operators.EnrichProcessor;
+import io.headgate.kernel.operators.RawRecord;
+import io.headgate.kernel.operators.SchemaHistory;
+import io.headgate.kernel.rows.Layout;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Encoder;
+import org.apache.spark.sql.Encoders;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.streaming.OutputMode;
+import org.apache.spark.sql.streaming.TimeMode;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import scala.Tuple2;
+
+/**
+ * A flow compiled against a Spark session: everything is checked here, and the pieces are handed out to build the query.
+ *
+ * <p>Every Dataset in between has the columns {@code _1}, what rows are spread by, and {@code _2}, the envelope.
+ */
+public final class FlowPlan {
+  private static final Encoder<Tuple2<byte[], byte[]>> ROW = Encoders.tuple(Encoders.BINARY(), Encoders.BINARY());
+
+  private final Map<String, DecodeRecords> sources = new HashMap<>();
+  private final Map<String, EnrichProcessor> operators = new HashMap<>();
+  private final Map<Integer, Layout> functions = new HashMap<>();
+  private final Map<Integer, RouteRows> results = new HashMap<>();
+
+  private FlowPlan() {}
+
+  /** @param json what the engine made of the flow: sources, operators and functions in topological order */
+  public static FlowPlan compile(SparkSession spark, String json) {
+    JsonNode flow;
+    try {
+      flow = new ObjectMapper().readTree(json);
+    } catch (JsonProcessingException e) {
+      throw new IllegalArgumentException("not a flow: " + e.getMessage(), e);
+    }
+    var plan = new FlowPlan();
+    var routes = new RouteCompiler(spark, keys(flow));
+    for (JsonNode source : flow.get("sources")) plan.addSource(source, flow, routes);
+    for (JsonNode function : flow.get("functions")) plan.addFunction(function, routes);
+    for (JsonNode operator : flow.get("operators")) plan.addEnrich(operator, flow, routes);
+    return plan;
+  }
+
+  private static StructType schema(JsonNode node) {
+    return (StructType) DataType.fromJson(node.toString());
+  }
+
+  private static JsonNode source(JsonNode flow, String id) {
+    for (JsonNode source : flow.get("sources")) if (source.get("id").asText().equals(id)) return source;
+    throw new IllegalArgumentException("no source " + id);
+  }
+
+  /** Returns the types of the key that each operator's table is kept under. */
+  private static Map<Integer, List<DataType>> keys(JsonNode flow) {
+    var out = new HashMap<Integer, List<DataType>>();
+    for (JsonNode operator : flow.get("operators")) {
+      JsonNode table = source(flow, operator.get("table").asText());
+      Layout layout = Layout.of(schema(table.get("schema")));
+      out.put(operator.get("address").asInt(), paths(layout, table.get("key")).stream().map(Layout.Path::type).toList());
+    }
+    return out;
+  }
+
+  private static List<Layout.Path> paths(Layout layout, JsonNode columns) {
+    var out = new ArrayList<Layout.Path>();
+    for (JsonNode column : columns) out.add(layout.find(column.asText()));
+    return out;
+  }
+
+  private void addSource(JsonNode node, JsonNode flow, RouteCompiler routes) {
+    Layout layout = Layout.of(schema(node.get("schema")));
+    boolean table = node.get("kind").asText().equals("table");
+    var takers = new ArrayList<Integer>();
+    for (JsonNode operator : flow.get("operators"))
+      if (operator.get("table").asText().equals(node.get("id").asText())) takers.add(operator.get("address").asInt());
+    sources.put(node.get("id").asText(), new DecodeRecords(new DecodeRecords.Source(
+        node.get("id").asText(),
+        node.get("topic").asText(),
+        sources.size(),
+        layout,
+        new JsonDecoder(layout.base(), table),
+        node.get("eventTime").isNull() ? null : layout.find(node.get("eventTime").asText()),
+        table ? new KeyText(paths(layout, node.get("key"))) : null,
+        node.get("version").isNull() ? null : layout.find(node.get("version").asText()),
+        takers.stream().mapToInt(i -> i).toArray(),
+        table ? null : routes.compile(node.get("route"), layout),
+        flow.get("deadLetters").asInt(),
+        flow.get("maxRecord").asLong())));
+  }
+
+  private void addFunction(JsonNode node, RouteCompiler routes) {
+    int address = node.get("address").asInt();
+    functions.put(address, routes.arriving(address));
+    // Without a schema of its own, a function gives rows like those it takes.
+    StructType result = node.get("schema").isNull() ? functions.get(address).schema() : schema(node.get("schema"));
+    results.put(address, new RouteRows(Layout.of(result), routes.compile(node.get("route"), Layout.of(result))));
+  }
+
+  private void addEnrich(JsonNode node, JsonNode flow, RouteCompiler routes) {
+    int address = node.get("address").asInt();
+    Layout input = routes.arriving(address);
+    JsonNode table = source(flow, node.get("table").asText());
+    StructType now = schema(table.get("schema"));
+    var history = new ArrayList<StructType>();
+    for (JsonNode old : node.get("history")) history.add(schema(old));
+    Layout output = input.attach(node.get("into").asText(), now);
+    operators.put(node.get("id").asText(), new EnrichProcessor(
+        address, input, output, new SchemaHistory(history, empty(now)),
+        routes.compile(node.get("matched"), output), routes.compile(node.get("missing"), input)));
+  }
+
+  /** Returns a row that has nothing but the columns' defaults. */
+  private static UnsafeRow empty(StructType schema) {
+    try {
+      return new JsonDecoder(optional(schema), false).decode(new byte[] {'{', '}'}).copy();
+    } catch (BadRecord e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  private static StructType optional(StructType schema) {
+    StructType out = new StructType();
+    for (StructField f : schema.fields()) out = out.add(new StructField(f.name(), f.dataType(), true, f.metadata()));
+    return out;
+  }
+
+  /** Turns a source's records into envelopes. */
+  public Dataset<Row> decode(Dataset<Row> records, String source) {
+    return records.as(Encoders.bean(RawRecord.class)).mapPartitions(sources.get(source), ROW).toDF();
+  }
+
+  public Dataset<Row> operate(Dataset<Row> rows, String operator) {
+    return rows.groupBy("_1").as(Encoders.BINARY(), ROW)
+        .transformWithState(operators.get(operator), TimeMode.None(), OutputMode.Update(), ROW)
+        .toDF();
+  }
+
+  /** Returns the rows that are not addressed to a function. */
+  public Dataset<Row> without(Dataset<Row> rows, int function) {
+    return rows.filter(PackedColumns.address(rows.col("_2")).notEqual(function));
+  }
+
+  /** Returns the rows addressed to a function as columns, and in a last column what has to come along with each. */
+  public Dataset<Row> columns(Dataset<Row> rows, int function) {
+    Dataset<Row> mine = rows.filter(PackedColumns.address(rows.col("_2")).equalTo(function));
+    StructType schema = functions.get(function).schema();
+    return mine.select(PackedColumns.unpack(mine.col("_2"), schema).as("row"), mine.col("_2").as(PackedColumns.ORIGIN))
+        .select("row.*", PackedColumns.ORIGIN);
+  }
+
+  /** Returns the schema of a function's result, without the column that comes along. */
+  public String resultSchema(int function) {
+    return results.get(function).schema().json();
+  }
+
+  /** Sends what a function made on its way. */
+  public Dataset<Row> rejoin(Dataset<Row> made, int function) {
+    StructType schema = results.get(function).schema();
+    Column[] columns = Arrays.stream(schema.fieldNames()).map(n -> made.col(PackedColumns.quote(n))).toArray(Column[]::new);
+    return made
+        .select(made.col(PackedColumns.ORIGIN).as("_1"), PackedColumns.pack(org.apache.spark.sql.functions.struct(columns), schema).as("_2"))
+        .as(ROW).mapPartitions(results.get(function), ROW).toDF();
+  }
+}

@@ -1,0 +1,79 @@
+package io.headgate.kernel.plan;
+
+import io.headgate.kernel.rows.Envelope;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
+import org.apache.spark.sql.classic.ExpressionUtils;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.Platform;
+import org.apache.spark.unsafe.types.UTF8String;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** Packed rows as columns of a DataFrame and back, for functions of the user's. Uses internals of Spark seen in 4.3.0. */
+public final class PackedColumns {
+  /** The column that carries a row's envelope past a function. */
+  static final String ORIGIN = "__headgate";
+
+  private static final ThreadLocal<Map<String, UnsafeProjection>> PACKERS = ThreadLocal.withInitial(HashMap::new);
+
+  private PackedColumns() {}
+
+  static String quote(String name) {
+    return "`" + name.replace("`", "``") + "`";
+  }
+
+  static Column address(Column envelope) {
+    return call("addressOf", DataTypes.IntegerType, ExpressionUtils.expression(envelope));
+  }
+
+  static Column unpack(Column envelope, StructType schema) {
+    return call("unpacked", schema, ExpressionUtils.expression(envelope),
+        Literal.create(schema.length(), DataTypes.IntegerType));
+  }
+
+  static Column pack(Column struct, StructType schema) {
+    return call("packed", DataTypes.BinaryType, ExpressionUtils.expression(struct),
+        Literal.create(schema.json(), DataTypes.StringType));
+  }
+
+  private static Column call(String method, DataType type, Expression... arguments) {
+    return ExpressionUtils.column(new StaticInvoke(
+        PackedColumns.class, type, method, seq(arguments), seq(), true, true, true, scala.Option.empty()));
+  }
+
+  @SafeVarargs
+  private static <T> Seq<T> seq(T... values) {
+    return CollectionConverters.asScala(Arrays.asList(values)).toSeq();
+  }
+
+  // Called by generated code.
+
+  /** Returns the address a row of a stream goes to; -1 for a row that goes to no function. */
+  public static int addressOf(byte[] envelope) {
+    return Envelope.kind(envelope) == Envelope.EVENT ? Envelope.address(envelope) : -1;
+  }
+
+  public static InternalRow unpacked(byte[] envelope, int width) {
+    UnsafeRow row = new UnsafeRow(width);
+    row.pointTo(envelope, Platform.BYTE_ARRAY_OFFSET + (long) Envelope.start(envelope, 0), Envelope.length(envelope, 0));
+    return row;
+  }
+
+  public static byte[] packed(InternalRow row, UTF8String schema) {
+    return PACKERS.get()
+        .computeIfAbsent(schema.toString(),
+            s -> UnsafeProjection.create(((StructType) DataType.fromJson(s)).asNullable()))
+        .apply(row).getBytes();
+  }
+}

@@ -1,0 +1,126 @@
+package io.headgate.kernel.plan;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.headgate.kernel.json.JsonEncoder;
+import io.headgate.kernel.json.KeyText;
+import io.headgate.kernel.rows.Layout;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.types.BooleanType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.IntegralType;
+
+/** Turns the JSON of a route into steps, and learns on the way what rows each operator will see. */
+final class RouteCompiler {
+  private final SparkSession spark;
+  /** What arrives at each operator or function, by address. */
+  private final Map<Integer, Layout> arrivals = new HashMap<>();
+  /** The types of the key each operator's table is kept under, by address. */
+  private final Map<Integer, List<DataType>> keys;
+
+  RouteCompiler(SparkSession spark, Map<Integer, List<DataType>> keys) {
+    this.spark = spark;
+    this.keys = keys;
+  }
+
+  Layout arriving(int address) {
+    Layout layout = arrivals.get(address);
+    if (layout == null) throw new IllegalStateException("nothing is routed to address " + address);
+    return layout;
+  }
+
+  Route compile(JsonNode steps, Layout layout) {
+    var out = new ArrayList<Route.Step>();
+    for (JsonNode step : steps) out.add(step(step, layout));
+    return new Route(out);
+  }
+
+  private Route.Step step(JsonNode step, Layout layout) {
+    return switch (step.get("step").asText()) {
+      case "where" -> where(step, layout);
+      case "compute" -> compute(step, layout);
+      case "operator" -> operator(step, layout);
+      case "function" -> {
+        arrivals.put(step.get("address").asInt(), layout);
+        yield new Route.ToFunction(step.get("address").asInt());
+      }
+      case "output" -> new Route.ToOutput(step.get("address").asInt(), encoder(step, layout));
+      case "count" -> new Route.Count(step.get("address").asInt());
+      default -> throw new IllegalArgumentException("unknown step " + step);
+    };
+  }
+
+  private Route.Step where(JsonNode step, Layout layout) {
+    String name = step.get("name").asText();
+    var program = RowProgram.compile(
+        spark, layout.schema(), List.of("(" + step.get("condition").asText() + ") AS `keep`"), name);
+    DataType type = program.result().fields()[0].dataType();
+    if (!(type instanceof BooleanType))
+      throw new PlanException("BAD_EXPRESSION",
+          "cannot plan " + name + ": '" + step.get("condition").asText() + "' is " + type.sql() + ", not a condition");
+    return new Route.Where(program, compile(step.get("then"), layout));
+  }
+
+  private Route.Step compute(JsonNode step, Layout layout) {
+    var columns = new java.util.LinkedHashMap<String, String>();
+    if (step.get("keep").asBoolean())
+      for (String name : layout.schema().fieldNames()) columns.put(name, quote(name));
+    for (JsonNode c : step.get("columns")) columns.put(c.get("name").asText(), "(" + c.get("expression").asText() + ")");
+    var list = columns.entrySet().stream().map(e -> e.getValue() + " AS " + quote(e.getKey())).toList();
+    var program = RowProgram.compile(spark, layout.schema(), list, step.get("name").asText());
+    return new Route.Compute(program, compile(step.get("then"), Layout.of(program.result())));
+  }
+
+  private Route.Step operator(JsonNode step, Layout layout) {
+    int address = step.get("address").asInt();
+    var paths = new ArrayList<Layout.Path>();
+    for (JsonNode on : step.get("on")) paths.add(path(layout, on, step.get("name").asText()));
+    List<DataType> wanted = keys.get(address);
+    for (int i = 0; i < paths.size(); i++) {
+      if (!kind(paths.get(i).type()).equals(kind(wanted.get(i))))
+        throw new PlanException("KEY_MISMATCH",
+            "cannot plan " + step.get("name").asText() + ": column '" + paths.get(i).name() + "' is "
+                + paths.get(i).type().sql() + ", and the table's key is " + wanted.get(i).sql());
+    }
+    arrivals.put(address, layout);
+    return new Route.ToOperator(address, new KeyText(paths));
+  }
+
+  private static String kind(DataType type) {
+    return type instanceof IntegralType ? "integer" : type.sql();
+  }
+
+  private static JsonEncoder encoder(JsonNode step, Layout layout) {
+    var names = new ArrayList<String>();
+    var paths = new ArrayList<Layout.Path>();
+    if (step.get("columns").isNull()) {
+      for (String name : layout.schema().fieldNames()) {
+        names.add(name);
+        paths.add(layout.find(name));
+      }
+    } else {
+      for (JsonNode c : step.get("columns")) {
+        names.add(c.get("name").asText());
+        paths.add(path(layout, c.get("path"), step.get("name").asText()));
+      }
+    }
+    return new JsonEncoder(names, paths);
+  }
+
+  private static Layout.Path path(Layout layout, JsonNode parts, String operator) {
+    var names = new ArrayList<String>();
+    for (JsonNode part : parts) names.add(part.asText());
+    Layout.Path path = layout.find(names.toArray(String[]::new));
+    if (path == null)
+      throw new PlanException("UNKNOWN_COLUMN", "cannot plan " + operator + ": there is no column '"
+          + String.join(".", names) + "', only " + String.join(", ", layout.schema().fieldNames()));
+    return path;
+  }
+
+  private static String quote(String name) {
+    return "`" + name.replace("`", "``") + "`";
+  }
+}

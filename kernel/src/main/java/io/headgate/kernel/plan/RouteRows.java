@@ -1,0 +1,47 @@
+package io.headgate.kernel.plan;
+
+import io.headgate.kernel.rows.Header;
+import io.headgate.kernel.rows.Layout;
+import io.headgate.kernel.rows.SegmentedRow;
+import io.headgate.kernel.json.KeyText;
+import java.util.ArrayDeque;
+import java.util.Iterator;
+import org.apache.spark.api.java.function.MapPartitionsFunction;
+import org.apache.spark.sql.types.StructType;
+import scala.Tuple2;
+
+/** Sends packed rows on their way under the header of the envelopes they came from: pairs of envelope and packed row. */
+final class RouteRows implements MapPartitionsFunction<Tuple2<byte[], byte[]>, Tuple2<byte[], byte[]>> {
+  private final Layout layout;
+  private final Route route;
+
+  RouteRows(Layout layout, Route route) {
+    this.layout = layout;
+    this.route = route;
+  }
+
+  StructType schema() {
+    return layout.schema();
+  }
+
+  @Override public Iterator<Tuple2<byte[], byte[]>> call(Iterator<Tuple2<byte[], byte[]>> rows) {
+    var ready = new ArrayDeque<Tuple2<byte[], byte[]>>();
+    var header = new Header();
+    var row = new SegmentedRow(layout);
+    return new Iterator<>() {
+      @Override public boolean hasNext() {
+        while (ready.isEmpty() && rows.hasNext()) {
+          Tuple2<byte[], byte[]> next = rows.next();
+          header.read(next._1());
+          row.set(0, next._2(), 0, next._2().length);
+          route.send(row, header, KeyText.digits(header.offset), ready::add);
+        }
+        return !ready.isEmpty();
+      }
+
+      @Override public Tuple2<byte[], byte[]> next() {
+        return ready.removeFirst();
+      }
+    };
+  }
+}

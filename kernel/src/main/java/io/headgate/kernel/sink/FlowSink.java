@@ -1,0 +1,109 @@
+package io.headgate.kernel.sink;
+
+import java.nio.charset.StandardCharsets;
+import java.util.EnumSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.connector.catalog.SupportsWrite;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.catalog.TableProvider;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.connector.read.streaming.ReportsSinkMetrics;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
+import org.apache.spark.sql.connector.write.Write;
+import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory;
+import org.apache.spark.sql.connector.write.streaming.StreamingWrite;
+import org.apache.spark.sql.internal.connector.SupportsStreamingUpdateAsAppend;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/**
+ * The one sink of a flow: main and side outputs, dead letters and counts, in the same epoch.
+ *
+ * <p>Rows are envelopes with what they are spread by. Options: {@code run} (the query's), {@code lineage} (what output files
+ * are named after), {@code outputs} (JSON, see {@link Outputs}).
+ */
+public final class FlowSink implements TableProvider {
+  private static final StructType SCHEMA = StructType.fromDDL("_1 BINARY, _2 BINARY");
+
+  @Override public StructType inferSchema(CaseInsensitiveStringMap options) {
+    return SCHEMA;
+  }
+
+  @Override public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> options) {
+    return new Sink(new CaseInsensitiveStringMap(options));
+  }
+
+  private static final class Sink implements SupportsWrite, ReportsSinkMetrics {
+    private final Outputs outputs;
+    private final String lineage;
+    private final RowFeed feed;
+    private volatile Map<String, String> counts = Map.of();
+
+    Sink(CaseInsensitiveStringMap options) {
+      outputs = Outputs.parse(options.get("outputs"));
+      lineage = options.get("lineage");
+      feed = RowFeed.of(options.get("run"));
+    }
+
+    @Override public String name() { return "headgate"; }
+
+    @SuppressWarnings("deprecation")
+    @Override public StructType schema() { return SCHEMA; }
+
+    @Override public Set<TableCapability> capabilities() { return EnumSet.of(TableCapability.STREAMING_WRITE); }
+
+    @Override public WriteBuilder newWriteBuilder(LogicalWriteInfo info) { return new Builder(this); }
+
+    /** Rows per output of the last epoch that committed. */
+    @Override public Map<String, String> metrics() { return counts; }
+
+    void committed(List<FlowWriter.Done> tasks) {
+      long[] sums = new long[outputs.all().size()];
+      for (FlowWriter.Done task : tasks) {
+        for (int i = 0; i < sums.length; i++) sums[i] += task.counts()[i];
+        for (int i = 0; i < task.shown().size(); i++)
+          feed.add(outputs.all().get(task.shownOf().get(i)).id(), new String(task.shown().get(i), StandardCharsets.UTF_8));
+      }
+      var now = new LinkedHashMap<String, String>();
+      for (int i = 0; i < sums.length; i++) now.put(outputs.all().get(i).id(), Long.toString(sums[i]));
+      counts = now;
+    }
+  }
+
+  /** The marker interface admits output mode update, which stateful operators run in. */
+  private record Builder(Sink sink) implements SupportsStreamingUpdateAsAppend {
+    @Override public Write build() { return new EpochWrite(sink); }
+  }
+
+  private record EpochWrite(Sink sink) implements Write, StreamingWrite {
+    @Override public StreamingWrite toStreaming() { return this; }
+
+    /** A task that was tried twice finds its files in place: nothing has to decide between the tries. */
+    @Override public boolean useCommitCoordinator() { return false; }
+
+    @Override public StreamingDataWriterFactory createStreamingWriterFactory(PhysicalWriteInfo info) {
+      Outputs outputs = sink.outputs;
+      String lineage = sink.lineage;
+      return new Factory(outputs, lineage);
+    }
+
+    @Override public void commit(long epoch, WriterCommitMessage[] messages) {
+      sink.committed(java.util.Arrays.stream(messages).map(m -> (FlowWriter.Done) m).toList());
+    }
+
+    @Override public void abort(long epoch, WriterCommitMessage[] messages) {}
+  }
+
+  private record Factory(Outputs outputs, String lineage) implements StreamingDataWriterFactory {
+    @Override public FlowWriter createWriter(int partition, long task, long epoch) {
+      return new FlowWriter(outputs, lineage, partition, task, epoch);
+    }
+  }
+}

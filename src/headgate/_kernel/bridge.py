@@ -1,0 +1,127 @@
+"""The kernel as Python sees it: the one place that calls into the JVM."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from headgate._kernel.translate import translated
+
+GATED_SOURCE = "io.headgate.kernel.gate.GatedSource"
+FLOW_SINK = "io.headgate.kernel.sink.FlowSink"
+
+
+class Gate:
+    """Orders to a query's gates. They take effect before the next batch, from any thread."""
+
+    def __init__(self, spark: SparkSession, run: str) -> None:
+        self._run = run
+        self._class = _jvm(spark).gate.Gatekeeper
+        self._keeper = self._class.of(run)
+
+    def open(self) -> None:
+        """Let batches run."""
+        self._keeper.open()
+
+    def hold(self) -> None:
+        """Let no further batch begin until the gate is opened."""
+        self._keeper.hold()
+
+    def stop(self) -> None:
+        """End the query before its next batch."""
+        self._keeper.stop()
+
+    def stop_when_caught_up(self) -> None:
+        """End the query once all that was there when it started has been read."""
+        self._keeper.untilCaughtUp()
+
+    def is_loading(self) -> bool:
+        """Tell whether streams still wait for tables to be read."""
+        return bool(self._keeper.isLoading())
+
+    def forget(self) -> None:
+        """Drop the gates of a query that has ended."""
+        self._class.forget(self._run)
+
+
+class Feeds:
+    """What a query tells while it runs; nothing is told twice."""
+
+    def __init__(self, spark: SparkSession, run: str) -> None:
+        self._run = run
+        self._progress = _jvm(spark).ProgressFeed()
+        self._row_class = _jvm(spark).sink.RowFeed
+        self._rows = self._row_class.of(run)
+        self._streams = spark._jsparkSession.streams()
+        self._streams.addListener(self._progress)
+
+    def progress(self) -> list[dict[str, Any]]:
+        """Return Spark's progress reports since the last call, oldest first."""
+        return [json.loads(report) for report in self._progress.drain()]
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Return rows for the terminal since the last call: pairs of output and JSON text."""
+        return [(pair[0], pair[1]) for pair in self._rows.drain()]
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._streams.removeListener(self._progress)
+        self._row_class.forget(self._run)
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledFlow:
+    """A flow that the kernel has checked against Spark; hands out the pieces of the query."""
+
+    _spark: SparkSession
+    _plan: Any
+
+    @classmethod
+    def compile(cls, spark: SparkSession, spec: Mapping[str, Any]) -> CompiledFlow:
+        """Check every expression of a flow; raise a HeadgateError that names the operator."""
+        with translated():
+            plan = _jvm(spark).plan.FlowPlan.compile(spark._jsparkSession, json.dumps(spec))
+        return cls(spark, plan)
+
+    def decode(self, records: DataFrame, source: str) -> DataFrame:
+        """Turn a source's records into envelopes."""
+        return self._wrap(self._plan.decode(records._jdf, source))
+
+    def operate(self, rows: DataFrame, operator: str) -> DataFrame:
+        """Put a stateful operator behind rows."""
+        with translated():
+            return self._wrap(self._plan.operate(rows._jdf, operator))
+
+    def columns(self, rows: DataFrame, function: int) -> DataFrame:
+        """Return the rows addressed to a function as plain columns."""
+        return self._wrap(self._plan.columns(rows._jdf, function))
+
+    def without(self, rows: DataFrame, function: int) -> DataFrame:
+        """Return the rows that are not addressed to a function."""
+        return self._wrap(self._plan.without(rows._jdf, function))
+
+    def result_schema(self, function: int) -> StructType:
+        """Return the schema that a function's result must have."""
+        return StructType.fromJson(json.loads(self._plan.resultSchema(function)))
+
+    def rejoin(self, made: DataFrame, function: int) -> DataFrame:
+        """Send what a function made on its way."""
+        return self._wrap(self._plan.rejoin(made._jdf, function))
+
+    def _wrap(self, dataset: Any) -> DataFrame:
+        return DataFrame(dataset, self._spark)
+
+
+def explained(rows: DataFrame) -> str:
+    """Return Spark's plan of a DataFrame as text."""
+    return str(rows._jdf.queryExecution().toString())
+
+
+def _jvm(spark: SparkSession) -> Any:
+    # The attribute is there in classic mode, the only one that runs on a JVM of our own.
+    return spark._jvm.io.headgate.kernel  # type: ignore[union-attr]

@@ -1,0 +1,1 @@
+"""The disk room: what a checkpoint is on disk. Needs no Spark session."""

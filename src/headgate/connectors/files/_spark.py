@@ -1,0 +1,39 @@
+"""Embedded topics as the kernel's source and sink read them: options, all of them text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from headgate.connectors.files.descriptor import Files
+
+SOURCE = "io.headgate.kernel.files.FilesSource"
+
+
+def source_options(
+    topic: Files, *, max_batch: int, max_record: int, splits: int, start: str = "earliest"
+) -> dict[str, str]:
+    """Return what the source needs.
+
+    Args:
+        topic: Its folder is made if it is not there, so that a job may wait for its first file.
+        max_batch: How many bytes one batch reads at most.
+        max_record: Of a longer record, only the beginning is kept.
+        splits: How many tasks read a batch.
+        start: `earliest`, `latest`, or the JSON of a position.
+    """
+    folder = Path(topic.path).absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    return {
+        "path": str(folder),
+        "max.bytes": str(max_batch),
+        "max.record": str(max_record),
+        "splits": str(splits),
+        "start": start,
+    }
+
+
+def output_option(output: str, topic: Files, *, shown: int) -> dict[str, str | int]:
+    """Return one entry of the sink's list of outputs."""
+    folder = Path(topic.path).absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    return {"id": output, "kind": "files", "path": str(folder), "shown": shown}

@@ -1,0 +1,59 @@
+"""A topic in a folder, as a value."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from headgate.errors import HeadgateError
+from headgate.flow.json_values import JsonObject, get_text
+from headgate.flow.names import check_topic_name
+from headgate.flow.topics import register_topic
+
+
+@register_topic
+@dataclass(frozen=True, slots=True)
+class Files:
+    """A topic that lies in a folder, wherever the flow's other topics are.
+
+    Attributes:
+        name: The topic's name in the flow.
+        dir: The topic's own folder; a relative one is taken from where the job is started.
+    """
+
+    name: str
+    dir: str | os.PathLike[str] = field(kw_only=True)
+
+    kind: ClassVar[str] = "files"
+    can_read: ClassVar[bool] = True
+    can_write: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_topic_name(self.name)
+        path = os.fspath(self.dir)
+        if not path:
+            raise HeadgateError(
+                "BAD_NAME",
+                f"cannot bind topic {self.name!r} to a folder: dir is empty",
+                hint=f"say which: Files({self.name!r}, dir='data/{self.name}')",
+            )
+        object.__setattr__(self, "dir", path)
+
+    @property
+    def path(self) -> str:
+        """The folder as text."""
+        return os.fspath(self.dir)
+
+    def describe(self) -> str:
+        """Return the name and the folder."""
+        return f"files {self.name} in {self.path}"
+
+    def to_json(self) -> JsonObject:
+        """Return the name and the folder."""
+        return {"name": self.name, "dir": self.path}
+
+    @classmethod
+    def from_json(cls, holder: JsonObject) -> Files:
+        """Return the topic that `to_json` wrote."""
+        return cls(get_text(holder, "name"), dir=get_text(holder, "dir"))

@@ -1,0 +1,147 @@
+"""The records of an embedded topic: its last ones, its new ones, how many there are.
+
+A record is a line that is not blank. A last line without a newline counts too.
+"""
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from pathlib import Path
+
+from headgate._clock import Clock
+from headgate.connectors.files.topic import TopicFile, TopicFolder, list_files
+
+_BLOCK = 1 << 20
+_BACKWARD_BLOCK = 1 << 16
+_BLANK = b" \t\r\n"
+_BLANK_LINE_MAY_START = re.compile(rb"\n[ \t\r\n]")
+
+
+def tail(folder: TopicFolder, count: int) -> list[bytes]:
+    """Return the last records in reading order, without their newlines.
+
+    Files are read backwards and no further than needed.
+    """
+    return _tail_of(folder.files(), count)
+
+
+def follow(
+    folder: TopicFolder,
+    *,
+    clock: Clock,
+    last: int = 0,
+    every: timedelta = timedelta(milliseconds=200),
+) -> Iterator[bytes]:
+    """Yield the last records there are now, then every new record, for ever.
+
+    What counts as new is settled by this call, not by the first step of the iterator. Each file
+    is read once. A folder that is missing is waited for.
+
+    Args:
+        folder: The topic.
+        clock: Sleeps between two looks at the folder.
+        last: How many of the records there are now to yield first.
+        every: The pause between two looks that find nothing.
+    """
+    return _follow(folder, folder.files(), last, clock, every)
+
+
+def _follow(
+    folder: TopicFolder, present: list[TopicFile], last: int, clock: Clock, every: timedelta
+) -> Iterator[bytes]:
+    yield from _tail_of(present, last)
+    read = {file.relative for file in present}
+    while True:
+        new = list_files(folder.path, without=read)
+        for file in new:
+            read.add(file.relative)
+            yield from read_records(file.path)
+        if not new:
+            clock.sleep(every)
+
+
+def count_records(folder: TopicFolder) -> int:
+    """Return how many records the topic has; reads every file, in blocks."""
+    return sum(_count(file.path) for file in list_files(folder.path))
+
+
+def read_records(path: Path) -> Iterator[bytes]:
+    """Yield the records of one file; none if it is gone."""
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return
+    with file:
+        for line in file:
+            if line.strip(_BLANK):
+                yield _without_newline(line)
+
+
+def _tail_of(files: Sequence[TopicFile], count: int) -> list[bytes]:
+    backwards = (
+        _without_newline(line)
+        for file in reversed(files)
+        for line in _read_backwards(file.path)
+        if line.strip(_BLANK)
+    )
+    # Asks for no more than it needs: the line before the last one may be far away.
+    found = list(itertools.islice(backwards, count))
+    found.reverse()
+    return found
+
+
+def _read_backwards(path: Path) -> Iterator[bytes]:
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return
+    with file:
+        # The pieces of the line whose start has not been found yet, last piece first.
+        pieces: list[bytes] = []
+        end = file.seek(0, 2)
+        while end > 0:
+            start = max(0, end - _BACKWARD_BLOCK)
+            file.seek(start)
+            first, *rest = file.read(end - start).split(b"\n")
+            end = start
+            if rest:
+                yield rest.pop() + b"".join(reversed(pieces))
+                yield from reversed(rest)
+                pieces = []
+            pieces.append(first)
+        if pieces:
+            yield b"".join(reversed(pieces))
+
+
+def _without_newline(line: bytes) -> bytes:
+    return line.removesuffix(b"\n").removesuffix(b"\r")
+
+
+def _count(path: Path) -> int:
+    try:
+        file = path.open("rb", buffering=0)
+    except FileNotFoundError:
+        return 0
+    records = 0
+    # Whether the line that the last block broke off in has anything in it so far.
+    begun = False
+    with file:
+        while block := file.read(_BLOCK):
+            first = block.find(b"\n")
+            if first < 0:
+                begun = begun or bool(block.strip(_BLANK))
+                continue
+            final = block.rfind(b"\n")
+            records += begun or bool(block[:first].strip(_BLANK))
+            records += _count_lines(block, first, final)
+            begun = bool(block[final + 1 :].strip(_BLANK))
+    return records + begun
+
+
+def _count_lines(block: bytes, first: int, final: int) -> int:
+    # From one newline to another; a search for blank lines is far cheaper than a split.
+    if _BLANK_LINE_MAY_START.search(block, first, final + 1):
+        lines = block[first + 1 : final + 1].split(b"\n")
+        return sum(1 for line in lines if line.strip(_BLANK))
+    return block.count(b"\n", first + 1, final + 1)

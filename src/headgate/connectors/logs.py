@@ -1,0 +1,70 @@
+"""Logs: where the topics of a flow lie that are known by name alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from headgate.connectors.files.descriptor import Files
+from headgate.errors import HeadgateError
+from headgate.flow.graph import Graph
+from headgate.flow.operators import Node, Output, Source
+from headgate.flow.topics import LogicalTopic, Topic
+
+DEFAULT_LOG = "files:.headgate/topics"
+
+
+class Log(Protocol):
+    """Binds names to topics."""
+
+    def bind(self, name: str) -> Topic:
+        """Return the topic of that name on this log."""
+
+    def __str__(self) -> str:
+        """Return the text that `parse_log` reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilesLog:
+    """A folder with one folder per topic."""
+
+    root: Path
+
+    def bind(self, name: str) -> Files:
+        """Return the topic in the folder of that name."""
+        return Files(name, dir=self.root / name)
+
+    def __str__(self) -> str:
+        return f"files:{self.root}"
+
+
+def parse_log(text: str) -> Log:
+    """Return the log that `--on` names."""
+    scheme, colon, rest = text.partition(":")
+    if scheme == "files" and colon and rest:
+        return FilesLog(Path(rest))
+    raise HeadgateError(
+        "LOG_UNSUPPORTED",
+        f"cannot use {text!r} as a log: this release reads and writes embedded topics",
+        hint="use --on files:DIR, or leave it out for files:.headgate/topics",
+    )
+
+
+def bind(graph: Graph, log: Log) -> Graph:
+    """Return the flow with every topic bound; those bound on their own stay as they are."""
+    return Graph(
+        graph.name,
+        tuple(_bind_node(node, log) for node in graph.nodes),
+        _bind_topic(graph.dead_letters, log),
+    )
+
+
+def _bind_node(node: Node, log: Log) -> Node:
+    if isinstance(node, Source | Output):
+        return replace(node, topic=_bind_topic(node.topic, log))
+    return node
+
+
+def _bind_topic(topic: Topic, log: Log) -> Topic:
+    return log.bind(topic.name) if isinstance(topic, LogicalTopic) else topic

@@ -1,0 +1,1 @@
+"""The run room: one attempt of one flow on Spark. Speaks of queries, batches and triggers."""

@@ -1,0 +1,118 @@
+"""One attempt of one flow on Spark, from the first plan to the last batch."""
+
+from __future__ import annotations
+
+import enum
+import time
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql.streaming.query import StreamingQuery
+
+from headgate._kernel.bridge import Feeds, Gate, explained
+from headgate._kernel.translate import is_clean_stop, query_causes, query_failure
+from headgate.engine import query as queries
+from headgate.engine.plan import FlowPlan, plan_flow
+from headgate.engine.progress import BatchReport, parse_report
+from headgate.engine.session import open_session
+from headgate.engine.settings import AttemptSettings
+from headgate.errors import HeadgateError
+from headgate.flow.graph import Graph
+from headgate.flow.operators import Source
+
+_LOOK_EVERY = 0.05
+
+
+class Ending(enum.StrEnum):
+    """How an attempt ended that did not fail."""
+
+    STOPPED = "stopped"
+    CAUGHT_UP = "caught up"
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What happened since the last look."""
+
+    batches: tuple[BatchReport, ...]
+    rows: tuple[tuple[str, str], ...]
+
+
+class Attempt:
+    """A running query. One thread starts it and looks at it; `stop` may come from any.
+
+    Args:
+        graph: A flow with every topic bound.
+        near: The flow's folder, where its functions are looked for.
+    """
+
+    def __init__(self, graph: Graph, settings: AttemptSettings, *, near: Path | None) -> None:
+        self.plan: FlowPlan = plan_flow(
+            graph, history=settings.history, max_record=settings.max_record
+        )
+        self._settings = settings
+        self._run = uuid.uuid4().hex
+        self._stopping = False
+        self._spark = open_session(settings.spark)
+        self._gate = Gate(self._spark, self._run)
+        self._feeds = Feeds(self._spark, self._run)
+        self._rows = queries.build(self._spark, self.plan, settings, run=self._run, near=near)
+        self._query: StreamingQuery | None = None
+
+    def explain(self) -> str:
+        """Return Spark's own plan of the query."""
+        return explained(self._rows)
+
+    def start(self) -> None:
+        """Start the query: first a batch that was begun and not finished, then what is new."""
+        if self._settings.until_caught_up:
+            self._gate.stop_when_caught_up()
+        self._query = queries.start(self._rows, self.plan, self._settings, run=self._run)
+
+    def is_loading(self) -> bool:
+        """Tell whether streams still wait for tables to be read."""
+        return self._gate.is_loading()
+
+    def look(self) -> News:
+        """Return what happened since the last look."""
+        ids = {node.id: node.id for node in self.plan.graph.nodes if isinstance(node, Source)}
+        reports = (
+            parse_report(report, sources=ids, operators=self.plan.operators)
+            for report in self._feeds.progress()
+        )
+        return News(
+            tuple(report for report in reports if report is not None), tuple(self._feeds.rows())
+        )
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the query's end, but no longer than this; return whether it has ended."""
+        # Asking and sleeping, since awaitTermination raises what ended the query.
+        query = self._started()
+        deadline = time.monotonic() + seconds
+        while query.isActive and time.monotonic() < deadline:
+            time.sleep(_LOOK_EVERY)
+        return not query.isActive
+
+    def stop(self) -> None:
+        """End the query before its next batch: nothing is left half done."""
+        self._stopping = True
+        self._gate.stop()
+
+    def ending(self) -> Ending:
+        """Return how the query ended, or raise why it failed; it must have ended."""
+        causes = query_causes(self._started())
+        if causes and not is_clean_stop(causes):
+            raise query_failure(self._settings.job, causes)
+        return Ending.STOPPED if self._stopping else Ending.CAUGHT_UP
+
+    def close(self) -> None:
+        """End Spark, whatever the query is doing."""
+        self._feeds.close()
+        self._gate.forget()
+        self._spark.stop()
+
+    def _started(self) -> StreamingQuery:
+        if self._query is None:
+            raise HeadgateError("NOT_STARTED", "cannot look at a query that was not started")
+        return self._query

@@ -1,0 +1,245 @@
+"""From a flow's graph to what the kernel compiles: addresses, routes and outputs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headgate.engine.spark_types import is_known, to_spark_json
+from headgate.flow.graph import Graph
+from headgate.flow.names import split_path
+from headgate.flow.operators import (
+    Enrich,
+    Node,
+    Output,
+    Port,
+    Select,
+    Source,
+    Transform,
+    Where,
+    WithColumns,
+    label,
+)
+from headgate.flow.schema import Schema, Struct
+from headgate.flow.topics import Topic
+
+# Operators and functions share one space of addresses, of 16 bits; outputs have their own.
+_FIRST_FUNCTION = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where rows leave the flow; its place in the list is its address.
+
+    Attributes:
+        id: The output's name, `dead-letters`, or `operator.port` of a side output nobody uses.
+        topic: None where rows are counted and not written.
+    """
+
+    id: str
+    topic: Topic | None
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A DataFrame function of the user's.
+
+    Attributes:
+        upstream: The source, or the function before it, whose rows it takes.
+    """
+
+    node: Transform
+    address: int
+    upstream: str
+
+
+@dataclass(frozen=True, slots=True)
+class FlowPlan:
+    """A flow ready for the kernel.
+
+    Attributes:
+        spec: What the kernel compiles, as JSON values.
+        operators: The uids of the stateful operators, in the order rows pass through them.
+        functions: In the order they are applied.
+        destinations: Every way out, by address.
+    """
+
+    graph: Graph
+    spec: dict[str, Any]
+    operators: tuple[str, ...]
+    functions: tuple[Function, ...]
+    destinations: tuple[Destination, ...]
+
+
+def plan_flow(
+    graph: Graph, *, history: Mapping[str, Sequence[Schema]], max_record: int
+) -> FlowPlan:
+    """Return the plan of a flow.
+
+    Args:
+        graph: A graph that `Flow.graph` has checked.
+        history: Every schema each table has had in this run, by source id; the last is the
+            present one. A table that is not there has had its present schema only.
+        max_record: The size in bytes above which a record is a dead letter.
+    """
+    return _Planner(graph, history, max_record).plan()
+
+
+class _Planner:
+    def __init__(
+        self, graph: Graph, history: Mapping[str, Sequence[Schema]], max_record: int
+    ) -> None:
+        self.graph = graph
+        self.history = history
+        self.max_record = max_record
+        self.schemas = graph.schemas()
+        self.operators = {node.id: i + 1 for i, node in enumerate(graph.stateful())}
+        transforms = [node for node in graph.nodes if isinstance(node, Transform)]
+        self.functions = {node.id: _FIRST_FUNCTION + i for i, node in enumerate(transforms)}
+        self.destinations = (
+            *(Destination(node.id, node.topic) for node in graph.outputs()),
+            Destination(graph.dead_letters.name, graph.dead_letters),
+            *(Destination(str(port), None) for port in graph.unused_side_outputs()),
+        )
+        self.addresses = {each.id: i for i, each in enumerate(self.destinations)}
+
+    def plan(self) -> FlowPlan:
+        nodes = self.graph.nodes
+        spec = {
+            "maxRecord": self.max_record,
+            "deadLetters": len(self.graph.outputs()),
+            "sources": [self._source(node) for node in nodes if isinstance(node, Source)],
+            "functions": [self._function(node) for node in nodes if isinstance(node, Transform)],
+            "operators": [self._enrich(node) for node in nodes if isinstance(node, Enrich)],
+        }
+        functions = tuple(
+            Function(node, self.functions[node.id], self._upstream(node))
+            for node in nodes
+            if isinstance(node, Transform)
+        )
+        return FlowPlan(self.graph, spec, tuple(self.operators), functions, self.destinations)
+
+    def _source(self, node: Source) -> dict[str, Any]:
+        return {
+            "id": node.id,
+            "topic": node.topic.name,
+            "kind": node.kind.value,
+            "schema": to_spark_json(node.schema),
+            "key": list(node.key),
+            "version": node.version,
+            "eventTime": node.event_time,
+            "route": self._route(Port(node.id, "out")),
+        }
+
+    def _function(self, node: Transform) -> dict[str, Any]:
+        return {
+            "id": node.id,
+            "address": self.functions[node.id],
+            "schema": to_spark_json(node.schema) if is_known(node.schema) else None,
+            "route": self._route(Port(node.id, "out")),
+        }
+
+    def _enrich(self, node: Enrich) -> dict[str, Any]:
+        present = self.schemas[Port(node.table, "out")]
+        history = self.history.get(node.table, (present,))
+        return {
+            "id": node.id,
+            "address": self.operators[node.id],
+            "table": node.table,
+            "into": node.into,
+            "history": [to_spark_json(schema) for schema in history],
+            "matched": self._route(Port(node.id, "matched")),
+            "missing": self._route(Port(node.id, "missing")),
+        }
+
+    def _upstream(self, node: Transform) -> str:
+        at = self.graph.node(node.input.node)
+        while not isinstance(at, Source | Transform):
+            assert not isinstance(at, Enrich), "a function stands before the first operator"
+            at = self.graph.node(at.input.node)
+        return at.id
+
+    def _route(self, port: Port) -> list[dict[str, Any]]:
+        takers = [node for node in self.graph.consumers(port) if not _as_table(node, port)]
+        if not takers and str(port) in self.addresses:
+            return [{"step": "count", "address": self.addresses[str(port)]}]
+        return [step for node in takers for step in self._steps(node)]
+
+    def _steps(self, node: Node) -> list[dict[str, Any]]:
+        match node:
+            case Where():
+                then = self._route(Port(node.id, "out"))
+                return [
+                    {
+                        "step": "where",
+                        "name": label(node),
+                        "condition": node.condition,
+                        "then": then,
+                    }
+                ]
+            case Select():
+                return self._select(node)
+            case WithColumns():
+                return [self._compute(node, keep=True)]
+            case Transform():
+                return [{"step": "function", "address": self.functions[node.id]}]
+            case Enrich():
+                on = [list(split_path(path) or (path,)) for path in node.on]
+                address = self.operators[node.id]
+                return [{"step": "operator", "name": label(node), "address": address, "on": on}]
+            case Output():
+                return [self._output(node, None)]
+            case Source():
+                return []
+
+    def _select(self, node: Select) -> list[dict[str, Any]]:
+        """Columns that only an output takes are picked as it encodes: nothing is computed."""
+        takers = self.graph.consumers(Port(node.id, "out"))
+        schema = self.schemas[node.input]
+        paths = [_struct_path(schema, column.expression) for column in node.columns]
+        if all(isinstance(taker, Output) for taker in takers) and all(paths):
+            columns = [
+                {"name": column.name, "path": path}
+                for column, path in zip(node.columns, paths, strict=True)
+            ]
+            return [self._output(taker, columns) for taker in takers if isinstance(taker, Output)]
+        return [self._compute(node, keep=False)]
+
+    def _compute(self, node: Select | WithColumns, *, keep: bool) -> dict[str, Any]:
+        return {
+            "step": "compute",
+            "name": label(node),
+            "keep": keep,
+            "columns": [{"name": c.name, "expression": c.expression} for c in node.columns],
+            "then": self._route(Port(node.id, "out")),
+        }
+
+    def _output(self, node: Output, columns: list[dict[str, Any]] | None) -> dict[str, Any]:
+        return {
+            "step": "output",
+            "name": label(node),
+            "address": self.addresses[node.id],
+            "columns": columns,
+        }
+
+
+def _as_table(node: Node, port: Port) -> bool:
+    return isinstance(node, Enrich) and node.table == port.node and node.input != port
+
+
+def _struct_path(schema: Schema, expression: str) -> list[str] | None:
+    """Return the names on the way to a column or a field of nested structs, and nothing else."""
+    parts = split_path(expression)
+    if parts is None:
+        return None
+    fields = schema.fields
+    for place, part in enumerate(parts):
+        found = next((field for field in fields if field.name == part), None)
+        if found is None:
+            return None
+        if place + 1 < len(parts):
+            if not isinstance(found.type, Struct):
+                return None
+            fields = found.type.fields
+    return list(parts)

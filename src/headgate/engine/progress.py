@@ -1,0 +1,98 @@
+"""What a batch did, out of Spark's progress report. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class SourceProgress:
+    """What a batch read of one source, and what is left to read, in bytes."""
+
+    rows: int
+    lag_bytes: int
+    read_bytes: int
+    position: str
+
+
+@dataclass(frozen=True, slots=True)
+class StateProgress:
+    """What an operator holds after a batch."""
+
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class BatchReport:
+    """One batch that committed.
+
+    Attributes:
+        sources: By source id.
+        outputs: Rows by destination, among them dead letters and side outputs nobody uses.
+        state: By operator uid.
+        phases: Where the time went, by Spark's names for it.
+    """
+
+    batch: int
+    started: datetime
+    duration: timedelta
+    sources: Mapping[str, SourceProgress]
+    outputs: Mapping[str, int]
+    state: Mapping[str, StateProgress]
+    phases: Mapping[str, timedelta]
+
+    @property
+    def rows(self) -> int:
+        """Records read from all sources."""
+        return sum(source.rows for source in self.sources.values())
+
+
+def parse_report(
+    report: Mapping[str, Any], *, sources: Mapping[str, str], operators: Sequence[str]
+) -> BatchReport | None:
+    """Return the batch that a progress report tells of, or None if it tells of none.
+
+    Args:
+        report: Spark's JSON.
+        sources: Ids by the names that Spark knows sources under.
+        operators: Uids in the order rows pass through them.
+    """
+    phases = {name: timedelta(milliseconds=ms) for name, ms in report["durationMs"].items()}
+    if "addBatch" not in phases:
+        # Spark reports now and then that it waits: nothing ran.
+        return None
+    return BatchReport(
+        batch=int(report["batchId"]),
+        started=datetime.fromisoformat(report["timestamp"]),
+        duration=phases.get("triggerExecution", timedelta()),
+        sources={
+            sources[_source_name(each)]: _source(each)
+            for each in report["sources"]
+            if _source_name(each) in sources
+        },
+        outputs={name: int(count) for name, count in report["sink"].get("metrics", {}).items()},
+        # Spark lists stateful operators from the sink up.
+        state={
+            uid: StateProgress(int(each["numRowsTotal"]), int(each["memoryUsedBytes"]))
+            for uid, each in zip(reversed(operators), report["stateOperators"], strict=False)
+        },
+        phases=phases,
+    )
+
+
+def _source_name(source: Mapping[str, Any]) -> str:
+    return str(source["description"])
+
+
+def _source(source: Mapping[str, Any]) -> SourceProgress:
+    metrics = source.get("metrics", {})
+    return SourceProgress(
+        rows=int(source["numInputRows"]),
+        lag_bytes=int(metrics.get("lagBytes", 0)),
+        read_bytes=int(metrics.get("readBytes", 0)),
+        position=str(source["endOffset"]),
+    )

@@ -1,0 +1,121 @@
+"""One flow as one streaming query: sources, functions, operators and the sink put together."""
+
+from __future__ import annotations
+
+import json
+from functools import reduce
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from headgate._kernel.bridge import FLOW_SINK, GATED_SOURCE, CompiledFlow
+from headgate.connectors import Console, Files
+from headgate.connectors.files import _spark as files
+from headgate.engine import functions
+from headgate.engine.plan import Destination, FlowPlan
+from headgate.engine.settings import AttemptSettings
+from headgate.errors import Domain, HeadgateError
+from headgate.flow.operators import Load, Source, SourceKind
+from headgate.flow.topics import Topic
+
+
+def source_name(source_id: str) -> str:
+    """Return the name of a source in Spark's checkpoint: letters, digits and underscores alone.
+
+    Any other character becomes its code between underscores, so that two ids never meet.
+    """
+    return "".join(
+        char if char.isascii() and char.isalnum() else f"_{ord(char):x}_" for char in source_id
+    )
+
+
+def build(
+    spark: SparkSession,
+    plan: FlowPlan,
+    settings: AttemptSettings,
+    *,
+    run: str,
+    near: Path | None,
+) -> DataFrame:
+    """Return the flow as a DataFrame of envelopes on their way to the sink.
+
+    Args:
+        run: Names the gates of this query.
+        near: The flow's folder, where its functions are looked for.
+    """
+    flow = CompiledFlow.compile(spark, plan.spec)
+    sources = [node for node in plan.graph.nodes if isinstance(node, Source)]
+    parts = {
+        node.id: flow.decode(_read(spark, node, settings, run=run), node.id) for node in sources
+    }
+    for function in plan.functions:
+        rows = parts[function.upstream]
+        parts[function.node.id] = functions.apply(function, rows, flow, near)
+        parts[function.upstream] = flow.without(rows, function.address)
+    # Real-time mode takes a union only before the first stateful operator, so this is the one.
+    rows = reduce(DataFrame.union, parts.values())
+    return reduce(flow.operate, plan.operators, rows)
+
+
+def start(
+    rows: DataFrame, plan: FlowPlan, settings: AttemptSettings, *, run: str
+) -> StreamingQuery:
+    """Start the query; it runs until its gate ends it or it fails."""
+    outputs = [_destination(each, shown=settings.shown) for each in plan.destinations]
+    every = round(settings.batch_every.total_seconds() * 1000)
+    return (
+        rows.writeStream.format(FLOW_SINK)
+        .queryName(settings.job)
+        .options(run=run, lineage=settings.lineage, outputs=json.dumps(outputs))
+        .option("checkpointLocation", settings.checkpoint.absolute().as_uri())
+        .outputMode("update")
+        .trigger(processingTime=f"{every} milliseconds")
+        .start()
+    )
+
+
+def _read(spark: SparkSession, node: Source, settings: AttemptSettings, *, run: str) -> DataFrame:
+    if not isinstance(node.topic, Files):
+        raise _unsupported(node.topic)
+    options = files.source_options(
+        node.topic,
+        max_batch=settings.max_batch,
+        max_record=settings.max_record,
+        splits=settings.spark.parallelism,
+    )
+    gate = {
+        "gate": run,
+        "gate.source": node.id,
+        "gate.role": _role(node),
+        "gate.inner": files.SOURCE,
+    }
+    reader = spark.readStream.format(GATED_SOURCE).name(source_name(node.id))
+    return reader.options(**options, **gate).load()
+
+
+def _role(node: Source) -> str:
+    if node.kind is SourceKind.STREAM:
+        return "stream"
+    return "table-first" if node.load is Load.FIRST else "table"
+
+
+def _destination(each: Destination, *, shown: int) -> dict[str, str | int]:
+    match each.topic:
+        case None:
+            return {"id": each.id, "kind": "counted"}
+        case Console(rows=rows):
+            return {"id": each.id, "kind": "console", "shown": rows}
+        case Files() as topic:
+            return files.output_option(each.id, topic, shown=shown)
+        case _:
+            raise _unsupported(each.topic)
+
+
+def _unsupported(topic: Topic) -> HeadgateError:
+    return HeadgateError(
+        "TOPIC_UNBOUND",
+        f"cannot run topic {topic.name!r}: no connector of this release serves {topic.describe()}",
+        hint="bind it with --on files:DIR",
+        domain=Domain.USER,
+    )

@@ -1,0 +1,152 @@
+"""The Spark session of an attempt: every setting with the reason it is there."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from headgate._kernel.jar import get_jar
+from headgate.engine.settings import MIB, SparkSettings
+
+_STATE = "spark.sql.streaming.stateStore"
+_ROCKSDB = f"{_STATE}.rocksdb"
+
+# Whatever the user retains, so that a checkpoint can be linked out before Spark's purge sees it.
+_BATCHES_TO_RETAIN = 100
+
+_LOGGING = """\
+rootLogger.level = info
+rootLogger.appenderRef.file.ref = file
+{console_ref}
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = {file}
+appender.file.filePattern = {file}.%i
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{yyyy-MM-dd HH:mm:ss.SSS}} %p %c{{1}}: %m%n%ex
+appender.file.policies.type = Policies
+appender.file.policies.size.type = SizeBasedTriggeringPolicy
+appender.file.policies.size.size = 32MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 3
+{console}
+# A gate that ends a query is an exception to Spark, and a clean end to us.
+logger.query.name = org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution
+logger.query.level = info
+logger.codegen.name = org.apache.spark.sql.catalyst.expressions.codegen
+logger.codegen.level = warn
+logger.scheduler.name = org.apache.spark.scheduler
+logger.scheduler.level = warn
+logger.storage.name = org.apache.spark.storage
+logger.storage.level = warn
+"""
+_CONSOLE = """\
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{HH:mm:ss.SSS} %p %c{1}: %m%n
+"""
+
+
+def spark_conf(settings: SparkSettings, jar: Path) -> dict[str, str]:
+    """Return Spark's configuration."""
+    options = [
+        # Throughput of a local driver: measured at 1.15 of the default collector's.
+        "-XX:+UseParallelGC",
+        f"-Dlog4j2.configurationFile={_logging_file(settings).as_uri()}",
+    ]
+    return {
+        "spark.master": local_master(settings),
+        "spark.app.name": "headgate",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": f"{settings.driver_memory // MIB}m",
+        "spark.driver.extraJavaOptions": " ".join(options),
+        # On the class path from the start: file systems are looked up before jars are added.
+        "spark.driver.extraClassPath": str(jar),
+        "spark.executor.extraClassPath": str(jar),
+        "spark.hadoop.fs.AbstractFileSystem.file.impl": "io.headgate.kernel.local.LocalFs",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        # Replays must put the same rows into the same tasks: exactly-once sinks rest on it.
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.shuffle.partitions": str(settings.parallelism),
+        "spark.speculation": "false",
+        "spark.dynamicAllocation.enabled": "false",
+        "spark.locality.wait": "0s",
+        "spark.sql.streaming.minBatchesToRetain": str(_BATCHES_TO_RETAIN),
+        # Cannot be turned on for a checkpoint that exists.
+        "spark.sql.streaming.queryEvolution.enableSourceEvolution": "true",
+        f"{_STATE}.providerClass": (
+            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+        ),
+        f"{_STATE}.checkpointFormatVersion": "2",
+        f"{_ROCKSDB}.changelogCheckpointing.enabled": "true",
+        f"{_ROCKSDB}.boundedMemoryUsage": "true",
+        f"{_ROCKSDB}.maxMemoryUsageMB": str(settings.state_memory // MIB),
+    }
+
+
+def local_master(settings: SparkSettings) -> str:
+    """Return the master; a local one gets no more threads than there are tasks to run."""
+    if settings.master == "local[*]":
+        return f"local[{max(settings.parallelism, 1)}]"
+    return settings.master
+
+
+def open_session(settings: SparkSettings) -> SparkSession:
+    """Start Spark; nothing it or its JVM says reaches the terminal unless it was asked for."""
+    settings.log_file.parent.mkdir(parents=True, exist_ok=True)
+    builder = SparkSession.builder
+    for key, value in spark_conf(settings, get_jar()).items():
+        builder = builder.config(key, value)
+    # The JVM keeps the standard streams it is started with.
+    with _streams_to(None if settings.verbose else settings.log_file.with_suffix(".out")):
+        return builder.getOrCreate()
+
+
+def _logging_file(settings: SparkSettings) -> Path:
+    """Write the configuration of Spark's logging beside its log."""
+    log = settings.log_file.absolute()
+    file = log.with_suffix(".log4j2.properties")
+    log.parent.mkdir(parents=True, exist_ok=True)
+    text = _LOGGING.format(
+        file=_escaped(log),
+        console=_CONSOLE if settings.verbose else "",
+        console_ref="rootLogger.appenderRef.console.ref = console" if settings.verbose else "",
+    )
+    file.write_text(text)
+    return file
+
+
+def _escaped(path: Path) -> str:
+    return re.sub(r"([\\$])", r"\\\1", str(path))
+
+
+@contextmanager
+def _streams_to(file: Path | None) -> Iterator[None]:
+    """Send the standard streams of child processes to a file for a while."""
+    if file is None:
+        yield
+        return
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = (os.dup(1), os.dup(2))
+    target = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    try:
+        os.dup2(target, 1)
+        os.dup2(target, 2)
+        yield
+    finally:
+        os.dup2(kept[0], 1)
+        os.dup2(kept[1], 2)
+        for descriptor in (*kept, target):
+            os.close(descriptor)

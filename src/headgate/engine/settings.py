@@ -1,0 +1,59 @@
+"""What one attempt is told from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from headgate.flow.schema import Schema
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkSettings:
+    """How Spark itself is run.
+
+    Attributes:
+        parallelism: State partitions and tasks of a stage; fixed for the life of a run.
+        driver_memory: In bytes.
+        state_memory: What RocksDB may take beside it, in bytes, for all state together.
+        log_file: Where Spark's log goes.
+        verbose: Whether the log is shown on the terminal too.
+    """
+
+    parallelism: int
+    master: str = "local[*]"
+    driver_memory: int = 2048 * MIB
+    state_memory: int = 512 * MIB
+    log_file: Path
+    verbose: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptSettings:
+    """How one query is run.
+
+    Attributes:
+        job: The job's name, for messages.
+        lineage: What output files are named after; a run that is resumed keeps it.
+        checkpoint: Spark's folder of this run.
+        batch_every: The trigger's interval; zero is as fast as possible.
+        max_batch: How many bytes of a topic one batch reads at most.
+        max_record: The size above which a record is a dead letter.
+        shown: Rows of each output and batch that are handed to the terminal.
+        history: Every schema each table has had in this run, by source id.
+    """
+
+    job: str
+    lineage: str
+    checkpoint: Path
+    spark: SparkSettings
+    batch_every: timedelta = timedelta(seconds=1)
+    max_batch: int = 64 * MIB
+    max_record: int = MIB
+    shown: int = 0
+    until_caught_up: bool = False
+    history: Mapping[str, Sequence[Schema]] = field(default_factory=dict)

@@ -1,0 +1,59 @@
+"""The one error type of Headgate: a stable code, what went wrong, and the next step."""
+
+from __future__ import annotations
+
+import enum
+
+
+class Domain(enum.StrEnum):
+    """Whose move it is after a failure."""
+
+    USER = "user"
+    EXTERNAL = "external"
+    INTERNAL = "internal"
+
+
+_EXIT_CODES = {Domain.USER: 2, Domain.EXTERNAL: 3, Domain.INTERNAL: 70}
+
+
+class HeadgateError(Exception):
+    """Tells what could not be done, why, and what to do next.
+
+    Args:
+        code: Stable and countable, in upper snake case; what programs may match on.
+        message: What could not be done and to what, a colon, what was found against what
+            was needed.
+        hint: One next step that works when pasted; empty where there is none.
+        domain: Who can mend it; decides the exit code.
+        retryable: True where waiting and trying again may mend it.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        hint: str = "",
+        domain: Domain = Domain.USER,
+        retryable: bool = False,
+    ) -> None:
+        # Both in args: that is what pickle gives back to __init__; the rest follows by __dict__.
+        super().__init__(code, message)
+        self.code = code
+        self.message = message
+        self.hint = hint
+        self.domain = domain
+        self.retryable = retryable
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of a command that ends with this error: 2, 3 or 70."""
+        return _EXIT_CODES[self.domain]
+
+    def as_dict(self) -> dict[str, str]:
+        """Return the three fields that the CLI and the REST API show."""
+        return {"code": self.code, "message": self.message, "hint": self.hint}
+
+    def __str__(self) -> str:
+        text = f"{self.code} {self.message}"
+        return f"{text} | hint: {self.hint}" if self.hint else text

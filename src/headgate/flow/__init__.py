@@ -1,0 +1,34 @@
+"""Declare: what a user writes, as inert values. Standard library only; nothing here runs.
+
+`Flow` and `Stream` grow a `Graph`; the graph is what the rest of Headgate reads, and what is
+written as JSON.
+"""
+
+from headgate.flow.exchange import Edge, Exchange, edges_of
+from headgate.flow.flow import Flow
+from headgate.flow.graph import Graph
+from headgate.flow.operators import Port
+from headgate.flow.outputs import Enriched
+from headgate.flow.schema import Schema, difference, only_adds, schema_of
+from headgate.flow.stream import Stream
+from headgate.flow.table import Table
+from headgate.flow.topics import LogicalTopic, Topic, register_topic
+
+__all__ = [
+    "Edge",
+    "Enriched",
+    "Exchange",
+    "Flow",
+    "Graph",
+    "LogicalTopic",
+    "Port",
+    "Schema",
+    "Stream",
+    "Table",
+    "Topic",
+    "difference",
+    "edges_of",
+    "only_adds",
+    "register_topic",
+    "schema_of",
+]

@@ -1,0 +1,68 @@
+"""The graph while it grows: each node is checked against those before it, then added."""
+
+from __future__ import annotations
+
+from headgate.errors import HeadgateError
+from headgate.flow.checks import check_node
+from headgate.flow.inference import output_schemas
+from headgate.flow.names import check_flow_name
+from headgate.flow.operators import Node, Output, Port, Source, input_ports, label
+from headgate.flow.schema import Schema
+from headgate.flow.topics import Topic
+
+
+class Builder:
+    """Holds the nodes of a flow in the order they were declared, which is topological."""
+
+    def __init__(self, name: str, dead_letters: Topic) -> None:
+        self.name = check_flow_name(name)
+        self.dead_letters = dead_letters
+        self.nodes: dict[str, Node] = {}
+        self.schemas: dict[Port, Schema] = {}
+
+    def add(self, node: Node) -> None:
+        """Add a node, or refuse it and stay as before."""
+        what = self.cannot_add(label(node))
+        if node.id in self.nodes:
+            raise _taken(node, self.nodes[node.id], what)
+        check_node(node, self.nodes, self.schemas, what=what)
+        self.schemas.update(output_schemas(node, self.schemas))
+        self.nodes[node.id] = node
+
+    def cannot_add(self, what: str) -> str:
+        """Return how a refusal to add `what` begins."""
+        return f"cannot add {what} to flow {self.name!r}"
+
+    def free_id(self, port: Port, operator: str) -> str:
+        """Return an id for a stateless operator on `port`: readable, and the same every time.
+
+        It is named after the source or the stateful output that its rows come from.
+        """
+        origin = self._origin(port)
+        number = 1
+        while f"{origin}.{operator}-{number}" in self.nodes:
+            number += 1
+        return f"{origin}.{operator}-{number}"
+
+    def _origin(self, port: Port) -> Port:
+        node = self.nodes[port.node]
+        while not isinstance(node, Source) and not node.stateful:
+            port = input_ports(node)[0]
+            node = self.nodes[port.node]
+        return port
+
+
+def _taken(node: Node, other: Node, what: str) -> HeadgateError:
+    if isinstance(node, Output) and isinstance(other, Output):
+        return HeadgateError(
+            "DUPLICATE_OUTPUT",
+            f"{what}: {str(other.input)!r} is written to {other.topic.describe()} already",
+            hint=f"give it another topic: .to('{node.id}-2')",
+        )
+    if isinstance(node, Source):
+        hint = f"say uid='{node.id}-2' on one of them"
+    elif isinstance(node, Output):
+        hint = f"write to another topic, or rename {label(other)}"
+    else:
+        hint = "give each its own uid; a line that was copied keeps the uid of the first"
+    return HeadgateError("DUPLICATE_UID", f"{what}: {label(other)} has that uid already", hint=hint)

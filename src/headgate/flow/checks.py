@@ -1,0 +1,212 @@
+"""What a single node must keep to, given the nodes before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from headgate.errors import HeadgateError
+from headgate.flow.columns import check_expression, check_names_in
+from headgate.flow.event_time import check_event_time, get_column
+from headgate.flow.names import check_column_name, check_function, check_uid, did_you_mean
+from headgate.flow.operators import (
+    Column,
+    Enrich,
+    Node,
+    Output,
+    Port,
+    Select,
+    Source,
+    SourceKind,
+    Transform,
+    Where,
+    WithColumns,
+    input_ports,
+)
+from headgate.flow.schema import Primitive, Schema, key_kind, type_to_ddl
+from headgate.flow.types import INTEGERS
+
+Nodes = Mapping[str, Node]
+Schemas = Mapping[Port, Schema]
+
+
+def check_node(node: Node, nodes: Nodes, schemas: Schemas, *, what: str) -> None:
+    """Refuse a node that cannot work on what is before it.
+
+    Args:
+        node: The node to add.
+        nodes: The nodes before it, by id.
+        schemas: The schemas of their ports.
+        what: What could not be done, for the message: "cannot add enrich 'x' to flow 'y'".
+    """
+    _check_inputs(node, nodes, schemas, what)
+    match node:
+        case Source():
+            _check_source(node, what)
+        case Enrich():
+            check_uid(node.id)
+            _check_enrich(node, nodes, schemas, what)
+        case Select(input=port, columns=columns) | WithColumns(input=port, columns=columns):
+            _check_columns(columns, schemas[port], what)
+        case Where(input=port, condition=condition):
+            check_expression(condition, what=what)
+            check_names_in(condition, schemas[port], what=what)
+        case Transform():
+            check_function(node.function)
+            _check_no_state_before(node, nodes, what)
+        case Output(topic=topic):
+            if not topic.can_write:
+                raise _wrong_way(what, topic.describe(), "written")
+
+
+def is_table(node: Node) -> bool:
+    """Tell whether a node is the source of a table."""
+    return isinstance(node, Source) and node.kind is SourceKind.TABLE
+
+
+def _check_inputs(node: Node, nodes: Nodes, schemas: Schemas, what: str) -> None:
+    # The stream comes first, the table after it: `input_ports` says so.
+    for port, wanted in zip(input_ports(node), ("stream", "table"), strict=False):
+        if port not in schemas:
+            raise HeadgateError(
+                "PORT_UNKNOWN",
+                f"{what}: it takes rows from {str(port)!r}, and nothing before it has that output",
+                hint=did_you_mean(str(port), map(str, schemas)),
+            )
+        found = "table" if is_table(nodes[port.node]) else "stream"
+        if found != wanted:
+            raise HeadgateError(
+                "PORT_UNKNOWN",
+                f"{what}: it needs a {wanted}, and {str(port)!r} is a {found}",
+                hint=f"give it the output of a {wanted}",
+            )
+
+
+def _check_source(source: Source, what: str) -> None:
+    if not source.topic.can_read:
+        raise _wrong_way(what, source.topic.describe(), "read")
+    if source.event_time is not None:
+        check_event_time(source.schema, source.event_time, what=what)
+    if source.kind is SourceKind.TABLE:
+        _check_key(source, what)
+    if source.version is not None:
+        _check_version(source.schema, source.version, what)
+
+
+def _check_key(table: Source, what: str) -> None:
+    if not table.key:
+        raise HeadgateError("KEY_NOT_IN_SCHEMA", f"{what}: its key is empty", hint="use key='id'")
+    if len(set(table.key)) < len(table.key):
+        raise HeadgateError(
+            "DUPLICATE_COLUMN",
+            f"{what}: its key {_listed(table.key)} names a column twice",
+            hint="name each column of the key once",
+        )
+    for name in table.key:
+        found = table.schema.find_column(name)
+        if found is None:
+            raise HeadgateError(
+                "KEY_NOT_IN_SCHEMA",
+                f"{what}: its key {name!r} is no column of its schema",
+                hint=did_you_mean(name, table.schema.names),
+            )
+        if key_kind(found.type) is None:
+            raise _no_key(name, type_to_ddl(found.type), what)
+
+
+def _check_version(schema: Schema, name: str, what: str) -> None:
+    found = get_column(schema, name, what=what)
+    name_of_type = found.type.name if isinstance(found.type, Primitive) else ""
+    if name_of_type not in INTEGERS | {"timestamp"}:
+        raise HeadgateError(
+            "BAD_VERSION",
+            f"{what}: version {name!r} is {type_to_ddl(found.type)}, "
+            "and changes are ordered by an integer or a timestamp",
+            hint="name an integer or timestamp column, or leave version out",
+        )
+
+
+def _check_enrich(node: Enrich, nodes: Nodes, schemas: Schemas, what: str) -> None:
+    events, table = schemas[node.input], nodes[node.table]
+    assert isinstance(table, Source), "the inputs were checked before"
+    if len(node.on) != len(table.key):
+        raise HeadgateError(
+            "KEY_MISMATCH",
+            f"{what}: on is {_listed(node.on)}, "
+            f"and the key of table {table.id!r} is {_listed(table.key)}",
+            hint="name one column for each column of the key, in the key's order",
+        )
+    for path, key in zip(node.on, table.key, strict=True):
+        column, key_field = events.get(path, what=what), table.schema.find_column(key)
+        assert key_field is not None, "the table's key was checked when it was added"
+        found, needed = key_kind(column.type), key_kind(key_field.type)
+        if found is None:
+            raise _no_key(path, type_to_ddl(column.type), what)
+        if found != needed and "unknown" not in (found, needed):
+            raise HeadgateError(
+                "KEY_MISMATCH",
+                f"{what}: {path!r} is {type_to_ddl(column.type)}, and the key {key!r} of table "
+                f"{table.id!r} is {type_to_ddl(key_field.type)}",
+                hint=f"cast it first: with_columns({key}='CAST({path} AS "
+                f"{type_to_ddl(key_field.type)})'), then on={key!r}",
+            )
+    check_column_name(node.into)
+    if node.into.lower() in (name.lower() for name in events.names):
+        raise HeadgateError(
+            "DUPLICATE_COLUMN",
+            f"{what}: into {node.into!r} is a column of its events already",
+            hint=f"use another name: into='{node.into}_row'",
+        )
+
+
+def _check_columns(columns: Sequence[Column], schema: Schema, what: str) -> None:
+    if not columns:
+        raise HeadgateError("NO_COLUMNS", f"{what}: it names no column", hint="name one or more")
+    seen: set[str] = set()
+    for column in columns:
+        check_expression(column.expression, what=what)
+        check_names_in(column.expression, schema, what=what)
+        if column.name.lower() in seen:
+            raise HeadgateError(
+                "DUPLICATE_COLUMN",
+                f"{what}: two of its columns are named {column.name!r}",
+                hint=f"rename one: {column.expression} AS {column.name}_2",
+            )
+        seen.add(column.name.lower())
+
+
+def _check_no_state_before(node: Transform, nodes: Nodes, what: str) -> None:
+    above = nodes[node.input.node]
+    while True:
+        if above.stateful:
+            # The planner would have to split the stream there, and Spark runs a stateful
+            # operator once for every branch that hangs from it.
+            raise HeadgateError(
+                "TRANSFORM_AFTER_STATE",
+                f"{what}: it comes after {above.operator} {above.id!r}, which holds state, and "
+                "a transform is for rows before the first such operator",
+                hint="call transform before the first enrich, or use with_columns or where",
+            )
+        ports = input_ports(above)
+        if not ports:
+            return
+        above = nodes[ports[0].node]
+
+
+def _no_key(name: str, ddl: str, what: str) -> HeadgateError:
+    return HeadgateError(
+        "KEY_TYPE",
+        f"{what}: {name!r} is {ddl}, which cannot be a key",
+        hint="use an integer, string, boolean, date, timestamp or decimal column",
+    )
+
+
+def _wrong_way(what: str, topic: str, verb: str) -> HeadgateError:
+    return HeadgateError(
+        "TOPIC_WRONG_WAY",
+        f"{what}: {topic} cannot be {verb}",
+        hint=f"use a topic that can be {verb}: a name, or Files(...)",
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names)) or "empty"

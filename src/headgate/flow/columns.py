@@ -1,0 +1,78 @@
+"""Columns as a user writes them: a name, a dotted path, or an expression AS a name."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from headgate.errors import HeadgateError
+from headgate.flow.names import split_path, unquote
+from headgate.flow.operators import Column
+from headgate.flow.schema import Field, Schema, Unknown
+
+_NAMED = re.compile(
+    r"\s*(?P<expression>.*\S)\s+AS\s+(?P<name>[A-Za-z_][A-Za-z0-9_]*|`(?:[^`]|``)+`)\s*",
+    re.IGNORECASE | re.DOTALL,
+)
+# Words that are values in SQL by themselves, so that they may stand where a column might.
+_WORDS = frozenset(
+    {
+        "null",
+        "true",
+        "false",
+        "current_date",
+        "current_timestamp",
+        "current_time",
+        "current_user",
+        "current_catalog",
+        "current_database",
+        "current_schema",
+        "localtimestamp",
+        "session_user",
+    }
+)
+
+
+def parse_column(text: str, *, what: str) -> Column:
+    """Return the column that `text` writes.
+
+    Args:
+        text: "user", "user.firstName" or "price * 2 AS total".
+        what: What could not be done, for the message.
+    """
+    check_expression(text, what=what)
+    parts = split_path(text.strip())
+    if parts is not None:
+        return Column(parts[-1], text.strip())
+    match = _NAMED.fullmatch(text)
+    if match is None:
+        raise HeadgateError(
+            "COLUMN_UNNAMED",
+            f"{what}: {text!r} is an expression without a name",
+            hint=f"add a name: {text.strip()} AS my_name",
+        )
+    return Column(unquote(match["name"]), match["expression"])
+
+
+def check_expression(text: str, *, what: str) -> str:
+    """Return `text` if there is something in it; only Spark can check the SQL itself."""
+    if not isinstance(text, str) or not text.strip():
+        raise HeadgateError(
+            "BAD_EXPRESSION",
+            f"{what}: {text!r} is no SQL expression",
+            hint="write SQL as text: 'price * 2' or 'price > 10'",
+        )
+    return text
+
+
+def check_names_in(expression: str, schema: Schema, *, what: str) -> None:
+    """Refuse an expression that is a plain column name or path, and of no column."""
+    path = expression.strip()
+    if split_path(path) is not None and path.lower() not in _WORDS:
+        schema.get(path, what=what)
+
+
+def field_of(column: Column, schema: Schema) -> Field:
+    """Return the field a column makes; its type is unknown unless it is a plain path."""
+    found = schema.find(column.expression)
+    return replace(found, name=column.name) if found else Field(column.name, Unknown(), True)

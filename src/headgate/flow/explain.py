@@ -1,0 +1,107 @@
+"""A flow as text: a tree from each source, with the exchange on every edge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from headgate._units import format_duration
+from headgate.flow.exchange import Edge, edges_of
+from headgate.flow.graph import Graph
+from headgate.flow.operators import (
+    Column,
+    Enrich,
+    Node,
+    Output,
+    Port,
+    Select,
+    Source,
+    SourceKind,
+    Transform,
+    Where,
+    WithColumns,
+)
+
+
+def explain(graph: Graph) -> str:
+    """Return the graph as text, the same for equal graphs; no line ends in a blank."""
+    edges = edges_of(graph)
+    lines = [f"flow {graph.name}", f"dead letters: {graph.dead_letters.describe()}"]
+    for source in (*graph.streams(), *graph.tables()):
+        lines += ["", _line(source), *_branches(graph, edges, source, "")]
+    return "\n".join(lines) + "\n"
+
+
+def _branches(graph: Graph, edges: Sequence[Edge], node: Node, margin: str) -> Iterator[str]:
+    branches = list(_outgoing(edges, node))
+    for number, (output, edge) in enumerate(branches, start=1):
+        last = number == len(branches)
+        name = "" if output == "out" else f" {output}"
+        stem = f"{margin}{'└' if last else '├'}─{name}"
+        if edge is None:
+            yield f"{stem}: counted, not written"
+            continue
+        target = graph.node(edge.target)
+        arrow = f"{stem}{' ─' if name else ''}[{edge.describe()}]→ "
+        if isinstance(target, Enrich) and edge.source != target.input:
+            # The operator's own branches are drawn once, below its stream.
+            yield f"{arrow}{target.id}"
+            continue
+        yield f"{arrow}{_line(target)}"
+        yield from _branches(graph, edges, target, f"{margin}{' ' if last else '│'}  ")
+
+
+def _outgoing(edges: Sequence[Edge], node: Node) -> Iterator[tuple[str, Edge | None]]:
+    """Give each output with each edge from it; a side output without one, with None."""
+    for output in node.outputs:
+        found = [edge for edge in edges if edge.source == Port(node.id, output)]
+        if not found and output in node.side_outputs:
+            yield output, None
+        for edge in found:
+            yield output, edge
+
+
+def _line(node: Node) -> str:
+    return f"{node.id}: {_says(node)}"
+
+
+def _says(node: Node) -> str:
+    match node:
+        case Source(kind=SourceKind.STREAM):
+            return f"stream of {node.topic.describe()}{_times(node)}"
+        case Source():
+            version = f", newest by {node.version}" if node.version else ""
+            when = "loaded first" if node.load.value == "first" else "loaded together with streams"
+            return f"table of {node.topic.describe()}, key {', '.join(node.key)}{version}, {when}"
+        case Enrich():
+            return f"enrich from {node.table} into {node.into}"
+        case Select(columns=columns):
+            return f"select {_columns(columns)}"
+        case Where(condition=condition):
+            return f"where {_flat(condition)}"
+        case WithColumns(columns=columns):
+            return f"with columns {_columns(columns)}"
+        case Transform(function=function):
+            return f"transform by {function}"
+        case Output(topic=topic):
+            return f"output to {topic.describe()}"
+
+
+def _times(node: Source) -> str:
+    if node.event_time is None:
+        return ""
+    lateness = node.out_of_orderness
+    late = f", up to {format_duration(lateness)} out of order" if lateness else ""
+    return f", event time {node.event_time}{late}"
+
+
+def _columns(columns: Sequence[Column]) -> str:
+    return ", ".join(
+        column.name
+        if column.expression == column.name
+        else f"{_flat(column.expression)} AS {column.name}"
+        for column in columns
+    )
+
+
+def _flat(sql: str) -> str:
+    return " ".join(sql.split())

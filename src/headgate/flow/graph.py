@@ -1,0 +1,127 @@
+"""The graph of a flow: the one value that the rest of Headgate takes a flow from."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from headgate.errors import HeadgateError
+from headgate.flow.inference import output_schemas
+from headgate.flow.json_values import (
+    JsonObject,
+    as_object,
+    bad_json,
+    get_list,
+    get_object,
+    get_text,
+    get_value,
+)
+from headgate.flow.names import did_you_mean
+from headgate.flow.operators import Node, Output, Port, Source, SourceKind, input_ports
+from headgate.flow.operators_json import node_from_json, node_to_json
+from headgate.flow.schema import Schema
+from headgate.flow.topics import Topic, topic_from_json, topic_to_json
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A flow as plain values: every node comes after those it takes rows from.
+
+    Reading a graph from JSON checks its shape, not its sense, so that what an older release
+    wrote can be looked at; `Flow.from_graph` checks the rest.
+    """
+
+    name: str
+    nodes: tuple[Node, ...]
+    dead_letters: Topic
+
+    def node(self, node_id: str) -> Node:
+        """Return the node of this id, or raise NODE_UNKNOWN."""
+        for each in self.nodes:
+            if each.id == node_id:
+                return each
+        raise HeadgateError(
+            "NODE_UNKNOWN",
+            f"cannot find {node_id!r} in flow {self.name!r}: it has no such node",
+            hint=did_you_mean(node_id, [each.id for each in self.nodes]),
+        )
+
+    def consumers(self, port: Port) -> tuple[Node, ...]:
+        """Return the nodes that take rows from a port, in the graph's order."""
+        return tuple(each for each in self.nodes if port in input_ports(each))
+
+    def schema_of(self, port: Port) -> Schema:
+        """Return the schema of the rows that leave by a port."""
+        schemas = self.schemas()
+        if port not in schemas:
+            raise HeadgateError(
+                "PORT_UNKNOWN",
+                f"cannot tell the schema of {str(port)!r} in flow {self.name!r}: "
+                "it has no such output",
+                hint=did_you_mean(str(port), map(str, schemas)),
+            )
+        return schemas[port]
+
+    def schemas(self) -> dict[Port, Schema]:
+        """Return the schema of every port."""
+        known: dict[Port, Schema] = {}
+        for each in self.nodes:
+            known.update(output_schemas(each, known))
+        return known
+
+    def streams(self) -> tuple[Source, ...]:
+        """Return the sources of events."""
+        return self._sources(SourceKind.STREAM)
+
+    def tables(self) -> tuple[Source, ...]:
+        """Return the sources of tables."""
+        return self._sources(SourceKind.TABLE)
+
+    def outputs(self) -> tuple[Output, ...]:
+        """Return the outputs, without the one for dead letters."""
+        return tuple(each for each in self.nodes if isinstance(each, Output))
+
+    def stateful(self) -> tuple[Node, ...]:
+        """Return the operators that hold state, in the graph's order."""
+        return tuple(each for each in self.nodes if each.stateful)
+
+    def unused_side_outputs(self) -> tuple[Port, ...]:
+        """Return the side outputs that nobody takes rows from: counted, not written."""
+        ports = (Port(each.id, side) for each in self.nodes for side in each.side_outputs)
+        return tuple(port for port in ports if not self.consumers(port))
+
+    def to_json(self) -> str:
+        """Return the graph as JSON text, the same for equal graphs."""
+        holder: JsonObject = {
+            "format": FORMAT,
+            "name": self.name,
+            "dead_letters": topic_to_json(self.dead_letters),
+            "nodes": [node_to_json(each) for each in self.nodes],
+        }
+        return json.dumps(holder, indent=2)
+
+    @classmethod
+    def from_json(cls, text: str) -> Graph:
+        """Return the graph that `to_json` wrote, equal to the one it was."""
+        try:
+            holder = as_object(json.loads(text), "it")
+        except ValueError as cause:
+            raise bad_json(f"it is no JSON ({cause})") from cause
+        if get_value(holder, "format") != FORMAT:
+            raise HeadgateError(
+                "FLOW_FORMAT_UNSUPPORTED",
+                f"cannot read the JSON of a flow: its format is {holder['format']!r}, "
+                f"and this release reads {FORMAT}",
+                hint="use the release of headgate that wrote it, or a newer one",
+            )
+        nodes = [as_object(value, "a node") for value in get_list(holder, "nodes")]
+        return cls(
+            get_text(holder, "name"),
+            tuple(node_from_json(each) for each in nodes),
+            topic_from_json(get_object(holder, "dead_letters")),
+        )
+
+    def _sources(self, kind: SourceKind) -> tuple[Source, ...]:
+        return tuple(each for each in self.nodes if isinstance(each, Source) and each.kind is kind)

@@ -1,0 +1,107 @@
+"""What may be called how: names of flows, operators, topics, columns and functions."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+
+from headgate.errors import HeadgateError
+
+_FLOW = re.compile(r"[a-z0-9][a-z0-9-]*")
+_UID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+_TOPIC = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
+_FUNCTION = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*")
+_PLAIN = r"[A-Za-z_][A-Za-z0-9_]*"
+_PART = rf"(?:{_PLAIN}|`(?:[^`]|``)+`)"
+_PATH = re.compile(rf"{_PART}(?:\.{_PART})*")
+_PARTS = re.compile(_PART)
+
+
+def check_flow_name(name: str) -> str:
+    """Return `name` if a flow may have it: it becomes a job's name and a folder's."""
+    return _checked(
+        name, _FLOW, "a flow", "lower-case letters, digits and '-', a letter or digit first"
+    )
+
+
+def check_uid(uid: str) -> str:
+    """Return `uid` if an operator may have it."""
+    return _checked(
+        uid, _UID, "an operator", "letters, digits, '-' and '_', a letter or digit first"
+    )
+
+
+def check_topic_name(name: str) -> str:
+    """Return `name` if a topic may have it on every log that Headgate knows."""
+    return _checked(name, _TOPIC, "a topic", "letters, digits, '.', '_' and '-', no '.' first")
+
+
+def check_function(name: str) -> str:
+    """Return `name` if it is written `module:function`."""
+    if not isinstance(name, str):
+        raise HeadgateError(
+            "BAD_NAME",
+            f"cannot use {name!r} as a function: a flow keeps functions by name, "
+            "so that it can be written as JSON",
+            hint='move it to a module and name it: transform("my_module:my_function")',
+        )
+    return _checked(name, _FUNCTION, "a function", "module:function, as in my_package.clean:run")
+
+
+def check_column_name(name: str) -> str:
+    """Return `name` if a new column may have it without quoting."""
+    return _checked(name, re.compile(_PLAIN), "a column", "letters, digits and '_', no digit first")
+
+
+def split_path(path: str) -> tuple[str, ...] | None:
+    """Return the parts of a dotted column path, or None where `path` is something else.
+
+    A part that is no plain name stands in backquotes: "user.`first name`".
+    """
+    if not _PATH.fullmatch(path):
+        return None
+    return tuple(unquote(part) for part in _PARTS.findall(path))
+
+
+def quote(name: str) -> str:
+    """Return a column's name as SQL reads it: in backquotes where it must be."""
+    return name if re.fullmatch(_PLAIN, name) else "`" + name.replace("`", "``") + "`"
+
+
+def unquote(name: str) -> str:
+    """Return a name as it is: without backquotes."""
+    return name[1:-1].replace("``", "`") if name.startswith("`") else name
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return a hint that offers the nearest known name, or lists what there is."""
+    names = list(known)
+    by_lower = {candidate.lower(): candidate for candidate in names}
+    close = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    if close:
+        return f"did you mean {by_lower[close[0]]!r}?"
+    shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+    return f"there are: {shown}" if names else "there are none"
+
+
+def _checked(name: str, pattern: re.Pattern[str], what: str, needed: str) -> str:
+    if isinstance(name, str) and pattern.fullmatch(name):
+        return name
+    hint = ""
+    if isinstance(name, str) and pattern is not _FUNCTION:
+        mended = _mended(name, pattern)
+        hint = f"try {mended!r}" if mended else ""
+    raise HeadgateError(
+        "BAD_NAME",
+        f"cannot name {what} {name!r}: a name is made of {needed}",
+        hint=hint or f"use {needed}",
+    )
+
+
+def _mended(name: str, pattern: re.Pattern[str]) -> str | None:
+    dashed = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")
+    for candidate in (dashed, dashed.lower(), dashed.replace("-", "_")):
+        if pattern.fullmatch(candidate):
+            return candidate
+    return None

@@ -1,0 +1,159 @@
+"""The nodes of a graph as JSON, tagged by operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import TypeVar
+
+from headgate._units import format_duration, parse_duration
+from headgate.flow.json_values import (
+    Json,
+    JsonObject,
+    as_object,
+    bad_json,
+    find_text,
+    get_list,
+    get_object,
+    get_text,
+    get_texts,
+    get_value,
+)
+from headgate.flow.operators import (
+    Column,
+    Enrich,
+    Load,
+    Node,
+    Output,
+    Port,
+    Select,
+    Source,
+    SourceKind,
+    Transform,
+    Where,
+    WithColumns,
+)
+from headgate.flow.schema import Schema
+from headgate.flow.topics import topic_from_json, topic_to_json
+
+E = TypeVar("E", bound=StrEnum)
+
+
+def node_to_json(node: Node) -> JsonObject:
+    """Return a node as a JSON object."""
+    return {"operator": node.operator, "id": node.id, **_fields(node)}
+
+
+def node_from_json(holder: JsonObject) -> Node:
+    """Return the node that `node_to_json` wrote."""
+    operator = get_text(holder, "operator")
+    if operator not in _READERS:
+        raise bad_json(f"{operator!r} is no operator; there are {', '.join(_READERS)}")
+    return _READERS[operator](get_text(holder, "id"), holder)
+
+
+def _fields(node: Node) -> JsonObject:
+    match node:
+        case Source():
+            lateness = node.out_of_orderness
+            return {
+                "kind": node.kind.value,
+                "topic": topic_to_json(node.topic),
+                "schema": node.schema.to_json(),
+                "event_time": node.event_time,
+                "out_of_orderness": None if lateness is None else format_duration(lateness),
+                "key": list(node.key),
+                "version": node.version,
+                "load": node.load.value,
+            }
+        case Enrich():
+            return {
+                "input": _port_to_json(node.input),
+                "table": node.table,
+                "on": list(node.on),
+                "into": node.into,
+            }
+        case Select() | WithColumns():
+            columns: list[Json] = [
+                {"name": column.name, "expression": column.expression} for column in node.columns
+            ]
+            return {"input": _port_to_json(node.input), "columns": columns}
+        case Where():
+            return {"input": _port_to_json(node.input), "condition": node.condition}
+        case Transform():
+            return {
+                "input": _port_to_json(node.input),
+                "function": node.function,
+                "schema": node.schema.to_json(),
+            }
+        case Output():
+            return {"input": _port_to_json(node.input), "topic": topic_to_json(node.topic)}
+
+
+def _source(node_id: str, holder: JsonObject) -> Source:
+    lateness = find_text(holder, "out_of_orderness")
+    return Source(
+        node_id,
+        topic_from_json(get_object(holder, "topic")),
+        Schema.from_json(get_value(holder, "schema")),
+        _member(SourceKind, holder, "kind"),
+        find_text(holder, "event_time"),
+        None if lateness is None else parse_duration(lateness),
+        get_texts(holder, "key"),
+        find_text(holder, "version"),
+        _member(Load, holder, "load"),
+    )
+
+
+def _enrich(node_id: str, holder: JsonObject) -> Enrich:
+    return Enrich(
+        node_id,
+        _port(holder),
+        get_text(holder, "table"),
+        get_texts(holder, "on"),
+        get_text(holder, "into"),
+    )
+
+
+def _transform(node_id: str, holder: JsonObject) -> Transform:
+    schema = Schema.from_json(get_value(holder, "schema"))
+    return Transform(node_id, _port(holder), get_text(holder, "function"), schema)
+
+
+_READERS: dict[str, Callable[[str, JsonObject], Node]] = {
+    Source.operator: _source,
+    Enrich.operator: _enrich,
+    Select.operator: lambda node_id, holder: Select(node_id, _port(holder), _columns(holder)),
+    Where.operator: lambda node_id, holder: Where(
+        node_id, _port(holder), get_text(holder, "condition")
+    ),
+    WithColumns.operator: lambda node_id, holder: WithColumns(
+        node_id, _port(holder), _columns(holder)
+    ),
+    Transform.operator: _transform,
+    Output.operator: lambda node_id, holder: Output(
+        node_id, _port(holder), topic_from_json(get_object(holder, "topic"))
+    ),
+}
+
+
+def _port_to_json(port: Port) -> JsonObject:
+    return {"node": port.node, "output": port.output}
+
+
+def _port(holder: JsonObject) -> Port:
+    port = get_object(holder, "input")
+    return Port(get_text(port, "node"), get_text(port, "output"))
+
+
+def _columns(holder: JsonObject) -> tuple[Column, ...]:
+    columns = [as_object(value, "a column") for value in get_list(holder, "columns")]
+    return tuple(Column(get_text(each, "name"), get_text(each, "expression")) for each in columns)
+
+
+def _member(kind: type[E], holder: JsonObject, key: str) -> E:
+    text = get_text(holder, key)
+    try:
+        return kind(text)
+    except ValueError as cause:
+        raise bad_json(f"{key!r} is {text!r} where one of {', '.join(kind)} was needed") from cause

@@ -1,0 +1,187 @@
+"""Schemas: the columns of a topic or of an operator's output.
+
+This module is where the rest of Headgate takes schemas from: the types, `Schema`,
+`schema_of` for what a user writes, and what changed between two schemas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from headgate.errors import HeadgateError
+from headgate.flow import schema_changes
+from headgate.flow.dataclass_fields import fields_of_dataclass, is_dataclass_type
+from headgate.flow.ddl import parse_ddl
+from headgate.flow.json_values import Json, as_list
+from headgate.flow.names import did_you_mean, quote, split_path
+from headgate.flow.types import (
+    MISSING,
+    Field,
+    ListOf,
+    MapOf,
+    Missing,
+    Primitive,
+    Struct,
+    Type,
+    Unknown,
+    check_fields,
+    field_to_json,
+    fields_from_json,
+    fields_to_ddl,
+    key_kind,
+    type_from_json,
+    type_to_ddl,
+    type_to_json,
+)
+
+__all__ = [
+    "MISSING",
+    "Field",
+    "ListOf",
+    "MapOf",
+    "Missing",
+    "Primitive",
+    "Schema",
+    "Struct",
+    "Type",
+    "Unknown",
+    "difference",
+    "key_kind",
+    "only_adds",
+    "schema_of",
+    "type_from_json",
+    "type_to_ddl",
+    "type_to_json",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The columns of a row, in order; names are unique without regard to case."""
+
+    fields: tuple[Field, ...]
+
+    def __post_init__(self) -> None:
+        check_fields(self.fields)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        return tuple(each.name for each in self.fields)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The dotted paths of the columns and of all that lies in structs."""
+        return tuple(_paths(self.fields, ""))
+
+    def find_column(self, name: str) -> Field | None:
+        """Return the column of exactly this name."""
+        return next((each for each in self.fields if each.name == name), None)
+
+    def find(self, path: str) -> Field | None:
+        """Return what a dotted path leads to, or None where it leads nowhere.
+
+        The path goes into structs, into maps by key and through lists of structs, as in
+        Spark. The field found is nullable where any step of the way is.
+        """
+        parts = split_path(path)
+        if parts is None:
+            return None
+        found = self.find_column(parts[0])
+        for part in parts[1:]:
+            if found is None:
+                return None
+            found = _step(found, part)
+        return found
+
+    def get(self, path: str, *, what: str) -> Field:
+        """Return what a dotted path leads to, or raise UNKNOWN_COLUMN.
+
+        Args:
+            path: A column's name or a dotted path.
+            what: What could not be done, for the message: "cannot add where 'w'".
+        """
+        found = self.find(path)
+        if found is None:
+            raise HeadgateError(
+                "UNKNOWN_COLUMN",
+                f"{what}: there is no column {path!r}",
+                hint=did_you_mean(path, self.paths),
+            )
+        return found
+
+    def with_fields(self, *fields: Field) -> Schema:
+        """Return this schema with columns replaced in their place, or added at the end."""
+        new = {each.name.lower(): each for each in fields}
+        kept = [new.pop(each.name.lower(), each) for each in self.fields]
+        return Schema((*kept, *new.values()))
+
+    def to_ddl(self) -> str:
+        """Return the schema as DDL for people to read.
+
+        Defaults, and whether elements of lists and maps may be null, are not shown.
+        """
+        return fields_to_ddl(self.fields)
+
+    def to_json(self) -> list[Json]:
+        """Return the schema as plain JSON values."""
+        return [field_to_json(each) for each in self.fields]
+
+    @classmethod
+    def from_json(cls, value: Json) -> Schema:
+        """Return the schema that `to_json` wrote."""
+        return cls(fields_from_json(as_list(value, "a schema")))
+
+
+def schema_of(source: type | str | Schema) -> Schema:
+    """Return the schema that a dataclass, a DDL string or a schema describes."""
+    if isinstance(source, Schema):
+        return source
+    if isinstance(source, str):
+        return Schema(parse_ddl(source))
+    if is_dataclass_type(source):
+        return Schema(fields_of_dataclass(source))
+    raise HeadgateError(
+        "SCHEMA_UNSUPPORTED",
+        f"cannot make a schema of {source!r}: it is no dataclass, DDL string or Schema",
+        hint="put @dataclass above the class, or write DDL: 'id BIGINT NOT NULL, name STRING'",
+    )
+
+
+def difference(old: Schema, new: Schema) -> list[str]:
+    """Return what changed from `old` to `new`, a readable line for each change."""
+    return schema_changes.difference(old.fields, new.fields)
+
+
+def only_adds(old: Schema, new: Schema) -> bool:
+    """Tell whether rows of `old` can be read as `new`.
+
+    True where columns were only added, each nullable or with a default, and those of `old`
+    are there unchanged and in their order. A changed default changes no row that exists.
+    """
+    return schema_changes.only_adds(old.fields, new.fields)
+
+
+def _paths(fields: tuple[Field, ...], prefix: str) -> Iterator[str]:
+    for each in fields:
+        path = f"{prefix}{quote(each.name)}"
+        yield path
+        if isinstance(each.type, Struct):
+            yield from _paths(each.type.fields, f"{path}.")
+
+
+def _step(holder: Field, name: str) -> Field | None:
+    match holder.type:
+        case Struct(fields):
+            inner = next((each for each in fields if each.name == name), None)
+            return inner and Field(name, inner.type, holder.nullable or inner.nullable)
+        case MapOf(value, _):
+            return Field(name, value, nullable=True)
+        case ListOf(Struct() as element, nullable):
+            inner = _step(Field(holder.name, element, nullable), name)
+            return inner and Field(name, ListOf(inner.type, inner.nullable), holder.nullable)
+        case Unknown():
+            return Field(name, Unknown(), nullable=True)
+        case _:
+            return None

@@ -1,0 +1,121 @@
+"""What a user chains operators on: rows that flow, and where they are to go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from headgate.errors import HeadgateError
+from headgate.flow.builder import Builder
+from headgate.flow.columns import check_expression, parse_column
+from headgate.flow.names import check_column_name
+from headgate.flow.operators import (
+    Column,
+    Enrich,
+    Output,
+    Port,
+    Select,
+    Transform,
+    Where,
+    WithColumns,
+)
+from headgate.flow.outputs import Enriched
+from headgate.flow.schema import Schema, schema_of
+from headgate.flow.table import Table
+from headgate.flow.topics import Topic, as_topic
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stream:
+    """Rows that leave by one port of a flow; every operator adds a node and leaves this as is."""
+
+    port: Port
+    _builder: Builder
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of a row, as far as they are known before Spark starts."""
+        return self._builder.schemas[self.port]
+
+    def enrich(self, uid: str, table: Table, *, on: str | Sequence[str], into: str) -> Enriched:
+        """Add the table's row of the same key to each event, as the column `into`.
+
+        Args:
+            uid: Names the operator's state for good; keep it and the state is found again.
+            table: A table of the same flow.
+            on: The columns that hold the table's key, in the key's order; dotted paths work.
+            into: The name of the new column, a struct with the table's columns.
+        """
+        what = self._builder.cannot_add(f"enrich {uid!r}")
+        if not isinstance(table, Table) or table._builder is not self._builder:
+            raise HeadgateError(
+                "TABLE_FOREIGN",
+                f"{what}: what it is given is no table of this flow",
+                hint="make it with this flow: flow.table('users', User, key='id')",
+            )
+        columns = (on,) if isinstance(on, str) else tuple(on)
+        self._builder.add(Enrich(uid, self.port, table.id, columns, into))
+        return Enriched(
+            matched=Stream(Port(uid, "matched"), self._builder),
+            missing=Stream(Port(uid, "missing"), self._builder),
+        )
+
+    def select(self, *columns: str) -> Stream:
+        """Keep these columns and no others.
+
+        Args:
+            columns: Each a name ("user"), a dotted path ("user.firstName", which gives
+                `firstName`) or a SQL expression with a name ("price * 2 AS total").
+        """
+        node_id, what = self._named(Select.operator)
+        parsed = tuple(parse_column(column, what=what) for column in columns)
+        return self._add(Select(node_id, self.port, parsed))
+
+    def where(self, condition: str) -> Stream:
+        """Keep the rows for which a SQL condition is true."""
+        node_id, what = self._named(Where.operator)
+        return self._add(Where(node_id, self.port, check_expression(condition, what=what)))
+
+    def with_columns(self, *columns: str, **named: str) -> Stream:
+        """Add columns, or replace those of the same name.
+
+        Every expression sees the row as it came, none sees the columns added beside it.
+
+        Args:
+            columns: SQL with a name: "price * 2 AS total".
+            named: The same the other way round: total="price * 2".
+        """
+        node_id, what = self._named(WithColumns.operator)
+        parsed = [parse_column(column, what=what) for column in columns]
+        parsed += [
+            Column(check_column_name(name), check_expression(expression, what=what).strip())
+            for name, expression in named.items()
+        ]
+        return self._add(WithColumns(node_id, self.port, tuple(parsed)))
+
+    def transform(self, function: str, schema: type | str | Schema | None = None) -> Stream:
+        """Call a function on the rows as a DataFrame: the way out for stateless work.
+
+        It is refused after an operator that holds state.
+
+        Args:
+            function: Named "module:function"; takes a DataFrame and returns one. It must keep
+                to work on single rows: no aggregation, no join of streams.
+            schema: The columns it returns; those it was given where left out.
+        """
+        node_id, _ = self._named(Transform.operator)
+        returned = self.schema if schema is None else schema_of(schema)
+        return self._add(Transform(node_id, self.port, function, returned))
+
+    def to(self, topic: str | Topic) -> None:
+        """Write the rows to a topic: a name, or a topic bound on its own."""
+        target = as_topic(topic)
+        self._builder.add(Output(target.name, self.port, target))
+
+    def _named(self, operator: str) -> tuple[str, str]:
+        node_id = self._builder.free_id(self.port, operator)
+        return node_id, self._builder.cannot_add(f"{operator} {node_id!r}")
+
+    def _add(self, node: Select | Where | WithColumns | Transform) -> Stream:
+        self._builder.add(node)
+        return Stream(Port(node.id, "out"), self._builder)

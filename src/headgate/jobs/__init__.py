@@ -1,0 +1,1 @@
+"""The lifecycle room: jobs, what is wanted of them and what they are doing."""

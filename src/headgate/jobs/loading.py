@@ -1,0 +1,107 @@
+"""From a user's file to a flow's graph."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+# Registers the kinds of topics that a flow's JSON may name.
+import headgate.connectors  # noqa: F401
+from headgate.errors import HeadgateError
+from headgate.flow.flow import Flow
+from headgate.flow.graph import Graph
+
+_MODULE = "headgate_user_flow"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedFlow:
+    """A checked graph and the folder its file lies in, where its functions are looked for."""
+
+    graph: Graph
+    folder: Path
+
+
+def load_flow(reference: str) -> LoadedFlow:
+    """Return the flow in a file.
+
+    Args:
+        reference: `flow.py`, `flow.py:name` for a flow that is not called `flow`, or the JSON
+            that `Graph.to_json` wrote.
+    """
+    path_text, _, name = reference.partition(":")
+    path = Path(path_text)
+    if path.is_dir() and (path / "flow.py").is_file():
+        path = path / "flow.py"
+    if not path.is_file():
+        raise HeadgateError(
+            "FLOW_NOT_FOUND",
+            f"cannot read flow {reference!r}: there is no file {path}",
+            hint="headgate run examples/orders/flow.py",
+        )
+    if path.suffix == ".json":
+        flow = Flow.from_json(path.read_text(encoding="utf-8"))
+    else:
+        flow = _find_flow(_execute(path), path, name)
+    return LoadedFlow(flow.graph(), path.resolve().parent)
+
+
+def _execute(path: Path) -> ModuleType:
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    spec = importlib.util.spec_from_file_location(_MODULE, path)
+    if spec is None or spec.loader is None:
+        raise HeadgateError(
+            "FLOW_NOT_FOUND",
+            f"cannot read flow {str(path)!r}: it is no Python file",
+            hint="name a file that ends in .py, or a flow's JSON that ends in .json",
+        )
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses look their module up while they are made.
+    sys.modules[_MODULE] = module
+    try:
+        spec.loader.exec_module(module)
+    except HeadgateError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise HeadgateError(
+            "FLOW_BROKEN",
+            f"cannot read flow {str(path)!r}: {type(error).__name__}: {error}{_place(error, path)}",
+            hint=f"python {path}",
+        ) from error
+    return module
+
+
+def _place(error: BaseException, path: Path) -> str:
+    if isinstance(error, SyntaxError):
+        return ""
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if Path(frame.filename) == path
+    ]
+    return f" (line {lines[-1]})" if lines else ""
+
+
+def _find_flow(module: ModuleType, path: Path, name: str) -> Flow:
+    found = {key: value for key, value in vars(module).items() if isinstance(value, Flow)}
+    if name:
+        chosen = found.get(name)
+    elif "flow" in found:
+        chosen = found["flow"]
+    else:
+        chosen = next(iter(found.values())) if len(found) == 1 else None
+    if chosen is None:
+        known = ", ".join(found) if found else "none"
+        wanted = f"called {name!r}" if name else "called 'flow'"
+        raise HeadgateError(
+            "FLOW_NOT_FOUND",
+            f"cannot find a flow {wanted} in {path}: it has {known}",
+            hint=f"headgate run {path}:{next(iter(found), 'flow')}",
+        )
+    return chosen

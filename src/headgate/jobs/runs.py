@@ -1,0 +1,152 @@
+"""Runs: one lineage of checkpoints each, with a manifest of what its state means."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from headgate.errors import HeadgateError
+from headgate.flow.graph import Graph
+from headgate.flow.operators import Enrich
+from headgate.flow.schema import Schema, difference, only_adds
+from headgate.jobs.home import JobHome, read_json, write_json
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a run's state means, and where it lies.
+
+    Attributes:
+        lineage: Names the run; output files are named after it.
+        parallelism: State partitions; fixed, since state is spread by it.
+        operators: Uids of the operators that hold state, in Spark's order.
+        history: Every schema each table has had, by source id; rows in state say which is theirs.
+        keys: The key columns of each table, by source id.
+        flow: The flow as it was last run.
+    """
+
+    lineage: str
+    created: datetime
+    checkpoint: Path
+    parallelism: int
+    operators: tuple[str, ...]
+    history: Mapping[str, tuple[Schema, ...]]
+    keys: Mapping[str, tuple[str, ...]]
+    flow: Graph
+
+
+def new_run(
+    home: JobHome, graph: Graph, *, parallelism: int, checkpoints: Path | None, now: datetime
+) -> Run:
+    """Return a run that starts empty, with a lineage no other run has."""
+    lineage = f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
+    folder = home.run_folder(lineage) if checkpoints is None else checkpoints / lineage
+    return Run(
+        lineage=lineage,
+        created=now,
+        checkpoint=folder / "checkpoint",
+        parallelism=parallelism,
+        operators=_operators(graph),
+        history={table.id: (table.schema,) for table in graph.tables()},
+        keys={table.id: table.key for table in graph.tables()},
+        flow=graph,
+    )
+
+
+def continue_run(run: Run, graph: Graph, *, job: str) -> Run:
+    """Return the run with a flow as it is now, or refuse a flow its state does not fit."""
+    _check_operators(run, graph, job)
+    history = dict(run.history)
+    for table in graph.tables():
+        known = history.get(table.id, ())
+        if known and run.keys[table.id] != table.key:
+            raise HeadgateError(
+                "STATE_INCOMPATIBLE",
+                f"cannot resume job {job!r}: table {table.id!r} is kept by "
+                f"{', '.join(run.keys[table.id])}, and the flow's key is {', '.join(table.key)}",
+                hint="keep the key, or start anew with --fresh",
+            )
+        if not known or known[-1] != table.schema:
+            _check_schema(known, table.schema, job=job, table=table.id)
+            history[table.id] = (*known, table.schema)
+    keys = {table.id: table.key for table in graph.tables()}
+    return replace(run, history=history, keys={**run.keys, **keys}, flow=graph)
+
+
+def find_run(home: JobHome, lineage: str) -> Run | None:
+    """Return a run by its lineage, or None if its manifest is not there."""
+    content = read_json(home.run_folder(lineage) / "run.json")
+    if content is None:
+        return None
+    return Run(
+        lineage=content["lineage"],
+        created=datetime.fromisoformat(content["created"]),
+        checkpoint=Path(content["checkpoint"]),
+        parallelism=content["parallelism"],
+        operators=tuple(content["operators"]),
+        history={
+            table: tuple(Schema.from_json(schema) for schema in schemas)
+            for table, schemas in content["tables"].items()
+        },
+        keys={table: tuple(key) for table, key in content["keys"].items()},
+        flow=Graph.from_json(json.dumps(content["flow"])),
+    )
+
+
+def write_run(home: JobHome, run: Run) -> None:
+    """Write the run's manifest; it is there before the run's first state is."""
+    write_json(
+        home.run_folder(run.lineage) / "run.json",
+        {
+            "lineage": run.lineage,
+            "created": run.created.isoformat(),
+            "checkpoint": str(run.checkpoint),
+            "parallelism": run.parallelism,
+            "operators": list(run.operators),
+            "tables": {
+                table: [schema.to_json() for schema in schemas]
+                for table, schemas in run.history.items()
+            },
+            "keys": {table: list(key) for table, key in run.keys.items()},
+            "flow": json.loads(run.flow.to_json()),
+        },
+    )
+
+
+def _operators(graph: Graph) -> tuple[str, ...]:
+    return tuple(node.id for node in graph.stateful())
+
+
+def _check_operators(run: Run, graph: Graph, job: str) -> None:
+    now = _operators(graph)
+    if now != run.operators:
+        raise HeadgateError(
+            "STATE_INCOMPATIBLE",
+            f"cannot resume job {job!r}: its state is of operators "
+            f"{', '.join(run.operators) or 'none'}, and the flow has {', '.join(now) or 'none'}",
+            hint="keep the operators and their order, or start anew with --fresh",
+        )
+    before = {node.id: node.table for node in run.flow.stateful() if isinstance(node, Enrich)}
+    for node in graph.stateful():
+        if isinstance(node, Enrich) and before[node.id] != node.table:
+            raise HeadgateError(
+                "STATE_INCOMPATIBLE",
+                f"cannot resume job {job!r}: operator {node.id!r} holds rows of table "
+                f"{before[node.id]!r}, and the flow gives it {node.table!r}",
+                hint="keep the table, or give the operator another uid and start with --fresh",
+            )
+
+
+def _check_schema(known: tuple[Schema, ...], schema: Schema, *, job: str, table: str) -> None:
+    if not known or only_adds(known[-1], schema):
+        return
+    raise HeadgateError(
+        "SCHEMA_CHANGED",
+        f"cannot resume job {job!r}: the schema of table {table!r} changed: "
+        + "; ".join(difference(known[-1], schema)),
+        hint="only add columns, each nullable or with a default; or start anew with --fresh",
+    )

@@ -1,0 +1,5 @@
+"""Made-up data to try flows with: deterministic, believable, fast.
+
+store.py    the records of a shop: users, items and orders, some of them bad
+pace.py     sending them, at full speed or at a steady rate
+"""

@@ -1,0 +1,224 @@
+"""The rooms of Headgate: imports only go down.
+
+The tables below say which room may import which. The test reads every import under
+`src/headgate`, also those inside functions, and fails on one that is not in the tables.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src" / "headgate"
+DOOR = "__init__"
+
+FLOOR = frozenset({"errors", "_units", "_clock"})
+CONTROL = frozenset({"jobs.service", "errors", "_units"})
+MAY_IMPORT: dict[str, frozenset[str]] = {
+    DOOR: frozenset({"flow", "connectors", "errors"}),
+    "__main__": frozenset({"cli"}),
+    "cli": CONTROL,
+    "server": CONTROL,
+    # The doctor asks the kernel's jar whether it fits; nothing else of the kernel is for jobs.
+    "jobs": FLOOR
+    | {"engine", "checkpoints", "flow", "connectors", "producers", "_kernel.jar"},
+    "engine": FLOOR | {"flow", "connectors", "formats", "_kernel"},
+    "checkpoints": FLOOR,
+    "connectors": FLOOR | {"flow"},
+    "formats": FLOOR | {"flow"},
+    "producers": frozenset({"errors", "_units", "_clock"}),
+    "flow": frozenset({"errors", "_units"}),
+    "_kernel": FLOOR,
+    "_clock": frozenset({"errors"}),
+    "_units": frozenset({"errors"}),
+    "errors": frozenset(),
+}
+# Rooms whose packages from outside are counted; the others are held to the rule on Spark alone.
+OUTSIDE: dict[str, frozenset[str]] = {
+    DOOR: frozenset(),
+    "cli": frozenset({"typer", "rich"}),
+    "server": frozenset({"typer", "rich"}),
+    "producers": frozenset({"numpy"}),
+    "flow": frozenset(),
+    "_clock": frozenset(),
+    "_units": frozenset(),
+    "errors": frozenset(),
+}
+JVM = re.compile(r"\b(?:py4j|_jvm|_jdf)\b")
+
+
+def find_violations(root: Path) -> list[str]:
+    """Return a line for each import, or word of the JVM's, in a room that may not have it."""
+    found = []
+    for file in sorted(root.rglob("*.py")):
+        path = file.relative_to(root)
+        room = path.parts[0].removesuffix(".py")
+        if room not in MAY_IMPORT:
+            found.append(f"{path.as_posix()}: room {room!r} is in no table")
+            continue
+        text = file.read_text(encoding="utf-8")
+        found += [
+            f"{path.as_posix()}:{line}: {problem}"
+            for line, target in _imports(ast.parse(text), path, root)
+            if (problem := _problem(room, path, target))
+        ]
+        if room != "_kernel":
+            found += [
+                f"{path.as_posix()}:{number}: only _kernel may say {match[0]}"
+                for number, line in enumerate(text.splitlines(), start=1)
+                for match in JVM.finditer(line)
+            ]
+    return found
+
+
+def _problem(room: str, path: Path, target: str) -> str:
+    package, _, inner = target.partition(".")
+    if package == "headgate":
+        if not inner:
+            allowed = room in (DOOR, "__main__")
+        else:
+            allowed = any(
+                inner == each or inner.startswith(f"{each}.") for each in MAY_IMPORT[room] | {room}
+            )
+        return "" if allowed else f"{room} may not import {target}"
+    if package in sys.stdlib_module_names:
+        return ""
+    if package == "pyspark":
+        spark = room in ("engine", "_kernel") or (room == "connectors" and path.name == "_spark.py")
+        return "" if spark else f"{room} may not import {target}: Spark stays out of here"
+    if room in OUTSIDE and package not in OUTSIDE[room]:
+        return f"{room} may not import {target}"
+    return ""
+
+
+def _imports(tree: ast.AST, path: Path, root: Path) -> Iterator[tuple[int, str]]:
+    package = ["headgate", *path.parent.parts]
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                for alias in names:
+                    yield node.lineno, alias.name
+            case ast.ImportFrom(module=module, names=names, level=level):
+                outer = package[: len(package) - level + 1] if level else []
+                base = ".".join([*outer, *([module] if module else [])])
+                for alias in names:
+                    yield node.lineno, _module(base, alias.name, root)
+            case ast.Call(
+                func=ast.Attribute(attr="import_module")
+                | ast.Name(id="import_module" | "__import__"),
+                args=[ast.Constant(value=str(name)), *_],
+            ):
+                yield node.lineno, name
+
+
+def _module(base: str, name: str, root: Path) -> str:
+    """Return the module that `from base import name` reaches: base.name where that is one."""
+    if base.partition(".")[0] != "headgate":
+        return base
+    inner = root.joinpath(*base.split(".")[1:], name)
+    return f"{base}.{name}" if inner.is_dir() or inner.with_suffix(".py").is_file() else base
+
+
+def test_every_import_of_headgate_goes_down() -> None:
+    assert find_violations(SOURCE) == []
+
+
+def test_the_test_reads_the_sources_it_means_to() -> None:
+    read = {path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py")}
+    assert {"__init__.py", "errors.py", "flow/graph.py", "connectors/console.py"} <= read
+
+
+BAD = [
+    ("flow/a.py", "from headgate.engine import plan", "flow may not import headgate.engine"),
+    ("flow/a.py", "from headgate.connectors.files import Files", "headgate.connectors.files"),
+    ("flow/a.py", "from headgate._clock import Clock", "flow may not import headgate._clock"),
+    ("flow/a.py", "from headgate import jobs", "flow may not import headgate.jobs"),
+    ("flow/a.py", "from headgate import Flow", "flow may not import headgate"),
+    ("flow/a.py", "import headgate.jobs.service", "flow may not import headgate.jobs.service"),
+    ("flow/a.py", "from ..engine import plan", "flow may not import headgate.engine"),
+    ("flow/a.py", "from .. import engine", "flow may not import headgate.engine"),
+    ("flow/deep/a.py", "from ...jobs import spec", "flow may not import headgate.jobs"),
+    ("flow/__init__.py", "from ..jobs import spec", "flow may not import headgate.jobs"),
+    ("flow/a.py", "def f():\n    import numpy", "flow may not import numpy"),
+    ("flow/a.py", "from importlib import import_module\nimport_module('pyspark')", "pyspark"),
+    ("flow/a.py", "import importlib\nimportlib.import_module('headgate.jobs')", "headgate.jobs"),
+    ("errors.py", "from headgate._units import parse_size", "errors may not import"),
+    ("_units.py", "import numpy", "_units may not import numpy"),
+    ("_kernel/a.py", "from headgate.flow import Graph", "_kernel may not import headgate.flow"),
+    ("connectors/files/_spark.py", "from headgate.engine import plan", "connectors may not"),
+    ("connectors/files/a.py", "from pyspark.sql import DataFrame", "Spark stays out"),
+    ("connectors/_spark_like.py", "import pyspark", "Spark stays out"),
+    ("connectors/a.py", "from headgate.formats import json", "connectors may not"),
+    ("formats/a.py", "from headgate.connectors import Files", "formats may not"),
+    ("formats/a.py", "import pyspark", "Spark stays out"),
+    ("checkpoints/a.py", "from headgate.flow import Graph", "checkpoints may not"),
+    ("checkpoints/a.py", "import pyspark", "Spark stays out"),
+    ("engine/a.py", "from headgate.jobs import spec", "engine may not import headgate.jobs"),
+    ("engine/a.py", "from headgate.checkpoints import catalog", "engine may not"),
+    ("jobs/a.py", "from headgate.cli import main", "jobs may not import headgate.cli"),
+    ("jobs/a.py", "import pyspark.sql", "Spark stays out"),
+    ("cli/a.py", "from headgate.jobs import spec", "cli may not import headgate.jobs"),
+    ("cli/a.py", "from headgate.jobs.servicing import x", "cli may not"),
+    ("cli/a.py", "from headgate.flow import Flow", "cli may not import headgate.flow"),
+    ("cli/a.py", "import numpy", "cli may not import numpy"),
+    ("server/a.py", "from headgate.cli import main", "server may not import headgate.cli"),
+    ("server/a.py", "from headgate.engine import plan", "server may not"),
+    ("producers/a.py", "from headgate.flow import Flow", "producers may not"),
+    ("producers/a.py", "import pyspark", "Spark stays out"),
+    ("producers/a.py", "import pandas", "producers may not import pandas"),
+    ("__init__.py", "from headgate.engine import plan", "__init__ may not"),
+    ("engine/a.py", "session._jvm.System.exit(1)", "only _kernel may say _jvm"),
+    ("engine/a.py", "rows = getattr(frame, '_jdf')", "only _kernel may say _jdf"),
+    ("engine/a.py", "import py4j.java_gateway", "only _kernel may say py4j"),
+    ("helpers/a.py", "x = 1", "room 'helpers' is in no table"),
+]
+
+
+@pytest.mark.parametrize(("path", "source", "told"), BAD)
+def test_a_forbidden_import_is_found_and_named(
+    tmp_path: Path, path: str, source: str, told: str
+) -> None:
+    _write_tree(tmp_path, path, source)
+    violations = find_violations(tmp_path)
+    assert violations
+    assert all(each.startswith(path) for each in violations)
+    assert any(told in each for each in violations)
+
+
+GOOD = [
+    ("flow/a.py", "import json\nfrom headgate.errors import HeadgateError"),
+    ("flow/a.py", "from headgate.flow.graph import Graph\nfrom .graph import Graph"),
+    ("flow/a.py", "from headgate import errors\nfrom .. import _units"),
+    ("connectors/files/_spark.py", "import pyspark\nfrom headgate.flow import Graph"),
+    ("engine/a.py", "from pyspark.sql import DataFrame\nfrom headgate._kernel import bridge"),
+    ("_kernel/a.py", "import py4j.java_gateway\nsession._jvm"),
+    ("jobs/a.py", "from headgate.engine import plan\nfrom headgate.checkpoints import catalog"),
+    ("cli/a.py", "import typer\nfrom headgate.jobs.service import submit"),
+    ("cli/a.py", "from headgate.jobs import service\nfrom headgate import _units"),
+    ("cli/a.py", "from headgate.cli.table import show\nfrom .table import show"),
+    ("producers/a.py", "import numpy as np\nfrom headgate._units import format_count"),
+    ("checkpoints/a.py", "from headgate._clock import Clock"),
+    ("__init__.py", "from headgate.flow import Flow"),
+]
+
+
+@pytest.mark.parametrize(("path", "source"), GOOD)
+def test_an_import_that_goes_down_is_let_through(tmp_path: Path, path: str, source: str) -> None:
+    _write_tree(tmp_path, path, source)
+    assert find_violations(tmp_path) == []
+
+
+def _write_tree(root: Path, path: str, source: str) -> None:
+    rooms = ("flow/graph", "engine/plan", "jobs/service", "jobs/spec", "errors", "_units")
+    for name in (*rooms, "_kernel/bridge", "checkpoints/catalog", "cli/table"):
+        file = root / f"{name}.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("")
+    target = root / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(source)
