@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
 
-.PHONY: setup kernel demo test check format bench clean help
+.PHONY: setup kernel demo test check format bench wheel clean help
 
 help:  ## Show what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -17,9 +17,7 @@ $(STAMP): pyproject.toml constraints.txt hatch_build.py
 	@command -v java > /dev/null || [ -n "$$JAVA_HOME" ] \
 		|| { echo "Headgate needs Java 17 or newer: install a JDK, or set JAVA_HOME"; exit 3; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt hatchling
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
-		--no-build-isolation --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
 kernel: $(STAMP)  ## Compile the kernel if its sources changed
@@ -43,6 +41,9 @@ format: setup  ## Put the formatting right
 
 bench: setup  ## Enrich 2,000,000 orders from embedded topics and print the rate
 	$(BIN)/python benchmarks/orders.py
+
+wheel: setup  ## Build a wheel with the kernel in it
+	$(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps --wheel-dir dist .
 
 clean:  ## Remove what was built; data under .headgate stays
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

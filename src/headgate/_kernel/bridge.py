@@ -21,7 +21,7 @@ class Gate:
 
     def __init__(self, spark: SparkSession, run: str) -> None:
         self._run = run
-        self._class = _jvm(spark).gate.Gatekeeper
+        self._class = kernel(spark).gate.Gatekeeper
         self._keeper = self._class.of(run)
 
     def open(self) -> None:
@@ -54,8 +54,8 @@ class Feeds:
 
     def __init__(self, spark: SparkSession, run: str) -> None:
         self._run = run
-        self._progress = _jvm(spark).ProgressFeed()
-        self._row_class = _jvm(spark).sink.RowFeed
+        self._progress = kernel(spark).ProgressFeed()
+        self._row_class = kernel(spark).sink.RowFeed
         self._rows = self._row_class.of(run)
         self._streams = spark._jsparkSession.streams()
         self._streams.addListener(self._progress)
@@ -63,6 +63,10 @@ class Feeds:
     def progress(self) -> list[dict[str, Any]]:
         """Return Spark's progress reports since the last call, oldest first."""
         return [json.loads(report) for report in self._progress.drain()]
+
+    def await_end(self, seconds: float) -> None:
+        """Wait until all reports of a query that has ended are there, but no longer than this."""
+        self._progress.awaitEnd(round(seconds * 1000))
 
     def rows(self) -> list[tuple[str, str]]:
         """Return rows for the terminal since the last call: pairs of output and JSON text."""
@@ -79,39 +83,39 @@ class CompiledFlow:
     """A flow that the kernel has checked against Spark; hands out the pieces of the query."""
 
     _spark: SparkSession
-    _plan: Any
+    plan: Any
 
     @classmethod
     def compile(cls, spark: SparkSession, spec: Mapping[str, Any]) -> CompiledFlow:
         """Check every expression of a flow; raise a HeadgateError that names the operator."""
         with translated():
-            plan = _jvm(spark).plan.FlowPlan.compile(spark._jsparkSession, json.dumps(spec))
+            plan = kernel(spark).plan.FlowPlan.compile(spark._jsparkSession, json.dumps(spec))
         return cls(spark, plan)
 
     def decode(self, records: DataFrame, source: str) -> DataFrame:
         """Turn a source's records into envelopes."""
-        return self._wrap(self._plan.decode(records._jdf, source))
+        return self._wrap(self.plan.decode(records._jdf, source))
 
     def operate(self, rows: DataFrame, operator: str) -> DataFrame:
         """Put a stateful operator behind rows."""
         with translated():
-            return self._wrap(self._plan.operate(rows._jdf, operator))
+            return self._wrap(self.plan.operate(rows._jdf, operator))
 
     def columns(self, rows: DataFrame, function: int) -> DataFrame:
         """Return the rows addressed to a function as plain columns."""
-        return self._wrap(self._plan.columns(rows._jdf, function))
+        return self._wrap(self.plan.columns(rows._jdf, function))
 
     def without(self, rows: DataFrame, function: int) -> DataFrame:
         """Return the rows that are not addressed to a function."""
-        return self._wrap(self._plan.without(rows._jdf, function))
+        return self._wrap(self.plan.without(rows._jdf, function))
 
     def result_schema(self, function: int) -> StructType:
         """Return the schema that a function's result must have."""
-        return StructType.fromJson(json.loads(self._plan.resultSchema(function)))
+        return StructType.fromJson(json.loads(self.plan.resultSchema(function)))
 
     def rejoin(self, made: DataFrame, function: int) -> DataFrame:
         """Send what a function made on its way."""
-        return self._wrap(self._plan.rejoin(made._jdf, function))
+        return self._wrap(self.plan.rejoin(made._jdf, function))
 
     def _wrap(self, dataset: Any) -> DataFrame:
         return DataFrame(dataset, self._spark)
@@ -122,6 +126,7 @@ def explained(rows: DataFrame) -> str:
     return str(rows._jdf.queryExecution().toString())
 
 
-def _jvm(spark: SparkSession) -> Any:
+def kernel(spark: SparkSession) -> Any:
+    """Return the kernel's package in the JVM."""
     # The attribute is there in classic mode, the only one that runs on a JVM of our own.
     return spark._jvm.io.headgate.kernel  # type: ignore[union-attr]

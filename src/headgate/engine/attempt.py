@@ -19,9 +19,9 @@ from headgate.engine.session import open_session
 from headgate.engine.settings import AttemptSettings
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
-from headgate.flow.operators import Source
 
 _LOOK_EVERY = 0.05
+_LAST_REPORT = 10.0
 
 
 class Ending(enum.StrEnum):
@@ -57,8 +57,13 @@ class Attempt:
         self._spark = open_session(settings.spark)
         self._gate = Gate(self._spark, self._run)
         self._feeds = Feeds(self._spark, self._run)
-        self._rows = queries.build(self._spark, self.plan, settings, run=self._run, near=near)
         self._query: StreamingQuery | None = None
+        try:
+            self._rows = queries.build(self._spark, self.plan, settings, run=self._run, near=near)
+        except BaseException:
+            # There is no attempt that anybody could close.
+            self.close()
+            raise
 
     def explain(self) -> str:
         """Return Spark's own plan of the query."""
@@ -76,9 +81,8 @@ class Attempt:
 
     def look(self) -> News:
         """Return what happened since the last look."""
-        ids = {node.id: node.id for node in self.plan.graph.nodes if isinstance(node, Source)}
         reports = (
-            parse_report(report, sources=ids, operators=self.plan.operators)
+            parse_report(report, scans=self.plan.scans(), operators=self.plan.operators)
             for report in self._feeds.progress()
         )
         return News(
@@ -92,7 +96,11 @@ class Attempt:
         deadline = time.monotonic() + seconds
         while query.isActive and time.monotonic() < deadline:
             time.sleep(_LOOK_EVERY)
-        return not query.isActive
+        ended = not query.isActive
+        if ended:
+            # The report of the last batch may still be on its way.
+            self._feeds.await_end(_LAST_REPORT)
+        return ended
 
     def stop(self) -> None:
         """End the query before its next batch: nothing is left half done."""

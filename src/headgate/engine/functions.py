@@ -62,11 +62,11 @@ def apply(function: Function, rows: DataFrame, flow: CompiledFlow, near: Path | 
             "to its record",
             hint=f"use withColumn and filter, or select it too: df.select(..., '{ORIGIN}')",
         )
-    _check_columns(name, made.drop(ORIGIN).schema, flow.result_schema(function.address))
+    _check_columns(function, made.drop(ORIGIN).schema, flow.result_schema(function.address))
     return flow.rejoin(made, function.address)
 
 
-def _check_columns(name: str, found: StructType, wanted: StructType) -> None:
+def _check_columns(function: Function, found: StructType, wanted: StructType) -> None:
     types = {field.name: field.dataType.simpleString() for field in found.fields}
     wrong = [
         f"{field.name} is {types.get(field.name, 'missing')}, "
@@ -77,7 +77,7 @@ def _check_columns(name: str, found: StructType, wanted: StructType) -> None:
     if wrong:
         raise HeadgateError(
             "TRANSFORM_SCHEMA",
-            f"cannot plan {name}: its result does not have the declared columns: "
+            f"cannot plan {label(function.node)}: its result does not have the declared columns: "
             + "; ".join(wrong),
-            hint=f"declare what it gives: .transform({name!r}, schema='…')",
+            hint=f"declare what it gives: .transform({function.node.function!r}, schema='…')",
         )

@@ -71,6 +71,15 @@ class FlowPlan:
     functions: tuple[Function, ...]
     destinations: tuple[Destination, ...]
 
+    def scans(self) -> dict[str, int]:
+        """Return how often a batch reads each source: once, and once more for each function."""
+        roots = {node.id: node.id for node in self.graph.nodes if isinstance(node, Source)}
+        scans = dict.fromkeys(roots, 1)
+        for function in self.functions:
+            roots[function.node.id] = roots[function.upstream]
+            scans[roots[function.upstream]] += 1
+        return scans
+
 
 def plan_flow(
     graph: Graph, *, history: Mapping[str, Sequence[Schema]], max_record: int

@@ -52,13 +52,13 @@ class BatchReport:
 
 
 def parse_report(
-    report: Mapping[str, Any], *, sources: Mapping[str, str], operators: Sequence[str]
+    report: Mapping[str, Any], *, scans: Mapping[str, int], operators: Sequence[str]
 ) -> BatchReport | None:
     """Return the batch that a progress report tells of, or None if it tells of none.
 
     Args:
         report: Spark's JSON.
-        sources: Ids by the names that Spark knows sources under.
+        scans: How often a batch reads each source, by its id; Spark adds the rows of all up.
         operators: Uids in the order rows pass through them.
     """
     phases = {name: timedelta(milliseconds=ms) for name, ms in report["durationMs"].items()}
@@ -70,9 +70,9 @@ def parse_report(
         started=datetime.fromisoformat(report["timestamp"]),
         duration=phases.get("triggerExecution", timedelta()),
         sources={
-            sources[_source_name(each)]: _source(each)
+            _source_id(each): _source(each, scans[_source_id(each)])
             for each in report["sources"]
-            if _source_name(each) in sources
+            if _source_id(each) in scans
         },
         outputs={name: int(count) for name, count in report["sink"].get("metrics", {}).items()},
         # Spark lists stateful operators from the sink up.
@@ -84,14 +84,15 @@ def parse_report(
     )
 
 
-def _source_name(source: Mapping[str, Any]) -> str:
+def _source_id(source: Mapping[str, Any]) -> str:
+    # The gate in front of a source calls itself by the source's id.
     return str(source["description"])
 
 
-def _source(source: Mapping[str, Any]) -> SourceProgress:
+def _source(source: Mapping[str, Any], scans: int) -> SourceProgress:
     metrics = source.get("metrics", {})
     return SourceProgress(
-        rows=int(source["numInputRows"]),
+        rows=int(source["numInputRows"]) // scans,
         lag_bytes=int(metrics.get("lagBytes", 0)),
         read_bytes=int(metrics.get("readBytes", 0)),
         position=str(source["endOffset"]),

@@ -62,6 +62,9 @@ def start(
     rows: DataFrame, plan: FlowPlan, settings: AttemptSettings, *, run: str
 ) -> StreamingQuery:
     """Start the query; it runs until its gate ends it or it fails."""
+    for topic in _topics(plan):
+        if isinstance(topic, Files):
+            files.prepare(topic)
     outputs = [_destination(each, shown=settings.shown) for each in plan.destinations]
     every = round(settings.batch_every.total_seconds() * 1000)
     return (
@@ -92,6 +95,11 @@ def _read(spark: SparkSession, node: Source, settings: AttemptSettings, *, run: 
     }
     reader = spark.readStream.format(GATED_SOURCE).name(source_name(node.id))
     return reader.options(**options, **gate).load()
+
+
+def _topics(plan: FlowPlan) -> list[Topic]:
+    read = [node.topic for node in plan.graph.nodes if isinstance(node, Source)]
+    return [*read, *(each.topic for each in plan.destinations if each.topic is not None)]
 
 
 def _role(node: Source) -> str:

@@ -85,7 +85,7 @@ def find_run(home: JobHome, lineage: str) -> Run | None:
     return Run(
         lineage=content["lineage"],
         created=datetime.fromisoformat(content["created"]),
-        checkpoint=Path(content["checkpoint"]),
+        checkpoint=home.run_folder(lineage) / content["checkpoint"],
         parallelism=content["parallelism"],
         operators=tuple(content["operators"]),
         history={
@@ -104,7 +104,7 @@ def write_run(home: JobHome, run: Run) -> None:
         {
             "lineage": run.lineage,
             "created": run.created.isoformat(),
-            "checkpoint": str(run.checkpoint),
+            "checkpoint": _checkpoint(home, run),
             "parallelism": run.parallelism,
             "operators": list(run.operators),
             "tables": {
@@ -115,6 +115,17 @@ def write_run(home: JobHome, run: Run) -> None:
             "flow": json.loads(run.flow.to_json()),
         },
     )
+
+
+def _checkpoint(home: JobHome, run: Run) -> str:
+    """Return where the checkpoint lies: as seen from the run's folder if it lies in there.
+
+    A path from where the job was first started would lead nowhere from another place, and a job
+    that finds no checkpoint starts empty.
+    """
+    folder = home.run_folder(run.lineage)
+    inside = run.checkpoint.is_relative_to(folder)
+    return str(run.checkpoint.relative_to(folder) if inside else run.checkpoint.absolute())
 
 
 def _operators(graph: Graph) -> tuple[str, ...]:

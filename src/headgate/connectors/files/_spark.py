@@ -15,16 +15,14 @@ def source_options(
     """Return what the source needs.
 
     Args:
-        topic: Its folder is made if it is not there, so that a job may wait for its first file.
+        topic: A bound one.
         max_batch: How many bytes one batch reads at most.
         max_record: Of a longer record, only the beginning is kept.
         splits: How many tasks read a batch.
         start: `earliest`, `latest`, or the JSON of a position.
     """
-    folder = Path(topic.path).absolute()
-    folder.mkdir(parents=True, exist_ok=True)
     return {
-        "path": str(folder),
+        "path": str(_folder(topic)),
         "max.bytes": str(max_batch),
         "max.record": str(max_record),
         "splits": str(splits),
@@ -34,6 +32,13 @@ def source_options(
 
 def output_option(output: str, topic: Files, *, shown: int) -> dict[str, str | int]:
     """Return one entry of the sink's list of outputs."""
-    folder = Path(topic.path).absolute()
-    folder.mkdir(parents=True, exist_ok=True)
-    return {"id": output, "kind": "files", "path": str(folder), "shown": shown}
+    return {"id": output, "kind": "files", "path": str(_folder(topic)), "shown": shown}
+
+
+def prepare(topic: Files) -> None:
+    """Make the topic's folder if it is not there, so that a job may wait for its first file."""
+    _folder(topic).mkdir(parents=True, exist_ok=True)
+
+
+def _folder(topic: Files) -> Path:
+    return Path(topic.path).absolute()

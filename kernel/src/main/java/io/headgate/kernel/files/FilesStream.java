@@ -77,7 +77,8 @@ final class FilesStream implements MicroBatchStream, SupportsAdmissionControl, R
     FilesOffset at = present((FilesOffset) from);
     long wanted = position(at) + maxBytes;
     List<Ledger.Entry> entries = ledger.entries();
-    if (position(at) >= ledger.end()) return from;
+    // Files without a byte leave the end where it is, but they have a number, and it must be reached.
+    if (position(at) >= ledger.end()) return at.file == entries.size() ? from : end();
     if (wanted >= ledger.end()) return end();
     int file = (int) at.file;
     while (entries.get(file).end() <= wanted) file++;
@@ -102,7 +103,7 @@ final class FilesStream implements MicroBatchStream, SupportsAdmissionControl, R
     if (ledger.topic() == null || end.file > ledger.entries().size()) look();
     if (!end.topic.equals(ledger.topic())) {
       // A batch that was logged before the topic was made anew cannot be read again.
-      throw new IllegalStateException("the records of a batch that must be repeated are gone: topic folder " + root
+      throw new IllegalStateException("DATA_LOST: the records of a batch that must be repeated are gone: topic folder " + root
           + " was made anew while the batch was under way");
     }
     FilesOffset begin = present((FilesOffset) from);

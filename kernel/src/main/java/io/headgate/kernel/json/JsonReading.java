@@ -118,21 +118,33 @@ final class JsonReading {
 
   private static Object readString(JsonParser p, String field) throws IOException, BadRecord {
     if (p.currentToken() != JsonToken.VALUE_STRING) throw wrong(p, field, "a string");
-    return text(p);
+    return text(p, field);
   }
 
   /** Returns the current string as UTF-8; most are ASCII and need no more than narrowing. */
-  private static UTF8String text(JsonParser p) throws IOException {
+  private static UTF8String text(JsonParser p, String field) throws IOException, BadRecord {
     char[] chars = p.getTextCharacters();
     int from = p.getTextOffset();
     int n = p.getTextLength();
     byte[] out = new byte[n];
     for (int i = 0; i < n; i++) {
       char c = chars[from + i];
-      if (c >= 0x80) return UTF8String.fromString(new String(chars, from, n));
+      if (c >= 0x80) return text(new String(chars, from, n), field);
       out[i] = (byte) c;
     }
     return UTF8String.fromBytes(out);
+  }
+
+  /** Returns text as UTF-8; half of a surrogate pair, which an escape may bring, has no such form. */
+  private static UTF8String text(String s, String field) throws BadRecord {
+    for (int i = 0; i < s.length(); i++) {
+      if (!Character.isSurrogate(s.charAt(i))) continue;
+      if (!Character.isSurrogatePair(s.charAt(i), i + 1 < s.length() ? s.charAt(i + 1) : 0))
+        throw new BadRecord(Reason.NOT_UTF8, String.format("field '%s': half of a surrogate pair, \\u%04x, is no character",
+            field, (int) s.charAt(i)));
+      i++;
+    }
+    return UTF8String.fromString(s);
   }
 
   private static Object readBinary(JsonParser p, String field) throws IOException, BadRecord {
@@ -199,7 +211,7 @@ final class JsonReading {
       while (p.nextToken() != JsonToken.END_OBJECT) {
         String name = p.currentName();
         p.nextToken();
-        out.put(UTF8String.fromString(name), member(p, field + "." + name, value, type.valueContainsNull()));
+        out.put(text(name, field), member(p, field + "." + name, value, type.valueContainsNull()));
       }
       return new ArrayBasedMapData(
           new GenericArrayData(out.keySet().toArray()), new GenericArrayData(out.values().toArray()));

@@ -19,6 +19,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 final class JsonWriting {
   static final JsonFactory JSON = JsonFactory.builder()
       .enable(StreamWriteFeature.USE_FAST_DOUBLE_WRITER)
+      .enable(StreamWriteFeature.WRITE_BIGDECIMAL_AS_PLAIN)
       .build();
 
   /** Writes the value at an ordinal of a row or array; never called at null. */

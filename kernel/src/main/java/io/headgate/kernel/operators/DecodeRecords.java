@@ -20,7 +20,9 @@ import java.util.Iterator;
 import org.apache.spark.api.java.function.MapPartitionsFunction;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.ByteType;
 import org.apache.spark.sql.types.IntegerType;
+import org.apache.spark.sql.types.ShortType;
 import org.apache.spark.sql.types.TimestampType;
 import scala.Tuple2;
 
@@ -131,7 +133,10 @@ public final class DecodeRecords implements MapPartitionsFunction<RawRecord, Tup
       InternalRow at = row.segment(0);
       int i = path.last();
       if (at.isNullAt(i)) return null;
-      return path.type() instanceof IntegerType ? (long) at.getInt(i) : at.getLong(i);
+      if (path.type() instanceof IntegerType) return (long) at.getInt(i);
+      if (path.type() instanceof ShortType) return (long) at.getShort(i);
+      if (path.type() instanceof ByteType) return (long) at.getByte(i);
+      return at.getLong(i);
     }
 
     /** Returns a key that spreads rows which have none over the tasks. */

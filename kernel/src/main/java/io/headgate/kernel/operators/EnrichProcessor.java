@@ -25,8 +25,10 @@ import scala.jdk.javaapi.CollectionConverters;
  * <p>Within one call, changes apply before events. Rows addressed to other operators pass through untouched.
  */
 public final class EnrichProcessor extends StatefulProcessor<byte[], Tuple2<byte[], byte[]>, Tuple2<byte[], byte[]>> {
+  /** Changes that a column orders may have equal versions: of those, the last one in the topic counts. */
   private static final Comparator<byte[]> BY_PLACE =
-      Comparator.comparingInt(Envelope::lane).thenComparingLong(Envelope::sequence);
+      Comparator.comparingInt(Envelope::lane).thenComparingLong(Envelope::sequence)
+          .thenComparingInt(Envelope::partition).thenComparingLong(Envelope::offset);
 
   private final int address;
   private final Layout input;

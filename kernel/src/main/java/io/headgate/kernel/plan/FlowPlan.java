@@ -13,7 +13,9 @@ import io.headgate.kernel.operators.SchemaHistory;
 import io.headgate.kernel.rows.Layout;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.Column;
@@ -39,7 +41,7 @@ public final class FlowPlan {
   private static final Encoder<Tuple2<byte[], byte[]>> ROW = Encoders.tuple(Encoders.BINARY(), Encoders.BINARY());
 
   private final Map<String, DecodeRecords> sources = new HashMap<>();
-  private final Map<String, EnrichProcessor> operators = new HashMap<>();
+  private final Map<String, EnrichProcessor> operators = new LinkedHashMap<>();
   private final Map<Integer, Layout> functions = new HashMap<>();
   private final Map<Integer, RouteRows> results = new HashMap<>();
 
@@ -112,7 +114,8 @@ public final class FlowPlan {
     int address = node.get("address").asInt();
     functions.put(address, routes.arriving(address));
     // Without a schema of its own, a function gives rows like those it takes.
-    StructType result = node.get("schema").isNull() ? functions.get(address).schema() : schema(node.get("schema"));
+    // Nothing keeps it from making nulls: SQL behind it must not rely on there being none.
+    StructType result = (node.get("schema").isNull() ? functions.get(address).schema() : schema(node.get("schema"))).asNullable();
     results.put(address, new RouteRows(Layout.of(result), routes.compile(node.get("route"), Layout.of(result))));
   }
 
@@ -142,6 +145,15 @@ public final class FlowPlan {
     StructType out = new StructType();
     for (StructField f : schema.fields()) out = out.add(new StructField(f.name(), f.dataType(), true, f.metadata()));
     return out;
+  }
+
+  public DecodeRecords source(String id) {
+    return sources.get(id);
+  }
+
+  /** Returns the stateful operators in the order rows pass through them. */
+  public Collection<EnrichProcessor> operators() {
+    return operators.values();
   }
 
   /** Turns a source's records into envelopes. */

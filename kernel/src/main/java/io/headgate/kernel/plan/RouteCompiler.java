@@ -6,6 +6,7 @@ import io.headgate.kernel.json.KeyText;
 import io.headgate.kernel.rows.Layout;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.SparkSession;
@@ -65,13 +66,26 @@ final class RouteCompiler {
   }
 
   private Route.Step compute(JsonNode step, Layout layout) {
-    var columns = new java.util.LinkedHashMap<String, String>();
+    var columns = new LinkedHashMap<String, String>();
     if (step.get("keep").asBoolean())
       for (String name : layout.schema().fieldNames()) columns.put(name, quote(name));
-    for (JsonNode c : step.get("columns")) columns.put(c.get("name").asText(), "(" + c.get("expression").asText() + ")");
+    for (JsonNode c : step.get("columns")) put(columns, c.get("name").asText(), "(" + c.get("expression").asText() + ")");
     var list = columns.entrySet().stream().map(e -> e.getValue() + " AS " + quote(e.getKey())).toList();
     var program = RowProgram.compile(spark, layout.schema(), list, step.get("name").asText());
     return new Route.Compute(program, compile(step.get("then"), Layout.of(program.result())));
+  }
+
+  /** Adds a column, or puts it in the place of one that Spark takes for the same: names are read without regard to case. */
+  private static void put(LinkedHashMap<String, String> columns, String name, String expression) {
+    var before = new LinkedHashMap<>(columns);
+    columns.clear();
+    boolean placed = false;
+    for (var each : before.entrySet()) {
+      boolean same = each.getKey().equalsIgnoreCase(name);
+      columns.put(same ? name : each.getKey(), same ? expression : each.getValue());
+      placed |= same;
+    }
+    if (!placed) columns.put(name, expression);
   }
 
   private Route.Step operator(JsonNode step, Layout layout) {

@@ -1,6 +1,7 @@
 package io.headgate.kernel.plan;
 
 import java.io.Serializable;
+import java.util.LinkedList;
 import java.util.List;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.sql.AnalysisException;
@@ -13,6 +14,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.catalyst.plans.logical.LeafNode;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.trees.TreePattern;
@@ -26,14 +28,15 @@ import scala.jdk.javaapi.CollectionConverters;
  * <p>Only what gives the same result each time is taken: a replayed batch must make the same rows.
  */
 final class RowProgram implements Serializable {
-  private final Seq<Expression> expressions;
-  private final Seq<Attribute> input;
-  private final StructType result;
-  private transient UnsafeProjection projection;
+  /** One projection; Spark may split a program into several, so that what is used twice is computed once. */
+  private record Stage(Seq<Expression> expressions, Seq<Attribute> input) implements Serializable {}
 
-  private RowProgram(Seq<Expression> expressions, Seq<Attribute> input, StructType result) {
-    this.expressions = expressions;
-    this.input = input;
+  private final Stage[] stages;
+  private final StructType result;
+  private transient UnsafeProjection[] projections;
+
+  private RowProgram(List<Stage> stages, StructType result) {
+    this.stages = stages.toArray(Stage[]::new);
     this.result = result;
   }
 
@@ -43,8 +46,14 @@ final class RowProgram implements Serializable {
 
   /** Runs on a row; the result is overwritten by the next call on this thread's copy. */
   UnsafeRow apply(InternalRow row) {
-    if (projection == null) projection = UnsafeProjection.create(expressions, input);
-    return projection.apply(row);
+    if (projections == null) {
+      projections = new UnsafeProjection[stages.length];
+      for (int i = 0; i < stages.length; i++)
+        projections[i] = UnsafeProjection.create(stages[i].expressions, stages[i].input);
+    }
+    UnsafeRow out = projections[0].apply(row);
+    for (int i = 1; i < projections.length; i++) out = projections[i].apply(out);
+    return out;
   }
 
   /** @param operator how errors name the step */
@@ -61,7 +70,8 @@ final class RowProgram implements Serializable {
       throw e;
     }
     LogicalPlan analyzed = selected.queryExecution().analyzed();
-    if (!(analyzed instanceof Project p) || p.child() instanceof Project)
+    if (!(analyzed instanceof Project p) || !(p.child() instanceof LeafNode)
+        || p.expressions().exists(e -> e.containsPattern(TreePattern.PLAN_EXPRESSION())))
       throw new PlanException("BAD_EXPRESSION", "cannot plan " + operator
           + ": it does not compute each row by itself (an aggregate, a window, a generator or a subquery)");
     for (NamedExpression e : CollectionConverters.asJava(p.projectList())) {
@@ -69,13 +79,24 @@ final class RowProgram implements Serializable {
         throw new PlanException("BAD_EXPRESSION", "cannot plan " + operator + ": '" + ((Expression) e).sql()
             + "' gives another result each time, so a replayed batch would make other rows");
     }
-    LogicalPlan optimized = selected.queryExecution().optimizedPlan();
-    LogicalPlan leaf = optimized instanceof Project o ? o.child() : optimized;
-    var all = optimized instanceof Project o
-        ? CollectionConverters.asJava(o.projectList()).stream().map(e -> (Expression) e).toList()
-        : CollectionConverters.asJava(optimized.output()).stream().map(e -> (Expression) e).toList();
-    return new RowProgram(
-        CollectionConverters.asScala(all).toSeq(), leaf.output(), selected.schema());
+    return new RowProgram(stages(selected.queryExecution().optimizedPlan(), operator), selected.schema());
+  }
+
+  private static List<Stage> stages(LogicalPlan optimized, String operator) {
+    var out = new LinkedList<Stage>();
+    LogicalPlan at = optimized;
+    while (at instanceof Project p) {
+      var expressions = CollectionConverters.asJava(p.projectList()).stream().map(e -> (Expression) e).toList();
+      out.addFirst(new Stage(CollectionConverters.asScala(expressions).toSeq(), p.child().output()));
+      at = p.child();
+    }
+    if (!(at instanceof LeafNode))
+      throw new PlanException("BAD_EXPRESSION", "cannot plan " + operator + ": it does not compute each row by itself");
+    if (out.isEmpty()) {
+      var all = CollectionConverters.asJava(at.output()).stream().map(e -> (Expression) e).toList();
+      out.add(new Stage(CollectionConverters.asScala(all).toSeq(), at.output()));
+    }
+    return out;
   }
 
   private static String firstLine(String text) {

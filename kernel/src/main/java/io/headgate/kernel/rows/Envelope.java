@@ -59,8 +59,16 @@ public final class Envelope {
     return envelope[6] & 0xff;
   }
 
+  public static int partition(byte[] envelope) {
+    return (int) INT.get(envelope, 16);
+  }
+
   public static int lane(byte[] envelope) {
     return (int) INT.get(envelope, 20);
+  }
+
+  public static long offset(byte[] envelope) {
+    return (long) LONG.get(envelope, 24);
   }
 
   public static long timestamp(byte[] envelope) {

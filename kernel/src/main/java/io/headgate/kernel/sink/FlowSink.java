@@ -66,10 +66,15 @@ public final class FlowSink implements TableProvider {
 
     void committed(List<FlowWriter.Done> tasks) {
       long[] sums = new long[outputs.all().size()];
+      int[] shown = new int[sums.length];
       for (FlowWriter.Done task : tasks) {
         for (int i = 0; i < sums.length; i++) sums[i] += task.counts()[i];
-        for (int i = 0; i < task.shown().size(); i++)
-          feed.add(outputs.all().get(task.shownOf().get(i)).id(), new String(task.shown().get(i), StandardCharsets.UTF_8));
+        for (int i = 0; i < task.shown().size(); i++) {
+          int of = task.shownOf().get(i);
+          // Each task holds as many as may be shown of the whole batch.
+          if (++shown[of] > outputs.all().get(of).shown()) continue;
+          feed.add(outputs.all().get(of).id(), new String(task.shown().get(i), StandardCharsets.UTF_8));
+        }
       }
       var now = new LinkedHashMap<String, String>();
       for (int i = 0; i < sums.length; i++) now.put(outputs.all().get(i).id(), Long.toString(sums[i]));

@@ -1,0 +1,5 @@
+"""Runs the command line: `python -m headgate`."""
+
+from headgate.cli import main
+
+main()

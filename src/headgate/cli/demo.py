@@ -1,0 +1,110 @@
+"""The verb that shows it all once."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from headgate._units import format_count
+from headgate.cli.options import Home, Json
+from headgate.cli.output import Right, note, print_json, print_table, say, stdout, visible
+from headgate.cli.produce import show_production
+from headgate.cli.run import show_run
+from headgate.jobs.service import (
+    DEFAULT_HOME,
+    DemoPlace,
+    DemoResults,
+    RunOptions,
+    StoreOptions,
+    prepare_demo,
+    read_demo,
+)
+
+_HELP = """Run the online store's flow on made-up data, and show results.
+
+It lives in a folder of its own, .headgate/demo, which is emptied first.
+
+[bold]Examples[/bold]
+
+  headgate demo
+
+  headgate demo --orders 20000
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("demo", help=_HELP)(_demo)
+
+
+def _demo(
+    orders: Annotated[int, typer.Option("--orders", min=1, help="How many orders.")] = 200_000,
+    home: Home = DEFAULT_HOME,
+    as_json: Json = False,
+) -> None:
+    place = prepare_demo(home)
+    _head(1, "A store's users, items and orders, 1 % of them unknown and a few bad", as_json)
+    options = StoreOptions(orders=orders, unknown=0.01, bad=0.0005)
+    show_production(place.on, options, quiet=as_json)
+    _head(2, f"Each order with its user and its item: {place.flow}", as_json)
+    run = RunOptions(on=place.on, home=place.home, until_caught_up=True, batch_every=timedelta(0))
+    ended = show_run(str(place.flow), run, as_json=as_json)
+    results = read_demo(place)
+    if as_json:
+        print_json({"run": ended.to_json(), "results": results.to_json(), "where": place.on})
+    else:
+        _head(3, "What came out, counted by reading it", as_json)
+        _print_counts(results)
+        _print_samples(results)
+        _print_next(place)
+    if not results.adds_up:
+        raise typer.Exit(70)
+
+
+def _head(number: int, text: str, as_json: bool) -> None:
+    if not as_json:
+        note(Text.assemble(("\n" if number > 1 else "", ""), (f"{number}. {text}", "bold")))
+
+
+def _print_counts(results: DemoResults) -> None:
+    rows: list[tuple[str | Text, str | Text]] = [
+        (name, format_count(count)) for name, count in results.counts.items()
+    ]
+    total = sum(results.counts.values())
+    rows.append((Text("sum of outputs", style="bold"), Text(format_count(total), style="bold")))
+    rows.append(("orders that went in", format_count(results.orders)))
+    print_table(("output", Right("records")), rows)
+    say(
+        Text("It adds up: every order is in exactly one output", style="green")
+        if results.adds_up
+        else Text("It does not add up: please report this", style="bold red")
+    )
+
+
+def _print_samples(results: DemoResults) -> None:
+    width = max(60, stdout().width)
+    for name, rows in results.samples.items():
+        say(Text(f"\n{name}", style="bold"))
+        for row in rows:
+            line = visible(json.dumps(json.loads(row), ensure_ascii=False))
+            say(f"  {line if len(line) <= width - 3 else line[: width - 4] + '…'}")
+
+
+def _print_next(place: DemoPlace) -> None:
+    on = f"--on {place.on}"
+    say(Text("\nWhere it lies", style="bold"))
+    say(f"  topics       {place.topics}/")
+    say(f"  job          {place.home}/jobs/")
+    say(Text("\nWhat to try next", style="bold"))
+    for command in (
+        f"headgate tail missing-users -n 3 {on}",
+        f"headgate topics --count {on}",
+        f"headgate plan {place.flow}",
+        f"headgate produce store --round 1 --orders 50000 --updates 5000 {on}",
+        f"headgate run {place.flow} --until-caught-up {on} --home {place.home}",
+    ):
+        say(f"  {command}")

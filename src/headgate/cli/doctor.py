@@ -1,0 +1,70 @@
+"""`headgate doctor`: is this machine fit to run jobs."""
+
+from __future__ import annotations
+
+import typer
+from rich.text import Text
+
+from headgate.cli.options import Home, Json, On
+from headgate.cli.output import print_json, print_table, say
+from headgate.jobs.service import DEFAULT_HOME, DEFAULT_LOG, Finding, Status, diagnose
+
+_STYLES = {Status.OK: "green", Status.WARN: "yellow", Status.FAIL: "bold red"}
+_SOMETHING_FAILED = 3
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to the app."""
+    app.command("doctor")(_doctor)
+
+
+def _doctor(on: On = DEFAULT_LOG, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
+    """Check this machine: what is fine, what is not, and what to do.
+
+    Looks at Java, Spark, the kernel's jar, cores, memory, disk, the loopback network and the
+    folders of topics and jobs. Ends with 0 if jobs can run here, with 3 if not.
+
+    [bold]Examples[/bold]
+
+      headgate doctor
+      headgate doctor --on files:/data/topics --json
+    """
+    findings = diagnose(on, home)
+    if as_json:
+        print_json([finding.to_json() for finding in findings])
+    else:
+        _show(findings)
+    if any(finding.status is Status.FAIL for finding in findings):
+        raise typer.Exit(_SOMETHING_FAILED)
+
+
+def _show(findings: list[Finding]) -> None:
+    print_table(
+        ["", "check", "found"],
+        [
+            [
+                Text(finding.status.value, _STYLES[finding.status]),
+                finding.name,
+                _cell(finding),
+            ]
+            for finding in findings
+        ],
+    )
+    say("")
+    say(_verdict(findings))
+
+
+def _cell(finding: Finding) -> Text:
+    if not finding.advice:
+        return Text(finding.found)
+    return Text.assemble(finding.found, "\n", ("→ ", "cyan"), (finding.advice, "cyan"))
+
+
+def _verdict(findings: list[Finding]) -> str:
+    failed = [finding.name for finding in findings if finding.status is Status.FAIL]
+    warned = [finding.name for finding in findings if finding.status is Status.WARN]
+    if failed:
+        return f"Jobs cannot run here until this is mended: {', '.join(failed)}"
+    if warned:
+        return f"Jobs can run here; worth a look: {', '.join(warned)}"
+    return "All is well"

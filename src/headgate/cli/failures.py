@@ -1,0 +1,108 @@
+"""From whatever ended a verb to a code, a message, a hint and an exit code."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import select
+import sys
+import tempfile
+import traceback
+
+from rich.text import Text
+
+from headgate.cli.output import note
+from headgate.errors import Domain, HeadgateError
+
+INTERRUPTED = 130
+# What a shell shows of a program that a closed pipe ended.
+PIPE_CLOSED = 141
+
+# What the system refuses, and nobody translated where it arose.
+_REFUSALS = {
+    errno.EACCES: ("NO_ACCESS", "get the right to it, or choose another folder"),
+    errno.EPERM: ("NO_ACCESS", "get the right to it, or choose another folder"),
+    errno.EROFS: ("NO_ACCESS", "choose a folder that can be written"),
+    errno.ENOTDIR: ("NOT_A_FOLDER", "name a folder, or move the file away"),
+    errno.ENOSPC: ("DISK_FULL", "free some space; df -h tells how much there is"),
+    errno.EDQUOT: ("DISK_FULL", "free some space; df -h tells how much there is"),
+    errno.EMFILE: ("TOO_MANY_FILES", "ulimit -n 65536"),
+    errno.ENFILE: ("TOO_MANY_FILES", "end other programs"),
+}
+
+
+def explain(error: BaseException, command: str) -> HeadgateError:
+    """Return the error as one of ours; one that is not gets its traceback written to a file.
+
+    Args:
+        error: What ended the verb.
+        command: The verb, for the message.
+    """
+    if isinstance(error, HeadgateError):
+        return error
+    if isinstance(error, OSError) and error.errno in _REFUSALS:
+        code, hint = _REFUSALS[error.errno]
+        where = f": {error.filename}" if error.filename else ""
+        message = f"cannot finish '{command}': {os.strerror(error.errno)}{where}"
+        return HeadgateError(code, message, hint=hint, domain=Domain.EXTERNAL)
+    return _internal(error, command)
+
+
+def usage_error(message: str, command: str) -> HeadgateError:
+    """Return a command that cannot be parsed as one of our errors."""
+    told = message.strip().removesuffix(".")
+    told = told[:1].lower() + told[1:]
+    return HeadgateError("BAD_USAGE", f"cannot run '{command}': {told}", hint=f"{command} --help")
+
+
+def show(error: HeadgateError, *, as_json: bool) -> None:
+    """Print an error on standard error: its code, its message and its hint."""
+    if as_json:
+        sys.stderr.write(json.dumps(error.as_dict()) + "\n")
+        return
+    note(Text.assemble(("error", "bold red"), " ", (error.code, "bold"), f": {error.message}"))
+    if error.hint:
+        note(Text.assemble(("hint", "bold cyan"), f": {error.hint}"))
+
+
+def is_stdout_closed() -> bool:
+    """Tell whether whoever read standard output has gone; another pipe may have broken."""
+    try:
+        poll = select.poll()
+        poll.register(sys.stdout.fileno(), 0)
+        return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
+    except (OSError, ValueError):
+        return True
+
+
+def drop_stdout() -> None:
+    """Let what is left in the buffers go nowhere, so that the interpreter ends in silence."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+def _internal(error: BaseException, command: str) -> HeadgateError:
+    story = "".join(traceback.format_exception(error))
+    said = str(error).partition("\n")[0]
+    what = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    if os.environ.get("HEADGATE_TRACEBACK") == "1":
+        sys.stderr.write(story)
+        message, hint = f"cannot finish '{command}': {what}", "report it with the traceback above"
+    else:
+        path = _write(story)
+        message = f"cannot finish '{command}': {what} (traceback: {path})"
+        hint = f"report it with {path}, or run it again with HEADGATE_TRACEBACK=1 to see it here"
+    return HeadgateError("INTERNAL", message, hint=hint, domain=Domain.INTERNAL)
+
+
+def _write(story: str) -> str:
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="headgate-traceback-", suffix=".txt", delete=False, encoding="utf-8"
+        ) as file:
+            file.write(story)
+            return file.name
+    except OSError:
+        return "nowhere, since no temporary file can be written"

@@ -1,0 +1,92 @@
+"""What verbs print: results on standard output, everything else on standard error.
+
+Colours, frames and bars are for terminals alone; a pipe gets plain text.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, NoReturn
+
+from rich.console import Console, JustifyMethod
+from rich.table import Table
+from rich.text import Text
+
+_AGES = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
+# A line of a table that is not on a terminal is as long as it needs to be.
+_ENDLESS = 100_000
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if code != 9}
+
+
+class _Terminal(Console):
+    """A console that leaves a closed pipe to whoever runs the verb."""
+
+    def on_broken_pipe(self) -> NoReturn:
+        raise BrokenPipeError
+
+
+def stdout() -> Console:
+    """Return the console of results."""
+    return _Terminal(highlight=False, markup=False, emoji=False)
+
+
+def stderr() -> Console:
+    """Return the console of news, progress and errors."""
+    return _Terminal(stderr=True, highlight=False, markup=False, emoji=False)
+
+
+def say(text: str | Text) -> None:
+    """Print a line of the result; the terminal wraps it, so that it can be copied whole."""
+    stdout().print(text, soft_wrap=True)
+
+
+def note(text: str | Text) -> None:
+    """Print a line that is no part of the result, on standard error."""
+    stderr().print(text, soft_wrap=True)
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON on one line."""
+    sys.stdout.write(json.dumps(value) + "\n")
+
+
+def print_table(columns: Sequence[str | Right], rows: Sequence[Sequence[str | Text]]) -> None:
+    """Print rows under a heading; cells fold on a terminal and never do in a pipe."""
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for column in columns:
+        right = isinstance(column, Right)
+        justify: JustifyMethod = "right" if right else "left"
+        table.add_column(str(column), justify=justify, no_wrap=right, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    console = stdout()
+    if console.is_terminal:
+        console.print(table)
+        return
+    with console.capture() as lines:
+        console.print(table, width=_ENDLESS)
+    for line in lines.get().splitlines():
+        sys.stdout.write(line.rstrip() + "\n")
+
+
+class Right(str):
+    """The heading of a column of numbers, which are flush right."""
+
+    __slots__ = ()
+
+
+def format_age(moment: datetime | None, now: datetime | None = None) -> str:
+    """Return how long ago a moment was, in its largest unit; a dash where there is none."""
+    if moment is None:
+        return "-"
+    seconds = max(0, int(((now or datetime.now(UTC)) - moment).total_seconds()))
+    size, unit = next((each for each in _AGES if seconds >= each[0]), _AGES[-1])
+    return f"{seconds // size}{unit}"
+
+
+def visible(text: str) -> str:
+    """Return text that a terminal shows and does not obey."""
+    return text.translate(_CONTROLS)

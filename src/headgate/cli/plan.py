@@ -1,0 +1,49 @@
+"""The verb that shows what a flow would do."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from headgate.cli.options import Json, On
+from headgate.cli.output import note, print_json, say
+from headgate.jobs.service import DEFAULT_LOG, plan_job
+
+_HELP = """Show a flow's graph, with the exchange on every edge.
+
+SQL in the flow is checked by Spark, which takes a few seconds; --no-check leaves that out.
+
+[bold]Examples[/bold]
+
+  headgate plan examples/orders/flow.py
+
+  headgate plan examples/orders/flow.py --spark
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("plan", help=_HELP)(_plan)
+
+
+def _plan(
+    flow: Annotated[
+        str, typer.Argument(metavar="FLOW", help="A flow's file: flow.py, or flow.py:name.")
+    ],
+    on: On = DEFAULT_LOG,
+    spark: Annotated[bool, typer.Option("--spark", help="Print Spark's own plan too.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check/--no-check", help="Have Spark check the flow's SQL.")
+    ] = True,
+    as_json: Json = False,
+) -> None:
+    plan = plan_job(flow, on, with_spark=spark, check=check)
+    if as_json:
+        print_json(plan.to_json())
+        return
+    say(plan.text)
+    if plan.spark is not None:
+        say(plan.spark)
+    if not plan.checked:
+        note("The SQL in this flow was not checked: leave out --no-check to have Spark do it")

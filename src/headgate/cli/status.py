@@ -1,0 +1,136 @@
+"""A running job on the terminal: a few lines that keep up, or plain lines in a pipe."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from headgate._units import format_count, format_size
+from headgate.cli.output import print_json, stderr, visible
+from headgate.jobs.service import JobSnapshot, JobState, Watcher
+
+# In a pipe a line now and then tells that the job lives; changes of state come at once.
+_PLAIN_EVERY = 10.0
+_JSON_EVERY = 1.0
+
+_STYLES = {
+    JobState.STARTING: "yellow",
+    JobState.RUNNING: "green",
+    JobState.STOPPING: "yellow",
+    JobState.STOPPED: "cyan",
+    JobState.FINISHED: "cyan",
+    JobState.FAILED: "red",
+}
+
+
+def status_line(snapshot: JobSnapshot) -> Text:
+    """Return the job in a line: what it does, how fast, how far behind, what it holds."""
+    totals = snapshot.totals
+    facts = [snapshot.job]
+    if snapshot.state is JobState.RUNNING and snapshot.loading:
+        facts.append("loading tables")
+    if totals.batch is not None:
+        facts.append(f"batch {format_count(totals.batch)}")
+        facts.append(f"{format_count(round(totals.rate))} records/s")
+        facts.append(f"lag {format_size(sum(totals.lag_bytes.values()))}")
+        rows, size = sum(totals.state_rows.values()), sum(totals.state_bytes.values())
+        facts.append(f"state {format_count(rows)} rows, {format_size(size)}")
+    return Text.assemble(
+        (snapshot.state.value, f"bold {_STYLES[snapshot.state]}"), " ", " · ".join(facts)
+    )
+
+
+def count_lines(snapshot: JobSnapshot) -> list[Text]:
+    """Return what went in and what came out since the job was started."""
+    totals = snapshot.totals
+    lines = [("in ", totals.inputs), ("out", totals.outputs)]
+    return [Text(f"  {head}  {_counts(counts)}", style="dim") for head, counts in lines if counts]
+
+
+def start_line(snapshot: JobSnapshot) -> str:
+    """Return how the job began: empty, or from which checkpoint."""
+    if snapshot.resumed_from is None:
+        return f"Job '{snapshot.job}' starts empty, in run {snapshot.lineage}"
+    return (
+        f"Job '{snapshot.job}' resumes run {snapshot.lineage} "
+        f"from checkpoint chk-{snapshot.resumed_from}"
+    )
+
+
+@contextmanager
+def terminal_watcher(*, as_json: bool) -> Iterator[Watcher]:
+    """Yield a watcher that shows a job while it runs, on standard error; JSON on standard output.
+
+    Rows that were asked for go to standard output, so that they can be piped on.
+    """
+    console = stderr()
+    if as_json:
+        yield _JsonWatcher().watcher()
+    elif console.is_terminal:
+        with Live(console=console, refresh_per_second=8, transient=True) as live:
+            yield Watcher(
+                on_snapshot=lambda snapshot: live.update(
+                    Text("\n").join([status_line(snapshot), *count_lines(snapshot)])
+                ),
+                on_row=lambda output, row: _print_row(live.console, output, row),
+            )
+    else:
+        yield _PlainWatcher(console).watcher()
+
+
+class _PlainWatcher:
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._state: JobState | None = None
+        self._told = 0.0
+
+    def watcher(self) -> Watcher:
+        return Watcher(on_snapshot=self._tell, on_row=_write_row)
+
+    def _tell(self, snapshot: JobSnapshot) -> None:
+        now = time.monotonic()
+        if snapshot.state is self._state and now - self._told < _PLAIN_EVERY:
+            return
+        self._state, self._told = snapshot.state, now
+        for line in (status_line(snapshot), *count_lines(snapshot)):
+            self._console.print(line, soft_wrap=True)
+
+
+class _JsonWatcher:
+    def __init__(self) -> None:
+        self._last: tuple[JobState, int | None] | None = None
+        self._told = 0.0
+
+    def watcher(self) -> Watcher:
+        return Watcher(
+            on_snapshot=self._tell,
+            on_row=lambda output, row: print_json({"output": output, "row": row}),
+        )
+
+    def _tell(self, snapshot: JobSnapshot) -> None:
+        now = time.monotonic()
+        this = (snapshot.state, snapshot.totals.batch)
+        state_changed = self._last is None or self._last[0] is not this[0]
+        if this == self._last or (not state_changed and now - self._told < _JSON_EVERY):
+            return
+        self._last, self._told = this, now
+        if snapshot.state not in (JobState.FINISHED, JobState.STOPPED):
+            print_json(snapshot.to_json())
+
+
+def _print_row(console: Console, output: str, row: str) -> None:
+    line = Text.assemble((f"{output} ", "bold"), visible(row)) if output else Text(visible(row))
+    console.print(line, soft_wrap=True)
+
+
+def _write_row(output: str, row: str) -> None:
+    print(f"{output} {row}" if output else row, flush=True)
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return "  ".join(f"{name} {format_count(count)}" for name, count in sorted(counts.items()))

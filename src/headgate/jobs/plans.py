@@ -1,0 +1,85 @@
+"""Planning a job without running it."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headgate.connectors.logs import bind, parse_log
+from headgate.engine.plan import plan_flow
+from headgate.engine.settings import AttemptSettings, SparkSettings
+from headgate.flow.explain import explain
+from headgate.flow.graph import Graph
+from headgate.flow.operators import Select, Transform, Where, WithColumns
+from headgate.jobs.loading import load_flow
+
+
+@dataclass(frozen=True, slots=True)
+class JobPlan:
+    """A flow as it would run.
+
+    Attributes:
+        text: The graph, with the exchange on every edge.
+        checked: Whether Spark has checked the SQL in it; True where there is none.
+        spark: Spark's own plan, if it was asked for.
+    """
+
+    graph: Graph
+    text: str
+    checked: bool
+    spark: str | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plan as JSON values."""
+        import json
+
+        return {
+            "flow": json.loads(self.graph.to_json()),
+            "operators": [node.id for node in self.graph.stateful()],
+            "outputs": [node.id for node in self.graph.outputs()],
+            "counted_only": [str(port) for port in self.graph.unused_side_outputs()],
+            "checked_by_spark": self.checked,
+            "spark_plan": self.spark,
+        }
+
+
+def plan_job(flow: str, on: str, *, with_spark: bool, check: bool) -> JobPlan:
+    """Return the plan of a flow; SQL in it is checked by Spark, which takes a few seconds.
+
+    Args:
+        flow: As `load_flow` takes it.
+        on: The log of topics that are known by name alone.
+        with_spark: Ask for Spark's own plan too.
+        check: Have Spark check the flow if there is anything in it that only Spark can.
+    """
+    loaded = load_flow(flow)
+    graph = bind(loaded.graph, parse_log(on))
+    plan_flow(graph, history={}, max_record=0)
+    needed = any(
+        isinstance(node, Select | Where | WithColumns | Transform) for node in graph.nodes
+    )
+    spark = None
+    if with_spark or (check and needed):
+        text = _spark_plan(graph, loaded.folder)
+        spark = text if with_spark else None
+    return JobPlan(graph, explain(loaded.graph), with_spark or check or not needed, spark)
+
+
+def _spark_plan(graph: Graph, folder: Path) -> str:
+    # Planning is rare beside running; whoever only asks for the graph does not wait for Spark.
+    from headgate.engine.attempt import Attempt
+
+    with tempfile.TemporaryDirectory(prefix="headgate-plan-") as scratch:
+        settings = AttemptSettings(
+            job=graph.name,
+            lineage="plan",
+            checkpoint=Path(scratch) / "checkpoint",
+            spark=SparkSettings(parallelism=1, log_file=Path(scratch) / "spark.log"),
+        )
+        attempt = Attempt(graph, settings, near=folder)
+        try:
+            return attempt.explain()
+        finally:
+            attempt.close()
