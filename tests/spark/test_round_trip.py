@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
-import struct
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory import MemoryFlow, passing
@@ -19,12 +19,15 @@ from headgate.flow.schema import Field, ListOf, MapOf, Primitive, Schema, Struct
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=5)
 
 
-def _float32(value: float) -> float:
-    return float(struct.unpack("f", struct.pack("f", value))[0])
+def _shortest(value: float) -> float:
+    """Return the number that a float of 32 bits is written as: the shortest that means it."""
+    return float(str(np.float32(value)))
 
 
 def _timestamp(value: datetime) -> str:
-    return value.replace(tzinfo=UTC).isoformat().replace("+00:00", "Z")
+    micros = value.microsecond
+    precision = "microseconds" if micros % 1000 else "milliseconds" if micros else "seconds"
+    return value.isoformat(timespec=precision) + "Z"
 
 
 # Per type its values, as JSON has them when they are written.
@@ -33,7 +36,9 @@ PRIMITIVES: dict[str, st.SearchStrategy[Any]] = {
     "smallint": st.integers(-(2**15), 2**15 - 1),
     "int": st.integers(-(2**31), 2**31 - 1),
     "bigint": st.integers(-(2**63), 2**63 - 1),
-    "float": st.floats(width=32, allow_nan=False, allow_infinity=False),
+    "float": st.floats(
+        width=32, allow_nan=False, allow_infinity=False, allow_subnormal=False
+    ).map(_shortest),
     "double": st.floats(allow_nan=False, allow_infinity=False),
     "boolean": st.booleans(),
     "string": st.text(st.characters(codec="utf-8"), max_size=12),
@@ -130,27 +135,13 @@ class _Number(float):
 
 
 def _plain(value: Any) -> Any:
-    """Return a value so that numbers compare by what they are, and times by when they are."""
+    """Return a value with its decimals as JSON's reader here gives them."""
     match value:
         case dict():
             return {key: _plain(each) for key, each in value.items()}
         case list():
             return [_plain(each) for each in value]
-        case bool() | None:
-            return value
-        case Decimal() | int():
+        case Decimal():
             return float(value)
-        case float():
-            return _float32(value) if abs(value) < 3e38 else value
-        case str() if len(value) > 16 and value[-1] == "Z" and value[4:5] == "-":
-            return _moment(value)
         case _:
             return value
-
-
-def _moment(text: str) -> Any:
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        return text
-    return (at - datetime(1, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
 from datetime import timedelta
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,7 +14,7 @@ from rich.text import Text
 
 from headgate._units import format_count
 from headgate.cli.options import Home, Json
-from headgate.cli.output import Right, note, print_json, print_table, say, stdout, visible
+from headgate.cli.output import Right, note, print_json, print_table, say, visible
 from headgate.cli.produce import show_production
 from headgate.cli.run import show_run
 from headgate.jobs.service import (
@@ -35,6 +38,8 @@ It lives in a folder of its own, .headgate/demo, which is emptied first.
   headgate demo --orders 20000
 """
 
+_LONGEST_SAMPLE = 600
+
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
@@ -49,7 +54,9 @@ def _demo(
     place = prepare_demo(home)
     _head(1, "A store's users, items and orders, 1 % of them unknown and a few bad", as_json)
     options = StoreOptions(orders=orders, unknown=0.01, bad=0.0005)
-    show_production(place.on, options, quiet=as_json)
+    produced = show_production(place.on, options, quiet=as_json)
+    if not as_json:
+        say(produced.sent.summary)
     _head(2, f"Each order with its user and its item: {place.flow}", as_json)
     run = RunOptions(on=place.on, home=place.home, until_caught_up=True, batch_every=timedelta(0))
     ended = show_run(str(place.flow), run, as_json=as_json)
@@ -86,25 +93,34 @@ def _print_counts(results: DemoResults) -> None:
 
 
 def _print_samples(results: DemoResults) -> None:
-    width = max(60, stdout().width)
     for name, rows in results.samples.items():
         say(Text(f"\n{name}", style="bold"))
         for row in rows:
             line = visible(json.dumps(json.loads(row), ensure_ascii=False))
-            say(f"  {line if len(line) <= width - 3 else line[: width - 4] + '…'}")
+            say(f"  {line if len(line) <= _LONGEST_SAMPLE else line[:_LONGEST_SAMPLE] + '…'}")
 
 
 def _print_next(place: DemoPlace) -> None:
+    headgate = _program()
     on = f"--on {place.on}"
     say(Text("\nWhere it lies", style="bold"))
     say(f"  topics       {place.topics}/")
     say(f"  job          {place.home}/jobs/")
     say(Text("\nWhat to try next", style="bold"))
     for command in (
-        f"headgate tail missing-users -n 3 {on}",
-        f"headgate topics --count {on}",
-        f"headgate plan {place.flow}",
-        f"headgate produce store --round 1 --orders 50000 --updates 5000 {on}",
-        f"headgate run {place.flow} --until-caught-up {on} --home {place.home}",
+        f"{headgate} tail missing-users -n 3 {on}",
+        f"{headgate} topics --count {on}",
+        f"{headgate} plan {place.flow}",
+        f"{headgate} produce store --round 1 --orders 50000 --updates 5000 {on}",
+        f"{headgate} run {place.flow} --until-caught-up {on} --home {place.home}",
     ):
         say(f"  {command}")
+
+
+def _program() -> str:
+    """Return what to type for this program: its name, or its path where it is not on the PATH."""
+    called = Path(sys.argv[0])
+    if shutil.which("headgate") or called.name != "headgate":
+        return "headgate"
+    inside = called.is_absolute() and called.is_relative_to(Path.cwd())
+    return str(called.relative_to(Path.cwd()) if inside else called)

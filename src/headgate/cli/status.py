@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
 
 from rich.console import Console
 from rich.live import Live
@@ -32,6 +34,8 @@ def status_line(snapshot: JobSnapshot) -> Text:
     """Return the job in a line: what it does, how fast, how far behind, what it holds."""
     totals = snapshot.totals
     facts = [snapshot.job]
+    if totals.batch is None:
+        facts.append(f"{snapshot.elapsed.total_seconds():.0f}s")
     if snapshot.state is JobState.RUNNING and snapshot.loading:
         facts.append("loading tables")
     if totals.batch is not None:
@@ -72,15 +76,34 @@ def terminal_watcher(*, as_json: bool) -> Iterator[Watcher]:
     if as_json:
         yield _JsonWatcher().watcher()
     elif console.is_terminal:
-        with Live(console=console, refresh_per_second=8, transient=True) as live:
+        lines = _LiveLines()
+        with Live(
+            console=console, get_renderable=lines.render, refresh_per_second=8, transient=True
+        ) as live:
             yield Watcher(
-                on_snapshot=lambda snapshot: live.update(
-                    Text("\n").join([status_line(snapshot), *count_lines(snapshot)])
-                ),
+                on_snapshot=lines.take,
                 on_row=lambda output, row: _print_row(live.console, output, row),
             )
     else:
         yield _PlainWatcher(console).watcher()
+
+
+class _LiveLines:
+    """The lines of the last snapshot; the clock in them goes on while there is no news."""
+
+    def __init__(self) -> None:
+        self._snapshot: JobSnapshot | None = None
+        self._taken = 0.0
+
+    def take(self, snapshot: JobSnapshot) -> None:
+        self._snapshot, self._taken = snapshot, time.monotonic()
+
+    def render(self) -> Text:
+        if self._snapshot is None:
+            return Text()
+        since = timedelta(seconds=time.monotonic() - self._taken)
+        now = replace(self._snapshot, elapsed=self._snapshot.elapsed + since)
+        return Text("\n").join([status_line(now), *count_lines(now)])
 
 
 class _PlainWatcher:

@@ -11,16 +11,19 @@ from pathlib import Path
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate._kernel.bridge import Feeds, Gate, explained
+from headgate._kernel.gateway import find_jvm_exit
 from headgate._kernel.translate import is_clean_stop, query_causes, query_failure
 from headgate.engine import query as queries
 from headgate.engine.plan import FlowPlan, plan_flow
 from headgate.engine.progress import BatchReport, parse_report
 from headgate.engine.session import open_session
 from headgate.engine.settings import AttemptSettings
-from headgate.errors import HeadgateError
+from headgate.errors import Domain, HeadgateError
 from headgate.flow.graph import Graph
 
 _LOOK_EVERY = 0.05
+# What the JVM exits with under -XX:+ExitOnOutOfMemoryError.
+_OUT_OF_MEMORY = 3
 _LAST_REPORT = 10.0
 
 
@@ -114,8 +117,26 @@ class Attempt:
             raise query_failure(self._settings.job, causes)
         return Ending.STOPPED if self._stopping else Ending.CAUGHT_UP
 
+    def find_death(self) -> HeadgateError | None:
+        """Return the end of the driver itself as an error, or None if it lives."""
+        code = find_jvm_exit()
+        if code is None:
+            return None
+        memory = code == _OUT_OF_MEMORY
+        return HeadgateError(
+            "DRIVER_DIED",
+            f"job {self._settings.job!r} ended: Spark's driver "
+            + ("ran out of memory" if memory else f"ended with exit code {code}"),
+            hint="run it again to go on where it was"
+            + (", with more memory: --driver-memory 4GiB" if memory else ""),
+            domain=Domain.EXTERNAL,
+            retryable=True,
+        )
+
     def close(self) -> None:
         """End Spark, whatever the query is doing."""
+        if find_jvm_exit() is not None:
+            return
         self._feeds.close()
         self._gate.forget()
         self._spark.stop()

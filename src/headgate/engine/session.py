@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from headgate._kernel.gateway import start_jvm
 from headgate._kernel.jar import get_jar
 from headgate.engine.settings import MIB, SparkSettings
 
@@ -60,6 +57,8 @@ def spark_conf(settings: SparkSettings, jar: Path) -> dict[str, str]:
     options = [
         # Throughput of a local driver: measured at 1.15 of the default collector's.
         "-XX:+UseParallelGC",
+        # A driver without memory limps on and says nothing; one that has ended is noticed.
+        "-XX:+ExitOnOutOfMemoryError",
         f"-Dlog4j2.configurationFile={_logging_file(settings).as_uri()}",
     ]
     return {
@@ -105,12 +104,12 @@ def local_master(settings: SparkSettings) -> str:
 def open_session(settings: SparkSettings) -> SparkSession:
     """Start Spark; nothing it or its JVM says reaches the terminal unless it was asked for."""
     settings.log_file.parent.mkdir(parents=True, exist_ok=True)
+    conf = spark_conf(settings, get_jar())
+    start_jvm(conf, streams=None if settings.verbose else settings.log_file.with_suffix(".out"))
     builder = SparkSession.builder
-    for key, value in spark_conf(settings, get_jar()).items():
+    for key, value in conf.items():
         builder = builder.config(key, value)
-    # The JVM keeps the standard streams it is started with.
-    with _streams_to(None if settings.verbose else settings.log_file.with_suffix(".out")):
-        return builder.getOrCreate()
+    return builder.getOrCreate()
 
 
 def _logging_file(settings: SparkSettings) -> Path:
@@ -129,24 +128,3 @@ def _logging_file(settings: SparkSettings) -> Path:
 
 def _escaped(path: Path) -> str:
     return re.sub(r"([\\$])", r"\\\1", str(path))
-
-
-@contextmanager
-def _streams_to(file: Path | None) -> Iterator[None]:
-    """Send the standard streams of child processes to a file for a while."""
-    if file is None:
-        yield
-        return
-    sys.stdout.flush()
-    sys.stderr.flush()
-    kept = (os.dup(1), os.dup(2))
-    target = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    try:
-        os.dup2(target, 1)
-        os.dup2(target, 2)
-        yield
-    finally:
-        os.dup2(kept[0], 1)
-        os.dup2(kept[1], 2)
-        for descriptor in (*kept, target):
-            os.close(descriptor)

@@ -10,7 +10,7 @@ from headgate.errors import HeadgateError
 
 _FLOW = re.compile(r"[a-z0-9][a-z0-9-]*")
 _UID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
-_TOPIC = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
+_TOPIC = re.compile(r"[A-Za-z0-9-][A-Za-z0-9._-]*")
 _FUNCTION = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*")
 _PLAIN = r"[A-Za-z_][A-Za-z0-9_]*"
 _PART = rf"(?:{_PLAIN}|`(?:[^`]|``)+`)"
@@ -34,7 +34,9 @@ def check_uid(uid: str) -> str:
 
 def check_topic_name(name: str) -> str:
     """Return `name` if a topic may have it on every log that Headgate knows."""
-    return _checked(name, _TOPIC, "a topic", "letters, digits, '.', '_' and '-', no '.' first")
+    return _checked(
+        name, _TOPIC, "a topic", "letters, digits, '.', '_' and '-', no '.' or '_' first"
+    )
 
 
 def check_function(name: str) -> str:

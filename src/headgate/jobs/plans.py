@@ -57,9 +57,7 @@ def plan_job(flow: str, on: str, *, with_spark: bool, check: bool) -> JobPlan:
     loaded = load_flow(flow)
     graph = bind(loaded.graph, parse_log(on))
     plan_flow(graph, history={}, max_record=0)
-    needed = any(
-        isinstance(node, Select | Where | WithColumns | Transform) for node in graph.nodes
-    )
+    needed = any(isinstance(node, Select | Where | WithColumns | Transform) for node in graph.nodes)
     spark = None
     if with_spark or (check and needed):
         text = _spark_plan(graph, loaded.folder)

@@ -102,7 +102,10 @@ class _Supervisor:
                 self._follow(attempt, stop)
             ending = attempt.ending()
         except BaseException as error:
-            self._fail(error)
+            died = attempt.find_death() if attempt is not None else None
+            self._fail(died or error)
+            if died is not None:
+                raise died from error
             raise
         finally:
             if attempt is not None:

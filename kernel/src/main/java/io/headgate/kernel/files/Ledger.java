@@ -136,8 +136,12 @@ final class Ledger {
         } catch (NoSuchFileException e) {
           continue;
         }
-        if (a.isDirectory()) walk(child, path + "/", found);
-        else if (name.endsWith(".jsonl")) found.add(new Found(path, a.size(), a.lastModifiedTime().toMillis()));
+        if (a.isDirectory()) {
+          // A link to a folder could lead in circles.
+          if (!Files.isSymbolicLink(child)) walk(child, path + "/", found);
+        } else if (name.endsWith(".jsonl")) {
+          found.add(new Found(path, a.size(), a.lastModifiedTime().toMillis()));
+        }
       }
     } catch (NoSuchFileException | NotDirectoryException e) {
       // Removed while it was looked at: there is nothing of it to number.

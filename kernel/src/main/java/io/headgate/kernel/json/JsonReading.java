@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.JsonToken;
+import com.fasterxml.jackson.core.StreamReadConstraints;
 import com.fasterxml.jackson.core.StreamReadFeature;
 import io.headgate.kernel.json.BadRecord.Reason;
 import java.io.IOException;
@@ -30,6 +31,9 @@ import org.apache.spark.unsafe.types.UTF8String;
 final class JsonReading {
   static final JsonFactory JSON = JsonFactory.builder()
       .enable(StreamReadFeature.USE_FAST_DOUBLE_PARSER)
+      // How much text a record may hold is bounded by the record's own size.
+      .streamReadConstraints(StreamReadConstraints.builder()
+          .maxStringLength(Integer.MAX_VALUE).maxNameLength(Integer.MAX_VALUE).build())
       .build();
 
   /** The key under which a field's metadata holds its default. */
@@ -211,7 +215,7 @@ final class JsonReading {
       while (p.nextToken() != JsonToken.END_OBJECT) {
         String name = p.currentName();
         p.nextToken();
-        out.put(text(name, field), member(p, field + "." + name, value, type.valueContainsNull()));
+        out.put(UTF8String.fromString(name), member(p, field + "." + name, value, type.valueContainsNull()));
       }
       return new ArrayBasedMapData(
           new GenericArrayData(out.keySet().toArray()), new GenericArrayData(out.values().toArray()));

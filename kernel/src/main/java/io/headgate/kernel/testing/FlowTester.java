@@ -1,6 +1,8 @@
 package io.headgate.kernel.testing;
 
+import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.StreamReadConstraints;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
@@ -27,7 +29,8 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /** Runs a compiled flow batch by batch in memory, with the real decoders, operators and encoders, and no query. */
 public final class FlowTester {
-  private static final ObjectMapper JSON = new ObjectMapper();
+  private static final ObjectMapper JSON = new ObjectMapper(JsonFactory.builder()
+      .streamReadConstraints(StreamReadConstraints.builder().maxStringLength(Integer.MAX_VALUE).build()).build());
 
   private final FlowPlan plan;
   private final List<TwsTester<byte[], Tuple2<byte[], byte[]>, Tuple2<byte[], byte[]>>> operators = new ArrayList<>();

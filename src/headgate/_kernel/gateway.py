@@ -1,0 +1,56 @@
+"""The driver's JVM as a process: how it is started, and whether it still lives."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
+
+from headgate.errors import Domain, HeadgateError
+
+
+def start_jvm(conf: Mapping[str, str], *, streams: Path | None) -> None:
+    """Start the JVM that Spark will use, unless this process has one already.
+
+    Args:
+        conf: Spark's configuration; memory and class path are fixed from here on.
+        streams: The file that takes what the JVM writes to its standard streams; None leaves
+            them on the terminal. Spark's own launcher offers no such choice.
+    """
+    if SparkContext._gateway is not None:
+        return
+    settings = SparkConf(loadDefaults=False).setAll(list(conf.items()))
+    target: IO[bytes] | None = None if streams is None else streams.open("ab")
+    options: dict[str, Any] = {} if target is None else {"stdout": target, "stderr": target}
+    try:
+        gateway = launch_gateway(settings, popen_kwargs=options)  # type: ignore[no-untyped-call]
+    except PySparkRuntimeError as error:
+        told = _last_lines(streams)
+        raise HeadgateError(
+            "DRIVER_NOT_STARTED",
+            f"cannot start Spark: its JVM ended at once{told}",
+            hint="headgate doctor",
+            domain=Domain.EXTERNAL,
+        ) from error
+    finally:
+        if target is not None:
+            target.close()
+    SparkContext._ensure_initialized(gateway=gateway)
+
+
+def find_jvm_exit() -> int | None:
+    """Return the exit code of a JVM that has ended, or None while it lives or there is none."""
+    process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
+    return None if process is None else process.poll()
+
+
+def _last_lines(file: Path | None) -> str:
+    if file is None or not file.exists():
+        return ""
+    lines = file.read_text(errors="replace").strip().splitlines()[-3:]
+    return ": " + " | ".join(lines) if lines else ""
