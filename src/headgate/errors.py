@@ -26,6 +26,8 @@ class HeadgateError(Exception):
         hint: One next step that works when pasted; empty where there is none.
         domain: Who can mend it; decides the exit code.
         retryable: True where waiting and trying again may mend it.
+        root_cause: The innermost cause in the words of whoever raised it, where that was not
+            Python; empty where `__cause__` tells.
     """
 
     def __init__(
@@ -36,6 +38,7 @@ class HeadgateError(Exception):
         hint: str = "",
         domain: Domain = Domain.USER,
         retryable: bool = False,
+        root_cause: str = "",
     ) -> None:
         # Both in args: that is what pickle gives back to __init__; the rest follows by __dict__.
         super().__init__(code, message)
@@ -44,6 +47,7 @@ class HeadgateError(Exception):
         self.hint = hint
         self.domain = domain
         self.retryable = retryable
+        self.root_cause = root_cause
 
     @property
     def exit_code(self) -> int:

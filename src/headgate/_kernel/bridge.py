@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -39,6 +40,10 @@ class Gate:
     def stop_when_caught_up(self) -> None:
         """End the query once all that was there when it started has been read."""
         self._keeper.untilCaughtUp()
+
+    def set_min_pause(self, pause: timedelta) -> None:
+        """Let no batch begin sooner than this after the one before was written."""
+        self._keeper.minPause(round(pause.total_seconds() * 1000))
 
     def is_loading(self) -> bool:
         """Tell whether streams still wait for tables to be read."""
@@ -95,6 +100,10 @@ class CompiledFlow:
     def decode(self, records: DataFrame, source: str) -> DataFrame:
         """Turn a source's records into envelopes."""
         return self._wrap(self.plan.decode(records._jdf, source))
+
+    def union(self, branches: Iterable[DataFrame]) -> DataFrame:
+        """Put branches together, of which several may read the same source."""
+        return self._wrap(self.plan.union([branch._jdf for branch in branches]))
 
     def operate(self, rows: DataFrame, operator: str) -> DataFrame:
         """Put a stateful operator behind rows."""

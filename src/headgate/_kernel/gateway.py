@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -14,19 +14,21 @@ from pyspark.java_gateway import launch_gateway
 from headgate.errors import Domain, HeadgateError
 
 
-def start_jvm(conf: Mapping[str, str], *, streams: Path | None) -> None:
-    """Start the JVM that Spark will use, unless this process has one already.
+def start_jvm(
+    conf: Mapping[str, str], *, streams: Path | None, inherited: Sequence[int] = ()
+) -> None:
+    """Start the JVM that Spark will use; this process must have none.
 
     Args:
         conf: Spark's configuration; memory and class path are fixed from here on.
         streams: The file that takes what the JVM writes to its standard streams; None leaves
             them on the terminal. Spark's own launcher offers no such choice.
+        inherited: Descriptors that the JVM keeps open as long as it lives, such as a lock's.
     """
-    if SparkContext._gateway is not None:
-        return
     settings = SparkConf(loadDefaults=False).setAll(list(conf.items()))
     target: IO[bytes] | None = None if streams is None else streams.open("ab")
     options: dict[str, Any] = {} if target is None else {"stdout": target, "stderr": target}
+    options["pass_fds"] = tuple(inherited)
     try:
         gateway = launch_gateway(settings, popen_kwargs=options)  # type: ignore[no-untyped-call]
     except PySparkRuntimeError as error:
@@ -41,6 +43,11 @@ def start_jvm(conf: Mapping[str, str], *, streams: Path | None) -> None:
         if target is not None:
             target.close()
     SparkContext._ensure_initialized(gateway=gateway)
+
+
+def has_jvm() -> bool:
+    """Tell whether this process has started a JVM."""
+    return SparkContext._gateway is not None
 
 
 def find_jvm_exit() -> int | None:

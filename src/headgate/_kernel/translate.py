@@ -75,6 +75,7 @@ def query_failure(job: str, causes: Sequence[str]) -> HeadgateError:
         hint="the job's log holds the whole story; --verbose shows it",
         domain=Domain.INTERNAL,
         retryable=True,
+        root_cause=causes[-1],
     )
 
 

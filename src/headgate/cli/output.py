@@ -66,8 +66,9 @@ def print_table(columns: Sequence[str | Right], rows: Sequence[Sequence[str | Te
     if console.is_terminal:
         console.print(table)
         return
+    console.width = _ENDLESS
     with console.capture() as lines:
-        console.print(table, width=_ENDLESS)
+        console.print(table)
     for line in lines.get().splitlines():
         sys.stdout.write(line.rstrip() + "\n")
 

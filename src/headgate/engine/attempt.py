@@ -74,6 +74,7 @@ class Attempt:
 
     def start(self) -> None:
         """Start the query: first a batch that was begun and not finished, then what is new."""
+        self._gate.set_min_pause(self._settings.min_pause)
         if self._settings.until_caught_up:
             self._gate.stop_when_caught_up()
         self._query = queries.start(self._rows, self.plan, self._settings, run=self._run)
@@ -109,6 +110,19 @@ class Attempt:
         """End the query before its next batch: nothing is left half done."""
         self._stopping = True
         self._gate.stop()
+
+    def drain(self) -> None:
+        """End the query once all that is there now has been read."""
+        self._stopping = True
+        self._gate.stop_when_caught_up()
+
+    def hold(self) -> None:
+        """Let no further batch begin; the query stays as it is."""
+        self._gate.hold()
+
+    def open(self) -> None:
+        """Let batches begin again."""
+        self._gate.open()
 
     def ending(self) -> Ending:
         """Return how the query ended, or raise why it failed; it must have ended."""

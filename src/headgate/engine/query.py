@@ -54,8 +54,7 @@ def build(
         parts[function.node.id] = functions.apply(function, rows, flow, near)
         parts[function.upstream] = flow.without(rows, function.address)
     # Real-time mode takes a union only before the first stateful operator, so this is the one.
-    rows = reduce(DataFrame.union, parts.values())
-    return reduce(flow.operate, plan.operators, rows)
+    return reduce(flow.operate, plan.operators, flow.union(parts.values()))
 
 
 def start(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from headgate._kernel.gateway import start_jvm
+from headgate._kernel.gateway import has_jvm, start_jvm
 from headgate._kernel.jar import get_jar
+from headgate.engine.driver_lock import take_lock
 from headgate.engine.settings import MIB, SparkSettings
 
 _STATE = "spark.sql.streaming.stateStore"
@@ -16,6 +18,9 @@ _ROCKSDB = f"{_STATE}.rocksdb"
 
 # Whatever the user retains, so that a checkpoint can be linked out before Spark's purge sees it.
 _BATCHES_TO_RETAIN = 100
+
+# An old driver ends with its supervisor; stopping Spark takes it a moment.
+_WAIT = timedelta(seconds=60)
 
 _LOGGING = """\
 rootLogger.level = info
@@ -105,7 +110,10 @@ def open_session(settings: SparkSettings) -> SparkSession:
     """Start Spark; nothing it or its JVM says reaches the terminal unless it was asked for."""
     settings.log_file.parent.mkdir(parents=True, exist_ok=True)
     conf = spark_conf(settings, get_jar())
-    start_jvm(conf, streams=None if settings.verbose else settings.log_file.with_suffix(".out"))
+    if not has_jvm():
+        held = [] if settings.lock_file is None else [take_lock(settings.lock_file, wait=_WAIT)]
+        streams = None if settings.verbose else settings.log_file.with_suffix(".out")
+        start_jvm(conf, streams=streams, inherited=held)
     builder = SparkSession.builder
     for key, value in conf.items():
         builder = builder.config(key, value)

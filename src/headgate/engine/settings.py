@@ -21,6 +21,7 @@ class SparkSettings:
         driver_memory: In bytes.
         state_memory: What RocksDB may take beside it, in bytes, for all state together.
         log_file: Where Spark's log goes.
+        lock_file: Held by the JVM as long as it lives, so that no second one works beside it.
         verbose: Whether the log is shown on the terminal too.
     """
 
@@ -29,6 +30,7 @@ class SparkSettings:
     driver_memory: int = 2048 * MIB
     state_memory: int = 512 * MIB
     log_file: Path
+    lock_file: Path | None = None
     verbose: bool = False
 
 
@@ -41,6 +43,7 @@ class AttemptSettings:
         lineage: What output files are named after; a run that is resumed keeps it.
         checkpoint: Spark's folder of this run.
         batch_every: The trigger's interval; zero is as fast as possible.
+        min_pause: No batch begins sooner than this after the one before was written.
         max_batch: How many bytes of a topic one batch reads at most.
         max_record: The size above which a record is a dead letter.
         shown: Rows of each output and batch that are handed to the terminal.
@@ -52,6 +55,7 @@ class AttemptSettings:
     checkpoint: Path
     spark: SparkSettings
     batch_every: timedelta = timedelta(seconds=1)
+    min_pause: timedelta = timedelta(0)
     max_batch: int = 64 * MIB
     max_record: int = MIB
     shown: int = 0

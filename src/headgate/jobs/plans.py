@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +13,10 @@ from headgate.engine.plan import plan_flow
 from headgate.engine.settings import AttemptSettings, SparkSettings
 from headgate.flow.explain import explain
 from headgate.flow.graph import Graph
-from headgate.flow.operators import Select, Transform, Where, WithColumns
 from headgate.jobs.loading import load_flow
+
+# Steps of a route that hold SQL or a function; the rest was checked when the flow was built.
+_CHECKED_BY_SPARK = ("where", "compute", "function")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +36,6 @@ class JobPlan:
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as JSON values."""
-        import json
-
         return {
             "flow": json.loads(self.graph.to_json()),
             "operators": [node.id for node in self.graph.stateful()],
@@ -56,8 +57,8 @@ def plan_job(flow: str, on: str, *, with_spark: bool, check: bool) -> JobPlan:
     """
     loaded = load_flow(flow)
     graph = bind(loaded.graph, parse_log(on))
-    plan_flow(graph, history={}, max_record=0)
-    needed = any(isinstance(node, Select | Where | WithColumns | Transform) for node in graph.nodes)
+    spec = json.dumps(plan_flow(graph, history={}, max_record=0).spec)
+    needed = any(f'"step": "{step}"' in spec for step in _CHECKED_BY_SPARK)
     spark = None
     if with_spark or (check and needed):
         text = _spark_plan(graph, loaded.folder)

@@ -141,7 +141,7 @@ class TopicFolder:
                 "TOPIC_EXISTS",
                 f"cannot create topic '{self.name}' with {partitions} partitions: "
                 f"it exists with {meta.partitions}",
-                hint=f"use {meta.partitions} partitions, or choose another name",
+                hint=f"use --partitions {meta.partitions}, or choose another name",
             )
         return False
 

@@ -1,5 +1,6 @@
 package io.headgate.kernel.files;
 
+import io.headgate.kernel.gate.Presents;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
@@ -17,7 +18,7 @@ import org.apache.spark.sql.connector.read.streaming.SupportsAdmissionControl;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** Reads an embedded topic in batches of bounded bytes; a batch may begin and end within a file, even within a line. */
-final class FilesStream implements MicroBatchStream, SupportsAdmissionControl, ReportsSourceMetrics {
+final class FilesStream implements MicroBatchStream, SupportsAdmissionControl, ReportsSourceMetrics, Presents {
   /** Looking for new files costs a listing; as-fast-as-possible triggers would otherwise list without pause. */
   private static final long LOOK_EVERY_NANOS = 50_000_000L;
 
@@ -68,13 +69,14 @@ final class FilesStream implements MicroBatchStream, SupportsAdmissionControl, R
   }
 
   /** Returns a position as it is in the topic of today: a topic that was made anew is read from its start. */
-  private FilesOffset present(FilesOffset at) {
+  @Override public FilesOffset present(Offset position) {
+    FilesOffset at = (FilesOffset) position;
     return at.topic.equals(ledger.topic()) ? at : new FilesOffset(ledger.topic(), 0, 0);
   }
 
   @Override public Offset latestOffset(Offset from, ReadLimit limit) {
     look();
-    FilesOffset at = present((FilesOffset) from);
+    FilesOffset at = present(from);
     long wanted = position(at) + maxBytes;
     List<Ledger.Entry> entries = ledger.entries();
     // Files without a byte leave the end where it is, but they have a number, and it must be reached.
@@ -106,7 +108,7 @@ final class FilesStream implements MicroBatchStream, SupportsAdmissionControl, R
       throw new IllegalStateException("DATA_LOST: the records of a batch that must be repeated are gone: topic folder " + root
           + " was made anew while the batch was under way");
     }
-    FilesOffset begin = present((FilesOffset) from);
+    FilesOffset begin = present(from);
     long a = position(begin);
     long b = position(end);
     if (b <= a) return new InputPartition[0];

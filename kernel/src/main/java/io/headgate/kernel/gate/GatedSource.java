@@ -95,7 +95,7 @@ public final class GatedSource implements TableProvider {
       keeper.pass();
       newest = admission.reportLatestOffset();
       if (target != null) keeper.loadTo(name, inner.deserializeOffset(target.readOrWrite(newest.json())));
-      keeper.at(name, start, newest);
+      keeper.at(name, inner instanceof Presents p ? p.present(start) : start, newest);
       return keeper.admits(name) ? admission.latestOffset(start, limit) : start;
     }
 

@@ -35,6 +35,9 @@ public final class Gatekeeper {
   private final Map<String, Source> sources = new HashMap<>();
   private volatile Order order = Order.OPEN;
   private volatile boolean untilCaughtUp;
+  private volatile long minPauseNanos;
+  private volatile long writtenAt;
+  private volatile boolean written;
 
   private Gatekeeper() {}
 
@@ -57,6 +60,15 @@ public final class Gatekeeper {
   /** Ends the query once every source has been read up to where it ended when this query first looked. */
   public void untilCaughtUp() { untilCaughtUp = true; }
 
+  /** Lets no batch begin sooner than this after the one before was written. */
+  public void minPause(long millis) { minPauseNanos = millis * 1_000_000L; }
+
+  /** Takes note that a batch has been written: the pause before the next one begins here. */
+  public void batchWritten() {
+    writtenAt = System.nanoTime();
+    written = true;
+  }
+
   /** Returns whether streams wait for tables. */
   public synchronized boolean isLoading() {
     return !tablesLoaded();
@@ -68,9 +80,13 @@ public final class Gatekeeper {
     sources.put(source, new Source(loadsFirst, waits));
   }
 
-  /** Waits while held; throws where the query is to end here. */
+  private boolean pauses() {
+    return written && System.nanoTime() - writtenAt < minPauseNanos;
+  }
+
+  /** Waits while held and for the least pause; throws where the query is to end here. */
   void pass() {
-    while (order != Order.OPEN) {
+    while (order != Order.OPEN || pauses()) {
       if (order == Order.STOP) throw new StopAtBoundary("stopped between two batches, as ordered");
       try {
         Thread.sleep(HELD_MS);

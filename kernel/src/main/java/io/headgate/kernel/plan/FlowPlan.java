@@ -185,6 +185,13 @@ public final class FlowPlan {
     return results.get(function).schema().json();
   }
 
+  /** Puts the branches of a flow together; a source that several of them read stands in one place. */
+  public Dataset<Row> union(List<Dataset<Row>> branches) {
+    Dataset<Row> all = branches.get(0);
+    for (Dataset<Row> branch : branches.subList(1, branches.size())) all = all.union(branch);
+    return SharedSources.share(all);
+  }
+
   /** Sends what a function made on its way. */
   public Dataset<Row> rejoin(Dataset<Row> made, int function) {
     StructType schema = results.get(function).schema();

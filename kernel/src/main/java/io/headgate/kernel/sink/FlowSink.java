@@ -1,5 +1,6 @@
 package io.headgate.kernel.sink;
 
+import io.headgate.kernel.gate.Gatekeeper;
 import java.nio.charset.StandardCharsets;
 import java.util.EnumSet;
 import java.util.LinkedHashMap;
@@ -44,12 +45,14 @@ public final class FlowSink implements TableProvider {
     private final Outputs outputs;
     private final String lineage;
     private final RowFeed feed;
+    private final Gatekeeper gate;
     private volatile Map<String, String> counts = Map.of();
 
     Sink(CaseInsensitiveStringMap options) {
       outputs = Outputs.parse(options.get("outputs"));
       lineage = options.get("lineage");
       feed = RowFeed.of(options.get("run"));
+      gate = Gatekeeper.of(options.get("run"));
     }
 
     @Override public String name() { return "headgate"; }
@@ -79,6 +82,7 @@ public final class FlowSink implements TableProvider {
       var now = new LinkedHashMap<String, String>();
       for (int i = 0; i < sums.length; i++) now.put(outputs.all().get(i).id(), Long.toString(sums[i]));
       counts = now;
+      gate.batchWritten();
     }
   }
 

@@ -1,0 +1,254 @@
+"""Restart strategies: whether a job that failed is tried again, and after what wait.
+
+Each is a value that decides from the failures alone; nothing here looks at a clock.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from headgate._units import format_duration, parse_duration
+from headgate.errors import HeadgateError
+
+DEFAULT_RESTART = "exponential:1s,60s,1.5"
+# An attempt that ran this long before it failed shows that the trouble before it was mended.
+HEALTHY = timedelta(minutes=10)
+
+_LARGEST_FACTOR = 100
+_FACTOR = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_HINT = (
+    "write exponential:FIRST,LONGEST,FACTOR, fixed-delay:RESTARTS,WAIT, "
+    "failure-rate:RESTARTS,PER,WAIT or none, as in fixed-delay:5,10s"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why one attempt ended.
+
+    Attributes:
+        code: An error's code, or the name of its type where it has none.
+        message: What the error says.
+        root_cause: The innermost cause, with its type.
+        where: The place it arose at.
+        retryable: Whether waiting may mend it.
+        attempt: The attempt that failed; the machine fills it in.
+        healthy: How long that attempt had been running; the machine fills it in.
+    """
+
+    at: datetime
+    code: str
+    message: str
+    root_cause: str
+    where: str
+    retryable: bool
+    attempt: int = 0
+    healthy: timedelta = timedelta(0)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the failure as JSON values."""
+        return {
+            "attempt": self.attempt,
+            "at": self.at.isoformat(),
+            "code": self.code,
+            "message": self.message,
+            "root_cause": self.root_cause,
+            "where": self.where,
+            "retryable": self.retryable,
+            "healthy_s": round(self.healthy.total_seconds(), 3),
+        }
+
+
+class RestartStrategy(Protocol):
+    """Decides what follows a failure."""
+
+    @property
+    def memory(self) -> int:
+        """How many of the last failures the decision rests on; older ones may be forgotten."""
+
+    def next_delay(self, failures: Sequence[Failure]) -> timedelta | None:
+        """Return the wait before the next attempt, or None to give up.
+
+        Args:
+            failures: The failures since the job was submitted, oldest first; never empty. At
+                least the last `memory` of them.
+        """
+
+    def __str__(self) -> str:
+        """Return the text that `parse_strategy` reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exponential:
+    """Waits longer after each failure up to a limit, and never gives up.
+
+    The wait is the first one again after an attempt that ran for 10 minutes.
+    """
+
+    first: timedelta
+    longest: timedelta
+    factor: float
+
+    @property
+    def memory(self) -> int:
+        """As many failures as it takes to reach the longest wait."""
+        if self.factor == 1:
+            return 1
+        # One more than the logarithm says, which may come out a hair too small.
+        return 2 + math.ceil(math.log(self.longest / self.first) / math.log(self.factor))
+
+    def next_delay(self, failures: Sequence[Failure]) -> timedelta | None:
+        """Return the first wait times the factor for each failure since the job was healthy."""
+        if not failures[-1].retryable:
+            return None
+        before = min(_count_since_health(failures), self.memory) - 1
+        seconds = self.first.total_seconds() * self.factor**before
+        if seconds >= self.longest.total_seconds():
+            return self.longest
+        return max(self.first, timedelta(seconds=seconds))
+
+    def __str__(self) -> str:
+        factor = repr(self.factor).removesuffix(".0")
+        return f"exponential:{format_duration(self.first)},{format_duration(self.longest)},{factor}"
+
+
+@dataclass(frozen=True, slots=True)
+class FixedDelay:
+    """Waits the same each time, and gives up after so many restarts of the job."""
+
+    restarts: int
+    wait: timedelta
+
+    @property
+    def memory(self) -> int:
+        """As many failures as are borne, and the one too many."""
+        return self.restarts + 1
+
+    def next_delay(self, failures: Sequence[Failure]) -> timedelta | None:
+        """Return the wait, or None after more failures than there may be restarts."""
+        if not failures[-1].retryable:
+            return None
+        return self.wait if len(failures) <= self.restarts else None
+
+    def __str__(self) -> str:
+        return f"fixed-delay:{self.restarts},{format_duration(self.wait)}"
+
+
+@dataclass(frozen=True, slots=True)
+class FailureRate:
+    """Waits the same each time, and gives up when failures come too close together."""
+
+    restarts: int
+    per: timedelta
+    wait: timedelta
+
+    @property
+    def memory(self) -> int:
+        """As many failures as are borne, and the one too many."""
+        return self.restarts + 1
+
+    def next_delay(self, failures: Sequence[Failure]) -> timedelta | None:
+        """Return the wait, or None if the last interval saw more failures than restarts."""
+        if not failures[-1].retryable:
+            return None
+        now = failures[-1].at
+        recent = sum(now - failure.at < self.per for failure in failures)
+        return self.wait if recent <= self.restarts else None
+
+    def __str__(self) -> str:
+        return (
+            f"failure-rate:{self.restarts},{format_duration(self.per)},{format_duration(self.wait)}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NoRestart:
+    """Gives up at the first failure."""
+
+    @property
+    def memory(self) -> int:
+        """The one failure."""
+        return 1
+
+    def next_delay(self, failures: Sequence[Failure]) -> timedelta | None:  # noqa: ARG002
+        """Return None."""
+        return None
+
+    def __str__(self) -> str:
+        return "none"
+
+
+def parse_strategy(text: str) -> RestartStrategy:
+    """Return the strategy that `--restart` names, or raise BAD_RESTART."""
+    written = text.strip()
+    name, colon, rest = written.partition(":")
+    parts = [part.strip() for part in rest.split(",")] if colon else []
+    match name, parts:
+        case "exponential", [first, longest, factor]:
+            return _exponential(text, first, longest, factor)
+        case "fixed-delay", [restarts, wait]:
+            return FixedDelay(_restarts(text, restarts), _duration(text, wait))
+        case "failure-rate", [restarts, per, wait]:
+            return FailureRate(
+                _restarts(text, restarts), _interval(text, per), _duration(text, wait)
+            )
+        case "none", [] if not colon:
+            return NoRestart()
+        case ("exponential" | "fixed-delay" | "failure-rate" | "none"), _:
+            needed = {"fixed-delay": "2 values", "none": "no values"}.get(name, "3 values")
+            raise _bad(text, f"{name} takes {needed}, and it has {len(parts)}")
+    raise _bad(text, f"there is no strategy {name!r}")
+
+
+def _exponential(text: str, first: str, longest: str, factor: str) -> Exponential:
+    strategy = Exponential(
+        _interval(text, first), _interval(text, longest), _factor(text, factor)
+    )
+    if strategy.longest < strategy.first:
+        raise _bad(text, f"its longest wait, {longest}, is shorter than its first, {first}")
+    return strategy
+
+
+def _factor(text: str, factor: str) -> float:
+    if not _FACTOR.fullmatch(factor) or not 1 <= float(factor) <= _LARGEST_FACTOR:
+        raise _bad(text, f"its factor is {factor!r}, and is a number from 1 to {_LARGEST_FACTOR}")
+    return float(factor)
+
+
+def _restarts(text: str, count: str) -> int:
+    if not (count.isascii() and count.isdigit() and len(count) <= 9 and int(count) > 0):
+        raise _bad(text, f"its restarts are {count!r}, and are a whole number of 1 or more")
+    return int(count)
+
+
+def _interval(text: str, written: str) -> timedelta:
+    duration = _duration(text, written)
+    if not duration:
+        raise _bad(text, f"{written} is no time at all where there must be some")
+    return duration
+
+
+def _duration(text: str, written: str) -> timedelta:
+    try:
+        return parse_duration(written)
+    except HeadgateError as error:
+        raise _bad(text, f"{written!r} is no duration such as 500ms, 10s or 5m") from error
+
+
+def _bad(text: str, found: str) -> HeadgateError:
+    return HeadgateError(
+        "BAD_RESTART", f"cannot read restart strategy {text!r}: {found}", hint=_HINT
+    )
+
+
+def _count_since_health(failures: Sequence[Failure]) -> int:
+    """Return how many failures there are from the last one that followed a healthy attempt on."""
+    for count, failure in enumerate(reversed(failures), start=1):
+        if failure.healthy >= HEALTHY:
+            return count
+    return len(failures)

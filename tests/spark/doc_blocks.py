@@ -1,0 +1,111 @@
+"""The fenced blocks of a page, and what a console block claims."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+# Stands for anything in a line of expected output; on a line of its own, for any lines.
+GAP = "…"
+
+_FENCE = re.compile(r"^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A fenced block: its kind, its text and the line it begins on."""
+
+    kind: str
+    text: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command of a console block, and the lines its output must have, in this order."""
+
+    text: str
+    expected: tuple[str, ...]
+
+
+def read_blocks(page: Path) -> list[Block]:
+    """Return the fenced blocks of a page that have a kind, in order."""
+    text = page.read_text(encoding="utf-8")
+    return [
+        Block(match["kind"], match["text"], text.count("\n", 0, match.start()) + 1)
+        for match in _FENCE.finditer(text)
+    ]
+
+
+def commands(block: Block) -> Iterator[Command]:
+    """Yield the commands of a console block: lines that begin with `$ `."""
+    for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+        command, *output = part.splitlines()
+        yield Command(command, tuple(line for line in output if line.strip()))
+
+
+def missing_lines(command: Command, output: str) -> list[str]:
+    """Return the expected lines that the output does not have, blanks and case of gaps aside."""
+    lines = iter([_flat(line) for line in output.splitlines()])
+    missing = []
+    for wanted in command.expected:
+        if wanted.strip() == GAP:
+            continue
+        pattern = re.compile(".*".join(map(re.escape, _flat(wanted).split(GAP))))
+        if not any(pattern.fullmatch(_trimmed(line)) for line in lines):
+            missing.append(wanted)
+            lines = iter([_flat(line) for line in output.splitlines()])
+    return missing
+
+
+def _flat(line: str) -> str:
+    return " ".join(line.split())
+
+
+def _trimmed(line: str) -> str:
+    return line.strip()
+
+
+class Shell:
+    """Runs the blocks of a page in one folder, with `headgate` and `python` on the path."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "work"
+        self.folder.mkdir()
+        tools = folder / "tools"
+        tools.mkdir()
+        for name, command in {"python": "", "headgate": " -m headgate"}.items():
+            tool = tools / name
+            tool.write_text(f'#!/bin/sh\nexec "{sys.executable}"{command} "$@"\n')
+            tool.chmod(0o755)
+        self._environment = {
+            **os.environ,
+            "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(ROOT / "src"),
+        }
+
+    def run(self, command: str) -> subprocess.CompletedProcess[str]:
+        """Run a command; standard error is part of its output, as on a terminal."""
+        return subprocess.run(
+            ["bash", "-o", "pipefail", "-c", command],
+            cwd=self.folder,
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=600,
+        )
+
+    def save(self, block: Block) -> Path:
+        """Write a Python block to the file that its first line names, as `# flow.py`."""
+        name = block.text.partition("\n")[0].removeprefix("# ")
+        file = self.folder / name
+        file.write_text(block.text, encoding="utf-8")
+        return file

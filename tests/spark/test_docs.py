@@ -1,0 +1,162 @@
+"""The documentation holds: what it shows runs, and what it lists is what there is."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from doc_blocks import ROOT, Shell, commands, missing_lines, read_blocks
+from headgate import Flow
+from headgate.cli.app import app
+
+DOCS = ROOT / "docs"
+SOURCES = ROOT / "src" / "headgate"
+KERNEL = ROOT / "kernel" / "src" / "main" / "java"
+PAGES = sorted(
+    [*DOCS.rglob("*.md"), *ROOT.glob("*.md"), *(ROOT / "examples").rglob("*.md")],
+    key=str,
+)
+CODE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
+LINK = re.compile(r"\[[^\]]*\]\((?!\w+:)(?P<path>[^)#]*)(?:#(?P<anchor>[^)]*))?\)")
+TEST = re.compile(r"`(test_\w+)`")
+
+
+def test_the_tutorial_runs_from_an_empty_folder_as_it_is_written(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    for block in read_blocks(DOCS / "tutorial" / "orders.md"):
+        where = f"line {block.line}"
+        if block.kind == "python":
+            file = shell.save(block)
+            done = shell.run(f"python {file.name}")
+            assert done.returncode == 0, f"{where}: {file.name}\n{done.stdout}"
+            continue
+        assert block.kind == "console", f"{where}: a block of kind {block.kind} is not run"
+        for command in commands(block):
+            done = shell.run(command.text)
+            told = f"{where}: $ {command.text}\n{done.stdout}"
+            assert done.returncode == 0, told
+            assert not missing_lines(command, done.stdout), (
+                f"{missing_lines(command, done.stdout)} not in {told}"
+            )
+
+
+@pytest.mark.parametrize(
+    "page",
+    [ROOT / "README.md", *sorted((DOCS / "guide").glob("*.md"))],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
+def test_the_python_on_a_page_makes_flows_that_can_be_planned(page: Path) -> None:
+    names: dict[str, Any] = {"__name__": "docs"}
+    for block in read_blocks(page):
+        if block.kind == "python":
+            exec(compile(block.text, f"{page.name}:{block.line}", "exec"), names)
+            for value in list(names.values()):
+                if isinstance(value, Flow):
+                    assert value.graph().outputs()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
+    for match in LINK.finditer(page.read_text(encoding="utf-8")):
+        target = (page.parent / match["path"]).resolve() if match["path"] else page
+        assert target.exists(), f"{page.name}: {match[0]}"
+        if match["anchor"]:
+            assert match["anchor"] in _anchors(target), f"{page.name}: {match[0]}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_test_that_a_page_names_is_there(page: Path) -> None:
+    tests = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "tests").rglob("test_*.py"))
+    known = {*re.findall(r"^def (test_\w+)", tests, re.MULTILINE)}
+    known |= {file.stem for file in (ROOT / "tests").rglob("test_*.py")}
+    named = set(TEST.findall(page.read_text(encoding="utf-8")))
+    assert named <= known, named - known
+
+
+def test_the_page_of_errors_has_every_code_there_is_and_no_other() -> None:
+    listed = _listed_codes("errors")
+    there_are = {*_python_codes(), *_plan_codes()}
+    assert listed == there_are, f"{there_are - listed} missing, {listed - there_are} too many"
+
+
+def test_the_page_of_errors_has_every_reason_of_a_dead_letter_and_no_other() -> None:
+    source = (KERNEL / "io/headgate/kernel/json/BadRecord.java").read_text(encoding="utf-8")
+    body = re.search(r"enum Reason \{([^}]*)\}", source)
+    assert body is not None
+    assert _listed_codes("reasons") == {*CODE.findall(body[1])}
+
+
+def test_the_page_of_the_cli_has_every_verb_with_its_options_and_no_other() -> None:
+    page = (DOCS / "reference" / "cli.md").read_text(encoding="utf-8")
+    sections = {
+        section.partition("\n")[0].strip("` "): section
+        for section in re.split(r"^## ", page, flags=re.MULTILINE)[1:]
+    }
+    verbs = dict(_verbs(typer.main.get_command(app), "headgate"))
+    assert set(verbs) <= set(sections), set(verbs) - set(sections)
+    for verb, options in verbs.items():
+        listed = set(re.findall(r"^\| `(--?[a-z-]+)", sections[verb], re.MULTILINE))
+        assert listed == options, f"{verb}: {options ^ listed}"
+
+
+def _anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", each.lower()).strip().replace(" ", "-") for each in headings}
+
+
+def _listed_codes(part: str) -> set[str]:
+    """Return the codes in the tables of the page's part, which begins at its mark."""
+    page = (DOCS / "reference" / "errors.md").read_text(encoding="utf-8")
+    errors, _, reasons = page.partition("## Reasons of dead letters")
+    text = errors if part == "errors" else reasons
+    return set(re.findall(rf"^\| `({CODE.pattern})` \|", text, re.MULTILINE))
+
+
+def _python_codes() -> Iterator[str]:
+    for file in SOURCES.rglob("*.py"):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        calls = [node for node in ast.walk(tree) if _is_error(node)]
+        for call in calls:
+            code = call.args[0]
+            if isinstance(code, ast.Constant):
+                yield str(code.value)
+            else:
+                # The code is looked up: in a table at the top of the module.
+                yield from _codes_of_tables(tree)
+
+
+def _is_error(node: ast.AST) -> Any:
+    named = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    return named and node.func.id == "HeadgateError"  # type: ignore[attr-defined]
+
+
+def _codes_of_tables(module: ast.Module) -> Iterator[str]:
+    for statement in module.body:
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Dict):
+            for node in ast.walk(statement.value):
+                if isinstance(node, ast.Constant) and CODE.fullmatch(str(node.value)):
+                    yield str(node.value)
+
+
+def _plan_codes() -> Iterator[str]:
+    for file in KERNEL.rglob("*.java"):
+        yield from re.findall(r'PlanException\(\s*"([A-Z_]+)"', file.read_text(encoding="utf-8"))
+
+
+def _verbs(command: Any, path: str) -> Iterator[tuple[str, set[str]]]:
+    """Yield each verb with the options that are its own."""
+    options = {
+        max(parameter.opts, key=len)
+        for parameter in command.params
+        if parameter.param_type_name == "option"
+    }
+    general = {"--help", "--install-completion", "--show-completion"}
+    yield path, options - general
+    for name, child in getattr(command, "commands", {}).items():
+        yield from _verbs(child, f"{path} {name}")

@@ -1,0 +1,152 @@
+"""Functions on DataFrames: a user's own stateless work, with every row exactly once behind it."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+from bench import Bench, bag, refused
+
+from headgate import Flow
+
+_numbers = itertools.count()
+
+FUNCTIONS = """
+from pyspark.sql import functions as F
+
+def double(df):
+    return df.withColumn("n", F.col("n") * 2).filter("n >= 4")
+
+def shout(df):
+    return df.withColumn("name", F.upper("name"))
+
+def widen(df):
+    return df.withColumn("half", F.col("n") / 2).drop("name")
+
+def twice(df):
+    return df.withColumn("copy", F.explode(F.array(F.lit(1), F.lit(2))))
+
+def hide(df):
+    return df.withColumn("name", F.when(F.col("n") > 1, F.col("name")))
+
+def lose(df):
+    return df.select("n", "name")
+
+def retype(df):
+    return df.withColumn("n", F.col("n").cast("string"))
+
+def nothing(df):
+    df.count
+
+def foreign(df):
+    return df.sparkSession.range(3)
+"""
+SCHEMA = "n BIGINT NOT NULL, name STRING NOT NULL"
+ROWS = [{"n": n, "name": f"name {n}"} for n in range(6)]
+
+
+@pytest.fixture
+def module(bench: Bench) -> str:
+    """Give a module of functions beside the flow, under a name that no other test has."""
+    name = f"user_functions_{next(_numbers)}"
+    (bench.root / f"{name}.py").write_text(FUNCTIONS)
+    bench.put("in", ROWS)
+    return name
+
+
+def test_a_function_changes_and_drops_rows_before_an_enrichment(bench: Bench, module: str) -> None:
+    flow = Flow("before")
+    table = flow.table("t", "id BIGINT NOT NULL", key="id")
+    doubled = flow.stream("in", SCHEMA).transform(f"{module}:double")
+    enriched = doubled.enrich("e", table, on="n", into="row")
+    enriched.matched.select("n", "name").to("out")
+    enriched.missing.select("n").to("missing")
+    bench.put("in", ["no record"])
+    bench.put("t", [{"id": 4}, {"id": 8}])
+    done = bench.run(flow)
+    assert bench.bag("out") == bag([{"n": 4, "name": "name 2"}, {"n": 8, "name": "name 4"}])
+    assert bench.bag("missing") == bag([{"n": 6}, {"n": 10}])
+    assert len(bench.read("dead-letters")) == 1
+    assert done.totals.inputs == {"in": 7, "t": 2}
+
+
+def test_functions_in_a_row_and_beside_each_other_see_every_row_once(
+    bench: Bench, module: str
+) -> None:
+    flow = Flow("branches")
+    stream = flow.stream("in", SCHEMA)
+    stream.to("plain")
+    doubled = stream.transform(f"{module}:double")
+    doubled.to("doubled")
+    doubled.transform(f"{module}:shout").to("doubled-and-loud")
+    stream.where("n < 2").transform(f"{module}:shout").to("loud")
+    stream.transform(f"{module}:widen", schema="n BIGINT, half DOUBLE").to("wide")
+    stream.transform(f"{module}:twice", schema="n BIGINT, copy INT").to("copies")
+    done = bench.run(flow)
+    twofold = [{"n": 2 * row["n"], "name": row["name"]} for row in ROWS if row["n"] >= 2]
+    assert bench.bag("plain") == bag(ROWS)
+    assert bench.bag("doubled") == bag(twofold)
+    assert bench.bag("doubled-and-loud") == bag(
+        [row | {"name": row["name"].upper()} for row in twofold]
+    )
+    assert bench.bag("loud") == bag([{"n": n, "name": f"NAME {n}"} for n in range(2)])
+    assert bench.bag("wide") == bag([{"n": n, "half": n / 2} for n in range(6)])
+    assert bench.bag("copies") == bag([{"n": n, "copy": c} for n in range(6) for c in (1, 2)])
+    assert done.totals.inputs == {"in": 6}
+
+
+def test_sql_behind_a_function_sees_the_nulls_it_made(bench: Bench, module: str) -> None:
+    flow = Flow("nulls")
+    hidden = flow.stream("in", SCHEMA).transform(f"{module}:hide")
+    hidden.where("name IS NULL").to("none")
+    hidden.select("n", "coalesce(name, '-') AS name").to("some")
+    bench.run(flow)
+    assert bench.bag("none") == bag([{"n": n, "name": None} for n in (0, 1)])
+    assert bench.bag("some") == bag(
+        [{"n": n, "name": "-" if n < 2 else f"name {n}"} for n in range(6)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("function", "code"),
+    [
+        ("lose", "TRANSFORM_LOST_ORIGIN"),
+        ("retype", "TRANSFORM_SCHEMA"),
+        ("widen", "TRANSFORM_SCHEMA"),
+        ("nothing", "TRANSFORM_BAD_RESULT"),
+        ("foreign", "TRANSFORM_BAD_RESULT"),
+        ("not_there", "FUNCTION_NOT_FOUND"),
+    ],
+)
+def test_a_function_that_breaks_its_promise_is_refused_before_the_start(
+    bench: Bench, module: str, function: str, code: str
+) -> None:
+    flow = Flow("refused")
+    flow.stream("in", SCHEMA).transform(f"{module}:{function}").to("out")
+    with refused(code) as caught:
+        bench.run(flow)
+    if code == "TRANSFORM_SCHEMA":
+        assert f".transform('{module}:{function}'" in caught.value.hint
+    assert not (bench.topics / "out").exists()
+
+
+def test_a_module_that_is_not_there_is_named(bench: Bench) -> None:
+    flow = Flow("refused")
+    flow.stream("in", SCHEMA).transform("no_such_module:run").to("out")
+    with refused("FUNCTION_NOT_FOUND") as caught:
+        bench.run(flow)
+    assert "no_such_module:run" in caught.value.message
+
+
+def test_a_job_runs_after_one_that_was_refused(bench: Bench, module: str) -> None:
+    broken = Flow("refused")
+    broken.stream("in", SCHEMA).transform(f"{module}:lose").to("out")
+    with refused("TRANSFORM_LOST_ORIGIN"):
+        bench.run(broken, parallelism=1)
+    flow = Flow("next")
+    flow.stream("in", SCHEMA).to("out")
+    bench.run(flow, parallelism=3)
+    assert bench.bag("out") == bag(ROWS)
+    parts = {file.parent.name for file in Path(bench.topics / "out").rglob("*.jsonl")}
+    assert parts <= {"part-0", "part-1", "part-2"}
