@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-# Stands for anything in a line of expected output; on a line of its own, for any lines.
+# Stands for anything within a line of expected output.
 GAP = "…"
 
 _FENCE = re.compile(r"^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -28,7 +28,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command of a console block, and the lines its output must have, in this order."""
+    """A command of a console block, and lines that its output must have."""
 
     text: str
     expected: tuple[str, ...]
@@ -51,25 +51,21 @@ def commands(block: Block) -> Iterator[Command]:
 
 
 def missing_lines(command: Command, output: str) -> list[str]:
-    """Return the expected lines that the output does not have, blanks and case of gaps aside."""
-    lines = iter([_flat(line) for line in output.splitlines()])
-    missing = []
-    for wanted in command.expected:
-        if wanted.strip() == GAP:
-            continue
-        pattern = re.compile(".*".join(map(re.escape, _flat(wanted).split(GAP))))
-        if not any(pattern.fullmatch(_trimmed(line)) for line in lines):
-            missing.append(wanted)
-            lines = iter([_flat(line) for line in output.splitlines()])
-    return missing
+    """Return the expected lines that no line of the output fits; the number of blanks is free."""
+    lines = [_flat(line) for line in output.splitlines()]
+    return [
+        wanted
+        for wanted in command.expected
+        if not any(_pattern(wanted).fullmatch(line) for line in lines)
+    ]
+
+
+def _pattern(wanted: str) -> re.Pattern[str]:
+    return re.compile(".*".join(map(re.escape, _flat(wanted).split(GAP))))
 
 
 def _flat(line: str) -> str:
     return " ".join(line.split())
-
-
-def _trimmed(line: str) -> str:
-    return line.strip()
 
 
 class Shell:

@@ -91,7 +91,7 @@ BAD_JSON = [
     b'{"a": 1,}',
     b'{"a" 1}',
     b"{'a': 1}",
-    b'{a: 1}',
+    b"{a: 1}",
     b'{"a": 01}',
     b'{"a": +1}',
     b'{"a": NaN}',
@@ -114,9 +114,7 @@ BAD_JSON = [
 
 
 @pytest.mark.parametrize("schema", ["a BIGINT", "b BIGINT"])
-def test_text_that_is_not_one_json_value_is_a_dead_letter(
-    spark: SparkSession, schema: str
-) -> None:
+def test_text_that_is_not_one_json_value_is_a_dead_letter(spark: SparkSession, schema: str) -> None:
     for record, made in zip(BAD_JSON, decode_all(spark, schema, BAD_JSON), strict=True):
         wanted = ("BAD_JSON", "WRONG_TYPE", "NOT_AN_OBJECT") if record in _EITHER else ("BAD_JSON",)
         assert _code(made) in wanted, (record[:60], made)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 import typer
-
 from doc_blocks import ROOT, Shell, commands, missing_lines, read_blocks
+
 from headgate import Flow
 from headgate.cli.app import app
 
@@ -51,14 +53,18 @@ def test_the_tutorial_runs_from_an_empty_folder_as_it_is_written(tmp_path: Path)
     [ROOT / "README.md", *sorted((DOCS / "guide").glob("*.md"))],
     ids=lambda page: str(page.relative_to(ROOT)),
 )
-def test_the_python_on_a_page_makes_flows_that_can_be_planned(page: Path) -> None:
-    names: dict[str, Any] = {"__name__": "docs"}
+def test_the_python_on_a_page_makes_flows_that_are_whole(
+    page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Dataclasses look their module up while they are made.
+    module = ModuleType("blocks_of_a_page")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
     for block in read_blocks(page):
         if block.kind == "python":
-            exec(compile(block.text, f"{page.name}:{block.line}", "exec"), names)
-            for value in list(names.values()):
-                if isinstance(value, Flow):
-                    assert value.graph().outputs()
+            exec(compile(block.text, f"{page.name}:{block.line}", "exec"), vars(module))
+    for value in vars(module).values():
+        if isinstance(value, Flow):
+            assert value.graph().outputs()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -72,14 +78,16 @@ def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_test_that_a_page_names_is_there(page: Path) -> None:
-    tests = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "tests").rglob("test_*.py"))
+    tests = "".join(
+        file.read_text(encoding="utf-8") for file in (ROOT / "tests").rglob("test_*.py")
+    )
     known = {*re.findall(r"^def (test_\w+)", tests, re.MULTILINE)}
     known |= {file.stem for file in (ROOT / "tests").rglob("test_*.py")}
     named = set(TEST.findall(page.read_text(encoding="utf-8")))
     assert named <= known, named - known
 
 
-def test_the_page_of_errors_has_every_code_there_is_and_no_other() -> None:
+def test_the_page_of_errors_has_every_code_that_can_be_met_and_no_other() -> None:
     listed = _listed_codes("errors")
     there_are = {*_python_codes(), *_plan_codes()}
     assert listed == there_are, f"{there_are - listed} missing, {listed - there_are} too many"
@@ -119,21 +127,50 @@ def _listed_codes(part: str) -> set[str]:
 
 
 def _python_codes() -> Iterator[str]:
-    for file in SOURCES.rglob("*.py"):
+    for file in _reached(SOURCES / "__main__.py", SOURCES / "__init__.py"):
         tree = ast.parse(file.read_text(encoding="utf-8"))
-        calls = [node for node in ast.walk(tree) if _is_error(node)]
-        for call in calls:
-            code = call.args[0]
-            if isinstance(code, ast.Constant):
-                yield str(code.value)
-            else:
-                # The code is looked up: in a table at the top of the module.
-                yield from _codes_of_tables(tree)
+        for node in ast.walk(tree):
+            match node:
+                case ast.Call(func=ast.Name(id="HeadgateError"), args=[ast.Constant(code), *_]):
+                    yield str(code)
+                case ast.Call(func=ast.Name(id="HeadgateError")):
+                    # The code is looked up: in a table at the top of the module.
+                    yield from _codes_of_tables(tree)
 
 
-def _is_error(node: ast.AST) -> Any:
-    named = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    return named and node.func.id == "HeadgateError"  # type: ignore[attr-defined]
+def _reached(*doors: Path) -> set[Path]:
+    """Return the files that a verb or a user's import can reach, the doors among them.
+
+    A part of the house that no door leads to yet has no errors that anybody could meet.
+    """
+    found: set[Path] = set()
+    left = list(doors)
+    while left:
+        file = left.pop()
+        if file not in found:
+            found.add(file)
+            left += _imported(ast.parse(file.read_text(encoding="utf-8")))
+    return found
+
+
+def _imported(module: ast.Module) -> Iterator[Path]:
+    """Yield the files of the package that a module imports, those inside functions too."""
+    for node in ast.walk(module):
+        match node:
+            case ast.ImportFrom(module=str(name), names=names):
+                dotted = [name, *(f"{name}.{each.name}" for each in names)]
+            case ast.Import(names=names):
+                dotted = [each.name for each in names]
+            case _:
+                continue
+        for each in dotted:
+            if each.partition(".")[0] == "headgate":
+                base = SOURCES.parent.joinpath(*each.split("."))
+                yield from (
+                    file
+                    for file in (base.with_suffix(".py"), base / "__init__.py")
+                    if file.exists()
+                )
 
 
 def _codes_of_tables(module: ast.Module) -> Iterator[str]:

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from bench import bag
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
+from memory import MemoryFlow
 from pyspark.sql import SparkSession
 
 from headgate import Flow
 from headgate._kernel.tester import TestRecord
-from bench import bag
-from memory import MemoryFlow
 
 Key = tuple[Any, ...]
 
@@ -243,7 +243,9 @@ def test_a_version_column_orders_changes_whatever_their_place(
     spark: SparkSession, data: st.DataObject
 ) -> None:
     kind, least = data.draw(
-        st.sampled_from([("BIGINT", -(2**63)), ("INT", -(2**31)), ("SMALLINT", -1), ("TINYINT", -1)])
+        st.sampled_from(
+            [("BIGINT", -(2**63)), ("INT", -(2**31)), ("SMALLINT", -1), ("TINYINT", -1)]
+        )
     )
     shape = Shape(("BIGINT",), ("users",), versioned=True, version_type=kind)
     sequences = st.integers(-2, 2) | st.just(least)

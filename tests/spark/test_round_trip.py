@@ -36,9 +36,9 @@ PRIMITIVES: dict[str, st.SearchStrategy[Any]] = {
     "smallint": st.integers(-(2**15), 2**15 - 1),
     "int": st.integers(-(2**31), 2**31 - 1),
     "bigint": st.integers(-(2**63), 2**63 - 1),
-    "float": st.floats(
-        width=32, allow_nan=False, allow_infinity=False, allow_subnormal=False
-    ).map(_shortest),
+    "float": st.floats(width=32, allow_nan=False, allow_infinity=False, allow_subnormal=False).map(
+        _shortest
+    ),
     "double": st.floats(allow_nan=False, allow_infinity=False),
     "boolean": st.booleans(),
     "string": st.text(st.characters(codec="utf-8"), max_size=12),

@@ -96,6 +96,22 @@ def test_functions_in_a_row_and_beside_each_other_see_every_row_once(
     assert done.totals.inputs == {"in": 6}
 
 
+def test_a_job_with_functions_goes_on_where_it_was(bench: Bench, module: str) -> None:
+    flow = Flow("resumed")
+    stream = flow.stream("in", SCHEMA)
+    stream.to("plain")
+    stream.transform(f"{module}:shout").to("loud")
+    bench.run(flow)
+    more = [{"n": 7, "name": "late"}]
+    bench.put("in", more)
+    done = bench.run(flow)
+    assert done.totals.inputs == {"in": 1}
+    assert bench.bag("plain") == bag(ROWS + more)
+    assert bench.bag("loud") == bag(
+        [row | {"name": str(row["name"]).upper()} for row in ROWS + more]
+    )
+
+
 def test_sql_behind_a_function_sees_the_nulls_it_made(bench: Bench, module: str) -> None:
     flow = Flow("nulls")
     hidden = flow.stream("in", SCHEMA).transform(f"{module}:hide")

@@ -1,9 +1,9 @@
 """The head of Spark's changelog files: which state versions a version was built on.
 
-Seen in Spark 4.3.0 (`StateStoreChangelogWriterV4`, lz4): the file is a row of LZ4 blocks as lz4-java
-writes them; unpacked it begins with the changelog's version and the lineage, each a string with
-its length in two bytes. The lineage is JSON: version and unique id of every changelog since the
-newest snapshot that was known when the file was begun.
+Seen in Spark 4.3.0 (`StateStoreChangelogWriterV4`, lz4): the file is a row of LZ4 blocks as
+lz4-java writes them; unpacked it begins with the changelog's version and the lineage, each a
+string with its length in two bytes. The lineage is JSON: version and unique id of every changelog
+since the newest snapshot that was known when the file was begun.
 """
 
 from __future__ import annotations

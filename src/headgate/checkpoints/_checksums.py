@@ -96,8 +96,9 @@ def _wide_table() -> npt.NDArray[np.uint32]:
     """Return what two bytes at once become."""
     table = _table()
     pairs = np.arange(1 << 16, dtype=np.uint32)
-    first = table[pairs & 0xFF] ^ (pairs >> 8)
-    return table[first & 0xFF] ^ (first >> 8)
+    for _ in range(2):
+        pairs = table[pairs & 0xFF] ^ (pairs >> 8)
+    return pairs
 
 
 def _fold(lanes: npt.NDArray[np.uint16], crc: int) -> int:

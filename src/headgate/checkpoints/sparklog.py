@@ -1,8 +1,71 @@
-"""Spark's checkpoint folder as files: the one module that knows its layout (seen in 4.3.0)."""
+"""Spark's checkpoint folder as files: the one module that knows its layout (seen in 4.3.0).
+
+offsets/N, commits/N      batch N was begun, and committed; commits name the unique ids of state
+metadata                  the query's id
+sources/NAME/…            what a source wrote for itself
+state/OP/_metadata/v2/B   what operator OP holds, written at the first batch of each start
+state/OP/_stateSchema/…   the schemas that those files name, by absolute path
+state/OP/PART[/STORE]/    V_ID.changelog and V_ID.zip of state version V (batch V-1), with
+                          SSTs/NAME.sst, which the zip's own `metadata` names
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from headgate.checkpoints import _stores
+from headgate.checkpoints.problems import Problem, gone, refuse
+from headgate.errors import HeadgateError
+
+METADATA = "metadata"
+_VOID = "-"
+_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+_CODEC = "spark.sql.streaming.stateStore.compression.codec"
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A batch as it was begun: where it ends in every source.
+
+    Attributes:
+        positions: As JSON text, by the source's name in Spark; None before its first record.
+        conf: The settings that Spark fixed for the life of the query.
+    """
+
+    positions: Mapping[str, str | None]
+    watermark_ms: int
+    timestamp_ms: int
+    conf: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What a committed batch left behind.
+
+    Attributes:
+        watermark_ms: The watermark of the next batch; 0 before there is one.
+        state_ids: Unique ids of its state: by operator, then partition, then store.
+    """
+
+    watermark_ms: int
+    state_ids: Mapping[int, tuple[tuple[str, ...], ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """The files that a batch needs, as far as they could be found.
+
+    Attributes:
+        files: As seen from the checkpoint's folder, sorted.
+        problems: Empty if and only if nothing is missing or unreadable.
+    """
+
+    files: tuple[str, ...]
+    problems: tuple[Problem, ...]
 
 
 def find_last_commit(checkpoint: Path) -> int | None:
@@ -15,6 +78,225 @@ def find_open_batch(checkpoint: Path) -> int | None:
     begun = max(_numbers(checkpoint / "offsets"), default=None)
     done = find_last_commit(checkpoint)
     return begun if begun is not None and (done is None or begun > done) else None
+
+
+def list_commits(checkpoint: Path) -> list[int]:
+    """Return the batches whose commits are there, oldest first."""
+    return sorted(_numbers(checkpoint / "commits"))
+
+
+def read_offsets(checkpoint: Path, batch: int) -> dict[str, str | None]:
+    """Return where a batch ends in every source: JSON text, by the source's name in Spark.
+
+    Raises:
+        HeadgateError: CHECKPOINT_INCOMPLETE or CHECKPOINT_DAMAGED, with the file.
+    """
+    return dict(read_batch(checkpoint, batch).positions)
+
+
+def read_batch(checkpoint: Path, batch: int) -> Batch:
+    """Return a batch as it was begun.
+
+    Raises:
+        HeadgateError: CHECKPOINT_INCOMPLETE or CHECKPOINT_DAMAGED, with the file.
+    """
+    file = f"offsets/{batch}"
+    try:
+        head, *lines = _versioned(checkpoint / file, newest=2)
+        content = json.loads(head)
+        named = [line.partition(":") for line in lines if line.strip()]
+        if not all(colon for _, colon, _ in named):
+            raise ValueError("a source without a name")
+        positions = {name: None if text == _VOID else text for name, _, text in named}
+        for text in positions.values():
+            json.loads(text or "null")
+        return Batch(
+            positions,
+            watermark_ms=int(content["batchWatermarkMs"]),
+            timestamp_ms=int(content["batchTimestampMs"]),
+            conf={str(key): str(value) for key, value in content["conf"].items()},
+        )
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise _unreadable(checkpoint, batch, file, error) from error
+
+
+def read_commit(checkpoint: Path, batch: int) -> Commit:
+    """Return what a committed batch left behind.
+
+    Raises:
+        HeadgateError: CHECKPOINT_INCOMPLETE or CHECKPOINT_DAMAGED, with the file.
+    """
+    file = f"commits/{batch}"
+    try:
+        lines = _versioned(checkpoint / file, newest=3)
+        content = json.loads(lines[0])
+        ids = content.get("stateUniqueIds") or {}
+        return Commit(
+            watermark_ms=int(content["nextBatchWatermarkMs"]),
+            state_ids={
+                int(operator): tuple(tuple(_texts(stores)) for stores in partitions)
+                for operator, partitions in ids.items()
+            },
+        )
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
+        raise _unreadable(checkpoint, batch, file, error) from error
+
+
+def files_of(checkpoint: Path, batch: int) -> list[str]:
+    """Return exactly the files that resuming after a batch needs, as seen from the folder.
+
+    These are the logs of the batch and of the one before it, what sources wrote, and of each
+    partition of state the newest snapshot of this lineage, with the changelogs after it.
+
+    Raises:
+        HeadgateError: CHECKPOINT_INCOMPLETE or CHECKPOINT_DAMAGED, with the first file.
+    """
+    found = survey(checkpoint, batch)
+    if found.problems:
+        raise refuse(
+            f"cannot use batch {batch}", found.problems, checkpoint, hint=_hint(checkpoint)
+        )
+    return list(found.files)
+
+
+def survey(checkpoint: Path, batch: int) -> Survey:
+    """Return the files that a batch needs and what is wrong with them; never raises for damage."""
+    files: set[str] = set()
+    problems: list[Problem] = []
+    needed = [METADATA, f"offsets/{batch}", f"commits/{batch}"]
+    if batch > 0:
+        # Spark looks at the batch before the last one, to know where the last one began.
+        needed += [f"offsets/{batch - 1}", f"commits/{batch - 1}"]
+    for file in needed:
+        if (checkpoint / file).is_file():
+            files |= {file, *_stores.sums_of(checkpoint, file)}
+        else:
+            problems.append(gone(file))
+    problems += _find_metadata_problem(checkpoint)
+    try:
+        files.update(_relative(checkpoint, checkpoint / "sources"))
+        if not problems:
+            _survey_state(checkpoint, batch, files, problems)
+    except OSError as error:
+        problems.append(Problem(_name(checkpoint, error), str(error.strerror or error)))
+    return Survey(tuple(sorted(files)), tuple(dict.fromkeys(problems)))
+
+
+def read_query_id(checkpoint: Path) -> str:
+    """Return Spark's id of the query."""
+    try:
+        return str(json.loads((checkpoint / METADATA).read_text(encoding="utf-8"))["id"])
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise _unreadable(checkpoint, None, METADATA, error) from error
+
+
+def render_query_id(query_id: str) -> str:
+    """Return the content of Spark's file for a query's id."""
+    return json.dumps({"id": query_id}, separators=(",", ":"))
+
+
+def is_bound_to_place(file: str) -> bool:
+    """Tell whether a file's content names the checkpoint's folder, and must change with it."""
+    return _stores.is_operator_metadata(file)
+
+
+def moved(content: str, file: str, into: Path) -> str:
+    """Return the content of a file that is bound to its place, for another place.
+
+    Spark writes the absolute paths of schema files into `state/OP/_metadata/v2/B` and reads them
+    from there, so that a folder that was moved is not found again.
+    """
+    return _stores.moved(content, file, into)
+
+
+def _survey_state(checkpoint: Path, batch: int, files: set[str], problems: list[Problem]) -> None:
+    try:
+        begun, commit = read_batch(checkpoint, batch), read_commit(checkpoint, batch)
+        if batch > 0:
+            read_batch(checkpoint, batch - 1)
+            read_commit(checkpoint, batch - 1)
+    except HeadgateError as error:
+        problems.append(_problem_of(error))
+        return
+    if not commit.state_ids:
+        if (checkpoint / "state").is_dir():
+            problems.append(Problem(f"commits/{batch}", "it names no state, and there is some"))
+        return
+    if begun.conf.get(_CODEC, "lz4") != "lz4" or "RocksDB" not in begun.conf.get(_PROVIDER, ""):
+        problems.append(
+            Problem(f"offsets/{batch}", "its state is not of RocksDB with lz4, as every job's is")
+        )
+        return
+    for operator, partitions in commit.state_ids.items():
+        _stores.survey_operator(checkpoint, operator, batch, files, problems)
+        for partition, ids in enumerate(partitions):
+            for unique in ids:
+                _stores.survey_store(
+                    checkpoint, f"state/{operator}/{partition}", batch + 1, unique, files, problems
+                )
+
+
+def _find_metadata_problem(checkpoint: Path) -> Iterator[Problem]:
+    if (checkpoint / METADATA).is_file():
+        try:
+            read_query_id(checkpoint)
+        except HeadgateError as error:
+            yield _problem_of(error)
+
+
+class _FileError(HeadgateError):
+    """Carries the file, so that a survey can name it."""
+
+    problem: Problem
+
+
+def _problem_of(error: HeadgateError) -> Problem:
+    if isinstance(error, _FileError):
+        return error.problem
+    return Problem("", error.message)
+
+
+def _unreadable(checkpoint: Path, batch: int | None, file: str, error: Exception) -> _FileError:
+    missing = isinstance(error, FileNotFoundError)
+    problem = gone(file) if missing else Problem(file, f"it does not parse: {error}")
+    what = "cannot read the checkpoint" if batch is None else f"cannot read batch {batch}"
+    told = refuse(what, [problem], checkpoint, hint=_hint(checkpoint))
+    found = _FileError(told.code, told.message, hint=told.hint)
+    found.problem = problem
+    return found
+
+
+def _hint(checkpoint: Path) -> str:
+    return f"headgate verify {checkpoint}"
+
+
+def _versioned(file: Path, *, newest: int) -> list[str]:
+    """Return the lines of one of Spark's logs after the line with its version."""
+    version, *lines = file.read_text(encoding="utf-8").split("\n")
+    if not version.startswith("v") or not version[1:].isdigit():
+        raise ValueError("its first line is no version")
+    if int(version[1:]) > newest:
+        raise ValueError(f"its version is {version}, and the newest known is v{newest}")
+    if not lines:
+        raise ValueError("it ends too early")
+    return lines
+
+
+def _texts(values: Any) -> list[str]:
+    if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
+        raise TypeError("state ids that are no texts")
+    return values
+
+
+def _relative(checkpoint: Path, folder: Path) -> Iterator[str]:
+    for file in sorted(folder.rglob("*")):
+        if file.is_file():
+            yield file.relative_to(checkpoint).as_posix()
+
+
+def _name(checkpoint: Path, error: OSError) -> str:
+    file = Path(str(error.filename or ""))
+    return file.relative_to(checkpoint).as_posix() if file.is_relative_to(checkpoint) else str(file)
 
 
 def _numbers(folder: Path) -> list[int]:

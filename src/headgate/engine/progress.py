@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -10,7 +11,11 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class SourceProgress:
-    """What a batch read of one source, and what is left to read, in bytes."""
+    """What a batch read of one source, and what is left to read, in bytes.
+
+    Attributes:
+        position: Where the batch ends in the source, as JSON text.
+    """
 
     rows: int
     lag_bytes: int
@@ -95,5 +100,5 @@ def _source(source: Mapping[str, Any], scans: int) -> SourceProgress:
         rows=int(source["numInputRows"]) // scans,
         lag_bytes=int(metrics.get("lagBytes", 0)),
         read_bytes=int(metrics.get("readBytes", 0)),
-        position=str(source["endOffset"]),
+        position=json.dumps(source["endOffset"]),
     )

@@ -12,8 +12,7 @@ import threading
 from pathlib import Path
 from typing import Protocol
 
-from headgate.jobs import worker
-from headgate.jobs.wire import AttemptSpec, News, news_from_json
+from headgate.jobs.wire import NEWS_DESCRIPTOR, AttemptSpec, News, news_from_json
 
 
 class Child(Protocol):
@@ -73,7 +72,7 @@ class ProcessChild:
                 stdout=sink,
                 stderr=None if verbose else sink,
                 pass_fds=(writing,),
-                env={**os.environ, worker.NEWS_DESCRIPTOR: str(writing)},
+                env={**os.environ, NEWS_DESCRIPTOR: str(writing)},
                 # A group of its own: whoever kills the child kills its JVM too.
                 start_new_session=True,
             )

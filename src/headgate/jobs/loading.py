@@ -44,10 +44,21 @@ def load_flow(reference: str) -> LoadedFlow:
             hint="headgate run examples/orders/flow.py",
         )
     if path.suffix == ".json":
-        flow = Flow.from_json(path.read_text(encoding="utf-8"))
+        flow = Flow.from_json(_read(path))
     else:
         flow = _find_flow(_execute(path), path, name)
     return LoadedFlow(flow.graph(), path.resolve().parent)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise HeadgateError(
+            "FLOW_BROKEN",
+            f"cannot read flow {str(path)!r}: it is no UTF-8 text ({error})",
+            hint="write it anew with Graph.to_json",
+        ) from error
 
 
 def _execute(path: Path) -> ModuleType:

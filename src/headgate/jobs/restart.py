@@ -199,16 +199,14 @@ def parse_strategy(text: str) -> RestartStrategy:
             )
         case "none", [] if not colon:
             return NoRestart()
-        case ("exponential" | "fixed-delay" | "failure-rate" | "none"), _:
+        case (("exponential" | "fixed-delay" | "failure-rate" | "none"), _):
             needed = {"fixed-delay": "2 values", "none": "no values"}.get(name, "3 values")
             raise _bad(text, f"{name} takes {needed}, and it has {len(parts)}")
     raise _bad(text, f"there is no strategy {name!r}")
 
 
 def _exponential(text: str, first: str, longest: str, factor: str) -> Exponential:
-    strategy = Exponential(
-        _interval(text, first), _interval(text, longest), _factor(text, factor)
-    )
+    strategy = Exponential(_interval(text, first), _interval(text, longest), _factor(text, factor))
     if strategy.longest < strategy.first:
         raise _bad(text, f"its longest wait, {longest}, is shorter than its first, {first}")
     return strategy

@@ -12,6 +12,9 @@ from headgate.engine.settings import AttemptSettings, SparkSettings
 from headgate.flow.graph import Graph
 from headgate.flow.schema import Schema
 
+# The environment variable that names the descriptor a child writes its news to.
+NEWS_DESCRIPTOR = "HEADGATE_NEWS"
+
 
 @dataclass(frozen=True, slots=True)
 class AttemptSpec:

@@ -21,6 +21,7 @@ import headgate.connectors  # noqa: F401
 from headgate.engine.attempt import Attempt, Ending
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.wire import (
+    NEWS_DESCRIPTOR,
     AttemptSpec,
     Batch,
     Ended,
@@ -32,7 +33,6 @@ from headgate.jobs.wire import (
     news_to_json,
 )
 
-NEWS_DESCRIPTOR = "HEADGATE_NEWS"
 _LOOK_EVERY = 0.1
 
 Tell = Callable[[News], None]

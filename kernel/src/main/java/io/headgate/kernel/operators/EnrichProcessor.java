@@ -10,7 +10,7 @@ import java.util.Comparator;
 import java.util.List;
 import org.apache.spark.sql.Encoders;
 import org.apache.spark.sql.streaming.OutputMode;
-import org.apache.spark.sql.streaming.StatefulProcessor;
+import org.apache.spark.sql.streaming.StatefulProcessorWithInitialState;
 import org.apache.spark.sql.streaming.TTLConfig;
 import org.apache.spark.sql.streaming.TimeMode;
 import org.apache.spark.sql.streaming.TimerValues;
@@ -24,7 +24,8 @@ import scala.jdk.javaapi.CollectionConverters;
  *
  * <p>Within one call, changes apply before events. Rows addressed to other operators pass through untouched.
  */
-public final class EnrichProcessor extends StatefulProcessor<byte[], Tuple2<byte[], byte[]>, Tuple2<byte[], byte[]>> {
+public final class EnrichProcessor
+    extends StatefulProcessorWithInitialState<byte[], Tuple2<byte[], byte[]>, Tuple2<byte[], byte[]>, Tuple2<byte[], byte[]>> {
   /** Changes that a column orders may have equal versions: of those, the last one in the topic counts. */
   private static final Comparator<byte[]> BY_PLACE =
       Comparator.comparingInt(Envelope::lane).thenComparingLong(Envelope::sequence)
@@ -61,6 +62,11 @@ public final class EnrichProcessor extends StatefulProcessor<byte[], Tuple2<byte
     alone = new SegmentedRow(input);
     together = new SegmentedRow(output);
     header = new Header();
+  }
+
+  /** Takes over a row of the table as an earlier run kept it: pairs of key and row in state. */
+  @Override public void handleInitialState(byte[] key, Tuple2<byte[], byte[]> row, TimerValues timers) {
+    table.update(row._2());
   }
 
   @Override public Iterator<Tuple2<byte[], byte[]>> handleInputRows(

@@ -161,6 +161,20 @@ public final class FlowPlan {
     return records.as(Encoders.bean(RawRecord.class)).mapPartitions(sources.get(source), ROW).toDF();
   }
 
+  /**
+   * Puts an operator behind rows; its state begins with what an earlier run held.
+   *
+   * @param held keys and rows in state, of any number of partitions; read in the query's first batch alone
+   */
+  public Dataset<Row> operate(Dataset<Row> rows, String operator, Dataset<Row> held) {
+    var initial = held.select(held.col("key").as("_1"), held.col("value").as("_2"));
+    return rows.groupBy("_1").as(Encoders.BINARY(), ROW)
+        .transformWithState(
+            operators.get(operator), TimeMode.None(), OutputMode.Update(),
+            initial.groupBy("_1").as(Encoders.BINARY(), ROW), ROW, ROW)
+        .toDF();
+  }
+
   public Dataset<Row> operate(Dataset<Row> rows, String operator) {
     return rows.groupBy("_1").as(Encoders.BINARY(), ROW)
         .transformWithState(operators.get(operator), TimeMode.None(), OutputMode.Update(), ROW)

@@ -1,0 +1,207 @@
+"""Spark's state folder: which files one version of one store rests on (seen in 4.3.0)."""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from headgate.checkpoints._changelogs import BadChangelogError, read_lineage
+from headgate.checkpoints.problems import Problem, gone
+
+_OPERATOR_METADATA = re.compile(r"state/(\d+)/_metadata/v2/\d+")
+# What Spark names a state file after: a number and a UUID.
+_UNIQUE_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
+_PLAIN_NAME = re.compile(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,200}")
+
+
+def sums_of(root: Path, file: str) -> Iterator[str]:
+    """Yield the checksum files that lie beside a file: Spark's own, and Hadoop's."""
+    folder, _, name = file.rpartition("/")
+    for sums in (f"{name}.crc", f".{name}.crc"):
+        relative = f"{folder}/{sums}" if folder else sums
+        if (root / relative).is_file():
+            yield relative
+
+
+def is_operator_metadata(file: str) -> bool:
+    """Tell whether a file says what an operator holds, by absolute paths."""
+    return _OPERATOR_METADATA.fullmatch(file) is not None
+
+
+def moved(content: str, file: str, into: Path) -> str:
+    """Return an operator's metadata with the paths that it has in another folder."""
+    version, _, text = content.partition("\n")
+    metadata = json.loads(text)
+    for store in metadata["stateStoreInfo"]:
+        store["stateSchemaFilePaths"] = [
+            # As Hadoop writes a local path: nothing in it is escaped.
+            f"file:{into.absolute() / _schema_file(file, path)}"
+            for path in store.get("stateSchemaFilePaths", [])
+        ]
+    return f"{version}\n{json.dumps(metadata, separators=(',', ':'))}"
+
+
+def survey_operator(
+    root: Path, operator: int, batch: int, files: set[str], problems: list[Problem]
+) -> None:
+    """Add what tells the meaning of an operator's state: the newest metadata up to a batch."""
+    folder = f"state/{operator}/_metadata/v2"
+    batches = [int(each.name) for each in _children(root / folder) if each.name.isdigit()]
+    newest = max((each for each in batches if each <= batch), default=None)
+    plain = f"state/{operator}/_metadata/metadata"
+    if (root / plain).is_file():
+        files |= {plain, *sums_of(root, plain)}
+    elif newest is None:
+        problems.append(gone(f"{folder}/{min(batches, default=0)}"))
+    # Operators of Spark's own keep their schema in the first partition.
+    for schema in (root / f"state/{operator}/0").glob("**/_metadata/*"):
+        if schema.is_file():
+            files.add(schema.relative_to(root).as_posix())
+    if newest is None:
+        return
+    file = f"{folder}/{newest}"
+    files |= {file, *sums_of(root, file)}
+    try:
+        metadata = json.loads((root / file).read_text(encoding="utf-8").partition("\n")[2])
+        named = [
+            _schema_file(file, path)
+            for store in metadata["stateStoreInfo"]
+            for path in store.get("stateSchemaFilePaths", [])
+        ]
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        problems.append(Problem(file, f"it does not parse: {error}"))
+        return
+    for schema_file in named:
+        if (root / schema_file).is_file():
+            files |= {schema_file, *sums_of(root, schema_file)}
+        else:
+            problems.append(gone(schema_file))
+
+
+def survey_store(
+    root: Path, folder: str, version: int, unique: str, files: set[str], problems: list[Problem]
+) -> None:
+    """Add what a version of one store rests on: a snapshot, and the changelogs after it.
+
+    Args:
+        folder: The partition's; the store lies there, or in a folder of its own inside.
+    """
+    if not _UNIQUE_ID.fullmatch(unique):
+        problems.append(Problem(f"commits/{version - 1}", f"{unique!r} is no id of state"))
+        return
+    store = _find_store(root, folder, f"{version}_{unique}")
+    snapshot = f"{store}/{version}_{unique}.zip"
+    if (root / snapshot).is_file():
+        _survey_snapshot(root, store, snapshot, files, problems)
+        return
+    changelog = f"{store}/{version}_{unique}.changelog"
+    if not (root / changelog).is_file():
+        problems.append(gone(changelog))
+        return
+    try:
+        lineage = read_lineage(root / changelog)
+    except BadChangelogError as error:
+        problems.append(Problem(changelog, str(error)))
+        return
+    _survey_lineage(root, store, {**lineage, version: unique}, version, files, problems)
+
+
+def _survey_lineage(
+    root: Path,
+    store: str,
+    lineage: dict[int, str],
+    version: int,
+    files: set[str],
+    problems: list[Problem],
+) -> None:
+    """Walk back from a version to the newest snapshot of its lineage, or to the empty state."""
+    while version > 0:
+        unique = lineage.get(version)
+        if unique is None or not _UNIQUE_ID.fullmatch(unique):
+            top = f"{store}/{max(lineage)}_{lineage[max(lineage)]}.changelog"
+            problems.append(Problem(top, f"its lineage lacks version {version}"))
+            return
+        snapshot = f"{store}/{version}_{unique}.zip"
+        if (root / snapshot).is_file():
+            _survey_snapshot(root, store, snapshot, files, problems)
+            return
+        changelog = f"{store}/{version}_{unique}.changelog"
+        if (root / changelog).is_file():
+            files |= {changelog, *sums_of(root, changelog)}
+        else:
+            problems.append(gone(changelog))
+            return
+        version -= 1
+
+
+def _survey_snapshot(
+    root: Path, store: str, snapshot: str, files: set[str], problems: list[Problem]
+) -> None:
+    files |= {snapshot, *sums_of(root, snapshot)}
+    try:
+        named = _read_snapshot(root / snapshot)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        problems.append(Problem(snapshot, f"it does not parse: {error}"))
+        return
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        problems.append(Problem(snapshot, f"it is no zip file: {error}"))
+        return
+    for name, size in named.items():
+        file = f"{store}/{name}"
+        try:
+            found = (root / file).stat().st_size
+        except FileNotFoundError:
+            problems.append(gone(file))
+            continue
+        files |= {file, *sums_of(root, file)}
+        if found != size:
+            problems.append(Problem(file, f"{found} bytes, and the snapshot names {size}"))
+
+
+def _read_snapshot(file: Path) -> dict[str, int]:
+    """Return the size of every file that a snapshot names, as seen from the store's folder."""
+    with zipfile.ZipFile(file) as archive:
+        version, _, text = archive.read("metadata").decode().partition("\n")
+    if version != "v1":
+        raise ValueError(f"its metadata is of version {version!r}")
+    metadata = json.loads(text)
+    kinds = (("sstFiles", "dfsSstFileName", "SSTs"), ("logFiles", "dfsLogFileName", "logs"))
+    return {
+        f"{folder}/{_plain(each[name])}": int(each["sizeBytes"])
+        for kind, name, folder in kinds
+        for each in metadata.get(kind) or []
+    }
+
+
+def _find_store(root: Path, folder: str, name: str) -> str:
+    """Return the folder that holds a state file: the partition's own, or a named store's."""
+    named = [folder]
+    named += [f"{folder}/{each.name}" for each in _children(root / folder) if each.is_dir()]
+    for store in named:
+        if any((root / store / f"{name}.{kind}").is_file() for kind in ("zip", "changelog")):
+            return store
+    return folder
+
+
+def _schema_file(file: str, path: str) -> str:
+    """Return where a schema file lies in the checkpoint, wherever that lay when it was named."""
+    match = _OPERATOR_METADATA.fullmatch(file)
+    inside = f"/state/{match[1] if match else ''}/_stateSchema/"
+    _, found, rest = path.rpartition(inside)
+    if not found or not all(_PLAIN_NAME.fullmatch(part) for part in rest.split("/")):
+        raise ValueError(f"{path!r} is no path of a schema file")
+    return inside[1:] + rest
+
+
+def _plain(name: str) -> str:
+    if not _PLAIN_NAME.fullmatch(name):
+        raise ValueError(f"{name!r} is no name of a file")
+    return name
+
+
+def _children(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.is_dir() else []

@@ -1,0 +1,267 @@
+"""The kept checkpoints of a run: linked out of Spark's folder, listed, pinned, removed."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from headgate.checkpoints import manifest as manifests
+from headgate.checkpoints.manifest import (
+    FILE_NAMES,
+    CheckpointFacts,
+    FileFacts,
+    Kind,
+    Manifest,
+    SourceFacts,
+    StateFacts,
+)
+from headgate.checkpoints.problems import Problem
+from headgate.checkpoints.sparklog import files_of
+from headgate.checkpoints.storage import is_draft, link_files, publishing, remove_tree, sha256_of
+from headgate.errors import HeadgateError
+
+__all__ = [
+    "CheckpointFacts",
+    "FileFacts",
+    "Kept",
+    "Kind",
+    "Manifest",
+    "SourceFacts",
+    "StateFacts",
+    "find",
+    "get",
+    "keep",
+    "list_kept",
+    "list_unreadable",
+    "pin",
+    "read_kept",
+    "remove",
+    "unpin",
+]
+
+_PINNED = "pinned"
+_PREFIX = "chk-"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A kept checkpoint or a savepoint, and where it lies."""
+
+    folder: Path
+    manifest: Manifest
+    pinned: bool
+
+    @property
+    def id(self) -> str:
+        """The name it is known by: `chk-17`, or the name of a savepoint's folder."""
+        kept = self.manifest.kind is Kind.CHECKPOINT
+        return self.manifest.id if kept else self.folder.name
+
+    @property
+    def kind(self) -> Kind:
+        """Who keeps it."""
+        return self.manifest.kind
+
+    @property
+    def batch(self) -> int:
+        """The batch it was taken after."""
+        return self.manifest.batch
+
+    @property
+    def completed_at(self) -> datetime:
+        """When its batch was committed."""
+        return self.manifest.facts.completed_at
+
+
+def keep(run_checkpoint: Path, batch: int, into: Path, facts: CheckpointFacts) -> Kept:
+    """Link a committed batch out of Spark's folder, while the query runs on.
+
+    The cost follows the change: state files never change, so that those which the kept checkpoint
+    before has are taken over with their checksums. A batch that is kept already is returned as
+    it is.
+
+    Args:
+        into: The folder of the run's kept checkpoints; this one appears as `chk-N` in it, whole.
+
+    Raises:
+        HeadgateError: CHECKPOINT_INCOMPLETE, CHECKPOINT_DAMAGED or CHECKPOINT_NOT_WRITTEN.
+    """
+    folder = into / f"{_PREFIX}{batch}"
+    known = _find_at(folder)
+    if known is not None:
+        return known
+    before = _find_before(into, batch)
+    files = files_of(run_checkpoint, batch)
+    # One whose manifest is damaged helps nobody, and its batch is here to be kept again.
+    remove_tree(folder)
+    with publishing(folder) as draft:
+        link_files(run_checkpoint, files, draft)
+        found = describe(draft, files, before=before.manifest.files if before else {})
+        manifest = Manifest(
+            kind=Kind.CHECKPOINT,
+            batch=batch,
+            facts=facts,
+            full_bytes=sum(each.size for each in found.values()),
+            new_bytes=sum(
+                each.size
+                for file, each in found.items()
+                if before is None or file not in before.manifest.files
+            ),
+            files=found,
+        )
+        (draft / FILE_NAMES[Kind.CHECKPOINT]).write_text(
+            manifests.render(manifest), encoding="utf-8"
+        )
+    return Kept(folder, manifest, pinned=False)
+
+
+def describe(
+    folder: Path, files: Sequence[str], *, before: Mapping[str, FileFacts], thorough: bool = False
+) -> dict[str, FileFacts]:
+    """Return size and checksum of files.
+
+    Args:
+        before: Of the checkpoint before: what it has of the same state files is taken over.
+        thorough: Compute a checksum of every file, also where Spark's own lies beside it.
+    """
+    names = set(files)
+    found = {}
+    for file in files:
+        size = (folder / file).stat().st_size
+        known = before.get(file)
+        if known is not None and known.size == size and _never_changes(file):
+            found[file] = known
+            continue
+        summed = has_sums(file, names) and not thorough
+        found[file] = FileFacts(size, None if summed else sha256_of(folder / file))
+    return found
+
+
+def has_sums(file: str, names: set[str]) -> bool:
+    """Tell whether a checksum that Spark or Hadoop wrote is among the files too."""
+    parent, _, name = file.rpartition("/")
+    prefix = f"{parent}/" if parent else ""
+    return f"{prefix}{name}.crc" in names or f"{prefix}.{name}.crc" in names
+
+
+def list_kept(folder: Path) -> list[Kept]:
+    """Return the checkpoints in a folder, oldest first; what cannot be read is left out."""
+    found = (_find_at(each) for each in _children(folder))
+    return sorted(
+        (each for each in found if each is not None),
+        key=lambda each: (each.batch, each.completed_at, each.id),
+    )
+
+
+def list_unreadable(folder: Path) -> list[Problem]:
+    """Return the checkpoints in a folder whose manifest is missing or damaged."""
+    problems = []
+    for each in _children(folder):
+        try:
+            manifests.read(each)
+        except HeadgateError as error:
+            problems.append(Problem(each.name, error.message))
+    return problems
+
+
+def read_kept(folder: Path) -> Kept:
+    """Return the kept checkpoint or savepoint that a folder is.
+
+    Raises:
+        HeadgateError: CHECKPOINT_NOT_FOUND or CHECKPOINT_DAMAGED.
+    """
+    return Kept(folder, manifests.read(folder), pinned=(folder / _PINNED).is_file())
+
+
+def find(folder: Path, checkpoint: str) -> Kept | None:
+    """Return a checkpoint by its id (`chk-17`, or `17`), or None if it is not kept."""
+    wanted = f"{_PREFIX}{checkpoint}" if checkpoint.isdigit() else checkpoint
+    return next((each for each in list_kept(folder) if each.id == wanted), None)
+
+
+def get(folder: Path, checkpoint: str, *, job: str) -> Kept:
+    """Return a checkpoint by its id, or refuse with those that there are.
+
+    Raises:
+        HeadgateError: CHECKPOINT_NOT_FOUND.
+    """
+    found = find(folder, checkpoint)
+    if found is not None:
+        return found
+    ids = [each.id for each in reversed(list_kept(folder))]
+    near = difflib.get_close_matches(checkpoint, ids, n=1) or ids[:1]
+    raise HeadgateError(
+        "CHECKPOINT_NOT_FOUND",
+        f"cannot find checkpoint {checkpoint!r} of job {job!r}: "
+        + (f"it has {', '.join(ids)}" if ids else "it has none yet"),
+        hint=f"headgate checkpoints {job} show {near[0]}"
+        if near
+        else f"headgate checkpoints {job}",
+    )
+
+
+def pin(kept: Kept) -> None:
+    """Make a checkpoint stay, whatever is retained, until it is unpinned.
+
+    Raises:
+        HeadgateError: CHECKPOINT_NOT_FOUND if it was removed meanwhile.
+    """
+    try:
+        (kept.folder / _PINNED).touch()
+    except FileNotFoundError as error:
+        raise _removed(kept) from error
+    if not kept.folder.is_dir():
+        raise _removed(kept)
+
+
+def unpin(kept: Kept) -> None:
+    """Let a checkpoint go when its time comes."""
+    (kept.folder / _PINNED).unlink(missing_ok=True)
+
+
+def remove(kept: Kept) -> bool:
+    """Remove a checkpoint, unless it was pinned meanwhile; return whether it is gone."""
+    return remove_tree(kept.folder, unless=_PINNED)
+
+
+def _removed(kept: Kept) -> HeadgateError:
+    return HeadgateError(
+        "CHECKPOINT_NOT_FOUND",
+        f"cannot pin {kept.id}: it was removed meanwhile",
+        hint=f"headgate checkpoints {kept.manifest.facts.job}",
+    )
+
+
+def _never_changes(file: str) -> bool:
+    """Tell whether a name is given to one content only: state files carry a unique id."""
+    return file.startswith("state/") and "/_metadata/" not in file
+
+
+def _find_before(into: Path, batch: int) -> Kept | None:
+    """Return the newest checkpoint before a batch; only its manifest is read."""
+    numbers = sorted(
+        (int(each.name.removeprefix(_PREFIX)) for each in _children(into) if _is_numbered(each)),
+        reverse=True,
+    )
+    found = (_find_at(into / f"{_PREFIX}{number}") for number in numbers if number < batch)
+    return next((each for each in found if each is not None), None)
+
+
+def _is_numbered(folder: Path) -> bool:
+    return folder.name.startswith(_PREFIX) and folder.name.removeprefix(_PREFIX).isdigit()
+
+
+def _find_at(folder: Path) -> Kept | None:
+    try:
+        return read_kept(folder)
+    except HeadgateError:
+        return None
+
+
+def _children(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    return sorted(each for each in folder.iterdir() if each.is_dir() and not is_draft(each))

@@ -1,0 +1,253 @@
+"""What a kept checkpoint or a savepoint says of itself: the one file of ours in its folder."""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from headgate.checkpoints.problems import gone, refuse
+from headgate.errors import HeadgateError
+
+FORMAT = 1
+
+
+class Kind(enum.StrEnum):
+    """Who keeps a checkpoint: the job, by its settings, or the user."""
+
+    CHECKPOINT = "checkpoint"
+    SAVEPOINT = "savepoint"
+
+
+FILE_NAMES = {Kind.CHECKPOINT: "checkpoint.json", Kind.SAVEPOINT: "manifest.json"}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFacts:
+    """Where a checkpoint stands in one source.
+
+    Attributes:
+        position: As JSON text, None before the first record.
+        records: Read since the run began.
+    """
+
+    position: str | None
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class StateFacts:
+    """What one operator holds."""
+
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointFacts:
+    """What is known of a checkpoint beside its files.
+
+    Attributes:
+        duration: How long the batch took that the checkpoint ends.
+        sources: By source id.
+        watermark: The flow's; None where it has none yet.
+        state: By operator uid.
+        parallelism: State partitions.
+        operators: Uids of the operators that hold state, in Spark's order.
+        tables: Every schema each table has had, as JSON, by source id.
+        keys: The key columns of each table, by source id.
+        flow: The flow, as JSON.
+    """
+
+    job: str
+    lineage: str
+    completed_at: datetime
+    duration: timedelta = timedelta(0)
+    sources: Mapping[str, SourceFacts] = field(default_factory=dict)
+    watermark: datetime | None = None
+    state: Mapping[str, StateFacts] = field(default_factory=dict)
+    parallelism: int
+    operators: tuple[str, ...] = ()
+    tables: Mapping[str, Any] = field(default_factory=dict)
+    keys: Mapping[str, Any] = field(default_factory=dict)
+    flow: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """What one file was when it was kept.
+
+    Attributes:
+        sha256: None where Spark's or Hadoop's own checksum beside the file is what counts.
+    """
+
+    size: int
+    sha256: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What a kept checkpoint or a savepoint says of itself.
+
+    Attributes:
+        full_bytes: Of all its files.
+        new_bytes: Of the files that the kept checkpoint before it does not have.
+        files: By name as seen from the folder.
+    """
+
+    kind: Kind
+    batch: int
+    facts: CheckpointFacts
+    full_bytes: int
+    new_bytes: int
+    files: Mapping[str, FileFacts]
+
+    @property
+    def id(self) -> str:
+        """The checkpoint's name."""
+        return f"chk-{self.batch}"
+
+
+def render(manifest: Manifest) -> str:
+    """Return a manifest as JSON text."""
+    facts = manifest.facts
+    content = {
+        "format": FORMAT,
+        "id": manifest.id,
+        "kind": manifest.kind.value,
+        "batch": manifest.batch,
+        "job": facts.job,
+        "lineage": facts.lineage,
+        "completed_at": facts.completed_at.isoformat(),
+        "duration_ms": round(facts.duration.total_seconds() * 1000),
+        "watermark": None if facts.watermark is None else facts.watermark.isoformat(),
+        "sources": {
+            name: {"position": each.position, "records": each.records}
+            for name, each in facts.sources.items()
+        },
+        "state": {
+            uid: {"rows": each.rows, "bytes": each.bytes} for uid, each in facts.state.items()
+        },
+        "full_bytes": manifest.full_bytes,
+        "new_bytes": manifest.new_bytes,
+        "parallelism": facts.parallelism,
+        "operators": list(facts.operators),
+        "tables": dict(facts.tables),
+        "keys": dict(facts.keys),
+        "flow": dict(facts.flow),
+        "files": {file: [each.size, each.sha256] for file, each in manifest.files.items()},
+    }
+    return json.dumps(content, indent=1) + "\n"
+
+
+def parse(text: str) -> Manifest:
+    """Return the manifest that some JSON text is.
+
+    Raises:
+        ValueError: It is none, or of a format this release does not know.
+    """
+    try:
+        content = json.loads(text)
+        if content["format"] != FORMAT:
+            raise ValueError(
+                f"its format is {content['format']!r}, and this release reads {FORMAT}"
+            )
+        return Manifest(
+            kind=Kind(content["kind"]),
+            batch=_whole(content["batch"]),
+            facts=_facts(content),
+            full_bytes=_whole(content["full_bytes"]),
+            new_bytes=_whole(content["new_bytes"]),
+            files={
+                _inside(file): FileFacts(_whole(size), None if sha is None else str(sha))
+                for file, (size, sha) in content["files"].items()
+            },
+        )
+    except (TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
+        raise ValueError(f"it is no manifest: {type(error).__name__} {error}") from error
+
+
+def find_file(folder: Path) -> Path | None:
+    """Return the file that makes a folder a kept checkpoint or a savepoint, or None."""
+    files = (folder / name for name in FILE_NAMES.values())
+    return next((file for file in files if file.is_file()), None)
+
+
+def read(folder: Path) -> Manifest:
+    """Return what a kept checkpoint or a savepoint says of itself.
+
+    Raises:
+        HeadgateError: CHECKPOINT_NOT_FOUND if the folder is none, CHECKPOINT_DAMAGED if its
+            manifest does not parse.
+    """
+    file = find_file(folder)
+    if file is None:
+        raise HeadgateError(
+            "CHECKPOINT_NOT_FOUND",
+            f"cannot read a checkpoint in {folder}: "
+            + (
+                f"it has none of {', '.join(FILE_NAMES.values())}"
+                if folder.is_dir()
+                else "no folder"
+            ),
+            hint=f"ls {folder.parent}",
+        )
+    try:
+        return parse(file.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise refuse(
+            "cannot read the checkpoint", [gone(file.name)], folder, hint=f"ls {folder.parent}"
+        ) from error
+    except (OSError, ValueError) as error:
+        raise HeadgateError(
+            "CHECKPOINT_DAMAGED",
+            f"cannot read the checkpoint in {folder}: {file.name} is damaged ({error})",
+            hint=f"ls {folder.parent}",
+        ) from error
+
+
+def _facts(content: Mapping[str, Any]) -> CheckpointFacts:
+    watermark = content["watermark"]
+    return CheckpointFacts(
+        job=str(content["job"]),
+        lineage=str(content["lineage"]),
+        completed_at=_time(content["completed_at"]),
+        duration=timedelta(milliseconds=content["duration_ms"]),
+        watermark=None if watermark is None else _time(watermark),
+        sources={
+            name: SourceFacts(each["position"], _whole(each["records"]))
+            for name, each in content["sources"].items()
+        },
+        state={
+            uid: StateFacts(_whole(each["rows"]), _whole(each["bytes"]))
+            for uid, each in content["state"].items()
+        },
+        parallelism=_whole(content["parallelism"]),
+        operators=tuple(content["operators"]),
+        tables=dict(content["tables"]),
+        keys=dict(content["keys"]),
+        flow=dict(content["flow"]),
+    )
+
+
+def _time(text: str) -> datetime:
+    found = datetime.fromisoformat(text)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _whole(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{value!r} is no whole number")
+    return value
+
+
+def _inside(file: str) -> str:
+    """Refuse a name that leads out of the folder: a manifest may come from anywhere."""
+    path = PurePosixPath(file)
+    if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in file:
+        raise ValueError(f"{file!r} does not lie in the folder")
+    return file

@@ -1,0 +1,99 @@
+"""A new checkpoint folder for Spark out of a kept checkpoint: the old run stays as it was."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+from headgate.checkpoints import manifest as manifests
+from headgate.checkpoints.manifest import Manifest
+from headgate.checkpoints.problems import Problem, refuse
+from headgate.checkpoints.sparklog import (
+    METADATA,
+    files_of,
+    is_bound_to_place,
+    moved,
+    render_query_id,
+)
+from headgate.checkpoints.storage import link_files, publishing, write_file
+from headgate.checkpoints.verify import verify_batch, verify_manifest
+
+_SUMS = ".crc"
+
+
+def fork(source: Path, into: Path, *, quick: bool = False) -> Manifest:
+    """Make a folder from which Spark goes on after a kept checkpoint, or a savepoint.
+
+    Files are linked where the file system allows; the source stays untouched, also later, since
+    Spark never writes into a file that is there. The folder appears whole or not at all.
+
+    Args:
+        source: The folder of the kept checkpoint or the savepoint.
+        into: Must not exist. Spark's files name it by its absolute path, so that it cannot be
+            moved afterwards.
+        quick: Check names and sizes, and read small files only, before it is used.
+
+    Returns:
+        What the source says of itself.
+
+    Raises:
+        HeadgateError: CHECKPOINT_NOT_FOUND, CHECKPOINT_INCOMPLETE, CHECKPOINT_DAMAGED,
+            CHECKPOINT_EXISTS or CHECKPOINT_NOT_WRITTEN.
+    """
+    manifest = manifests.read(source)
+    what = f"cannot restore from {_called(source, manifest)} of job {manifest.facts.job!r}"
+    problems = verify_manifest(source, manifest, quick=quick)
+    if problems:
+        raise refuse(what, problems, source, hint=f"headgate checkpoints {manifest.facts.job}")
+    # Not what the manifest names but what the batch needs: the same, unless the manifest is older.
+    _fork(source, files_of(source, manifest.batch), into, what)
+    return manifest
+
+
+def fork_batch(checkpoint: Path, batch: int, into: Path, *, quick: bool = False) -> None:
+    """Make a folder from which Spark goes on after a batch of another one of its folders.
+
+    Raises:
+        HeadgateError: CHECKPOINT_INCOMPLETE, CHECKPOINT_DAMAGED, CHECKPOINT_EXISTS or
+            CHECKPOINT_NOT_WRITTEN.
+    """
+    what = f"cannot restore from batch {batch}"
+    problems = verify_batch(checkpoint, batch, quick=quick)
+    if problems:
+        raise refuse(what, problems, checkpoint, hint=f"headgate verify {checkpoint}")
+    _fork(checkpoint, files_of(checkpoint, batch), into, what)
+
+
+def _fork(source: Path, files: Sequence[str], into: Path, what: str) -> None:
+    changed = {METADATA: render_query_id(str(uuid.uuid4()))}
+    for file in files:
+        if is_bound_to_place(file):
+            changed[file] = _moved(source, file, into, what)
+    stale = {sums for file in changed for sums in _sums(file)}
+    with publishing(into) as draft:
+        link_files(
+            source, [file for file in files if file not in changed and file not in stale], draft
+        )
+        for file, content in changed.items():
+            write_file(draft / file, content)
+
+
+def _moved(source: Path, file: str, into: Path, what: str) -> str:
+    try:
+        return moved((source / file).read_text(encoding="utf-8"), file, into)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        problem = Problem(file, f"it does not parse: {error}")
+        raise refuse(what, [problem], source, hint=f"headgate verify {source}") from error
+
+
+def _sums(file: str) -> tuple[str, str]:
+    parent, _, name = file.rpartition("/")
+    prefix = f"{parent}/" if parent else ""
+    return f"{prefix}{name}{_SUMS}", f"{prefix}.{name}{_SUMS}"
+
+
+def _called(source: Path, manifest: Manifest) -> str:
+    if manifest.kind is manifests.Kind.SAVEPOINT:
+        return f"savepoint {source.name}"
+    return f"checkpoint {manifest.batch}"

@@ -1,0 +1,74 @@
+"""Which kept checkpoints may go. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from headgate.checkpoints.manifest import Kind
+
+KEEP_ALL = timedelta(minutes=10)
+KEEP_MINUTES = timedelta(hours=6)
+_MINUTE = timedelta(minutes=1)
+_HOUR = timedelta(hours=1)
+
+
+class Retained(Protocol):
+    """What retention looks at."""
+
+    @property
+    def id(self) -> str:
+        """The checkpoint's name."""
+
+    @property
+    def completed_at(self) -> datetime:
+        """When it was complete."""
+
+    @property
+    def kind(self) -> Kind:
+        """Who keeps it."""
+
+    @property
+    def pinned(self) -> bool:
+        """Whether the user said that it stays."""
+
+
+def to_delete(
+    kept: Sequence[Retained], *, retain: int, retain_for: timedelta | None, now: datetime
+) -> list[str]:
+    """Return the ids of the checkpoints that may go, oldest first.
+
+    The newest `retain` stay, however old they are. With `retain_for`, of the younger ones all of
+    the last 10 minutes stay too, then the first of every minute, after 6 hours the first of every
+    hour. What was pinned stays, and so do savepoints. Deleting what is returned and asking again
+    returns nothing.
+    """
+    ordered = sorted(
+        (each for each in kept if each.kind is Kind.CHECKPOINT), key=lambda each: each.completed_at
+    )
+    stays = {each.id for each in ordered[len(ordered) - retain :]} if retain > 0 else set()
+    stays |= {each.id for each in ordered if each.pinned}
+    if retain_for is not None:
+        stays |= _thinned(ordered, retain_for, now)
+    return [each.id for each in ordered if each.id not in stays]
+
+
+def _thinned(ordered: Iterable[Retained], retain_for: timedelta, now: datetime) -> set[str]:
+    stays = set()
+    taken: set[tuple[timedelta, int]] = set()
+    for each in ordered:
+        age = now - each.completed_at
+        if age > retain_for:
+            continue
+        if age <= KEEP_ALL:
+            stays.add(each.id)
+            continue
+        # Minutes and hours of the clock, not of age: a checkpoint's place never changes. The
+        # first of an hour is the first of its minute too, so what is kept later was kept before.
+        every = _MINUTE if age <= KEEP_MINUTES else _HOUR
+        place = (every, int(each.completed_at.timestamp() // every.total_seconds()))
+        if place not in taken:
+            taken.add(place)
+            stays.add(each.id)
+    return stays

@@ -1,0 +1,96 @@
+"""Savepoints: self-contained folders that can be moved, and outlive the job's own folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from headgate.checkpoints import manifest as manifests
+from headgate.checkpoints.catalog import Kept, describe, read_kept
+from headgate.checkpoints.manifest import FILE_NAMES, CheckpointFacts, Kind, Manifest
+from headgate.checkpoints.problems import refuse
+from headgate.checkpoints.sparklog import files_of
+from headgate.checkpoints.storage import link_files, publishing
+from headgate.checkpoints.verify import check as check_files
+from headgate.checkpoints.verify import verify_batch
+from headgate.errors import HeadgateError
+
+
+def create(checkpoint: Path, batch: int, to: Path, facts: CheckpointFacts) -> Kept:
+    """Copy a committed batch into a folder that needs nothing outside of it.
+
+    Every file is copied, checked against Spark's own checksum and summed; the folder appears
+    whole, on disk, or not at all.
+
+    Args:
+        checkpoint: Spark's folder, or that of a kept checkpoint.
+        to: Must not exist.
+
+    Raises:
+        HeadgateError: CHECKPOINT_INCOMPLETE, CHECKPOINT_DAMAGED, CHECKPOINT_EXISTS or
+            CHECKPOINT_NOT_WRITTEN.
+    """
+    files = files_of(checkpoint, batch)
+    with publishing(to, sync=True) as draft:
+        link_files(checkpoint, files, draft, copy=True)
+        problems = verify_batch(draft, batch)
+        if problems:
+            raise refuse(
+                f"cannot take a savepoint of job {facts.job!r} at batch {batch}",
+                problems,
+                checkpoint,
+                hint=f"headgate verify {facts.job}",
+            )
+        found = describe(draft, files, before={}, thorough=True)
+        size = sum(each.size for each in found.values())
+        manifest = Manifest(
+            kind=Kind.SAVEPOINT,
+            batch=batch,
+            facts=facts,
+            full_bytes=size,
+            new_bytes=size,
+            files=found,
+        )
+        (draft / FILE_NAMES[Kind.SAVEPOINT]).write_text(
+            manifests.render(manifest), encoding="utf-8"
+        )
+    return Kept(to, manifest, pinned=False)
+
+
+def create_from(kept: Kept, to: Path) -> Kept:
+    """Copy a kept checkpoint into a folder that needs nothing outside of it.
+
+    Raises:
+        HeadgateError: As `create`; a checkpoint that is not as it was kept is refused.
+    """
+    facts = kept.manifest.facts
+    what = f"cannot take a savepoint of job {facts.job!r} from {kept.id}"
+    check_files(kept.folder, what=what, hint=f"headgate checkpoints {facts.job}")
+    return create(kept.folder, kept.batch, to, facts)
+
+
+def read(folder: Path) -> Kept:
+    """Return the savepoint that a folder is; its files are not looked at.
+
+    Raises:
+        HeadgateError: CHECKPOINT_NOT_FOUND if it is none, CHECKPOINT_DAMAGED if its manifest is.
+    """
+    found = read_kept(folder)
+    if found.kind is not Kind.SAVEPOINT:
+        raise HeadgateError(
+            "CHECKPOINT_NOT_FOUND",
+            f"cannot read a savepoint in {folder}: it is a checkpoint that a job keeps",
+            hint=f"headgate savepoint {found.manifest.facts.job}",
+        )
+    return found
+
+
+def check(folder: Path, *, quick: bool = False) -> Kept:
+    """Return the savepoint that a folder is, after a look at every file.
+
+    Raises:
+        HeadgateError: As `read`, and CHECKPOINT_INCOMPLETE or CHECKPOINT_DAMAGED.
+    """
+    found = read(folder)
+    what = f"cannot use savepoint {folder.name}"
+    check_files(folder, what=what, hint=f"headgate verify {folder}", quick=quick)
+    return found

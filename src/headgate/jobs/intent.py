@@ -1,0 +1,153 @@
+"""What is wanted of a job, written beside it for its supervisor to find.
+
+intent.json holds the last thing that was asked for, with a number. The supervisor follows it and
+echoes the number in status.json as `intent`, with `intent_error` if it could not. Whoever writes
+holds intent.lock, so that no two writers give the same number.
+"""
+
+from __future__ import annotations
+
+import enum
+import fcntl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from headgate._clock import Clock, SystemClock
+from headgate.errors import Domain, HeadgateError
+from headgate.jobs.home import JobHome
+
+_FILE = "intent.json"
+_LOCK = "intent.lock"
+
+
+class Verb(enum.StrEnum):
+    """What can be asked of a job that runs."""
+
+    STOP = "stop"
+    CANCEL = "cancel"
+    PAUSE = "pause"
+    RESUME = "resume"
+    SAVEPOINT = "savepoint"
+    RESTART = "restart"
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """One thing that was asked for.
+
+    Attributes:
+        number: Rises by one with each intent of a job.
+        arguments: JSON values, by name.
+        by: Who asked.
+    """
+
+    number: int
+    verb: Verb
+    arguments: Mapping[str, Any]
+    by: str
+    at: datetime
+
+
+def write_intent(
+    home: JobHome,
+    verb: Verb,
+    arguments: Mapping[str, Any] | None = None,
+    *,
+    by: str,
+    clock: Clock | None = None,
+) -> int:
+    """Ask something of a job, and return the number its status will echo.
+
+    Refuses with JOB_BUSY while the supervisor has an earlier intent before it. One that a
+    supervisor left behind when it died is replaced.
+    """
+    if not home.path.is_dir():
+        raise HeadgateError(
+            "JOB_NOT_FOUND",
+            f"cannot {verb} job {home.name!r}: there is no job of that name in {home.root}",
+            hint="headgate jobs",
+        )
+    with _writing(home):
+        earlier = find_intent(home)
+        echoed = find_echo(home)
+        given = 0 if earlier is None else earlier.number
+        if earlier is not None and given > echoed and has_supervisor(home):
+            raise HeadgateError(
+                "JOB_BUSY",
+                f"cannot {verb} job {home.name!r}: it was asked to {earlier.verb} "
+                f"by {earlier.by} at {earlier.at:%H:%M:%S} UTC, and has yet to follow",
+                hint=f"headgate show {home.name}",
+                retryable=True,
+            )
+        number = max(given, echoed) + 1
+        content = {
+            "number": number,
+            "verb": Verb(verb).value,
+            "arguments": dict(arguments or {}),
+            "by": by,
+            "at": (clock or SystemClock()).now().isoformat(),
+        }
+        home.write_json(_FILE, content)
+    return number
+
+
+def find_intent(home: JobHome) -> Intent | None:
+    """Return the last intent, followed or not; None if nothing was ever asked."""
+    content = home.find_json(_FILE)
+    if content is None:
+        return None
+    try:
+        return Intent(
+            number=int(content["number"]),
+            verb=Verb(content["verb"]),
+            arguments=dict(content["arguments"]),
+            by=str(content["by"]),
+            at=datetime.fromisoformat(content["at"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise _broken(home.path / _FILE, error) from error
+
+
+def find_echo(home: JobHome) -> int:
+    """Return the number of the last intent that the supervisor dealt with; 0 for none."""
+    status = home.find_json("status.json") or {}
+    try:
+        return int(status.get("intent") or 0)
+    except (TypeError, ValueError) as error:
+        raise _broken(home.path / "status.json", error) from error
+
+
+def has_supervisor(home: JobHome) -> bool:
+    """Tell whether a process holds the job."""
+    try:
+        lock = (home.path / "lock").open("rb")
+    except FileNotFoundError:
+        return False
+    with lock:
+        try:
+            # Shared, so that two who look at once do not see each other.
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        return False
+
+
+@contextmanager
+def _writing(home: JobHome) -> Iterator[None]:
+    """Wait for other writers; they take as long as it takes to write a small file."""
+    with (home.path / _LOCK).open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _broken(file: Path, error: Exception) -> HeadgateError:
+    return HeadgateError(
+        "JOB_FILE_BROKEN",
+        f"cannot read {file}: it is damaged ({type(error).__name__}: {error})",
+        hint=f"rm {file}",
+        domain=Domain.EXTERNAL,
+    )

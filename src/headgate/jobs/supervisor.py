@@ -1,0 +1,354 @@
+"""The supervisor: performs what the machine decides, and tells what the job is doing.
+
+It alone launches attempts, and it alone writes status.json and events.jsonl. It runs until the
+job is in a final state; it holds the job's lock all the while.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from types import FrameType
+from typing import Any
+
+from headgate._clock import Clock
+from headgate.errors import Domain, HeadgateError
+from headgate.jobs.home import JobHome
+from headgate.jobs.intent import Intent, Verb, find_echo, find_intent
+from headgate.jobs.job import JobSnapshot, Watcher
+from headgate.jobs.keeper import CheckpointKeeper
+from headgate.jobs.launch import Child, Launcher
+from headgate.jobs.lifecycle import (
+    Action,
+    AttemptEnded,
+    AttemptFailed,
+    AttemptRunning,
+    CancelWanted,
+    Event,
+    Finish,
+    KillAttempt,
+    LaunchAttempt,
+    OrderDrain,
+    OrderHold,
+    OrderOpen,
+    OrderStop,
+    PauseWanted,
+    RestartDue,
+    ResumeWanted,
+    ScheduleRestart,
+    StopWanted,
+    Submitted,
+    TakeSavepoint,
+)
+from headgate.jobs.machine import Machine, step
+from headgate.jobs.restart import Failure
+from headgate.jobs.states import JobState
+from headgate.jobs.totals import Totals
+from headgate.jobs.wire import AttemptSpec, Batch, Ended, Failed, Loading, News, RowShown, Running
+
+_LISTEN = 0.1
+# Nobody reads the status more often than a person or a poll does.
+_STATUS_EVERY = 0.25
+_ORDERS = {OrderStop: "stop", OrderDrain: "drain", OrderHold: "hold", OrderOpen: "open"}
+
+
+class Supervisor:
+    """Runs one job to a final state.
+
+    Args:
+        spec: Makes the spec of an attempt, given whether it is the first of this start.
+        keeper: Keeps checkpoints and takes savepoints.
+    """
+
+    def __init__(
+        self,
+        home: JobHome,
+        machine: Machine,
+        spec: Callable[[int], AttemptSpec],
+        *,
+        launcher: Launcher,
+        keeper: CheckpointKeeper,
+        watcher: Watcher,
+        clock: Clock,
+        snapshot: JobSnapshot,
+    ) -> None:
+        self._home = home
+        self._machine = machine
+        self._spec = spec
+        self._launcher = launcher
+        self._keeper = keeper
+        self._watcher = watcher
+        self._clock = clock
+        self._snapshot = snapshot
+        self._began = clock.monotonic()
+        self._totals = Totals()
+        self._loading = False
+        self._child: Child | None = None
+        self._last: Ended | Failed | None = None
+        self._failure: HeadgateError | None = None
+        self._due: float | None = None
+        self._followed = find_echo(home)
+        self._intent_error: dict[str, str] | None = None
+        self._written = 0.0
+        # An intent that an earlier supervisor left behind was not for this start.
+        waiting = find_intent(home)
+        if waiting is not None:
+            self._followed = max(self._followed, waiting.number)
+
+    def run(self) -> JobSnapshot:
+        """Run until the job is in a final state, and return what it was then.
+
+        Raises:
+            HeadgateError: The last failure, if the job FAILED.
+        """
+        with StopSignals() as signals:
+            self._apply(Submitted(self._clock.now()))
+            while not self._machine.state.is_final or self._child is not None:
+                self._listen()
+                self._notice_child()
+                self._notice_timer()
+                self._notice_intent()
+                if signals.take():
+                    self._stop_as_asked()
+                self._tell()
+        self._tell(at_once=True)
+        if self._machine.state is JobState.FAILED and self._failure is not None:
+            raise self._failure
+        return self.snapshot()
+
+    def snapshot(self) -> JobSnapshot:
+        """Return what the job is and has done."""
+        return replace(
+            self._snapshot,
+            state=self._machine.state,
+            attempt=max(1, self._machine.attempt),
+            reason=self._machine.reason,
+            loading=self._loading,
+            elapsed=timedelta(seconds=self._clock.monotonic() - self._began),
+            totals=self._totals,
+            checkpoint=self._keeper.newest,
+        )
+
+    # What happens.
+
+    def _listen(self) -> None:
+        if self._child is None:
+            self._clock.sleep(timedelta(seconds=_LISTEN))
+            return
+        for news in self._child.news(_LISTEN):
+            self._take(news)
+
+    def _take(self, news: News) -> None:
+        match news:
+            case Running():
+                self._apply(AttemptRunning(self._clock.now()))
+            case Loading(loading):
+                self._loading = loading
+            case Batch(report):
+                self._totals = self._totals.plus(report)
+                kept = self._keeper.batch_committed(report)
+                if kept is not None:
+                    self._note("CHECKPOINT", **kept)
+            case RowShown(output, row):
+                self._watcher.on_row(output, row)
+            case Ended() | Failed():
+                self._last = news
+
+    def _notice_child(self) -> None:
+        """Turn the end of the child into an event, once all it told has been taken."""
+        child = self._child
+        if child is None:
+            return
+        exit_ = child.find_exit()
+        if exit_ is None:
+            return
+        for news in child.news(0.05):
+            self._take(news)
+        # Its JVM may outlive a child that was killed.
+        child.kill()
+        self._child = None
+        last, self._last = self._last, None
+        self._loading = False
+        now = self._clock.now()
+        if isinstance(last, Ended):
+            self._apply(AttemptEnded(now, last.caught_up))
+            return
+        failed = last if last is not None else _died(self._home.name, exit_)
+        self._failure = HeadgateError(
+            failed.code,
+            failed.message,
+            hint=failed.hint,
+            domain=Domain(failed.domain),
+            retryable=failed.retryable,
+            root_cause=failed.root_cause,
+        )
+        failure = Failure(
+            at=now,
+            code=failed.code,
+            message=failed.message,
+            root_cause=failed.root_cause,
+            where=failed.where,
+            retryable=failed.retryable,
+        )
+        self._note("FAILURE", attempt=self._machine.attempt, **_told(failure))
+        self._apply(AttemptFailed(now, failure))
+
+    def _notice_timer(self) -> None:
+        if self._due is not None and self._clock.monotonic() >= self._due:
+            self._due = None
+            self._apply(RestartDue(self._clock.now()))
+
+    def _notice_intent(self) -> None:
+        intent = find_intent(self._home)
+        if intent is None or intent.number <= self._followed:
+            return
+        self._note("INTENT", number=intent.number, verb=intent.verb.value, by=intent.by)
+        try:
+            self._follow(intent)
+            self._intent_error = None
+        except HeadgateError as error:
+            self._intent_error = error.as_dict()
+        self._followed = intent.number
+        self._tell(at_once=True)
+
+    def _follow(self, intent: Intent) -> None:
+        now = self._clock.now()
+        match intent.verb:
+            case Verb.STOP:
+                drain = bool(intent.arguments.get("drain"))
+                self._apply(StopWanted(now, drain, intent.arguments.get("savepoint")))
+            case Verb.CANCEL:
+                self._apply(CancelWanted(now))
+            case Verb.PAUSE:
+                self._apply(PauseWanted(now))
+            case Verb.RESUME:
+                self._apply(ResumeWanted(now))
+            case Verb.SAVEPOINT:
+                self._take_savepoint(str(intent.arguments.get("to") or ""))
+            case Verb.RESTART:
+                self._restart(now)
+
+    def _restart(self, now: Any) -> None:
+        """Stop the attempt; whoever asked starts the job again once it has stopped."""
+        self._apply(StopWanted(now, False, None))
+
+    def _stop_as_asked(self) -> None:
+        if self._machine.state in (JobState.STOPPING, JobState.CANCELLING):
+            self._apply(CancelWanted(self._clock.now()))
+        elif not self._machine.state.is_final:
+            self._apply(StopWanted(self._clock.now(), False, None))
+
+    # What is done.
+
+    def _apply(self, event: Event) -> None:
+        before = self._machine.state
+        self._machine, actions = step(self._machine, event)
+        if self._machine.state is not before or isinstance(event, Submitted):
+            facts = {"attempt": self._machine.attempt}
+            if self._machine.reason:
+                facts["reason"] = self._machine.reason  # type: ignore[assignment]
+            self._note(self._machine.state.value, **facts)
+        for action in actions:
+            self._perform(action)
+        self._tell(at_once=True)
+
+    def _perform(self, action: Action) -> None:
+        match action:
+            case LaunchAttempt(attempt):
+                self._last = None
+                self._child = self._launcher.launch(self._spec(attempt))
+            case ScheduleRestart(after):
+                self._due = self._clock.monotonic() + after.total_seconds()
+            case KillAttempt():
+                if self._child is not None:
+                    self._child.kill()
+            case TakeSavepoint(to):
+                self._take_savepoint(to)
+            case Finish():
+                self._due = None
+                self._keeper.job_ended(canceled=self._machine.state is JobState.CANCELED)
+            case OrderStop() | OrderDrain() | OrderHold() | OrderOpen():
+                if self._child is not None:
+                    self._child.order(_ORDERS[type(action)])
+
+    def _take_savepoint(self, to: str) -> None:
+        taken = self._keeper.take_savepoint(to)
+        self._note("SAVEPOINT", **taken)
+
+    # What is told.
+
+    def _note(self, kind: str, **facts: Any) -> None:
+        self._home.add_event(self._clock.now(), kind, **facts)
+
+    def _tell(self, *, at_once: bool = False) -> None:
+        now = self._clock.monotonic()
+        if not at_once and now - self._written < _STATUS_EVERY:
+            return
+        self._written = now
+        snapshot = self.snapshot()
+        self._home.write_status(
+            {
+                **snapshot.to_json(),
+                **self._machine.to_json(),
+                "pid": os.getpid(),
+                "child": None if self._child is None else self._child.pid,
+                "intent": self._followed,
+                "intent_error": self._intent_error,
+                "at": self._clock.now().isoformat(),
+            }
+        )
+        self._watcher.on_snapshot(snapshot)
+
+
+class StopSignals:
+    """SIGINT and SIGTERM as wishes: the first asks for a stop, the second for a cancel.
+
+    The handler only counts: it may come in the middle of anything.
+    """
+
+    _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+    def __init__(self) -> None:
+        self._wishes = 0
+        self._kept: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> StopSignals:
+        for each in self._SIGNALS:
+            self._kept[each] = signal.signal(each, self._handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for each, handler in self._kept.items():
+            signal.signal(each, handler)
+
+    def take(self) -> bool:
+        """Tell whether there is a wish that nobody has taken."""
+        if not self._wishes:
+            return False
+        self._wishes -= 1
+        return True
+
+    def _handle(self, _number: int, _frame: FrameType | None) -> None:
+        self._wishes += 1
+
+
+def _died(job: str, exit_: str) -> Failed:
+    return Failed(
+        code="DRIVER_DIED",
+        message=f"job {job!r}: the process that holds Spark's driver is gone: {exit_}",
+        hint=f"headgate logs {job}",
+        domain=Domain.EXTERNAL.value,
+        retryable=True,
+        root_cause=exit_,
+        where="driver",
+    )
+
+
+def _told(failure: Failure) -> dict[str, Any]:
+    content = failure.to_json()
+    for name in ("attempt", "at", "healthy_s"):
+        content.pop(name)
+    return content

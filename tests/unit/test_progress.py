@@ -1,0 +1,87 @@
+"""What a batch did, read out of reports that Spark really wrote."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headgate.engine.progress import BatchReport, StateProgress, parse_report
+
+# Two batches of a flow with a stream, two tables and two operators: tables first, then orders.
+REPORTS: list[dict[str, Any]] = json.loads(
+    Path(__file__).with_name("progress_reports.json").read_text()
+)
+SCANS = {"orders": 1, "users": 1, "items": 1}
+OPERATORS = ("with-user", "with-item")
+
+
+def parse(report: dict[str, Any], **scans: int) -> BatchReport:
+    parsed = parse_report(report, scans={**SCANS, **scans}, operators=OPERATORS)
+    assert parsed is not None
+    return parsed
+
+
+def test_a_report_tells_what_was_read_and_what_is_left() -> None:
+    loading, last = (parse(report) for report in REPORTS)
+    assert {name: each.rows for name, each in loading.sources.items()} == {
+        "orders": 0,
+        "users": 2,
+        "items": 1,
+    }
+    assert (loading.sources["orders"].lag_bytes, loading.sources["orders"].read_bytes) == (64, 0)
+    assert (last.sources["orders"].lag_bytes, last.sources["orders"].read_bytes) == (0, 64)
+    assert (loading.rows, last.rows) == (3, 4)
+
+
+def test_a_report_tells_where_the_batch_ends_as_json() -> None:
+    position = json.loads(parse(REPORTS[1]).sources["orders"].position)
+    assert position == REPORTS[1]["sources"][0]["endOffset"]
+
+
+def test_a_report_tells_when_the_batch_began_and_how_long_it_took() -> None:
+    last = parse(REPORTS[1])
+    assert last.batch == 1
+    assert last.started == datetime(2026, 11, 15, 15, 30, 53, 583000, tzinfo=UTC)
+    assert last.duration == timedelta(milliseconds=1427)
+    assert last.phases["addBatch"] == timedelta(milliseconds=1136)
+
+
+def test_a_report_tells_the_rows_of_every_output() -> None:
+    assert parse(REPORTS[1]).outputs == {
+        "dead-letters": 1,
+        "miss": 1,
+        "out": 1,
+        "with-item.missing": 1,
+    }
+
+
+def test_state_is_told_by_uid_though_spark_counts_from_the_sink_up() -> None:
+    assert parse(REPORTS[1]).state == {
+        "with-user": StateProgress(rows=2, bytes=133866),
+        "with-item": StateProgress(rows=1, bytes=133557),
+    }
+
+
+def test_a_source_that_is_scanned_several_times_counts_once() -> None:
+    assert parse(REPORTS[1], orders=2).sources["orders"].rows == 2
+
+
+def test_a_report_that_nothing_ran_is_no_batch() -> None:
+    waiting = {**REPORTS[1], "durationMs": {"latestOffset": 1, "triggerExecution": 2}}
+    assert parse_report(waiting, scans=SCANS, operators=OPERATORS) is None
+
+
+@pytest.mark.parametrize("missing", ["sink", "sources"])
+def test_a_report_without_metrics_counts_nothing(missing: str) -> None:
+    bare = json.loads(json.dumps(REPORTS[1]))
+    for holder in [bare["sink"]] if missing == "sink" else bare["sources"]:
+        del holder["metrics"]
+    report = parse(bare)
+    if missing == "sink":
+        assert report.outputs == {}
+    else:
+        assert report.sources["users"].lag_bytes == 0

@@ -1,0 +1,116 @@
+"""What the JVM throws becomes an error of the house: its code, one line, a next step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.sql.streaming.query import StreamingQuery
+
+from headgate import HeadgateError
+from headgate._kernel.translate import is_clean_stop, query_causes, query_failure, translated
+from headgate.errors import Domain
+
+
+@dataclass
+class Thrown:
+    """An exception of the JVM, as far as it is asked."""
+
+    kind: str
+    message: str
+    cause: Thrown | None = None
+    _target_id: str = "o1"
+
+    def toString(self) -> str:  # noqa: N802
+        return f"{self.kind}: {self.message}"
+
+    def getMessage(self) -> str:  # noqa: N802
+        return self.message
+
+    def getCause(self) -> Thrown | None:  # noqa: N802
+        return self.cause
+
+    def code(self) -> str:
+        return "BAD_EXPRESSION"
+
+
+@dataclass
+class Ended:
+    """A query that has ended, with an exception or without."""
+
+    thrown: Thrown | None
+
+    @property
+    def _jsq(self) -> Ended:
+        return self
+
+    def exception(self) -> Ended:
+        return self
+
+    def isDefined(self) -> bool:  # noqa: N802
+        return self.thrown is not None
+
+    def get(self) -> Thrown | None:
+        return self.thrown
+
+
+def causes(thrown: Thrown | None) -> list[str]:
+    return query_causes(cast("StreamingQuery", Ended(thrown)))
+
+
+def test_what_the_kernel_says_of_a_flow_is_raised_as_our_error() -> None:
+    thrown = Thrown("io.headgate.kernel.plan.PlanException", "cannot plan where 'w': no")
+    with pytest.raises(HeadgateError) as caught, translated():
+        raise Py4JJavaError("an error", cast("Any", thrown))
+    assert (caught.value.code, caught.value.message) == ("BAD_EXPRESSION", thrown.message)
+    assert caught.value.hint
+    assert caught.value.__cause__ is None
+
+
+def test_whatever_else_is_thrown_stays_as_it_is() -> None:
+    with pytest.raises(Py4JJavaError), translated():
+        raise Py4JJavaError("an error", cast("Any", Thrown("java.lang.Error", "x")))
+    with pytest.raises(KeyError), translated():
+        raise KeyError("x")
+
+
+def test_every_cause_is_told_from_the_outermost_in() -> None:
+    deep = Thrown("A", "a", Thrown("B", "b", Thrown("C", "c")))
+    assert causes(deep) == ["A: a", "B: b", "C: c"]
+    assert causes(None) == []
+
+
+def test_causes_that_lead_in_a_circle_end() -> None:
+    thrown = Thrown("A", "a")
+    thrown.cause = thrown
+    assert 1 < len(causes(thrown)) < 100
+
+
+def test_a_gate_that_ended_the_query_is_a_clean_stop() -> None:
+    assert is_clean_stop(
+        ["StreamingQueryException: x", "io.headgate.kernel.gate.StopAtBoundary: y"]
+    )
+    assert not is_clean_stop(["java.lang.Error: StopAtBoundary"])
+    assert not is_clean_stop([])
+
+
+def test_lost_data_is_told_by_the_file_and_is_not_retried() -> None:
+    failure = query_failure(
+        "orders",
+        [
+            "org.apache.spark.SparkException: Job aborted",
+            "java.io.IOException: DATA_LOST: file /t/a.jsonl is gone\n\tat x.y.Z\nCaused by: q",
+        ],
+    )
+    assert (failure.code, failure.domain) == ("DATA_LOST", Domain.EXTERNAL)
+    assert failure.message == "cannot go on with job 'orders': file /t/a.jsonl is gone"
+    assert not failure.retryable
+
+
+def test_any_other_end_is_named_by_its_root_and_may_be_tried_again() -> None:
+    failure = query_failure("orders", ["A: outer", "B: root\n\tat x"])
+    assert (failure.code, failure.exit_code) == ("QUERY_FAILED", 70)
+    assert failure.message == "job 'orders' ended: B: root"
+    assert failure.retryable
