@@ -19,6 +19,7 @@ import pytest
 
 import headgate
 from headgate import Flow, HeadgateError
+from headgate.jobs.inline import InlineLauncher
 from headgate.jobs.job import JobSnapshot, RunOptions, Watcher
 from headgate.jobs.run import run_job
 
@@ -99,7 +100,7 @@ class Bench:
             on_snapshot=watch,
             on_row=lambda output, row: self.rows.append((output, json.loads(row))),
         )
-        return run_job(str(file), RunOptions(**chosen), watcher)
+        return run_job(str(file), RunOptions(**chosen), watcher, launcher=InlineLauncher())
 
     def command(self, flow: Path, **options: Any) -> list[str]:
         """Return the command that runs a job in a process of its own."""
@@ -123,13 +124,14 @@ _CHILD = """
 import json, sys
 from datetime import timedelta
 from pathlib import Path
+from headgate.jobs.inline import InlineLauncher
 from headgate.jobs.job import RunOptions, Watcher
 from headgate.jobs.run import run_job
 given = json.loads(sys.argv[2])
 options = RunOptions(
     **{**given, "home": Path(given["home"]), "batch_every": timedelta(0), "until_caught_up": True}
 )
-print(json.dumps(run_job(sys.argv[1], options, Watcher()).to_json()))
+print(json.dumps(run_job(sys.argv[1], options, Watcher(), launcher=InlineLauncher()).to_json()))
 """
 
 

@@ -260,14 +260,15 @@ def test_what_is_absent_takes_its_default_and_what_may_be_null_is_null(
     spark: SparkSession,
 ) -> None:
     part = {"must": 1, "may": None, "given": "g"}
-    for change, wanted in [
+    cases: list[tuple[dict[str, Any], dict[str, Any]]] = [
         ({}, {}),
         ({"part": {"must": 1}}, {"part": part}),
         ({"parts": [{"must": 1, "given": "h"}]}, {"parts": [part | {"given": "h"}]}),
         ({"by_name": {"k": None, "": {"must": 1}}}, {"by_name": {"k": None, "": part}}),
         ({"texts": [None, "a"]}, {"texts": [None, "a"]}),
         ({"listed": [], "named": {}, "number": 0}, {"listed": [], "named": {}, "number": 0}),
-    ]:
+    ]
+    for change, wanted in cases:
         made = decode_one(spark, Whole, json.dumps(WHOLE | change).encode())
         assert made == ("out", FILLED | wanted)
     without_may = {name: value for name, value in WHOLE.items() if name != "may"}

@@ -30,7 +30,7 @@ def numbers(*ns: int) -> list[Any]:
     return [{"n": n} for n in ns]
 
 
-def wait_for(condition: Callable[[JobSnapshot], bool], then: Callable[[], None]) -> Any:
+def wait_for(condition: Callable[[JobSnapshot], bool], then: Callable[[], object]) -> Any:
     """Return a watcher that does something once; a job that never gets there is ended."""
     done: list[bool] = []
 
@@ -142,7 +142,7 @@ def test_a_file_that_is_renamed_in_while_the_job_runs_is_read(bench: Bench) -> N
     steps = [
         wait_for(
             lambda now: now.totals.outputs.get("out") == 1,
-            lambda: bench.put("in", numbers(2), path="later/2.jsonl") and None,
+            lambda: bench.put("in", numbers(2), path="later/2.jsonl"),
         ),
         wait_for(lambda now: now.totals.outputs.get("out") == 2, stop_now),
     ]

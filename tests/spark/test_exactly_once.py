@@ -1,4 +1,4 @@
-"""Exactly-once at the reader: whatever kills a job, its outputs are those of one that never died."""
+"""Exactly-once at the reader: a job that was killed writes what one does that never was."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ import pytest
 from bench import Bench, bag, refused
 
 from headgate import Flow
+from headgate.flow.schema import Field, ListOf, Primitive, Schema, schema_of
 from headgate.jobs.home import JobHome
 from headgate.jobs.job import JobState
 
@@ -77,8 +78,6 @@ def test_a_deleted_row_stays_deleted(begun: Bench) -> None:
 
 
 def test_a_table_may_gain_columns_and_old_state_still_reads(begun: Bench) -> None:
-    from headgate.flow.schema import Field, ListOf, Primitive, Schema, schema_of
-
     wider = Schema(
         (
             *schema_of(USER).fields,

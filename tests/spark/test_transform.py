@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bench import Bench, bag, refused
@@ -43,7 +44,7 @@ def foreign(df):
     return df.sparkSession.range(3)
 """
 SCHEMA = "n BIGINT NOT NULL, name STRING NOT NULL"
-ROWS = [{"n": n, "name": f"name {n}"} for n in range(6)]
+ROWS: list[dict[str, Any]] = [{"n": n, "name": f"name {n}"} for n in range(6)]
 
 
 @pytest.fixture

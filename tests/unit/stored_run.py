@@ -39,7 +39,10 @@ def facts(**other: Any) -> CheckpointFacts:
         "lineage": "first",
         "completed_at": NOON,
         "duration": timedelta(milliseconds=250),
-        "sources": {"orders": SourceFacts('{"file":3,"byte":0}', 12), "users": SourceFacts(None, 0)},
+        "sources": {
+            "orders": SourceFacts('{"file":3,"byte":0}', 12),
+            "users": SourceFacts(None, 0),
+        },
         "watermark": NOON - timedelta(seconds=5),
         "state": {"with-user": StateFacts(10, 2048), "with-item": StateFacts(5, 1024)},
         "parallelism": 2,

@@ -93,7 +93,9 @@ def test_without_a_snapshot_the_changelogs_from_the_first_version_on_are_needed(
         if int(file.name.partition("_")[0]) <= 4:
             file.unlink()
     found = [each for each in sparklog.files_of(mine, 2) if each.startswith("state/0/0/")]
-    assert sorted(int(Path(each).name.partition("_")[0]) for each in found if "crc" not in each) == [
+    assert sorted(
+        int(Path(each).name.partition("_")[0]) for each in found if "crc" not in each
+    ) == [
         1,
         2,
         3,
@@ -189,7 +191,7 @@ def test_the_lineage_of_a_changelog_is_what_the_commits_say(checkpoint: Path) ->
 def test_a_flipped_byte_in_a_changelogs_head_is_noticed(checkpoint: Path, tmp_path: Path) -> None:
     file = next(checkpoint.glob("state/0/0/12_*.changelog"))
     content = file.read_bytes()
-    for at in range(0, 120):
+    for at in range(120):
         damaged = tmp_path / "damaged.changelog"
         damaged.write_bytes(content[:at] + bytes([content[at] ^ 0xFF]) + content[at + 1 :])
         if content[:at].startswith(b"LZ4Block") and at == 8:

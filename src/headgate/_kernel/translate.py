@@ -66,7 +66,7 @@ def query_failure(job: str, causes: Sequence[str]) -> HeadgateError:
         return HeadgateError(
             "DATA_LOST",
             f"cannot go on with job {job!r}: {_first_line(lost.split('DATA_LOST: ')[1])}",
-            hint="put the file back, or start anew with --fresh",
+            hint="put the file back, or remove the topic's folder to begin it anew",
             domain=Domain.EXTERNAL,
         )
     return HeadgateError(

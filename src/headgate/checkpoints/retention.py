@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -47,28 +47,31 @@ def to_delete(
     ordered = sorted(
         (each for each in kept if each.kind is Kind.CHECKPOINT), key=lambda each: each.completed_at
     )
-    stays = {each.id for each in ordered[len(ordered) - retain :]} if retain > 0 else set()
+    stays = {each.id for each in ordered[-retain:]} if retain > 0 else set()
     stays |= {each.id for each in ordered if each.pinned}
     if retain_for is not None:
         stays |= _thinned(ordered, retain_for, now)
     return [each.id for each in ordered if each.id not in stays]
 
 
-def _thinned(ordered: Iterable[Retained], retain_for: timedelta, now: datetime) -> set[str]:
+def _thinned(ordered: Sequence[Retained], retain_for: timedelta, now: datetime) -> set[str]:
+    minutes, hours = _first_of_each(ordered, _MINUTE), _first_of_each(ordered, _HOUR)
     stays = set()
-    taken: set[tuple[timedelta, int]] = set()
     for each in ordered:
         age = now - each.completed_at
-        if age > retain_for:
-            continue
-        if age <= KEEP_ALL:
-            stays.add(each.id)
-            continue
-        # Minutes and hours of the clock, not of age: a checkpoint's place never changes. The
-        # first of an hour is the first of its minute too, so what is kept later was kept before.
-        every = _MINUTE if age <= KEEP_MINUTES else _HOUR
-        place = (every, int(each.completed_at.timestamp() // every.total_seconds()))
-        if place not in taken:
-            taken.add(place)
+        first = age <= KEEP_ALL or each.id in (minutes if age <= KEEP_MINUTES else hours)
+        if first and age <= retain_for:
             stays.add(each.id)
     return stays
+
+
+def _first_of_each(ordered: Sequence[Retained], step: timedelta) -> set[str]:
+    """Return the oldest checkpoint of every minute, or hour, of the clock.
+
+    Of the clock and not of age: so a checkpoint's place never changes. The first of an hour is
+    the first of its minute too, so that what is kept later was kept before.
+    """
+    first: dict[int, str] = {}
+    for each in ordered:
+        first.setdefault(int(each.completed_at.timestamp() // step.total_seconds()), each.id)
+    return set(first.values())

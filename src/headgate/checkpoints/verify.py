@@ -44,17 +44,20 @@ def verify_batch(checkpoint: Path, batch: int, *, quick: bool = False) -> list[P
     """Return what is wrong with one batch in Spark's own folder."""
     found = survey(checkpoint, batch)
     problems = list(found.problems)
+    sums = set(found.files)
     for file in found.files:
-        problems += _guarded(checkpoint, file, set(found.files), None, quick=quick)
+        problems += _guarded(checkpoint, file, None, sums, quick=quick)
     return _unique(problems)
 
 
 def verify_manifest(folder: Path, found: Manifest, *, quick: bool = False) -> list[Problem]:
     """Return what differs between a folder and what its manifest says."""
-    problems = []
+    problems: list[Problem] = []
     names = set(found.files)
-    for file, facts in found.files.items():
-        problems += _guarded(folder, file, names, facts, quick=quick)
+    # Checksum files have a checksum of ours, and come first: a damaged one says nothing of others.
+    for file, facts in sorted(found.files.items(), key=lambda each: each[1].sha256 is None):
+        sums = names - {each.file for each in problems}
+        problems += _guarded(folder, file, facts, sums, quick=quick)
     if not problems:
         # Every file is as it was: what is left is a manifest that does not name all that is needed.
         needed = survey(folder, found.batch)
@@ -107,10 +110,11 @@ def _verify_plain(folder: Path, *, quick: bool) -> list[Problem]:
 
 
 def _guarded(
-    folder: Path, file: str, names: set[str], facts: FileFacts | None, *, quick: bool
+    folder: Path, file: str, facts: FileFacts | None, sums: set[str], *, quick: bool
 ) -> list[Problem]:
+    """Look at one file; `sums` are the files that may be believed as checksums of others."""
     try:
-        return _look(folder, file, names, facts, quick=quick)
+        return _look(folder, file, facts, sums, quick=quick)
     except FileNotFoundError:
         return [gone(file)]
     except OSError as error:
@@ -120,7 +124,7 @@ def _guarded(
 
 
 def _look(
-    folder: Path, file: str, names: set[str], facts: FileFacts | None, *, quick: bool
+    folder: Path, file: str, facts: FileFacts | None, sums: set[str], *, quick: bool
 ) -> list[Problem]:
     path = folder / file
     size = path.stat().st_size
@@ -134,16 +138,16 @@ def _look(
     if facts is not None and facts.sha256 is not None:
         differs = sha256_of(path) != facts.sha256
         return [Problem(file, "its checksum differs")] if differs else []
-    told = _find_sums_problem(path, file, names)
+    told = _find_sums_problem(path, file, sums)
     return [Problem(file, told)] if told else []
 
 
-def _find_sums_problem(path: Path, file: str, names: set[str]) -> str:
+def _find_sums_problem(path: Path, file: str, sums: set[str]) -> str:
     parent, _, name = file.rpartition("/")
     prefix = f"{parent}/" if parent else ""
-    if f"{prefix}{name}.crc" in names:
+    if f"{prefix}{name}.crc" in sums:
         return find_spark_problem(path, path.with_name(f"{name}.crc"))
-    if f"{prefix}.{name}.crc" in names:
+    if f"{prefix}.{name}.crc" in sums:
         return find_hadoop_problem(path, path.with_name(f".{name}.crc"))
     return ""
 

@@ -27,6 +27,11 @@ _STYLES = {
     JobState.STOPPED: "cyan",
     JobState.FINISHED: "cyan",
     JobState.FAILED: "red",
+    JobState.RESTARTING: "yellow",
+    JobState.PAUSED: "magenta",
+    JobState.CANCELLING: "yellow",
+    JobState.CANCELED: "cyan",
+    JobState.RESCALING: "yellow",
 }
 
 

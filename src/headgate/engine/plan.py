@@ -81,6 +81,16 @@ class FlowPlan:
         return scans
 
 
+def source_name(source_id: str) -> str:
+    """Return the name of a source in Spark's checkpoint: letters, digits and underscores alone.
+
+    Any other character becomes its code between underscores, so that two ids never meet.
+    """
+    return "".join(
+        char if char.isascii() and char.isalnum() else f"_{ord(char):x}_" for char in source_id
+    )
+
+
 def plan_flow(
     graph: Graph, *, history: Mapping[str, Sequence[Schema]], max_record: int
 ) -> FlowPlan:

@@ -13,21 +13,11 @@ from headgate._kernel.bridge import FLOW_SINK, GATED_SOURCE, CompiledFlow
 from headgate.connectors import Console, Files
 from headgate.connectors.files import _spark as files
 from headgate.engine import functions
-from headgate.engine.plan import Destination, FlowPlan
+from headgate.engine.plan import Destination, FlowPlan, source_name
 from headgate.engine.settings import AttemptSettings
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.operators import Load, Source, SourceKind
 from headgate.flow.topics import Topic
-
-
-def source_name(source_id: str) -> str:
-    """Return the name of a source in Spark's checkpoint: letters, digits and underscores alone.
-
-    Any other character becomes its code between underscores, so that two ids never meet.
-    """
-    return "".join(
-        char if char.isascii() and char.isalnum() else f"_{ord(char):x}_" for char in source_id
-    )
 
 
 def build(
@@ -61,9 +51,7 @@ def start(
     rows: DataFrame, plan: FlowPlan, settings: AttemptSettings, *, run: str
 ) -> StreamingQuery:
     """Start the query; it runs until its gate ends it or it fails."""
-    for topic in _topics(plan):
-        if isinstance(topic, Files):
-            files.prepare(topic)
+    _prepare_topics(plan, settings)
     outputs = [_destination(each, shown=settings.shown) for each in plan.destinations]
     every = round(settings.batch_every.total_seconds() * 1000)
     return (
@@ -96,9 +84,13 @@ def _read(spark: SparkSession, node: Source, settings: AttemptSettings, *, run: 
     return reader.options(**options, **gate).load()
 
 
-def _topics(plan: FlowPlan) -> list[Topic]:
-    read = [node.topic for node in plan.graph.nodes if isinstance(node, Source)]
-    return [*read, *(each.topic for each in plan.destinations if each.topic is not None)]
+def _prepare_topics(plan: FlowPlan, settings: AttemptSettings) -> None:
+    for node in plan.graph.nodes:
+        if isinstance(node, Source) and isinstance(node.topic, Files):
+            files.prepare_source(node.topic)
+    for each in plan.destinations:
+        if isinstance(each.topic, Files):
+            files.prepare_output(each.topic, partitions=settings.spark.parallelism)
 
 
 def _role(node: Source) -> str:

@@ -23,7 +23,7 @@ _BATCHES_TO_RETAIN = 100
 _WAIT = timedelta(seconds=60)
 
 _LOGGING = """\
-rootLogger.level = info
+rootLogger.level = {level}
 rootLogger.appenderRef.file.ref = file
 {console_ref}
 appender.file.type = RollingFile
@@ -127,6 +127,7 @@ def _logging_file(settings: SparkSettings) -> Path:
     log.parent.mkdir(parents=True, exist_ok=True)
     text = _LOGGING.format(
         file=_escaped(log),
+        level=settings.log_level,
         console=_CONSOLE if settings.verbose else "",
         console_ref="rootLogger.appenderRef.console.ref = console" if settings.verbose else "",
     )

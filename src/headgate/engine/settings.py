@@ -22,6 +22,7 @@ class SparkSettings:
         state_memory: What RocksDB may take beside it, in bytes, for all state together.
         log_file: Where Spark's log goes.
         lock_file: Held by the JVM as long as it lives, so that no second one works beside it.
+        log_level: How much Spark says in its log: error, warn, info or debug.
         verbose: Whether the log is shown on the terminal too.
     """
 
@@ -31,6 +32,7 @@ class SparkSettings:
     state_memory: int = 512 * MIB
     log_file: Path
     lock_file: Path | None = None
+    log_level: str = "info"
     verbose: bool = False
 
 

@@ -15,17 +15,20 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from headgate.errors import Domain, HeadgateError
 
 FORMAT = 1
 DEFAULT_HOME = Path(".headgate")
+# Whoever asks whether a job runs holds its lock for an instant; a start waits that out.
+_LOOKERS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,34 +52,58 @@ class JobHome:
         """Return the folder of one run."""
         return self.path / "runs" / lineage
 
+    def checkpoints_folder(self, lineage: str) -> Path:
+        """Return the folder of a run's kept checkpoints."""
+        return self.run_folder(lineage) / "checkpoints"
+
+    @property
+    def savepoints_folder(self) -> Path:
+        """Where savepoints go that were given no other place."""
+        return self.path / "savepoints"
+
+    @property
+    def driver_output(self) -> Path:
+        """What the child and its JVM write to their standard streams."""
+        return self.path / "logs" / "driver.out"
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the job for this process; refuse if another one does."""
         self.path.mkdir(parents=True, exist_ok=True)
         with (self.path / "lock").open("a+") as lock:
+            self._lock(lock)
+            lock.truncate(0)
+            lock.write(f"process {os.getpid()}")
+            lock.flush()
+            yield
+
+    def _lock(self, lock: IO[str]) -> None:
+        deadline = time.monotonic() + _LOOKERS
+        while True:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
+                if time.monotonic() < deadline:
+                    time.sleep(_LOOKERS / 10)
+                    continue
                 lock.seek(0)
                 holder = lock.read().strip() or "another process"
                 raise HeadgateError(
                     "JOB_RUNNING",
                     f"cannot start job {self.name!r}: it is running already ({holder})",
-                    hint="stop that one first with Ctrl-C, or give the flow another name",
+                    hint=f"headgate stop {self.name}",
                 ) from error
-            lock.truncate(0)
-            lock.write(f"process {os.getpid()}")
-            lock.flush()
-            yield
+            return
 
     def find_present_run(self) -> str | None:
         """Return the lineage of the present run, or None if the job never ran."""
         content = self.find_json("job.json")
         return None if content is None else str(content["lineage"])
 
-    def write_present_run(self, lineage: str) -> None:
-        """Make a run the present one."""
-        self.write_json("job.json", {"name": self.name, "lineage": lineage})
+    def write_job(self, lineage: str, *, flow: str, options: Mapping[str, Any]) -> None:
+        """Make a run the present one, and remember how the job was started."""
+        content = {"name": self.name, "lineage": lineage, "flow": flow, "options": dict(options)}
+        self.write_json("job.json", content)
 
     def write_status(self, status: Mapping[str, Any]) -> None:
         """Replace what the job says of itself."""

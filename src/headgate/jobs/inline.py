@@ -12,7 +12,7 @@ from headgate.jobs.worker import work
 
 
 class InlineLauncher:
-    """Starts attempts on threads. A JVM that dies takes the supervisor's attempt, not its process."""
+    """Starts attempts on threads of this process, which share its JVM."""
 
     def launch(self, spec: AttemptSpec) -> InlineChild:
         """Start an attempt."""

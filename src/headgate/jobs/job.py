@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,18 +11,8 @@ from typing import Any
 from headgate.connectors.logs import DEFAULT_LOG
 from headgate.engine.settings import MIB
 from headgate.jobs.home import DEFAULT_HOME
+from headgate.jobs.states import JobState
 from headgate.jobs.totals import Totals
-
-
-class JobState(enum.StrEnum):
-    """What a job is doing."""
-
-    STARTING = "STARTING"
-    RUNNING = "RUNNING"
-    STOPPING = "STOPPING"
-    STOPPED = "STOPPED"
-    FINISHED = "FINISHED"
-    FAILED = "FAILED"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +27,13 @@ class RunOptions:
         checkpoints: A folder for the checkpoints of new runs, in place of the job's own.
         fresh: Start empty, in a new lineage; the old run stays as it is.
         print_rows: Rows of each output and batch that are shown.
+        restart: The restart strategy, as `parse_strategy` reads it.
+        checkpoint_every: One batch in each of these is kept as a checkpoint.
+        min_pause: No batch begins sooner than this after the one before was written.
+        retain: How many checkpoints are kept.
+        retain_for: How long more of them are kept, thinned with age; None for no longer.
+        delete_on_cancel: Whether a job that is cancelled takes its checkpoints along.
+        strict: Stop where the newest checkpoint is damaged, rather than fall back.
     """
 
     on: str = DEFAULT_LOG
@@ -52,6 +48,38 @@ class RunOptions:
     fresh: bool = False
     print_rows: int = 0
     verbose: bool = False
+    restart: str = "none"
+    checkpoint_every: timedelta = timedelta(seconds=5)
+    min_pause: timedelta = timedelta(0)
+    retain: int = 10
+    retain_for: timedelta | None = None
+    delete_on_cancel: bool = False
+    strict: bool = False
+    master: str = "local[*]"
+    state_memory: int = 512 * MIB
+    log_level: str = "info"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the options as JSON values, for a later start of the same job."""
+        return {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> RunOptions:
+        """Return the options that `to_json` wrote."""
+        content = dict(value)
+        for name in ("batch_every", "checkpoint_every", "min_pause", "retain_for"):
+            if content[name] is not None:
+                content[name] = timedelta(seconds=content[name])
+        for name in ("home", "checkpoints"):
+            if content[name] is not None:
+                content[name] = Path(content[name])
+        return cls(**content)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    return str(value) if isinstance(value, Path) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +89,9 @@ class JobSnapshot:
     Attributes:
         resumed_from: The checkpoint this start went on from; None if it started empty.
         loading: Whether streams wait for tables to be read.
+        attempt: Counts from 1 with each start of the job.
+        reason: Why the last attempt ended, or the job; empty while neither has.
+        checkpoint: The newest kept checkpoint.
     """
 
     job: str
@@ -71,6 +102,9 @@ class JobSnapshot:
     elapsed: timedelta
     totals: Totals
     folder: Path
+    attempt: int = 1
+    reason: str = ""
+    checkpoint: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the snapshot as JSON values."""
@@ -82,6 +116,9 @@ class JobSnapshot:
             "loading_tables": self.loading,
             "elapsed_s": round(self.elapsed.total_seconds(), 3),
             "folder": str(self.folder),
+            "attempt": self.attempt,
+            "reason": self.reason,
+            "checkpoint": self.checkpoint,
             **self.totals.to_json(),
         }
 

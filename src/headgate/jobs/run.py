@@ -1,38 +1,49 @@
-"""Running a job in this process: from the flow's file to its end."""
+"""Running a job: from the flow's file to a final state."""
 
 from __future__ import annotations
 
 import os
 import shutil
-import signal
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from headgate._clock import Clock, SystemClock
 from headgate.checkpoints.sparklog import find_last_commit
 from headgate.connectors.logs import bind, parse_log
-from headgate.engine.attempt import Attempt, Ending
 from headgate.engine.settings import AttemptSettings, SparkSettings
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.graph import Graph
 from headgate.jobs.home import JobHome
-from headgate.jobs.job import JobSnapshot, JobState, RunOptions, Watcher
-from headgate.jobs.loading import load_flow
+from headgate.jobs.job import JobSnapshot, RunOptions, Watcher
+from headgate.jobs.keeper import CheckpointKeeper, Keeping
+from headgate.jobs.launch import Launcher, ProcessLauncher
+from headgate.jobs.loading import LoadedFlow, load_flow
+from headgate.jobs.machine import Machine
+from headgate.jobs.restart import parse_strategy
 from headgate.jobs.runs import Run, continue_run, find_run, new_run, write_run
+from headgate.jobs.states import JobState
+from headgate.jobs.supervisor import Supervisor
 from headgate.jobs.totals import Totals
-
-_LOOK_EVERY = 0.2
+from headgate.jobs.wire import AttemptSpec
 
 
 def run_job(
-    flow: str, options: RunOptions, watcher: Watcher, *, clock: Clock | None = None
+    flow: str,
+    options: RunOptions,
+    watcher: Watcher,
+    *,
+    launcher: Launcher | None = None,
+    clock: Clock | None = None,
 ) -> JobSnapshot:
-    """Run a job until it has caught up, is stopped by a signal, or fails.
+    """Supervise a job until it has caught up, is stopped, or fails for good.
 
     A job that exists goes on from its newest checkpoint. SIGINT and SIGTERM end it before its
     next batch; a second one ends it at once, which costs no record either.
+
+    Args:
+        launcher: Where attempts run; by default each in a process of its own.
     """
     clock = clock or SystemClock()
     check_java()
@@ -41,8 +52,7 @@ def run_job(
     home = JobHome(options.home, graph.name)
     with home.locked():
         run = _open_run(home, graph, options, clock)
-        supervisor = _Supervisor(home, run, options, watcher, clock)
-        return supervisor.run(graph, loaded.folder)
+        return _supervise(home, run, flow, loaded, graph, options, watcher, launcher, clock)
 
 
 def _open_run(home: JobHome, graph: Graph, options: RunOptions, clock: Clock) -> Run:
@@ -60,7 +70,6 @@ def _open_run(home: JobHome, graph: Graph, options: RunOptions, clock: Clock) ->
         run = continue_run(known, graph, job=home.name)
         _check_parallelism(run, options, home.name)
     write_run(home, run)
-    home.write_present_run(run.lineage)
     return run
 
 
@@ -74,137 +83,82 @@ def _check_parallelism(run: Run, options: RunOptions, job: str) -> None:
         )
 
 
-class _Supervisor:
-    """Runs one attempt and tells of it: status.json, events.jsonl and the watcher."""
-
-    def __init__(
-        self, home: JobHome, run: Run, options: RunOptions, watcher: Watcher, clock: Clock
-    ) -> None:
-        self._home = home
-        self._run = run
-        self._options = options
-        self._watcher = watcher
-        self._clock = clock
-        self._started = clock.monotonic()
-        self._resumed_from = find_last_commit(run.checkpoint)
-        self._totals = Totals()
-        self._state = JobState.STARTING
-        self._loading = False
-
-    def run(self, graph: Graph, folder: Path) -> JobSnapshot:
-        self._enter(JobState.STARTING, lineage=self._run.lineage)
-        attempt: Attempt | None = None
-        try:
-            attempt = Attempt(graph, self._settings(), near=folder)
-            with _StopWanted() as stop:
-                attempt.start()
-                self._enter(JobState.RUNNING)
-                self._follow(attempt, stop)
-            ending = attempt.ending()
-        except BaseException as error:
-            died = attempt.find_death() if attempt is not None else None
-            self._fail(died or error)
-            if died is not None:
-                raise died from error
-            raise
-        finally:
-            if attempt is not None:
-                attempt.close()
-        done = JobState.STOPPED if ending is Ending.STOPPED else JobState.FINISHED
-        self._enter(done)
-        return self._snapshot()
-
-    def _settings(self) -> AttemptSettings:
-        options = self._options
-        return AttemptSettings(
-            job=self._home.name,
-            lineage=self._run.lineage,
-            checkpoint=self._run.checkpoint,
-            batch_every=options.batch_every,
-            max_batch=options.max_batch,
-            max_record=options.max_record,
-            shown=options.print_rows,
-            until_caught_up=options.until_caught_up,
-            history=self._run.history,
-            spark=SparkSettings(
-                parallelism=self._run.parallelism,
-                driver_memory=options.driver_memory,
-                log_file=self._home.log_file,
-                verbose=options.verbose,
-            ),
-        )
-
-    def _follow(self, attempt: Attempt, stop: _StopWanted) -> None:
-        ended = False
-        while not ended:
-            if stop.wanted and self._state is JobState.RUNNING:
-                attempt.stop()
-                self._enter(JobState.STOPPING)
-            ended = attempt.wait(_LOOK_EVERY)
-            self._loading = not ended and attempt.is_loading()
-            # Once more after the end, so that the last batch is counted.
-            news = attempt.look()
-            for report in news.batches:
-                self._totals = self._totals.plus(report)
-            for output, row in news.rows:
-                self._watcher.on_row(output, row)
-            self._tell()
-
-    def _enter(self, state: JobState, **facts: Any) -> None:
-        self._state = state
-        self._home.add_event(self._clock.now(), state.value, **facts)
-        self._tell()
-
-    def _fail(self, error: BaseException) -> None:
-        known = error if isinstance(error, HeadgateError) else None
-        code = known.code if known else type(error).__name__
-        self._enter(JobState.FAILED, code=code, message=str(error))
-
-    def _snapshot(self) -> JobSnapshot:
-        return JobSnapshot(
-            job=self._home.name,
-            state=self._state,
-            lineage=self._run.lineage,
-            resumed_from=self._resumed_from,
-            loading=self._loading,
-            elapsed=timedelta(seconds=self._clock.monotonic() - self._started),
-            totals=self._totals,
-            folder=self._home.path,
-        )
-
-    def _tell(self) -> None:
-        snapshot = self._snapshot()
-        self._home.write_status(
-            {**snapshot.to_json(), "pid": os.getpid(), "at": self._clock.now().isoformat()}
-        )
-        self._watcher.on_snapshot(snapshot)
+def _supervise(
+    home: JobHome,
+    run: Run,
+    flow: str,
+    loaded: LoadedFlow,
+    graph: Graph,
+    options: RunOptions,
+    watcher: Watcher,
+    launcher: Launcher | None,
+    clock: Clock,
+) -> JobSnapshot:
+    spec = AttemptSpec(graph, _settings(home, run, options), loaded.folder)
+    supervisor = Supervisor(
+        home,
+        Machine(job=home.name, strategy=parse_strategy(options.restart)),
+        lambda _attempt: spec,
+        launcher=launcher or ProcessLauncher(home.driver_output, verbose=options.verbose),
+        keeper=CheckpointKeeper(home, run, _keeping(options), clock),
+        # Not before: a start that fails at once must not take the place of a good run.
+        on_running=lambda: home.write_job(run.lineage, flow=_place(flow), options=_stored(options)),
+        watcher=watcher,
+        clock=clock,
+        snapshot=JobSnapshot(
+            job=home.name,
+            state=JobState.STARTING,
+            lineage=run.lineage,
+            resumed_from=find_last_commit(run.checkpoint),
+            loading=False,
+            elapsed=timedelta(0),
+            totals=Totals(),
+            folder=home.path,
+        ),
+    )
+    return supervisor.run()
 
 
-class _StopWanted:
-    """Set by the first SIGINT or SIGTERM within; the second is what it always was.
+def _settings(home: JobHome, run: Run, options: RunOptions) -> AttemptSettings:
+    return AttemptSettings(
+        job=home.name,
+        lineage=run.lineage,
+        checkpoint=run.checkpoint,
+        batch_every=options.batch_every,
+        min_pause=options.min_pause,
+        max_batch=options.max_batch,
+        max_record=options.max_record,
+        shown=options.print_rows,
+        until_caught_up=options.until_caught_up,
+        history=run.history,
+        spark=SparkSettings(
+            parallelism=run.parallelism,
+            master=options.master,
+            driver_memory=options.driver_memory,
+            state_memory=options.state_memory,
+            log_file=home.log_file,
+            lock_file=home.path / "driver.lock",
+            log_level=options.log_level,
+            verbose=options.verbose,
+        ),
+    )
 
-    The handler does no more than that: it may come in the middle of a call to the JVM.
-    """
 
-    _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+def _keeping(options: RunOptions) -> Keeping:
+    return Keeping(
+        options.checkpoint_every, options.retain, options.retain_for, options.delete_on_cancel
+    )
 
-    def __init__(self) -> None:
-        self.wanted = False
-        self._kept: dict[signal.Signals, Any] = {}
 
-    def __enter__(self) -> _StopWanted:
-        for each in self._SIGNALS:
-            self._kept[each] = signal.signal(each, self._handle)
-        return self
+def _place(flow: str) -> str:
+    """Return a flow's reference as it is found from anywhere."""
+    path, colon, name = flow.partition(":")
+    return f"{Path(path).absolute()}{colon}{name}"
 
-    def __exit__(self, *_: object) -> None:
-        for each, handler in self._kept.items():
-            signal.signal(each, handler)
 
-    def _handle(self, _number: int, _frame: FrameType | None) -> None:
-        self.wanted = True
-        for each, handler in self._kept.items():
-            signal.signal(each, handler)
+def _stored(options: RunOptions) -> dict[str, Any]:
+    """Return the options of a later start: what was for this one alone is left out."""
+    return replace(options, fresh=False, home=options.home.absolute()).to_json()
 
 
 def check_java() -> None:

@@ -8,9 +8,10 @@ from headgate.connectors.logs import DEFAULT_LOG
 from headgate.jobs.demo import DemoPlace, DemoResults, prepare_demo, read_demo
 from headgate.jobs.doctor import Finding, Status, diagnose
 from headgate.jobs.home import DEFAULT_HOME
-from headgate.jobs.job import JobSnapshot, JobState, RunOptions, Watcher
+from headgate.jobs.job import JobSnapshot, RunOptions, Watcher
 from headgate.jobs.plans import JobPlan, plan_job
 from headgate.jobs.produce import Produced, StoreOptions, StoreProgress, produce_store
+from headgate.jobs.states import JobState
 from headgate.jobs.topics import (
     CreatedTopic,
     PublishedFile,

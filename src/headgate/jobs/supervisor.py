@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -59,8 +60,9 @@ class Supervisor:
     """Runs one job to a final state.
 
     Args:
-        spec: Makes the spec of an attempt, given whether it is the first of this start.
+        spec: Makes the spec of an attempt, by its number.
         keeper: Keeps checkpoints and takes savepoints.
+        on_running: Called each time an attempt has started its query.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class Supervisor:
         watcher: Watcher,
         clock: Clock,
         snapshot: JobSnapshot,
+        on_running: Callable[[], None],
     ) -> None:
         self._home = home
         self._machine = machine
@@ -83,6 +86,7 @@ class Supervisor:
         self._watcher = watcher
         self._clock = clock
         self._snapshot = snapshot
+        self._on_running = on_running
         self._began = clock.monotonic()
         self._totals = Totals()
         self._loading = False
@@ -144,6 +148,7 @@ class Supervisor:
     def _take(self, news: News) -> None:
         match news:
             case Running():
+                self._on_running()
                 self._apply(AttemptRunning(self._clock.now()))
             case Loading(loading):
                 self._loading = loading
@@ -316,8 +321,9 @@ class StopSignals:
         self._kept: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> StopSignals:
-        for each in self._SIGNALS:
-            self._kept[each] = signal.signal(each, self._handle)
+        if threading.current_thread() is threading.main_thread():
+            for each in self._SIGNALS:
+                self._kept[each] = signal.signal(each, self._handle)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -48,6 +48,8 @@ def work(spec: AttemptSpec, orders: queue.Queue[str], tell: Tell) -> None:
     attempt: Attempt | None = None
     try:
         attempt = Attempt(spec.graph, spec.settings, near=spec.near)
+        # A pause or a stop that was asked for meanwhile holds from the first batch on.
+        _obey_all(attempt, orders)
         attempt.start()
         tell(Running())
         _follow(attempt, orders, tell)
@@ -91,9 +93,7 @@ def _follow(attempt: Attempt, orders: queue.Queue[str], tell: Tell) -> None:
     loading = False
     ended = False
     while not ended:
-        with contextlib.suppress(queue.Empty):
-            while True:
-                _obey(attempt, orders.get_nowait())
+        _obey_all(attempt, orders)
         ended = attempt.wait(_LOOK_EVERY)
         if attempt.is_loading() is not loading:
             loading = not loading
@@ -104,6 +104,12 @@ def _follow(attempt: Attempt, orders: queue.Queue[str], tell: Tell) -> None:
             tell(Batch(report))
         for output, row in news.rows:
             tell(RowShown(output, row))
+
+
+def _obey_all(attempt: Attempt, orders: queue.Queue[str]) -> None:
+    with contextlib.suppress(queue.Empty):
+        while True:
+            _obey(attempt, orders.get_nowait())
 
 
 def _obey(attempt: Attempt, order: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from headgate.connectors.files.descriptor import Files
+from headgate.connectors.files.topic import TopicFolder
 
 SOURCE = "io.headgate.kernel.files.FilesSource"
 
@@ -35,9 +36,16 @@ def output_option(output: str, topic: Files, *, shown: int) -> dict[str, str | i
     return {"id": output, "kind": "files", "path": str(_folder(topic)), "shown": shown}
 
 
-def prepare(topic: Files) -> None:
+def prepare_source(topic: Files) -> None:
     """Make the topic's folder if it is not there, so that a job may wait for its first file."""
     _folder(topic).mkdir(parents=True, exist_ok=True)
+
+
+def prepare_output(topic: Files, *, partitions: int) -> None:
+    """Make the topic if it is not there, with a partition for each task that writes."""
+    folder = TopicFolder(_folder(topic))
+    if folder.find_meta() is None:
+        folder.create(partitions)
 
 
 def _folder(topic: Files) -> Path:

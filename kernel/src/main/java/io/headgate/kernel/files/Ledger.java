@@ -5,7 +5,6 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
-import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
@@ -170,13 +169,6 @@ final class Ledger {
     Files.createDirectories(making.getParent());
     Files.createDirectories(file.getParent());
     Files.write(making, JSON.writeValueAsBytes(content));
-    try {
-      Files.createLink(file, making);
-      return true;
-    } catch (FileAlreadyExistsException e) {
-      return false;
-    } finally {
-      Files.deleteIfExists(making);
-    }
+    return Publishing.publish(making, file);
   }
 }

@@ -175,6 +175,7 @@ final class JsonReading {
     try {
       TemporalAccessor t = DateTimeFormatter.ISO_DATE_TIME.parseBest(p.getText(), OffsetDateTime::from, LocalDateTime::from);
       OffsetDateTime at = t instanceof OffsetDateTime o ? o : ((LocalDateTime) t).atOffset(ZoneOffset.UTC);
+      if (at.getNano() % 1000 != 0) throw wrong(p, field, "a time of whole microseconds");
       return Math.addExact(Math.multiplyExact(at.toEpochSecond(), 1_000_000L), at.get(ChronoField.MICRO_OF_SECOND));
     } catch (DateTimeException | ArithmeticException e) {
       throw wrong(p, field, expected);
@@ -215,7 +216,7 @@ final class JsonReading {
       while (p.nextToken() != JsonToken.END_OBJECT) {
         String name = p.currentName();
         p.nextToken();
-        out.put(UTF8String.fromString(name), member(p, field + "." + name, value, type.valueContainsNull()));
+        out.put(text(name, field), member(p, field + "." + name, value, type.valueContainsNull()));
       }
       return new ArrayBasedMapData(
           new GenericArrayData(out.keySet().toArray()), new GenericArrayData(out.values().toArray()));

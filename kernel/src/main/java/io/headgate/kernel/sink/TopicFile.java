@@ -1,9 +1,9 @@
 package io.headgate.kernel.sink;
 
+import io.headgate.kernel.files.Publishing;
 import java.io.BufferedOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
-import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
@@ -39,12 +39,8 @@ final class TopicFile {
   void publish() throws IOException {
     if (out == null) return;
     out.close();
-    try {
-      Files.createLink(published, making);
-    } catch (FileAlreadyExistsException e) {
-      // Another try of the same task was first: its rows are the same.
-    }
-    Files.delete(making);
+    // Another try of the same task may have been first: its rows are the same.
+    Publishing.publish(making, published);
   }
 
   void discard() throws IOException {

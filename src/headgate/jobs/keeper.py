@@ -1,0 +1,191 @@
+"""Keeping checkpoints: which batches are kept, for how long, and savepoints on demand."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from headgate._clock import Clock
+from headgate.checkpoints import savepoint as savepoints
+from headgate.checkpoints.catalog import (
+    CheckpointFacts,
+    Kept,
+    SourceFacts,
+    StateFacts,
+    keep,
+    list_kept,
+    remove,
+)
+from headgate.checkpoints.retention import to_delete
+from headgate.checkpoints.sparklog import find_last_commit, read_batch, read_offsets
+from headgate.checkpoints.storage import sweep
+from headgate.engine.plan import source_name
+from headgate.engine.progress import BatchReport
+from headgate.errors import HeadgateError
+from headgate.flow.graph import Graph
+from headgate.flow.operators import Source
+from headgate.jobs.home import JobHome
+from headgate.jobs.runs import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """What the user wants kept.
+
+    Attributes:
+        every: One batch in each of these is kept.
+        retain: The newest so many stay.
+        retain_for: More of them stay this long, thinned with age; None for no longer.
+        delete_on_cancel: Whether a job that is cancelled takes its checkpoints along.
+    """
+
+    every: timedelta
+    retain: int
+    retain_for: timedelta | None
+    delete_on_cancel: bool
+
+
+class CheckpointKeeper:
+    """Keeps the checkpoints of one run while its query goes on.
+
+    Spark keeps the files of its last 100 batches, so that linking one out never races with it.
+    """
+
+    def __init__(self, home: JobHome, run: Run, keeping: Keeping, clock: Clock) -> None:
+        self._home = home
+        self._run = run
+        self._keeping = keeping
+        self._clock = clock
+        self._folder = home.checkpoints_folder(run.lineage)
+        self._records: dict[str, int] = {}
+        self._last: BatchReport | None = None
+        self._kept_at: float | None = None
+        sweep(self._folder)
+        known = list_kept(self._folder)
+        self.newest: str | None = known[-1].id if known else None
+        if known:
+            facts = known[-1].manifest.facts
+            self._records = {name: each.records for name, each in facts.sources.items()}
+
+    def batch_committed(self, report: BatchReport) -> Mapping[str, Any] | None:
+        """Take note of a batch; return what to tell of the checkpoint it became, if it did."""
+        self._last = report
+        for name, source in report.sources.items():
+            self._records[name] = self._records.get(name, 0) + source.rows
+        now = self._clock.monotonic()
+        due = self._kept_at is None or now - self._kept_at >= self._keeping.every.total_seconds()
+        if not due:
+            return None
+        self._kept_at = now
+        return self._keep(report)
+
+    def keep_last(self) -> Mapping[str, Any] | None:
+        """Keep the last batch that committed, if it is not kept yet."""
+        return None if self._last is None else self._keep(self._last)
+
+    def take_savepoint(self, to: str) -> Mapping[str, Any]:
+        """Copy the last batch that committed into a savepoint, and return what is to be told of it.
+
+        Args:
+            to: The savepoint's folder, which must not exist; empty for one in the job's own.
+        """
+        batch = find_last_commit(self._run.checkpoint)
+        if batch is None:
+            raise HeadgateError(
+                "NOTHING_COMMITTED",
+                f"cannot take a savepoint of job {self._home.name!r}: no batch has committed yet",
+                hint=f"headgate show {self._home.name}",
+                retryable=True,
+            )
+        now = self._clock.now()
+        folder = (
+            Path(to) if to else self._home.savepoints_folder / f"sp-{now:%Y%m%dT%H%M%S}-{batch}"
+        )
+        taken = savepoints.create(self._run.checkpoint, batch, folder, self._facts(batch))
+        return {
+            "savepoint": taken.id,
+            "folder": str(folder.absolute()),
+            "batch": batch,
+            "bytes": taken.manifest.full_bytes,
+        }
+
+    def job_ended(self, *, canceled: bool) -> None:
+        """Do what the settings say of checkpoints when a job ends."""
+        if canceled and self._keeping.delete_on_cancel:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            shutil.rmtree(self._run.checkpoint, ignore_errors=True)
+            self.newest = None
+
+    def _keep(self, report: BatchReport) -> Mapping[str, Any]:
+        began = self._clock.monotonic()
+        kept = keep(
+            self._run.checkpoint, report.batch, self._folder, self._facts(report.batch, report)
+        )
+        self.newest = kept.id
+        self._thin()
+        return {
+            "checkpoint": kept.id,
+            "full_bytes": kept.manifest.full_bytes,
+            "new_bytes": kept.manifest.new_bytes,
+            "took_ms": round((self._clock.monotonic() - began) * 1000),
+        }
+
+    def _thin(self) -> None:
+        kept = {each.id: each for each in list_kept(self._folder)}
+        keeping = self._keeping
+        for name in to_delete(
+            list(kept.values()),
+            retain=keeping.retain,
+            retain_for=keeping.retain_for,
+            now=self._clock.now(),
+        ):
+            remove(kept[name])
+
+    def _facts(self, batch: int, report: BatchReport | None = None) -> CheckpointFacts:
+        report = report or (self._last if self._last and self._last.batch == batch else None)
+        positions = read_offsets(self._run.checkpoint, batch)
+        return CheckpointFacts(
+            job=self._home.name,
+            lineage=self._run.lineage,
+            completed_at=_completed(self._run.checkpoint, batch, report),
+            duration=timedelta(0) if report is None else report.duration,
+            sources={
+                name: SourceFacts(position, self._records.get(name, 0))
+                for name, position in by_source(self._run.flow, positions).items()
+            },
+            state={
+                uid: StateFacts(each.rows, each.bytes)
+                for uid, each in (report.state.items() if report else ())
+            },
+            parallelism=self._run.parallelism,
+            operators=self._run.operators,
+            tables={
+                table: [schema.to_json() for schema in schemas]
+                for table, schemas in self._run.history.items()
+            },
+            keys={table: list(key) for table, key in self._run.keys.items()},
+            flow=json.loads(self._run.flow.to_json()),
+        )
+
+
+def _completed(checkpoint: Path, batch: int, report: BatchReport | None) -> datetime:
+    if report is not None:
+        return report.started + report.duration
+    return datetime.fromtimestamp(read_batch(checkpoint, batch).timestamp_ms / 1000, UTC)
+
+
+def by_source(flow: Graph, positions: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Return positions by source id; Spark knows sources by names of its own."""
+    ids = {source_name(node.id): node.id for node in flow.nodes if isinstance(node, Source)}
+    return {ids[name]: position for name, position in positions.items() if name in ids}
+
+
+def list_all(home: JobHome, lineage: str) -> list[Kept]:
+    """Return the kept checkpoints of a run and the savepoints of its job, oldest first."""
+    found = [*list_kept(home.checkpoints_folder(lineage)), *list_kept(home.savepoints_folder)]
+    return sorted(found, key=lambda each: (each.completed_at, each.batch))

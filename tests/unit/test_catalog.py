@@ -1,0 +1,168 @@
+"""Kept checkpoints: linked out, listed, found, pinned, removed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from stored_run import NOON, copy, facts, files_under, unpack
+
+from headgate.checkpoints import catalog, sparklog
+from headgate.checkpoints.catalog import keep, list_kept
+from headgate.checkpoints.storage import sha256_of
+from headgate.errors import HeadgateError
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    return unpack(tmp_path)
+
+
+@pytest.fixture
+def into(tmp_path: Path) -> Path:
+    return tmp_path / "checkpoints"
+
+
+def test_a_kept_checkpoint_has_exactly_the_files_of_its_batch_as_links(
+    checkpoint: Path, into: Path
+) -> None:
+    kept = keep(checkpoint, 12, into, facts())
+    files = set(sparklog.files_of(checkpoint, 12))
+    assert kept.folder == into / "chk-12"
+    assert files_under(kept.folder) == files | {"checkpoint.json"}
+    assert all((kept.folder / file).samefile(checkpoint / file) for file in files)
+    assert kept.manifest.full_bytes == sum((checkpoint / each).stat().st_size for each in files)
+
+
+def test_what_is_kept_outlives_sparks_own_folder(checkpoint: Path, into: Path) -> None:
+    kept = keep(checkpoint, 12, into, facts())
+    files = sparklog.files_of(checkpoint, 12)
+    shutil.rmtree(checkpoint)
+    assert sparklog.files_of(kept.folder, 12) == files
+
+
+def test_what_is_said_of_a_checkpoint_is_read_back(checkpoint: Path, into: Path) -> None:
+    told = facts()
+    kept = keep(checkpoint, 3, into, told)
+    assert catalog.read_kept(kept.folder) == kept
+    assert kept.manifest.facts == told
+    assert json.loads((kept.folder / "checkpoint.json").read_text())["format"] == 1
+
+
+def test_the_size_of_the_change_counts_only_files_that_are_new(
+    checkpoint: Path, into: Path
+) -> None:
+    first = keep(checkpoint, 13, into, facts())
+    second = keep(checkpoint, 14, into, facts())
+    new = set(second.manifest.files) - set(first.manifest.files)
+    assert first.manifest.new_bytes == first.manifest.full_bytes
+    assert second.manifest.new_bytes == sum(second.manifest.files[each].size for each in new)
+    assert second.manifest.new_bytes < second.manifest.full_bytes / 2
+
+
+def test_checksums_of_state_that_did_not_change_are_taken_over(
+    checkpoint: Path, into: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(checkpoint, 13, into, facts())
+    summed: list[str] = []
+
+    def noting(file: Path) -> str:
+        summed.append(file.name)
+        return sha256_of(file)
+
+    monkeypatch.setattr(catalog, "sha256_of", noting)
+    keep(checkpoint, 14, into, facts())
+    # The logs, what names the folder, and the checksum files of four new changelogs.
+    assert len(summed) == 5 + 2 + 2 + 4
+    assert not any(name.endswith((".sst", ".zip", ".changelog")) for name in summed)
+
+
+def test_keeping_a_batch_again_gives_what_is_there(checkpoint: Path, into: Path) -> None:
+    first = keep(checkpoint, 5, into, facts())
+    assert keep(checkpoint, 5, into, facts(job="another")) == first
+
+
+def test_a_kept_checkpoint_whose_manifest_is_damaged_is_kept_anew(
+    checkpoint: Path, into: Path
+) -> None:
+    kept = keep(checkpoint, 5, into, facts())
+    (kept.folder / "checkpoint.json").write_text("{")
+    assert list_kept(into) == []
+    assert [each.file for each in catalog.list_unreadable(into)] == ["chk-5"]
+    assert keep(checkpoint, 5, into, facts()) == kept
+    assert catalog.list_unreadable(into) == []
+
+
+def test_a_batch_that_did_not_commit_is_not_kept(checkpoint: Path, into: Path) -> None:
+    (checkpoint / "commits" / "20").unlink()
+    with pytest.raises(HeadgateError) as caught:
+        keep(checkpoint, 20, into, facts())
+    assert caught.value.code == "CHECKPOINT_INCOMPLETE"
+    assert "commits/20 is missing, so it never completed" in caught.value.message
+    assert not into.exists() or list(into.iterdir()) == []
+
+
+def test_checkpoints_are_listed_oldest_first_without_drafts_and_strangers(
+    checkpoint: Path, into: Path
+) -> None:
+    for batch in (10, 9, 2):
+        keep(checkpoint, batch, into, facts(completed_at=NOON + timedelta(seconds=batch)))
+    copy(into / "chk-2", into / "chk-4.tmp-1-abcd")
+    (into / "notes").mkdir()
+    (into / "file").touch()
+    assert [each.id for each in list_kept(into)] == ["chk-2", "chk-9", "chk-10"]
+    assert list_kept(into / "nowhere") == []
+
+
+def test_a_checkpoint_is_found_by_its_name_or_number(checkpoint: Path, into: Path) -> None:
+    kept = keep(checkpoint, 9, into, facts())
+    assert catalog.find(into, "chk-9") == catalog.find(into, "9") == kept
+    assert catalog.find(into, "chk-8") is None
+    assert catalog.get(into, "chk-9", job="shop") == kept
+
+
+def test_one_that_is_not_there_is_refused_with_those_that_are(checkpoint: Path, into: Path) -> None:
+    with pytest.raises(HeadgateError, match="none yet"):
+        catalog.get(into, "chk-1", job="shop")
+    for batch in (8, 9):
+        keep(checkpoint, batch, into, facts())
+    with pytest.raises(HeadgateError, match="chk-9, chk-8") as caught:
+        catalog.get(into, "chk-77", job="shop")
+    assert caught.value.code == "CHECKPOINT_NOT_FOUND"
+    assert caught.value.hint in (
+        "headgate checkpoints shop show chk-9",
+        "headgate checkpoints shop show chk-8",
+    )
+
+
+def test_a_pinned_checkpoint_cannot_be_removed_until_it_is_unpinned(
+    checkpoint: Path, into: Path
+) -> None:
+    kept = keep(checkpoint, 9, into, facts())
+    catalog.pin(kept)
+    assert catalog.read_kept(kept.folder).pinned
+    assert not catalog.remove(kept)
+    catalog.unpin(kept)
+    catalog.unpin(kept)
+    assert catalog.remove(kept)
+    assert list_kept(into) == []
+
+
+def test_pinning_what_was_removed_is_refused(checkpoint: Path, into: Path) -> None:
+    kept = keep(checkpoint, 9, into, facts())
+    catalog.remove(kept)
+    with pytest.raises(HeadgateError, match="removed meanwhile"):
+        catalog.pin(kept)
+
+
+def test_removing_one_leaves_the_others_and_sparks_folder_whole(
+    checkpoint: Path, into: Path
+) -> None:
+    first, second = (keep(checkpoint, batch, into, facts()) for batch in (13, 14))
+    before = files_under(checkpoint)
+    catalog.remove(first)
+    assert sparklog.files_of(second.folder, 14) == sparklog.files_of(checkpoint, 14)
+    assert files_under(checkpoint) == before
