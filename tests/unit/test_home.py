@@ -82,9 +82,9 @@ def test_two_jobs_do_not_stand_in_each_others_way(tmp_path: Path) -> None:
 
 def test_a_job_that_never_ran_has_no_run(home: JobHome) -> None:
     assert home.find_present_run() is None
-    home.write_present_run("20261115T120000-abcdef")
+    home.write_job("20261115T120000-abcdef", flow="flow.py", options={})
     assert home.find_present_run() == "20261115T120000-abcdef"
-    home.write_present_run("20261115T120001-abcdef")
+    home.write_job("20261115T120001-abcdef", flow="flow.py", options={})
     assert home.find_present_run() == "20261115T120001-abcdef"
 
 

@@ -219,3 +219,13 @@ def test_checksums_are_those_of_their_standards() -> None:
         for at in range(0, len(data), size):
             found = crc32c(data[at : at + size], found)
         assert found == whole
+
+
+def test_a_store_with_a_folder_of_its_own_is_found(checkpoint: Path, tmp_path: Path) -> None:
+    mine = copy(checkpoint, tmp_path / "mine")
+    before = sparklog.files_of(mine, 13)
+    (mine / "state/0/0").rename(mine / "moved")
+    (mine / "state/0/0").mkdir()
+    (mine / "moved").rename(mine / "state/0/0/left")
+    expected = [each.replace("state/0/0/", "state/0/0/left/") for each in before]
+    assert sorted(sparklog.files_of(mine, 13)) == sorted(expected)

@@ -105,10 +105,16 @@ class CompiledFlow:
         """Put branches together, of which several may read the same source."""
         return self._wrap(self.plan.union([branch._jdf for branch in branches]))
 
-    def operate(self, rows: DataFrame, operator: str) -> DataFrame:
-        """Put a stateful operator behind rows."""
+    def operate(self, rows: DataFrame, operator: str, held: DataFrame | None) -> DataFrame:
+        """Put a stateful operator behind rows.
+
+        Args:
+            held: What its state begins with: `key` and `value`; read in the first batch alone.
+        """
         with translated():
-            return self._wrap(self.plan.operate(rows._jdf, operator))
+            if held is None:
+                return self._wrap(self.plan.operate(rows._jdf, operator))
+            return self._wrap(self.plan.operate(rows._jdf, operator, held._jdf))
 
     def columns(self, rows: DataFrame, function: int) -> DataFrame:
         """Return the rows addressed to a function as plain columns."""

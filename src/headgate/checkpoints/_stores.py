@@ -58,9 +58,10 @@ def survey_operator(
     elif newest is None:
         problems.append(gone(f"{folder}/{min(batches, default=0)}"))
     # Operators of Spark's own keep their schema in the first partition.
-    for schema in (root / f"state/{operator}/0").glob("**/_metadata/*"):
-        if schema.is_file():
-            files.add(schema.relative_to(root).as_posix())
+    for pattern in ("_metadata/*", "*/_metadata/*"):
+        for schema in (root / f"state/{operator}/0").glob(pattern):
+            if schema.is_file():
+                files.add(schema.relative_to(root).as_posix())
     if newest is None:
         return
     file = f"{folder}/{newest}"
@@ -179,12 +180,14 @@ def _read_snapshot(file: Path) -> dict[str, int]:
 
 def _find_store(root: Path, folder: str, name: str) -> str:
     """Return the folder that holds a state file: the partition's own, or a named store's."""
-    named = [folder]
-    named += [f"{folder}/{each.name}" for each in _children(root / folder) if each.is_dir()]
-    for store in named:
-        if any((root / store / f"{name}.{kind}").is_file() for kind in ("zip", "changelog")):
-            return store
-    return folder
+
+    def has(store: str) -> bool:
+        return any((root / store / f"{name}.{kind}").is_file() for kind in ("zip", "changelog"))
+
+    if has(folder):
+        return folder
+    named = (f"{folder}/{each.name}" for each in _children(root / folder) if each.is_dir())
+    return next((store for store in named if has(store)), folder)
 
 
 def _schema_file(file: str, path: str) -> str:

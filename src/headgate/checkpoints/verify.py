@@ -53,11 +53,12 @@ def verify_batch(checkpoint: Path, batch: int, *, quick: bool = False) -> list[P
 def verify_manifest(folder: Path, found: Manifest, *, quick: bool = False) -> list[Problem]:
     """Return what differs between a folder and what its manifest says."""
     problems: list[Problem] = []
-    names = set(found.files)
+    names, sums = set(found.files), set(found.files)
     # Checksum files have a checksum of ours, and come first: a damaged one says nothing of others.
     for file, facts in sorted(found.files.items(), key=lambda each: each[1].sha256 is None):
-        sums = names - {each.file for each in problems}
-        problems += _guarded(folder, file, facts, sums, quick=quick)
+        told = _guarded(folder, file, facts, sums, quick=quick)
+        sums.difference_update(each.file for each in told)
+        problems += told
     if not problems:
         # Every file is as it was: what is left is a manifest that does not name all that is needed.
         needed = survey(folder, found.batch)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import reduce
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -15,6 +14,7 @@ from headgate.connectors.files import _spark as files
 from headgate.engine import functions
 from headgate.engine.plan import Destination, FlowPlan, source_name
 from headgate.engine.settings import AttemptSettings
+from headgate.engine.state_view import held_rows
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.operators import Load, Source, SourceKind
 from headgate.flow.topics import Topic
@@ -44,7 +44,11 @@ def build(
         parts[function.node.id] = functions.apply(function, rows, flow, near)
         parts[function.upstream] = flow.without(rows, function.address)
     # Real-time mode takes a union only before the first stateful operator, so this is the one.
-    return reduce(flow.operate, plan.operators, flow.union(parts.values()))
+    rows = flow.union(parts.values())
+    for uid in plan.operators:
+        held = settings.held.get(uid)
+        rows = flow.operate(rows, uid, None if held is None else held_rows(spark, held))
+    return rows
 
 
 def start(
@@ -58,7 +62,8 @@ def start(
         rows.writeStream.format(FLOW_SINK)
         .queryName(settings.job)
         .options(run=run, lineage=settings.lineage, outputs=json.dumps(outputs))
-        .option("checkpointLocation", settings.checkpoint.absolute().as_uri())
+        # Not as_uri: Hadoop takes an escaped character for what it is.
+        .option("checkpointLocation", f"file:{settings.checkpoint.absolute()}")
         .outputMode("update")
         .trigger(processingTime=f"{every} milliseconds")
         .start()
@@ -73,11 +78,12 @@ def _read(spark: SparkSession, node: Source, settings: AttemptSettings, *, run: 
         max_batch=settings.max_batch,
         max_record=settings.max_record,
         splits=settings.spark.parallelism,
+        start=settings.starts.get(node.id, "earliest"),
     )
     gate = {
         "gate": run,
         "gate.source": node.id,
-        "gate.role": _role(node),
+        "gate.role": _role(node, settings),
         "gate.inner": files.SOURCE,
     }
     reader = spark.readStream.format(GATED_SOURCE).name(source_name(node.id))
@@ -93,10 +99,11 @@ def _prepare_topics(plan: FlowPlan, settings: AttemptSettings) -> None:
             files.prepare_output(each.topic, partitions=settings.spark.parallelism)
 
 
-def _role(node: Source) -> str:
+def _role(node: Source, settings: AttemptSettings) -> str:
     if node.kind is SourceKind.STREAM:
         return "stream"
-    return "table-first" if node.load is Load.FIRST else "table"
+    first = node.load is Load.FIRST and node.id not in settings.loaded
+    return "table-first" if first else "table"
 
 
 def _destination(each: Destination, *, shown: int) -> dict[str, str | int]:

@@ -36,6 +36,21 @@ class SparkSettings:
     verbose: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class HeldState:
+    """State that an operator takes over from an earlier query.
+
+    Attributes:
+        checkpoint: A checkpoint folder that Spark can read, which stays until the first commit.
+        operator: The number Spark knew the operator by.
+        batch: The batch after which the state is taken.
+    """
+
+    checkpoint: Path
+    operator: int
+    batch: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptSettings:
     """How one query is run.
@@ -50,6 +65,9 @@ class AttemptSettings:
         max_record: The size above which a record is a dead letter.
         shown: Rows of each output and batch that are handed to the terminal.
         history: Every schema each table has had in this run, by source id.
+        held: What operators begin with, by uid; only where nothing has been committed yet.
+        starts: Where sources begin to be read that have no position yet: JSON, by source id.
+        loaded: Tables that streams need not wait for, since their rows are taken over.
     """
 
     job: str
@@ -63,3 +81,6 @@ class AttemptSettings:
     shown: int = 0
     until_caught_up: bool = False
     history: Mapping[str, Sequence[Schema]] = field(default_factory=dict)
+    held: Mapping[str, HeldState] = field(default_factory=dict)
+    starts: Mapping[str, str] = field(default_factory=dict)
+    loaded: tuple[str, ...] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,12 @@ class RunOptions:
         retain: How many checkpoints are kept.
         retain_for: How long more of them are kept, thinned with age; None for no longer.
         delete_on_cancel: Whether a job that is cancelled takes its checkpoints along.
+        restore_from: Go on from this checkpoint, in a new run; as `find_target` reads it.
+        restore_at: Likewise, by the moment at which it was complete.
+        drop_state: Uids whose state a restore leaves behind.
         strict: Stop where the newest checkpoint is damaged, rather than fall back.
+        settings: What `headgate show` tells of them: value and where it came from, by the names
+            of headgate.toml.
     """
 
     on: str = DEFAULT_LOG
@@ -55,9 +60,13 @@ class RunOptions:
     retain_for: timedelta | None = None
     delete_on_cancel: bool = False
     strict: bool = False
+    restore_from: str | None = None
+    restore_at: str | None = None
+    drop_state: tuple[str, ...] = ()
     master: str = "local[*]"
     state_memory: int = 512 * MIB
     log_level: str = "info"
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return the options as JSON values, for a later start of the same job."""
@@ -73,7 +82,7 @@ class RunOptions:
         for name in ("home", "checkpoints"):
             if content[name] is not None:
                 content[name] = Path(content[name])
-        return cls(**content)
+        return cls(**{**content, "drop_state": tuple(content["drop_state"])})
 
 
 def _plain(value: Any) -> Any:

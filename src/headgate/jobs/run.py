@@ -12,7 +12,7 @@ from typing import Any
 from headgate._clock import Clock, SystemClock
 from headgate.checkpoints.sparklog import find_last_commit
 from headgate.connectors.logs import bind, parse_log
-from headgate.engine.settings import AttemptSettings, SparkSettings
+from headgate.engine.settings import AttemptSettings, HeldState, SparkSettings
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.graph import Graph
 from headgate.jobs.home import JobHome
@@ -22,6 +22,7 @@ from headgate.jobs.launch import Launcher, ProcessLauncher
 from headgate.jobs.loading import LoadedFlow, load_flow
 from headgate.jobs.machine import Machine
 from headgate.jobs.restart import parse_strategy
+from headgate.jobs.restore import find_target, plan_restore, restore_run
 from headgate.jobs.runs import Run, continue_run, find_run, new_run, write_run
 from headgate.jobs.states import JobState
 from headgate.jobs.supervisor import Supervisor
@@ -56,6 +57,8 @@ def run_job(
 
 
 def _open_run(home: JobHome, graph: Graph, options: RunOptions, clock: Clock) -> Run:
+    if options.restore_from is not None or options.restore_at is not None:
+        return _restore(home, graph, options, clock)
     lineage = None if options.fresh else home.find_present_run()
     known = None if lineage is None else find_run(home, lineage)
     if known is None:
@@ -70,6 +73,22 @@ def _open_run(home: JobHome, graph: Graph, options: RunOptions, clock: Clock) ->
         run = continue_run(known, graph, job=home.name)
         _check_parallelism(run, options, home.name)
     write_run(home, run)
+    return run
+
+
+def _restore(home: JobHome, graph: Graph, options: RunOptions, clock: Clock) -> Run:
+    kept = find_target(home, source=options.restore_from, at=options.restore_at, now=clock.now())
+    plan = plan_restore(home, graph, kept, drop=options.drop_state, parallelism=options.parallelism)
+    run = restore_run(
+        home,
+        graph,
+        plan,
+        parallelism=options.parallelism,
+        checkpoints=None if options.checkpoints is None else options.checkpoints.absolute(),
+        now=clock.now(),
+    )
+    write_run(home, run)
+    home.add_event(clock.now(), "RESTORED", lineage=run.lineage, restore=plan.to_json())
     return run
 
 
@@ -94,11 +113,11 @@ def _supervise(
     launcher: Launcher | None,
     clock: Clock,
 ) -> JobSnapshot:
-    spec = AttemptSpec(graph, _settings(home, run, options), loaded.folder)
     supervisor = Supervisor(
         home,
         Machine(job=home.name, strategy=parse_strategy(options.restart)),
-        lambda _attempt: spec,
+        # Made anew each time: what an operator takes over is for the first commit alone.
+        lambda _attempt: AttemptSpec(graph, _settings(home, run, options), loaded.folder),
         launcher=launcher or ProcessLauncher(home.driver_output, verbose=options.verbose),
         keeper=CheckpointKeeper(home, run, _keeping(options), clock),
         # Not before: a start that fails at once must not take the place of a good run.
@@ -120,6 +139,14 @@ def _supervise(
 
 
 def _settings(home: JobHome, run: Run, options: RunOptions) -> AttemptSettings:
+    origin = run.origin
+    folder = None if origin is None else origin.folder
+    begun = find_last_commit(run.checkpoint) is not None
+    held = {}
+    if origin is not None and folder is not None and not begun:
+        held = {
+            uid: HeldState(folder, number, origin.batch) for uid, number in origin.operators.items()
+        }
     return AttemptSettings(
         job=home.name,
         lineage=run.lineage,
@@ -131,6 +158,9 @@ def _settings(home: JobHome, run: Run, options: RunOptions) -> AttemptSettings:
         shown=options.print_rows,
         until_caught_up=options.until_caught_up,
         history=run.history,
+        held=held,
+        starts={} if origin is None else origin.positions,
+        loaded=() if origin is None else tuple(origin.positions),
         spark=SparkSettings(
             parallelism=run.parallelism,
             master=options.master,
@@ -158,7 +188,15 @@ def _place(flow: str) -> str:
 
 def _stored(options: RunOptions) -> dict[str, Any]:
     """Return the options of a later start: what was for this one alone is left out."""
-    return replace(options, fresh=False, home=options.home.absolute()).to_json()
+    later = replace(
+        options,
+        fresh=False,
+        restore_from=None,
+        restore_at=None,
+        drop_state=(),
+        home=options.home.absolute(),
+    )
+    return later.to_json()
 
 
 def check_java() -> None:

@@ -4,16 +4,39 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
-from headgate.flow.operators import Enrich
+from headgate.flow.operators import Enrich, Source
 from headgate.flow.schema import Schema, difference, only_adds
 from headgate.jobs.home import JobHome, read_json, write_json
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a run that was restored comes from.
+
+    Attributes:
+        checkpoint: The id of the checkpoint or savepoint.
+        lineage: The run it was taken in.
+        batch: The batch it was taken after.
+        folder: A copy of it that Spark can read, for operators that take their state by uid; None
+            where the run went on from it as it was.
+        operators: The numbers Spark knew the operators by, by uid, of those whose state is taken.
+        positions: Where sources went on, by source id; only with `folder`.
+    """
+
+    checkpoint: str
+    lineage: str
+    batch: int
+    folder: Path | None = None
+    operators: Mapping[str, int] = field(default_factory=dict)
+    positions: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +50,7 @@ class Run:
         history: Every schema each table has had, by source id; rows in state say which is theirs.
         keys: The key columns of each table, by source id.
         flow: The flow as it was last run.
+        origin: Where the run comes from, if it was restored.
     """
 
     lineage: str
@@ -37,6 +61,7 @@ class Run:
     history: Mapping[str, tuple[Schema, ...]]
     keys: Mapping[str, tuple[str, ...]]
     flow: Graph
+    origin: Origin | None = None
 
 
 def new_run(
@@ -60,21 +85,35 @@ def new_run(
 def continue_run(run: Run, graph: Graph, *, job: str) -> Run:
     """Return the run with a flow as it is now, or refuse a flow its state does not fit."""
     _check_operators(run, graph, job)
+    check_tables(run.history, run.keys, graph.tables(), job=job)
     history = dict(run.history)
     for table in graph.tables():
         known = history.get(table.id, ())
-        if known and run.keys[table.id] != table.key:
-            raise HeadgateError(
-                "STATE_INCOMPATIBLE",
-                f"cannot resume job {job!r}: table {table.id!r} is kept by "
-                f"{', '.join(run.keys[table.id])}, and the flow's key is {', '.join(table.key)}",
-                hint="keep the key, or start anew with --fresh",
-            )
         if not known or known[-1] != table.schema:
-            _check_schema(known, table.schema, job=job, table=table.id)
             history[table.id] = (*known, table.schema)
     keys = {table.id: table.key for table in graph.tables()}
     return replace(run, history=history, keys={**run.keys, **keys}, flow=graph)
+
+
+def check_tables(
+    history: Mapping[str, tuple[Schema, ...]],
+    keys: Mapping[str, tuple[str, ...]],
+    tables: Iterable[Source],
+    *,
+    job: str,
+) -> None:
+    """Refuse tables whose rows in state cannot be read as the flow now has them."""
+    for table in tables:
+        known = history.get(table.id, ())
+        if known and keys[table.id] != table.key:
+            raise HeadgateError(
+                "STATE_INCOMPATIBLE",
+                f"cannot resume job {job!r}: table {table.id!r} is kept by "
+                f"{', '.join(keys[table.id])}, and the flow's key is {', '.join(table.key)}",
+                hint="keep the key, or start anew with --fresh",
+            )
+        if known and known[-1] != table.schema:
+            _check_schema(known, table.schema, job=job, table=table.id)
 
 
 def find_run(home: JobHome, lineage: str) -> Run | None:
@@ -94,7 +133,15 @@ def find_run(home: JobHome, lineage: str) -> Run | None:
         },
         keys={table: tuple(key) for table, key in content["keys"].items()},
         flow=Graph.from_json(json.dumps(content["flow"])),
+        origin=_read_origin(home.run_folder(lineage), content.get("origin")),
     )
+
+
+def _read_origin(folder: Path, content: Mapping[str, Any] | None) -> Origin | None:
+    if content is None:
+        return None
+    inner = content["folder"]
+    return Origin(**{**content, "folder": None if inner is None else folder / inner})
 
 
 def write_run(home: JobHome, run: Run) -> None:
@@ -113,8 +160,16 @@ def write_run(home: JobHome, run: Run) -> None:
             },
             "keys": {table: list(key) for table, key in run.keys.items()},
             "flow": json.loads(run.flow.to_json()),
+            "origin": _origin(home.run_folder(run.lineage), run.origin),
         },
     )
+
+
+def _origin(folder: Path, origin: Origin | None) -> dict[str, Any] | None:
+    if origin is None:
+        return None
+    inner = None if origin.folder is None else str(origin.folder.relative_to(folder))
+    return {**asdict(origin), "folder": inner}
 
 
 def _checkpoint(home: JobHome, run: Run) -> str:

@@ -5,12 +5,39 @@ needs them imports them when it is called.
 """
 
 from headgate.connectors.logs import DEFAULT_LOG
+from headgate.jobs.checkpoint_views import (
+    CheckpointView,
+    get_checkpoint,
+    list_checkpoints,
+    pin_checkpoint,
+    verify_anything,
+)
+from headgate.jobs.control import (
+    LONGEST_WAIT,
+    Loss,
+    Patience,
+    Savepoint,
+    Stopped,
+    cancel_job,
+    foresee_cancel,
+    get_start,
+    pause_job,
+    restart_job,
+    resume_job,
+    start_job,
+    stop_job,
+    take_savepoint,
+)
 from headgate.jobs.demo import DemoPlace, DemoResults, prepare_demo, read_demo
+from headgate.jobs.detach import Detached, start_detached
 from headgate.jobs.doctor import Finding, Status, diagnose
 from headgate.jobs.home import DEFAULT_HOME
 from headgate.jobs.job import JobSnapshot, RunOptions, Watcher
+from headgate.jobs.log_files import Log, follow_log, get_log, tail_log
+from headgate.jobs.options import resolve_options
 from headgate.jobs.plans import JobPlan, plan_job
 from headgate.jobs.produce import Produced, StoreOptions, StoreProgress, produce_store
+from headgate.jobs.registry import list_names
 from headgate.jobs.states import JobState
 from headgate.jobs.topics import (
     CreatedTopic,
@@ -23,37 +50,76 @@ from headgate.jobs.topics import (
     show_topic,
     tail_topic,
 )
+from headgate.jobs.views import (
+    DEAD,
+    JobDetails,
+    JobView,
+    list_jobs,
+    show_job,
+)
 
 __all__ = [
+    "DEAD",
     "DEFAULT_HOME",
     "DEFAULT_LOG",
+    "LONGEST_WAIT",
+    "CheckpointView",
     "CreatedTopic",
     "DemoPlace",
     "DemoResults",
+    "Detached",
     "Finding",
+    "JobDetails",
     "JobPlan",
     "JobSnapshot",
     "JobState",
+    "JobView",
+    "Log",
+    "Loss",
+    "Patience",
     "Produced",
     "PublishedFile",
     "RunOptions",
+    "Savepoint",
     "Status",
+    "Stopped",
     "StoreOptions",
     "StoreProgress",
     "TopicDetails",
     "TopicSummary",
     "Watcher",
+    "cancel_job",
     "create_topic",
     "diagnose",
+    "follow_log",
     "follow_topic",
+    "foresee_cancel",
+    "get_checkpoint",
+    "get_log",
+    "get_start",
+    "list_checkpoints",
+    "list_jobs",
+    "list_names",
     "list_topics",
+    "pause_job",
+    "pin_checkpoint",
     "plan_job",
     "prepare_demo",
     "produce_store",
     "read_demo",
+    "resolve_options",
+    "restart_job",
+    "resume_job",
     "run_job",
+    "show_job",
     "show_topic",
+    "start_detached",
+    "start_job",
+    "stop_job",
+    "tail_log",
     "tail_topic",
+    "take_savepoint",
+    "verify_anything",
 ]
 
 

@@ -271,7 +271,7 @@ class Supervisor:
                 if self._child is not None:
                     self._child.kill()
             case TakeSavepoint(to):
-                self._take_savepoint(to)
+                self._take_last_savepoint(to)
             case Finish():
                 self._due = None
                 self._keeper.job_ended(canceled=self._machine.state is JobState.CANCELED)
@@ -282,6 +282,15 @@ class Supervisor:
     def _take_savepoint(self, to: str) -> None:
         taken = self._keeper.take_savepoint(to)
         self._note("SAVEPOINT", **taken)
+
+    def _take_last_savepoint(self, to: str) -> None:
+        """Take the savepoint of a stop; the job has stopped all the same if it cannot be taken."""
+        try:
+            self._take_savepoint(to)
+        except (HeadgateError, OSError) as error:
+            told = error if isinstance(error, HeadgateError) else _not_written(error)
+            self._intent_error = told.as_dict()
+            self._note("SAVEPOINT_FAILED", **told.as_dict())
 
     # What is told.
 
@@ -350,6 +359,12 @@ def _died(job: str, exit_: str) -> Failed:
         retryable=True,
         root_cause=exit_,
         where="driver",
+    )
+
+
+def _not_written(error: OSError) -> HeadgateError:
+    return HeadgateError(
+        "CHECKPOINT_NOT_WRITTEN", f"cannot take a savepoint: {error}", domain=Domain.EXTERNAL
     )
 
 

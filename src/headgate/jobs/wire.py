@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
 from headgate.engine.progress import BatchReport, SourceProgress, StateProgress
-from headgate.engine.settings import AttemptSettings, SparkSettings
+from headgate.engine.settings import AttemptSettings, HeldState, SparkSettings
 from headgate.flow.graph import Graph
 from headgate.flow.schema import Schema
 
@@ -34,7 +35,7 @@ class AttemptSpec:
         plain = {
             each.name: _plain(getattr(settings, each.name))
             for each in fields(settings)
-            if each.name not in ("spark", "history")
+            if each.name not in ("spark", "history", "held")
         }
         return {
             "graph": self.graph.to_json(),
@@ -43,6 +44,10 @@ class AttemptSpec:
             "history": {
                 table: [schema.to_json() for schema in schemas]
                 for table, schemas in settings.history.items()
+            },
+            "held": {
+                uid: {**asdict(held), "checkpoint": str(held.checkpoint)}
+                for uid, held in settings.held.items()
             },
             "settings": plain,
         }
@@ -57,13 +62,18 @@ class AttemptSpec:
         settings["checkpoint"] = Path(settings["checkpoint"])
         for name in ("batch_every", "min_pause"):
             settings[name] = timedelta(seconds=settings[name])
+        settings["loaded"] = tuple(settings["loaded"])
+        held = {
+            uid: HeldState(**{**each, "checkpoint": Path(each["checkpoint"])})
+            for uid, each in value["held"].items()
+        }
         history = {
             table: tuple(Schema.from_json(schema) for schema in schemas)
             for table, schemas in value["history"].items()
         }
         return cls(
             Graph.from_json(value["graph"]),
-            AttemptSettings(**settings, spark=SparkSettings(**spark), history=history),
+            AttemptSettings(**settings, spark=SparkSettings(**spark), history=history, held=held),
             Path(value["near"]),
         )
 
@@ -71,6 +81,8 @@ class AttemptSpec:
 def _plain(value: Any) -> Any:
     if isinstance(value, timedelta):
         return value.total_seconds()
+    if isinstance(value, Mapping):
+        return dict(value)
     return str(value) if isinstance(value, Path) else value
 
 

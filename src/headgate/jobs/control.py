@@ -1,0 +1,375 @@
+"""The verbs on jobs: each asks a job's supervisor for something, and waits until it is so.
+
+They work from any process. What is asked is an intent beside the job; what became of it is read
+from the job's status, and from its events.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from headgate._clock import Clock, SystemClock
+from headgate._units import format_duration
+from headgate.errors import Domain, HeadgateError
+from headgate.jobs.checkpoint_views import CheckpointView, list_checkpoints
+from headgate.jobs.detach import Detached, start_detached
+from headgate.jobs.home import JobHome
+from headgate.jobs.intent import Verb, has_supervisor, write_intent
+from headgate.jobs.job import RunOptions
+from headgate.jobs.registry import get_home
+from headgate.jobs.states import JobState
+from headgate.jobs.views import JobView, view_job
+
+LONGEST_WAIT = timedelta(minutes=10)
+_LOOK_EVERY = timedelta(milliseconds=100)
+_EVENTS = "events.jsonl"
+
+Told = Callable[[JobView, timedelta], None]
+
+
+def _in_silence(_view: JobView, _waited: timedelta) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a verb waits for what it asked for, and who is told meanwhile.
+
+    Attributes:
+        longest: After this the verb gives up; what was asked for still holds.
+        told: Called with the job and the time waited, each time somebody looked.
+    """
+
+    longest: timedelta = LONGEST_WAIT
+    told: Told = _in_silence
+    clock: Clock = SystemClock()
+
+
+@dataclass(frozen=True, slots=True)
+class Savepoint:
+    """A savepoint that was taken."""
+
+    name: str
+    folder: Path
+    batch: int
+    bytes: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the savepoint as JSON values."""
+        return {
+            "savepoint": self.name,
+            "folder": str(self.folder),
+            "batch": self.batch,
+            "bytes": self.bytes,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A job that was stopped, with the savepoint that was asked for."""
+
+    view: JobView
+    savepoint: Savepoint | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What a cancel would take along."""
+
+    view: JobView
+    deletes: bool
+    checkpoints: tuple[CheckpointView, ...]
+
+    @property
+    def bytes(self) -> int:
+        """How much the kept checkpoints hold that no other one does."""
+        kept = (each.manifest for each in self.checkpoints)
+        return sum(each.new_bytes for each in kept if each is not None)
+
+
+def stop_job(
+    root: Path,
+    name: str,
+    *,
+    savepoint: str | None = None,
+    drain: bool = False,
+    patience: Patience | None = None,
+) -> Stopped:
+    """Stop a job between two batches, and wait until it has let go.
+
+    Args:
+        savepoint: The folder of a savepoint to take at the end; empty for one in the job's own,
+            None for none.
+        drain: Read what is there first.
+    """
+    patience = patience or Patience()
+    asked = _Request(root, name, Verb.STOP, patience)
+    to = savepoint if not savepoint else str(Path(savepoint).absolute())
+    asked.send({"drain": drain, "savepoint": to})
+    view = asked.wait_for_end()
+    if view.state != JobState.STOPPED:
+        raise _ended_otherwise(view, "stop")
+    try:
+        asked.raise_refusal()
+    except HeadgateError as error:
+        raise HeadgateError(
+            error.code,
+            f"job {name!r} is STOPPED, and its savepoint was not taken: {error.message}",
+            hint=f"headgate savepoint {name}",
+        ) from error
+    return Stopped(view, None if savepoint is None else asked.get_savepoint())
+
+
+def cancel_job(root: Path, name: str, *, patience: Patience | None = None) -> JobView:
+    """End a job at once, and wait until it has let go."""
+    asked = _Request(root, name, Verb.CANCEL, patience or Patience())
+    asked.send({})
+    view = asked.wait_for_end()
+    if view.state != JobState.CANCELED:
+        raise _ended_otherwise(view, "cancel")
+    return view
+
+
+def foresee_cancel(root: Path, name: str) -> Loss:
+    """Return what a cancel of a job would take along; nothing is done.
+
+    Raises:
+        HeadgateError: JOB_NOT_FOUND or JOB_NOT_RUNNING, as the cancel itself would.
+    """
+    home = _get_running(root, name, "cancel")
+    stored = (home.find_json("job.json") or {}).get("options") or {}
+    deletes = bool(stored.get("delete_on_cancel"))
+    lost = [each for each in list_checkpoints(root, name) if each.kind == "checkpoint"]
+    return Loss(view_job(home), deletes, tuple(lost) if deletes else ())
+
+
+def pause_job(root: Path, name: str, *, patience: Patience | None = None) -> JobView:
+    """Make a job read nothing, and wait until it does; one that waits to restart stays paused."""
+    asked = _Request(root, name, Verb.PAUSE, patience or Patience())
+    asked.send({})
+    return asked.wait_for(
+        lambda view: (
+            view.state == JobState.PAUSED
+            or (view.state == JobState.RESTARTING and bool(view.status.get("held")))
+        )
+    )
+
+
+def resume_job(root: Path, name: str, *, patience: Patience | None = None) -> JobView:
+    """Let a paused job go on, and wait until it does; one that waits to restart will."""
+    asked = _Request(root, name, Verb.RESUME, patience or Patience())
+    asked.send({})
+    return asked.wait_for(
+        lambda view: (
+            view.state == JobState.RUNNING
+            or (view.state == JobState.RESTARTING and not view.status.get("held"))
+        )
+    )
+
+
+def take_savepoint(
+    root: Path, name: str, *, to: Path | None = None, patience: Patience | None = None
+) -> Savepoint:
+    """Take a savepoint of a job: of its last batch, whether it is running or not.
+
+    Args:
+        to: The savepoint's folder, which must not exist; by default one in the job's own.
+    """
+    home = get_home(root, name, verb="take a savepoint of")
+    folder = "" if to is None else str(to.absolute())
+    if not has_supervisor(home):
+        return _savepoint_at_rest(home, folder, (patience or Patience()).clock)
+    asked = _Request(root, name, Verb.SAVEPOINT, patience or Patience())
+    asked.send({"to": folder})
+    return asked.get_savepoint()
+
+
+def start_job(root: Path, name: str) -> Detached:
+    """Start a job again as it was last run, in the background."""
+    flow, options = get_start(root, name)
+    return start_detached(flow, replace(options, print_rows=0, verbose=False))
+
+
+def get_start(root: Path, name: str) -> tuple[str, RunOptions]:
+    """Return the flow and the options that a job was last run with.
+
+    Raises:
+        HeadgateError: JOB_NOT_FOUND, or JOB_NEVER_RAN if no attempt got as far as to run.
+    """
+    home = get_home(root, name, verb="start")
+    stored = home.find_json("job.json")
+    if stored is None:
+        raise HeadgateError(
+            "JOB_NEVER_RAN",
+            f"cannot start job {name!r}: no attempt of it ever ran, so it is not known how",
+            hint="headgate run FLOW",
+        )
+    # The folder may have been moved since; where it was found is where it is.
+    return str(stored["flow"]), replace(RunOptions.from_json(stored["options"]), home=root)
+
+
+def restart_job(root: Path, name: str, *, patience: Patience | None = None) -> Detached:
+    """Stop a job between two batches and start it again; one that is not running is started."""
+    # Asked first: a job that cannot be started again is better left running.
+    flow, options = get_start(root, name)
+    if has_supervisor(JobHome(root, name)):
+        asked = _Request(root, name, Verb.RESTART, patience or Patience())
+        asked.send({})
+        view = asked.wait_for_end()
+        if view.state != JobState.STOPPED:
+            raise _ended_otherwise(view, "restart")
+    return start_detached(flow, replace(options, print_rows=0, verbose=False))
+
+
+class _Request:
+    """One intent, from the asking to what became of it."""
+
+    def __init__(self, root: Path, name: str, verb: Verb, patience: Patience) -> None:
+        self._home = _get_running(root, name, verb.value)
+        self._verb = verb
+        self._patience = patience
+        self._number = 0
+        self._events = _size(self._home.path / _EVENTS)
+        self._began = patience.clock.monotonic()
+
+    def send(self, arguments: Mapping[str, Any]) -> None:
+        """Write the intent, wait until the supervisor has seen it, and raise its refusal."""
+        self._number = write_intent(self._home, self._verb, arguments, by=_who())
+        self._look_until(self._is_echoed)
+        self.raise_refusal()
+
+    def wait_for(self, reached: Callable[[JobView], bool]) -> JobView:
+        """Wait until the job is as it was asked to be."""
+        view = self._look_until(lambda view: reached(view) or not view.is_alive)
+        if not reached(view):
+            raise _ended_otherwise(view, self._verb.value)
+        return view
+
+    def wait_for_end(self) -> JobView:
+        """Wait until nobody holds the job any more."""
+        return self._look_until(lambda view: not view.is_alive)
+
+    def raise_refusal(self) -> None:
+        """Raise what the supervisor said against this intent, if it said anything."""
+        status = self._home.find_json("status.json") or {}
+        error = status.get("intent_error")
+        if error and status.get("intent") == self._number:
+            raise HeadgateError(error["code"], error["message"], hint=error["hint"])
+
+    def get_savepoint(self) -> Savepoint:
+        """Return the savepoint that was taken since the intent was written."""
+        with (self._home.path / _EVENTS).open("rb") as file:
+            file.seek(self._events)
+            lines = file.read().splitlines()
+        for line in reversed(lines):
+            event = json.loads(line)
+            if event["event"] == "SAVEPOINT":
+                return _savepoint(event)
+        raise HeadgateError(
+            "SAVEPOINT_NOT_TAKEN",
+            f"cannot tell where the savepoint of job {self._home.name!r} is: "
+            f"{self._home.path / _EVENTS} has no word of it",
+            hint=f"headgate checkpoints {self._home.name}",
+            domain=Domain.INTERNAL,
+        )
+
+    def _is_echoed(self, view: JobView) -> bool:
+        if int(view.status.get("intent") or 0) >= self._number:
+            return True
+        if view.is_alive:
+            return False
+        if view.is_final:
+            raise _not_running(self._verb.value, view)
+        raise _ended_otherwise(view, self._verb.value)
+
+    def _look_until(self, enough: Callable[[JobView], bool]) -> JobView:
+        patience = self._patience
+        while True:
+            view = view_job(self._home, clock=patience.clock)
+            if enough(view):
+                return view
+            waited = timedelta(seconds=patience.clock.monotonic() - self._began)
+            if waited >= patience.longest:
+                raise HeadgateError(
+                    "WAITED_TOO_LONG",
+                    f"cannot wait any longer for job {view.name!r} to {self._verb}: after "
+                    f"{format_duration(patience.longest)} it is {view.state}; "
+                    "what was asked for still holds",
+                    hint=f"headgate show {view.name}",
+                    retryable=True,
+                )
+            patience.told(view, waited)
+            patience.clock.sleep(_LOOK_EVERY)
+
+
+def _get_running(root: Path, name: str, verb: str) -> JobHome:
+    home = get_home(root, name, verb=verb)
+    view = view_job(home)
+    if not view.is_alive:
+        raise _not_running(verb, view)
+    return home
+
+
+def _not_running(verb: str, view: JobView) -> HeadgateError:
+    return HeadgateError(
+        "JOB_NOT_RUNNING",
+        f"cannot {verb} job {view.name!r}: it is not running, it is {view.state}",
+        hint=f"headgate start {view.name}",
+    )
+
+
+def _ended_otherwise(view: JobView, verb: str) -> HeadgateError:
+    why = f" ({view.reason})" if view.reason else ""
+    return HeadgateError(
+        "JOB_ENDED",
+        f"cannot {verb} job {view.name!r}: it ended meanwhile, and is {view.state}{why}",
+        hint=f"headgate show {view.name}",
+        domain=Domain.EXTERNAL,
+    )
+
+
+def _savepoint_at_rest(home: JobHome, to: str, clock: Clock) -> Savepoint:
+    from headgate.jobs.keeper import CheckpointKeeper, Keeping
+    from headgate.jobs.runs import find_run
+
+    # Held, so that nobody starts the job while its files are copied.
+    with home.locked():
+        lineage = home.find_present_run()
+        run = None if lineage is None else find_run(home, lineage)
+        if run is None:
+            raise HeadgateError(
+                "NOTHING_COMMITTED",
+                f"cannot take a savepoint of job {home.name!r}: it has no run yet",
+                hint=f"headgate show {home.name}",
+            )
+        keeping = Keeping(timedelta(0), retain=1, retain_for=None, delete_on_cancel=False)
+        taken = CheckpointKeeper(home, run, keeping, clock).take_savepoint(to)
+    return _savepoint(taken)
+
+
+def _savepoint(facts: Mapping[str, Any]) -> Savepoint:
+    return Savepoint(
+        name=str(facts["savepoint"]),
+        folder=Path(facts["folder"]),
+        batch=int(facts["batch"]),
+        bytes=int(facts["bytes"]),
+    )
+
+
+def _who() -> str:
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = f"user {os.getuid()}"
+    return f"{user} (process {os.getpid()})"
+
+
+def _size(file: Path) -> int:
+    return file.stat().st_size if file.is_file() else 0

@@ -1,0 +1,46 @@
+"""Which jobs there are in a home."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from headgate.errors import HeadgateError
+from headgate.flow.names import did_you_mean
+from headgate.jobs.home import JobHome
+from headgate.jobs.intent import has_supervisor
+
+_SHOWN = 12
+
+
+def list_names(root: Path) -> list[str]:
+    """Return the names of the jobs of a home; a start that was refused made none."""
+    jobs = root / "jobs"
+    if not jobs.is_dir():
+        return []
+    return sorted(each.name for each in jobs.iterdir() if _is_job(JobHome(root, each.name)))
+
+
+def get_home(root: Path, name: str, *, verb: str) -> JobHome:
+    """Return the folder of a job, or refuse with those that there are.
+
+    Args:
+        verb: What cannot be done to it then.
+
+    Raises:
+        HeadgateError: JOB_NOT_FOUND.
+    """
+    names = list_names(root)
+    if name in names:
+        return JobHome(root, name)
+    shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+    raise HeadgateError(
+        "JOB_NOT_FOUND",
+        f"cannot {verb} job {name!r}: there is no job of that name in {root}, "
+        f"which has {shown or 'none'}",
+        hint=did_you_mean(name, names) if names else "headgate run FLOW",
+    )
+
+
+def _is_job(home: JobHome) -> bool:
+    files = (home.path / "status.json", home.path / "job.json")
+    return any(file.is_file() for file in files) or has_supervisor(home)

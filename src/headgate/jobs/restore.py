@@ -1,0 +1,296 @@
+"""Restoring a job: a new run that goes on from a checkpoint; the old run stays as it was."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from headgate._units import parse_duration
+from headgate.checkpoints.catalog import Kept, list_kept, read_kept
+from headgate.checkpoints.restore import fork
+from headgate.checkpoints.sparklog import find_last_commit, read_offsets
+from headgate.connectors import Files
+from headgate.connectors.files.positions import count_between
+from headgate.errors import HeadgateError
+from headgate.flow.graph import Graph
+from headgate.flow.names import did_you_mean
+from headgate.flow.operators import Enrich, Source
+from headgate.flow.schema import Schema
+from headgate.jobs.home import JobHome
+from headgate.jobs.keeper import by_source
+from headgate.jobs.runs import Origin, Run, check_tables, find_run, new_run
+
+_AGO = re.compile(r"(?P<duration>\S+)\s+ago")
+
+
+@dataclass(frozen=True, slots=True)
+class RestorePlan:
+    """What a restore would do.
+
+    Attributes:
+        as_it_was: Whether Spark goes on from the checkpoint itself; else operators take their
+            state from it by uid, and sources their positions.
+        taken: Operators that keep their state.
+        dropped: Operators whose state is left behind, as the user said.
+        empty: Operators that start empty, since the checkpoint does not know them.
+        again: Records that will be read again, by source: those between the checkpoint and where
+            the present run is. None where that cannot be told.
+        outputs: Outputs that may receive rows they have received before.
+    """
+
+    kept: Kept
+    as_it_was: bool
+    taken: tuple[str, ...]
+    dropped: tuple[str, ...]
+    empty: tuple[str, ...]
+    again: Mapping[str, int | None]
+    outputs: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plan as JSON values."""
+        return {
+            "checkpoint": self.kept.id,
+            "kind": self.kept.kind.value,
+            "completed_at": self.kept.completed_at.isoformat(),
+            "folder": str(self.kept.folder),
+            "as_it_was": self.as_it_was,
+            "state_taken": list(self.taken),
+            "state_dropped": list(self.dropped),
+            "starts_empty": list(self.empty),
+            "records_again": dict(self.again),
+            "outputs_with_repeats": list(self.outputs),
+        }
+
+
+def find_target(home: JobHome, *, source: str | None, at: str | None, now: datetime) -> Kept:
+    """Return the checkpoint or savepoint that the user means.
+
+    Args:
+        source: `latest`, an id such as `chk-17`, `LINEAGE/chk-17` of an earlier run, the name of
+            a savepoint, or a folder.
+        at: A moment: `2026-11-15 10:05` in local time, or `10m ago`; the newest checkpoint that
+            was complete by then.
+    """
+    if source is not None and ("/" in source or Path(source).is_dir()) and _is_folder(source):
+        return read_kept(Path(source))
+    kept = _list_kept(home)
+    if at is not None:
+        moment = parse_moment(at, now)
+        found = [each for each in kept if each.completed_at <= moment]
+        if not found:
+            raise _not_found(
+                home, f"no checkpoint was complete at {moment:%Y-%m-%d %H:%M:%S}", kept
+            )
+        return found[-1]
+    if source in (None, "latest"):
+        if not kept:
+            raise _not_found(home, "it has none yet", kept)
+        return kept[-1]
+    lineage, slash, name = str(source).rpartition("/")
+    if slash:
+        kept = list_kept(home.checkpoints_folder(lineage))
+    wanted = f"chk-{name}" if name.isdigit() else name
+    for each in reversed(kept):
+        if each.id == wanted:
+            return each
+    raise _not_found(home, f"there is no {source!r}", kept)
+
+
+def parse_moment(text: str, now: datetime) -> datetime:
+    """Return the moment that `--at` names; without a zone it is local time."""
+    ago = _AGO.fullmatch(text.strip())
+    if ago is not None:
+        return now - parse_duration(ago["duration"])
+    try:
+        return datetime.fromisoformat(text.strip()).astimezone()
+    except ValueError as error:
+        raise HeadgateError(
+            "BAD_MOMENT",
+            f"cannot read moment {text!r}: it is neither a time nor so long ago",
+            hint="write --at '2026-11-15 10:05' or --at '10m ago'",
+        ) from error
+
+
+def plan_restore(
+    home: JobHome, graph: Graph, kept: Kept, *, drop: Collection[str], parallelism: int | None
+) -> RestorePlan:
+    """Return what restoring a flow from a checkpoint does, or refuse what it cannot do."""
+    facts = kept.manifest.facts
+    before = tuple(facts.operators)
+    now = tuple(node.id for node in graph.stateful())
+    gone = [uid for uid in before if uid not in now]
+    for uid in gone:
+        if uid not in drop:
+            raise HeadgateError(
+                "RESTORE_UNKNOWN_OPERATOR",
+                f"cannot restore job {home.name!r} from {kept.id}: it holds state of operator "
+                f"{uid!r}, and the flow has no such uid",
+                hint=f"keep the uid, or add --drop-state {uid}",
+            )
+    taken = tuple(uid for uid in now if uid in before and uid not in drop)
+    old = Graph.from_json(json.dumps(facts.flow))
+    for uid in taken:
+        _check_same_table(home.name, kept, old, graph, uid)
+    known = {
+        table: tuple(Schema.from_json(each) for each in schemas)
+        for table, schemas in facts.tables.items()
+    }
+    keys = {table: tuple(key) for table, key in facts.keys.items()}
+    check_tables(known, keys, _tables_of(graph, taken), job=home.name)
+    as_it_was = now == before == taken and parallelism in (None, facts.parallelism)
+    return RestorePlan(
+        kept=kept,
+        as_it_was=as_it_was,
+        taken=taken,
+        dropped=tuple(uid for uid in before if uid not in taken),
+        empty=tuple(uid for uid in now if uid not in taken),
+        again=_read_again(home, old, kept),
+        outputs=tuple(node.id for node in graph.outputs()),
+    )
+
+
+def restore_run(
+    home: JobHome,
+    graph: Graph,
+    plan: RestorePlan,
+    *,
+    parallelism: int | None,
+    checkpoints: Path | None,
+    now: datetime,
+) -> Run:
+    """Make the new run on disk; the job goes on from it when it is started."""
+    kept = plan.kept
+    facts = kept.manifest.facts
+    run = new_run(
+        home,
+        graph,
+        parallelism=parallelism or facts.parallelism,
+        checkpoints=checkpoints,
+        now=now,
+    )
+    history = {
+        table: tuple(Schema.from_json(each) for each in schemas)
+        for table, schemas in facts.tables.items()
+    }
+    for table in graph.tables():
+        known = history.get(table.id, ())
+        if not known or known[-1] != table.schema:
+            history[table.id] = (*known, table.schema)
+    if plan.as_it_was:
+        fork(kept.folder, run.checkpoint)
+        origin = Origin(kept.id, facts.lineage, kept.batch)
+    else:
+        folder = home.run_folder(run.lineage) / "taken"
+        fork(kept.folder, folder)
+        origin = Origin(
+            kept.id,
+            facts.lineage,
+            kept.batch,
+            folder=folder,
+            operators=_numbers(facts.operators, plan.taken),
+            positions=_positions(kept, folder, graph),
+        )
+    return Run(
+        lineage=run.lineage,
+        created=run.created,
+        checkpoint=run.checkpoint,
+        parallelism=run.parallelism,
+        operators=run.operators,
+        history=history,
+        keys=run.keys,
+        flow=graph,
+        origin=origin,
+    )
+
+
+def _numbers(operators: Sequence[str], taken: Collection[str]) -> dict[str, int]:
+    # Spark counts stateful operators from the sink up.
+    return {uid: len(operators) - 1 - place for place, uid in enumerate(operators) if uid in taken}
+
+
+def _positions(kept: Kept, folder: Path, graph: Graph) -> dict[str, str]:
+    old = Graph.from_json(json.dumps(kept.manifest.facts.flow))
+    found = by_source(old, read_offsets(folder, kept.batch))
+    now = {node.id for node in graph.nodes if isinstance(node, Source)}
+    return {name: each for name, each in found.items() if each is not None and name in now}
+
+
+def _read_again(home: JobHome, flow: Graph, kept: Kept) -> dict[str, int | None]:
+    positions = by_source(flow, read_offsets(kept.folder, kept.batch))
+    reached = _present_positions(home)
+    topics = {node.id: node.topic for node in flow.nodes if isinstance(node, Source)}
+    return {
+        name: count_between(Path(topic.path), positions.get(name), reached.get(name))
+        if isinstance(topic, Files)
+        else None
+        for name, topic in topics.items()
+    }
+
+
+def _present_positions(home: JobHome) -> dict[str, str | None]:
+    lineage = home.find_present_run()
+    run = None if lineage is None else find_run(home, lineage)
+    last = None if run is None else find_last_commit(run.checkpoint)
+    if run is None or last is None:
+        return {}
+    return by_source(run.flow, read_offsets(run.checkpoint, last))
+
+
+def _tables_of(graph: Graph, taken: Collection[str]) -> list[Source]:
+    names = {
+        node.table for node in graph.stateful() if isinstance(node, Enrich) and node.id in taken
+    }
+    return [table for table in graph.tables() if table.id in names]
+
+
+def _check_same_table(job: str, kept: Kept, old: Graph, new: Graph, uid: str) -> None:
+    before, now = old.node(uid), new.node(uid)
+    if isinstance(before, Enrich) and isinstance(now, Enrich) and before.table != now.table:
+        raise HeadgateError(
+            "STATE_INCOMPATIBLE",
+            f"cannot restore job {job!r} from {kept.id}: operator {uid!r} holds rows of table "
+            f"{before.table!r}, and the flow gives it {now.table!r}",
+            hint=f"keep the table, or add --drop-state {uid}",
+        )
+
+
+def _list_kept(home: JobHome) -> list[Kept]:
+    """Return what can be gone back to, oldest first: savepoints, and the present run's past.
+
+    The past of a run that was restored is that of the run it comes from, up to that checkpoint.
+    """
+    found = list_kept(home.savepoints_folder)
+    lineage, newest = home.find_present_run(), None
+    while lineage is not None:
+        found += [
+            each
+            for each in list_kept(home.checkpoints_folder(lineage))
+            if newest is None or each.batch <= newest
+        ]
+        run = find_run(home, lineage)
+        origin = None if run is None else run.origin
+        lineage = None if origin is None else origin.lineage
+        # Batches of a run that took its state by uid are counted from 0 again.
+        newest = None if origin is None else origin.batch
+    return sorted(found, key=lambda each: (each.completed_at, each.batch))
+
+
+def _is_folder(text: str) -> bool:
+    path = Path(text)
+    return any((path / name).is_file() for name in ("manifest.json", "checkpoint.json"))
+
+
+def _not_found(home: JobHome, found: str, kept: Sequence[Kept]) -> HeadgateError:
+    ids = [each.id for each in kept]
+    near = did_you_mean(found, ids) if not ids else f"headgate restore {home.name} --from {ids[-1]}"
+    return HeadgateError(
+        "CHECKPOINT_NOT_FOUND",
+        f"cannot restore job {home.name!r}: {found}"
+        + (f"; it has {', '.join(ids)}" if ids else ""),
+        hint=near or f"headgate checkpoints {home.name}",
+    )
