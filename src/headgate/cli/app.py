@@ -9,14 +9,33 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from headgate.cli import demo, doctor, failures, output, plan, produce, run, topics
+from headgate.cli import (
+    checkpoints,
+    control,
+    demo,
+    doctor,
+    failures,
+    jobs,
+    logs,
+    output,
+    plan,
+    produce,
+    run,
+    savepoint,
+    topics,
+)
 from headgate.cli.help import lay_out
 from headgate.errors import HeadgateError
 
 # The modules of verbs; each has a function `register`.
-GROUPS = (demo, run, plan, produce, topics, doctor)
+GROUPS = (demo, run, plan, jobs, control, checkpoints, savepoint, logs, produce, topics, doctor)
 # The verbs in the order of the help; others come after them.
-ORDER = ("run", "plan", "demo", "produce", "topics", "tail", "doctor")
+ORDER = (
+    *("run", "plan", "demo"),
+    *("jobs", "show", "logs", "lag", "start", "stop", "cancel", "restart", "pause", "resume"),
+    *("checkpoints", "savepoint", "restore", "verify"),
+    *("produce", "topics", "tail", "doctor"),
+)
 
 # The base of all that typer raises about a command line. It exports this one of the family.
 _BadCommandLine: type[Exception] = typer.BadParameter.__mro__[2]

@@ -35,12 +35,21 @@ _STYLES = {
 }
 
 
+def state_style(state: str) -> str:
+    """Return the colour of a state; one that needs somebody is red."""
+    return {each.value: style for each, style in _STYLES.items()}.get(state, "red")
+
+
 def status_line(snapshot: JobSnapshot) -> Text:
     """Return the job in a line: what it does, how fast, how far behind, what it holds."""
     totals = snapshot.totals
     facts = [snapshot.job]
+    if snapshot.attempt > 1:
+        facts.append(f"attempt {format_count(snapshot.attempt)}")
     if totals.batch is None:
         facts.append(f"{snapshot.elapsed.total_seconds():.0f}s")
+    if snapshot.state in (JobState.RESTARTING, JobState.FAILED) and snapshot.reason:
+        facts.append(visible(snapshot.reason))
     if snapshot.state is JobState.RUNNING and snapshot.loading:
         facts.append("loading tables")
     if totals.batch is not None:
@@ -49,6 +58,8 @@ def status_line(snapshot: JobSnapshot) -> Text:
         facts.append(f"lag {format_size(sum(totals.lag_bytes.values()))}")
         rows, size = sum(totals.state_rows.values()), sum(totals.state_bytes.values())
         facts.append(f"state {format_count(rows)} rows, {format_size(size)}")
+    if snapshot.checkpoint is not None:
+        facts.append(snapshot.checkpoint)
     return Text.assemble(
         (snapshot.state.value, f"bold {_STYLES[snapshot.state]}"), " ", " · ".join(facts)
     )
@@ -147,7 +158,8 @@ class _JsonWatcher:
         if this == self._last or (not state_changed and now - self._told < _JSON_EVERY):
             return
         self._last, self._told = this, now
-        if snapshot.state not in (JobState.FINISHED, JobState.STOPPED):
+        # The last line is the end's, of whoever ran the job; one that failed has no other.
+        if not snapshot.state.is_final or snapshot.state is JobState.FAILED:
             print_json(snapshot.to_json())
 
 

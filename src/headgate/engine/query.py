@@ -96,7 +96,9 @@ def _prepare_topics(plan: FlowPlan, settings: AttemptSettings) -> None:
             files.prepare_source(node.topic)
     for each in plan.destinations:
         if isinstance(each.topic, Files):
-            files.prepare_output(each.topic, partitions=settings.spark.parallelism)
+            files.prepare_output(
+                each.topic, partitions=settings.spark.parallelism, lineage=settings.lineage
+            )
 
 
 def _role(node: Source, settings: AttemptSettings) -> str:

@@ -10,7 +10,7 @@ import getpass
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -49,7 +49,7 @@ class Patience:
 
     longest: timedelta = LONGEST_WAIT
     told: Told = _in_silence
-    clock: Clock = SystemClock()
+    clock: Clock = field(default_factory=SystemClock)
 
 
 @dataclass(frozen=True, slots=True)

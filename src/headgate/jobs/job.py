@@ -68,6 +68,10 @@ class RunOptions:
     log_level: str = "info"
     settings: Mapping[str, Any] = field(default_factory=dict)
 
+    def with_end(self, *, until_caught_up: bool) -> RunOptions:
+        """Return the options of a start that ends once it has caught up, or does not."""
+        return replace(self, until_caught_up=until_caught_up)
+
     def to_json(self) -> dict[str, Any]:
         """Return the options as JSON values, for a later start of the same job."""
         return {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
@@ -101,6 +105,7 @@ class JobSnapshot:
         attempt: Counts from 1 with each start of the job.
         reason: Why the last attempt ended, or the job; empty while neither has.
         checkpoint: The newest kept checkpoint.
+        notice: What the user has to know about this start, such as a damaged checkpoint.
     """
 
     job: str
@@ -114,6 +119,7 @@ class JobSnapshot:
     attempt: int = 1
     reason: str = ""
     checkpoint: str | None = None
+    notice: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the snapshot as JSON values."""
@@ -128,6 +134,7 @@ class JobSnapshot:
             "attempt": self.attempt,
             "reason": self.reason,
             "checkpoint": self.checkpoint,
+            "notice": self.notice,
             **self.totals.to_json(),
         }
 

@@ -12,8 +12,10 @@ from typing import Any
 
 from headgate._units import parse_duration
 from headgate.checkpoints.catalog import Kept, list_kept, read_kept
+from headgate.checkpoints.problems import Problem
 from headgate.checkpoints.restore import fork
-from headgate.checkpoints.sparklog import find_last_commit, read_offsets
+from headgate.checkpoints.sparklog import find_last_commit, find_open_batch, read_offsets
+from headgate.checkpoints.verify import verify_batch
 from headgate.connectors import Files
 from headgate.connectors.files.positions import count_between
 from headgate.errors import HeadgateError
@@ -24,6 +26,9 @@ from headgate.flow.schema import Schema
 from headgate.jobs.home import JobHome
 from headgate.jobs.keeper import by_source
 from headgate.jobs.runs import Origin, Run, check_tables, find_run, new_run
+
+# Up to this many bytes every file is read and its checksum compared before it is used.
+_READ_WHOLE = 1 << 30
 
 _AGO = re.compile(r"(?P<duration>\S+)\s+ago")
 
@@ -78,7 +83,7 @@ def find_target(home: JobHome, *, source: str | None, at: str | None, now: datet
     """
     if source is not None and ("/" in source or Path(source).is_dir()) and _is_folder(source):
         return read_kept(Path(source))
-    kept = _list_kept(home)
+    kept = list_past(home)
     if at is not None:
         moment = parse_moment(at, now)
         found = [each for each in kept if each.completed_at <= moment]
@@ -182,11 +187,11 @@ def restore_run(
         if not known or known[-1] != table.schema:
             history[table.id] = (*known, table.schema)
     if plan.as_it_was:
-        fork(kept.folder, run.checkpoint)
+        fork(kept.folder, run.checkpoint, quick=_is_large(kept))
         origin = Origin(kept.id, facts.lineage, kept.batch)
     else:
         folder = home.run_folder(run.lineage) / "taken"
-        fork(kept.folder, folder)
+        fork(kept.folder, folder, quick=_is_large(kept))
         origin = Origin(
             kept.id,
             facts.lineage,
@@ -206,6 +211,14 @@ def restore_run(
         flow=graph,
         origin=origin,
     )
+
+
+def _is_large(kept: Kept) -> bool:
+    """Tell whether reading every file would take longer than a restore should.
+
+    What is not read here is checked by Spark and RocksDB as they load it.
+    """
+    return kept.manifest.full_bytes > _READ_WHOLE
 
 
 def _numbers(operators: Sequence[str], taken: Collection[str]) -> dict[str, int]:
@@ -259,7 +272,28 @@ def _check_same_table(job: str, kept: Kept, old: Graph, new: Graph, uid: str) ->
         )
 
 
-def _list_kept(home: JobHome) -> list[Kept]:
+def find_damage(checkpoint: Path, *, known: Path) -> list[Problem]:
+    """Return what is wrong with the newest batch of a run, and with one that was only begun.
+
+    Args:
+        checkpoint: Spark's folder.
+        known: The run's kept checkpoints; where there are any, a batch must have committed.
+    """
+    last = find_last_commit(checkpoint)
+    if last is None:
+        gone = Problem("commits", "no batch has committed, and checkpoints were kept", missing=True)
+        return [gone] if list_kept(known) else []
+    problems = verify_batch(checkpoint, last)
+    begun = find_open_batch(checkpoint)
+    if begun is not None:
+        try:
+            read_offsets(checkpoint, begun)
+        except HeadgateError as error:
+            problems.append(Problem(f"offsets/{begun}", error.message))
+    return problems
+
+
+def list_past(home: JobHome) -> list[Kept]:
     """Return what can be gone back to, oldest first: savepoints, and the present run's past.
 
     The past of a run that was restored is that of the run it comes from, up to that checkpoint.

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from headgate._clock import Clock, SystemClock
-from headgate.checkpoints.sparklog import find_last_commit
+from headgate.checkpoints.problems import Problem
+from headgate.checkpoints.sparklog import find_last_commit, find_open_batch
+from headgate.checkpoints.verify import find_good
 from headgate.connectors.logs import bind, parse_log
 from headgate.engine.settings import AttemptSettings, HeldState, SparkSettings
 from headgate.errors import Domain, HeadgateError
@@ -22,7 +25,7 @@ from headgate.jobs.launch import Launcher, ProcessLauncher
 from headgate.jobs.loading import LoadedFlow, load_flow
 from headgate.jobs.machine import Machine
 from headgate.jobs.restart import parse_strategy
-from headgate.jobs.restore import find_target, plan_restore, restore_run
+from headgate.jobs.restore import find_damage, find_target, list_past, plan_restore, restore_run
 from headgate.jobs.runs import Run, continue_run, find_run, new_run, write_run
 from headgate.jobs.states import JobState
 from headgate.jobs.supervisor import Supervisor
@@ -52,15 +55,23 @@ def run_job(
     graph = bind(loaded.graph, parse_log(options.on))
     home = JobHome(options.home, graph.name)
     with home.locked():
-        run = _open_run(home, graph, options, clock)
-        return _supervise(home, run, flow, loaded, graph, options, watcher, launcher, clock)
+        run, notice = _open_run(home, graph, options, clock)
+        return _supervise(home, run, flow, loaded, graph, options, watcher, launcher, clock, notice)
 
 
-def _open_run(home: JobHome, graph: Graph, options: RunOptions, clock: Clock) -> Run:
+def _open_run(home: JobHome, graph: Graph, options: RunOptions, clock: Clock) -> tuple[Run, str]:
+    """Return the run to go on with, and what the user has to know about the choice."""
     if options.restore_from is not None or options.restore_at is not None:
-        return _restore(home, graph, options, clock)
+        return _restore(home, graph, options, clock), ""
     lineage = None if options.fresh else home.find_present_run()
     known = None if lineage is None else find_run(home, lineage)
+    if lineage is not None and known is None:
+        raise HeadgateError(
+            "RUN_MISSING",
+            f"cannot resume job {home.name!r}: the manifest of its run {lineage} is gone",
+            hint=f"put {home.run_folder(lineage) / 'run.json'} back, or start anew with --fresh",
+            domain=Domain.EXTERNAL,
+        )
     if known is None:
         run = new_run(
             home,
@@ -69,11 +80,47 @@ def _open_run(home: JobHome, graph: Graph, options: RunOptions, clock: Clock) ->
             checkpoints=None if options.checkpoints is None else options.checkpoints.absolute(),
             now=clock.now(),
         )
-    else:
-        run = continue_run(known, graph, job=home.name)
-        _check_parallelism(run, options, home.name)
+        write_run(home, run)
+        return run, ""
+    _check_parallelism(known, options, home.name)
+    problems = find_damage(known.checkpoint, known=home.checkpoints_folder(known.lineage))
+    if problems:
+        return _fall_back(home, graph, options, clock, problems)
+    run = continue_run(known, graph, job=home.name)
+    _check_open_batch(known, graph, job=home.name)
     write_run(home, run)
-    return run
+    return run, ""
+
+
+def _fall_back(
+    home: JobHome, graph: Graph, options: RunOptions, clock: Clock, problems: Sequence[Problem]
+) -> tuple[Run, str]:
+    """Go on from the newest checkpoint that is whole, and say so; refuse where there is none."""
+    found = "; ".join(str(each) for each in problems[:3])
+    good, bad = find_good(list_past(home))
+    if options.strict or good is None:
+        hint = f"headgate restore {home.name} --from {good.id}" if good else "start with --fresh"
+        raise HeadgateError(
+            "CHECKPOINT_DAMAGED",
+            f"cannot resume job {home.name!r}: its newest checkpoint is damaged: {found}",
+            hint=hint,
+            domain=Domain.EXTERNAL,
+        )
+    skipped = "".join(f", {name} is damaged too" for name in bad)
+    notice = f"the newest checkpoint is damaged ({found}){skipped}: went back to {good.id}"
+    home.add_event(clock.now(), "FELL_BACK", checkpoint=good.id, notice=notice)
+    return _restore(home, graph, replace(options, restore_from=str(good.folder)), clock), notice
+
+
+def _check_open_batch(run: Run, graph: Graph, *, job: str) -> None:
+    """Refuse another flow while a batch has to be repeated: its rows would not be the same."""
+    if graph != run.flow and find_open_batch(run.checkpoint) is not None:
+        raise HeadgateError(
+            "BATCH_OPEN",
+            f"cannot resume job {job!r} with a changed flow: a batch was begun with the flow as it "
+            "was, and has to be finished with it",
+            hint="run the flow as it was once more with --until-caught-up, then the changed one",
+        )
 
 
 def _restore(home: JobHome, graph: Graph, options: RunOptions, clock: Clock) -> Run:
@@ -112,6 +159,7 @@ def _supervise(
     watcher: Watcher,
     launcher: Launcher | None,
     clock: Clock,
+    notice: str,
 ) -> JobSnapshot:
     supervisor = Supervisor(
         home,
@@ -133,6 +181,7 @@ def _supervise(
             elapsed=timedelta(0),
             totals=Totals(),
             folder=home.path,
+            notice=notice,
         ),
     )
     return supervisor.run()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from headgate.connectors.files.descriptor import Files
-from headgate.connectors.files.topic import TopicFolder
+from headgate.connectors.files.topic import STAGING_FOLDER, TopicFolder
 
 SOURCE = "io.headgate.kernel.files.FilesSource"
 
@@ -41,11 +41,17 @@ def prepare_source(topic: Files) -> None:
     _folder(topic).mkdir(parents=True, exist_ok=True)
 
 
-def prepare_output(topic: Files, *, partitions: int) -> None:
-    """Make the topic if it is not there, with a partition for each task that writes."""
+def prepare_output(topic: Files, *, partitions: int, lineage: str) -> None:
+    """Make the topic if it is not there, with a partition for each task that writes.
+
+    What tasks of this lineage left in the making when they were killed is removed; one driver of
+    a job runs at a time, so nobody is writing it.
+    """
     folder = TopicFolder(_folder(topic))
     if folder.find_meta() is None:
         folder.create(partitions)
+    for left in (folder.path / STAGING_FOLDER).glob(f"{lineage}-*"):
+        left.unlink(missing_ok=True)
 
 
 def _folder(topic: Files) -> Path:

@@ -1,0 +1,228 @@
+"""The verbs on checkpoints: list, show, pin and unpin them, and verify their files."""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections.abc import Iterable, Sequence
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from headgate._units import format_count, format_duration, format_size
+from headgate.cli.job_options import Job, complete_checkpoint, complete_job
+from headgate.cli.options import Home, Json
+from headgate.cli.output import Right, note, print_json, print_table, say, visible
+from headgate.jobs.service import (
+    DEFAULT_HOME,
+    CheckpointView,
+    get_checkpoint,
+    list_checkpoints,
+    pin_checkpoint,
+    verify_anything,
+)
+
+_DAMAGED = 3
+
+Columns = list[str | Right]
+Rows = list[list[str | Text]]
+
+
+class Action(enum.StrEnum):
+    """What can be done with one checkpoint."""
+
+    SHOW = "show"
+    PIN = "pin"
+    UNPIN = "unpin"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs."""
+    app.command("checkpoints")(_checkpoints)
+    app.command("verify")(_verify)
+
+
+def _checkpoints(
+    context: typer.Context,
+    job: Job,
+    action: Annotated[
+        Action | None, typer.Argument(help="What to do with one.", show_default=False)
+    ] = None,
+    checkpoint: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="ID",
+            help="chk-17, a savepoint's name, or latest.",
+            show_default=False,
+            autocompletion=complete_checkpoint,
+        ),
+    ] = None,
+    every_run: Annotated[
+        bool, typer.Option("--all", help="Those of the job's earlier runs, too.")
+    ] = False,
+    home: Home = DEFAULT_HOME,
+    as_json: Json = False,
+) -> None:
+    """List a job's checkpoints and savepoints, oldest first; show, pin or unpin one.
+
+    A pinned checkpoint stays, whatever --retain says.
+
+    [bold]Examples[/bold]
+
+      headgate checkpoints order-enrichment
+      headgate checkpoints order-enrichment show chk-17
+      headgate checkpoints order-enrichment pin chk-17
+      headgate checkpoints order-enrichment unpin chk-17
+    """
+    if action is None:
+        _list(list_checkpoints(home, job, every_run=every_run), job, as_json=as_json)
+        return
+    if checkpoint is None:
+        raise typer.BadParameter(f"name the checkpoint to {action}, as in chk-17", context)
+    if action is Action.SHOW:
+        found = get_checkpoint(home, job, checkpoint)
+    else:
+        found = pin_checkpoint(home, job, checkpoint, pinned=action is Action.PIN)
+    if as_json:
+        print_json(found.to_json())
+    elif action is Action.SHOW:
+        _show(found)
+    else:
+        say(f"{found.id} is {'pinned' if found.pinned else 'not pinned'}")
+
+
+def _list(found: Sequence[CheckpointView], job: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json([each.to_json() for each in found])
+    elif found:
+        print_table(*checkpoint_rows(found))
+    else:
+        say(f"Job '{job}' has no checkpoints yet")
+
+
+def checkpoint_rows(found: Sequence[CheckpointView]) -> tuple[Columns, Rows]:
+    """Return a table of checkpoints: its headings and its rows."""
+    runs = {each.run for each in found if each.run is not None}
+    columns: Columns = ["checkpoint", "completed (UTC)", Right("took"), Right("records")]
+    columns += ["watermark (UTC)", Right("state rows"), Right("state"), Right("size")]
+    columns += [Right("new"), "status", "kind", "pinned"]
+    columns += ["run"] if len(runs) > 1 else []
+    return columns, [[*_row(each), *([each.run or "-"] if len(runs) > 1 else [])] for each in found]
+
+
+def _row(view: CheckpointView) -> list[str | Text]:
+    status = Text(view.status, style="red" if view.problems else "green")
+    end: list[str | Text] = [status, view.kind, "pinned" if view.pinned else "-"]
+    manifest = view.manifest
+    if manifest is None:
+        return [view.id, *["-"] * 8, *end]
+    facts = manifest.facts
+    state = facts.state.values()
+    return [
+        view.id,
+        f"{facts.completed_at:%Y-%m-%d %H:%M:%S}",
+        format_duration(facts.duration),
+        format_count(sum(each.records for each in facts.sources.values())),
+        "-" if facts.watermark is None else f"{facts.watermark:%Y-%m-%d %H:%M:%S}",
+        format_count(sum(each.rows for each in state)) if state else "-",
+        format_size(sum(each.bytes for each in state)) if state else "-",
+        format_size(manifest.full_bytes),
+        format_size(manifest.new_bytes),
+        *end,
+    ]
+
+
+def _show(view: CheckpointView) -> None:
+    for label, value in _facts(view):
+        say(f"{label:<12}{value}")
+    if view.manifest is not None and view.manifest.facts.sources:
+        say("")
+        print_table(
+            ["source", Right("records"), "position"],
+            [
+                [name, format_count(each.records), visible(_compact(each.position))]
+                for name, each in sorted(view.manifest.facts.sources.items())
+            ],
+        )
+    if view.manifest is not None and view.manifest.facts.state:
+        say("")
+        print_table(
+            ["operator", Right("rows"), Right("size")],
+            [
+                [uid, format_count(each.rows), format_size(each.bytes)]
+                for uid, each in view.manifest.facts.state.items()
+            ],
+        )
+    _say_problems(view)
+
+
+def _facts(view: CheckpointView) -> Iterable[tuple[str, str]]:
+    yield "checkpoint", view.id
+    yield "kind", view.kind
+    yield "status", view.status
+    yield "pinned", "yes" if view.pinned else "no"
+    manifest = view.manifest
+    if manifest is not None:
+        facts = manifest.facts
+        yield "completed", f"{facts.completed_at:%Y-%m-%d %H:%M:%S} UTC"
+        yield "took", format_duration(facts.duration)
+        if facts.watermark is not None:
+            yield "watermark", f"{facts.watermark:%Y-%m-%d %H:%M:%S} UTC"
+        yield "size", f"{format_size(manifest.full_bytes)}, {format_size(manifest.new_bytes)} new"
+        yield "files", format_count(len(manifest.files))
+        yield "parallelism", format_count(facts.parallelism)
+    yield "run", view.run or "-"
+    yield "folder", str(view.folder)
+
+
+def _compact(position: str | None) -> str:
+    try:
+        return "-" if position is None else json.dumps(json.loads(position), separators=(",", ":"))
+    except ValueError:
+        return str(position)
+
+
+def _verify(
+    subject: Annotated[
+        str,
+        typer.Argument(
+            metavar="JOB|PATH",
+            help="A job, or the folder of a checkpoint or a savepoint.",
+            autocompletion=complete_job,
+        ),
+    ],
+    home: Home = DEFAULT_HOME,
+    as_json: Json = False,
+) -> None:
+    """Check every file of a job's checkpoints and savepoints, or of one folder.
+
+    Reads them all, so that it takes as long as reading them does; the job may run meanwhile. It
+    exits with 3 if anything is wrong.
+
+    [bold]Examples[/bold]
+
+      headgate verify order-enrichment
+      headgate verify /backup/orders-before-upgrade
+    """
+    found = verify_anything(home, subject)
+    if as_json:
+        print_json([each.to_json() for each in found])
+    elif not found:
+        say(f"Job '{subject}' has no checkpoints yet")
+    else:
+        for each in found:
+            files = "" if each.manifest is None else f", {len(each.manifest.files)} files"
+            word = f"{len(each.problems)} files are wrong" if each.problems else "all is well"
+            say(f"{each.id}: {word}{files}")
+            _say_problems(each)
+    bad = [each.id for each in found if each.problems]
+    if bad:
+        if not as_json:
+            note(f"damaged: {', '.join(bad)}")
+        raise typer.Exit(_DAMAGED)
+
+
+def _say_problems(view: CheckpointView) -> None:
+    for each in view.problems:
+        say(Text(f"  {visible(str(each))}", style="red"))

@@ -1,0 +1,238 @@
+"""The verbs that ask something of a job: start, stop, cancel, restart, pause, resume."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from headgate._units import format_size
+from headgate.cli.job_options import DEFAULT_TIMEOUT, Job, Timeout, patience
+from headgate.cli.options import Home, Json
+from headgate.cli.output import print_json, say
+from headgate.cli.run import show_run, tell_detached
+from headgate.jobs.service import (
+    DEFAULT_HOME,
+    JobView,
+    Loss,
+    cancel_job,
+    foresee_cancel,
+    get_start,
+    pause_job,
+    restart_job,
+    resume_job,
+    start_job,
+    stop_job,
+)
+
+_SAVEPOINT = "--savepoint"
+# The options of `stop` that a value follows; whatever else has no dash is the job.
+_WITH_VALUE = ("--timeout", "--home")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs."""
+    app.command("start")(_start)
+    app.command("stop", cls=_StopCommand)(_stop)
+    app.command("cancel")(_cancel)
+    app.command("restart")(_restart)
+    app.command("pause")(_pause)
+    app.command("resume")(_resume)
+
+
+class _StopCommand(TyperCommand):
+    """Lets `--savepoint` stand without a folder, which typer knows no way to say."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return list(super().parse_args(ctx, fill_savepoint(args)))
+
+
+def fill_savepoint(args: list[str]) -> list[str]:
+    """Return the words after `stop` with an empty folder where `--savepoint` has none."""
+    if _SAVEPOINT not in args:
+        return args
+    place = args.index(_SAVEPOINT) + 1
+    following = args[place] if place < len(args) else "-"
+    names = [
+        word
+        for before, word in zip(["", *args], args, strict=False)
+        if not word.startswith("-") and before not in _WITH_VALUE
+    ]
+    # A word alone is the job, not a folder.
+    if following.startswith("-") or names == [following]:
+        return [*args[:place], "", *args[place:]]
+    return args
+
+
+def _start(
+    job: Job,
+    attach: Annotated[
+        bool, typer.Option("--attach", help="Stay, and show the job, as 'headgate run' does.")
+    ] = False,
+    home: Home = DEFAULT_HOME,
+    as_json: Json = False,
+) -> None:
+    """Start a job again as it was last run: from its newest checkpoint, in the background.
+
+    The flow's file is read anew; options are those of the last 'headgate run'.
+
+    [bold]Examples[/bold]
+
+      headgate start order-enrichment
+      headgate start order-enrichment --attach
+    """
+    if attach:
+        flow, options = get_start(home, job)
+        show_run(flow, options, as_json=as_json)
+    else:
+        tell_detached(start_job(home, job), as_json=as_json)
+
+
+def _stop(
+    job: Job,
+    savepoint: Annotated[
+        str | None,
+        typer.Option(
+            _SAVEPOINT,
+            metavar="[DIR]",
+            help="Take a savepoint at the end: in DIR, or in the job's folder.",
+        ),
+    ] = None,
+    drain: Annotated[
+        bool, typer.Option("--drain", help="Read what is there first, then stop.")
+    ] = False,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+    home: Home = DEFAULT_HOME,
+    as_json: Json = False,
+) -> None:
+    """Stop a job between two batches, and wait until it has stopped.
+
+    The batch under way is finished first, so that nothing is left half done. A savepoint that is
+    taken with it holds everything that was written.
+
+    [bold]Examples[/bold]
+
+      headgate stop order-enrichment
+      headgate stop order-enrichment --savepoint
+      headgate stop order-enrichment --savepoint /backup/orders --drain
+    """
+    stopped = stop_job(
+        home, job, savepoint=savepoint, drain=drain, patience=patience(timeout, as_json=as_json)
+    )
+    taken = stopped.savepoint
+    if as_json:
+        print_json({**stopped.view.to_json(), "savepoint": taken.to_json() if taken else None})
+        return
+    _tell(stopped.view)
+    if taken is not None:
+        say(f"Savepoint '{taken.name}': {format_size(taken.bytes)} in {taken.folder}")
+
+
+def _cancel(
+    job: Job,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be lost, and do nothing.")
+    ] = False,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+    home: Home = DEFAULT_HOME,
+    as_json: Json = False,
+) -> None:
+    """End a job at once, in the middle of a batch if need be.
+
+    No record is lost: the batch is run again at the next start. With --on-cancel delete the job's
+    checkpoints go with it; savepoints stay. --dry-run tells which.
+
+    [bold]Examples[/bold]
+
+      headgate cancel order-enrichment --dry-run
+      headgate cancel order-enrichment
+    """
+    loss = foresee_cancel(home, job)
+    if dry_run:
+        _tell_loss(loss, as_json=as_json)
+        return
+    view = cancel_job(home, job, patience=patience(timeout, as_json=as_json))
+    _tell(view, as_json=as_json)
+    if not as_json and loss.deletes:
+        say("Its checkpoints were deleted, as --on-cancel delete asks")
+
+
+def _restart(
+    job: Job,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+    home: Home = DEFAULT_HOME,
+    as_json: Json = False,
+) -> None:
+    """Stop a job between two batches and start it again, in the background.
+
+    The flow's file is read anew, and state is kept. A job that is not running is started.
+
+    [bold]Examples[/bold]
+
+      headgate restart order-enrichment
+    """
+    started = restart_job(home, job, patience=patience(timeout, as_json=as_json))
+    tell_detached(started, as_json=as_json)
+
+
+def _pause(
+    job: Job,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+    home: Home = DEFAULT_HOME,
+    as_json: Json = False,
+) -> None:
+    """Make a job read nothing until it is resumed; it keeps its driver and its state.
+
+    The batch under way is finished. A job that restarts meanwhile stays paused.
+
+    [bold]Examples[/bold]
+
+      headgate pause order-enrichment
+    """
+    view = pause_job(home, job, patience=patience(timeout, as_json=as_json))
+    _tell(view, as_json=as_json, more="; it will be paused when it runs again")
+
+
+def _resume(
+    job: Job,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+    home: Home = DEFAULT_HOME,
+    as_json: Json = False,
+) -> None:
+    """Let a paused job go on where it was.
+
+    [bold]Examples[/bold]
+
+      headgate resume order-enrichment
+    """
+    view = resume_job(home, job, patience=patience(timeout, as_json=as_json))
+    _tell(view, as_json=as_json, more="; it will go on when it runs again")
+
+
+def _tell(view: JobView, *, as_json: bool = False, more: str = "") -> None:
+    if as_json:
+        print_json(view.to_json())
+    else:
+        say(f"Job '{view.name}' is {view.state}{more if view.state == 'RESTARTING' else ''}")
+
+
+def _tell_loss(loss: Loss, *, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {
+                **loss.view.to_json(),
+                "dry_run": True,
+                "deletes": [each.id for each in loss.checkpoints],
+                "deletes_state": loss.deletes,
+                "bytes": loss.bytes,
+            }
+        )
+        return
+    say(f"Job '{loss.view.name}' is {loss.view.state}, and would end at once")
+    if not loss.deletes:
+        say("Its checkpoints would stay, as --on-cancel retain asks; nothing would be lost")
+        return
+    ids = ", ".join(each.id for each in loss.checkpoints) or "none yet"
+    say(f"Its state would be deleted, as --on-cancel delete asks, with its checkpoints: {ids}")
+    say(f"That is {format_size(loss.bytes)} of checkpoints; savepoints would stay")

@@ -1,0 +1,66 @@
+"""What verbs on jobs share: the job's name with completion, and how long they wait."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from headgate._units import format_duration, parse_duration
+from headgate.cli.output import note
+from headgate.jobs.service import DEFAULT_HOME, JobView, Patience, list_checkpoints, list_names
+
+_TOLD_EVERY = timedelta(seconds=5)
+
+
+def complete_job(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the names of jobs that begin so."""
+    return [name for name in list_names(_home(context)) if name.startswith(incomplete)]
+
+
+def complete_checkpoint(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the checkpoints of the job on the command line that begin so, newest first."""
+    job = context.params.get("job")
+    if not job:
+        return []
+    found = list_checkpoints(_home(context), str(job))
+    return [each.id for each in reversed(found) if each.id.startswith(incomplete)]
+
+
+def _home(context: typer.Context) -> Path:
+    return Path(context.params.get("home") or DEFAULT_HOME)
+
+
+Job: TypeAlias = Annotated[
+    str, typer.Argument(metavar="JOB", help="The job's name.", autocompletion=complete_job)
+]
+Timeout: TypeAlias = Annotated[
+    str,
+    typer.Option("--timeout", metavar="DURATION", help="How long to wait; what was asked holds."),
+]
+DEFAULT_TIMEOUT = "10m"
+
+
+def patience(timeout: str, *, as_json: bool) -> Patience:
+    """Return how a verb waits: with a line on standard error every few seconds."""
+    told = _TOLD_EVERY
+
+    def tell(view: JobView, waited: timedelta) -> None:
+        nonlocal told
+        if waited >= told and not as_json:
+            told += _TOLD_EVERY
+            note(f"job '{view.name}' is {view.state} after {whole(waited)}{_left(view)}")
+
+    return Patience(parse_duration(timeout), tell)
+
+
+def whole(duration: timedelta) -> str:
+    """Return a duration in whole seconds."""
+    return format_duration(timedelta(seconds=round(duration.total_seconds())))
+
+
+def _left(view: JobView) -> str:
+    batch = view.status.get("batch")
+    return "" if batch is None else f", batch {batch}"

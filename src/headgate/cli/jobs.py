@@ -1,0 +1,191 @@
+"""The verbs that look at jobs: jobs, show, lag."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import Any
+
+import typer
+from rich.text import Text
+
+from headgate._units import format_count, format_size
+from headgate.cli.checkpoints import checkpoint_rows
+from headgate.cli.job_options import Job, whole
+from headgate.cli.options import Home, Json
+from headgate.cli.output import Right, format_age, note, print_json, print_table, say, visible
+from headgate.cli.status import state_style
+from headgate.jobs.service import DEAD, DEFAULT_HOME, JobDetails, JobView, list_jobs, show_job
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs."""
+    app.command("jobs")(_jobs)
+    app.command("show")(_show)
+    app.command("lag")(_lag)
+
+
+def _jobs(home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
+    """List the jobs: state, attempt, uptime, rate, lag and last checkpoint.
+
+    A job is DEAD whose supervisor was killed; 'headgate start' brings it back.
+
+    [bold]Examples[/bold]
+
+      headgate jobs
+      headgate jobs --json
+    """
+    found = list_jobs(home)
+    if as_json:
+        print_json([each.to_json() for each in found])
+        return
+    if not found:
+        say(f"There are no jobs in {home}; headgate run FLOW starts one")
+        return
+    columns = ["job", "state", Right("attempt"), Right("uptime"), Right("records/s")]
+    print_table(
+        [*columns, Right("lag"), "checkpoint", Right("age")], [_row(each) for each in found]
+    )
+    for each in found:
+        if each.reason and each.todo:
+            note(f"{each.name} is {each.state}: {visible(each.reason)}")
+            note(Text.assemble(("hint", "bold cyan"), f": {each.todo}"))
+
+
+def _row(view: JobView) -> list[str | Text]:
+    return [
+        view.name,
+        Text(view.state, style=state_style(view.state)),
+        format_count(view.attempt),
+        _uptime(view),
+        format_count(view.records_per_s),
+        "-" if view.lag_bytes is None else format_size(view.lag_bytes),
+        view.checkpoint or "-",
+        format_age(view.checkpoint_at),
+    ]
+
+
+def _uptime(view: JobView) -> str:
+    return "-" if view.uptime is None else whole(max(view.uptime, timedelta(0)))
+
+
+def _show(job: Job, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
+    """Show one job: what it does, why its last attempt ended, its settings and checkpoints.
+
+    [bold]Examples[/bold]
+
+      headgate show order-enrichment
+      headgate show order-enrichment --json
+    """
+    details = show_job(home, job)
+    if as_json:
+        print_json(details.to_json())
+        return
+    for label, value in _facts(details):
+        say(f"{label:<12}{value}")
+    failure = details.view.status.get("last_failure")
+    if failure:
+        _say_failure(failure)
+    _say_counts(details.view.status)
+    if details.checkpoints:
+        say("")
+        columns, rows = checkpoint_rows(details.checkpoints)
+        print_table(columns, rows)
+    if details.settings:
+        say("")
+        print_table(
+            ["setting", "value", "from"],
+            [[name, _value(each["value"]), each["from"]] for name, each in details.settings.items()],
+        )
+
+
+def _facts(details: JobDetails) -> Iterable[tuple[str, str]]:
+    view, status = details.view, details.view.status
+    yield "job", view.name
+    since = f" for {format_age(view.since)}" if view.since else ""
+    yield "state", f"{view.state}{since}"
+    if view.reason:
+        yield "reason", visible(view.reason)
+    if view.todo:
+        yield "to do", view.todo
+    restarts = int(status.get("restarts") or 0)
+    yield "attempt", f"{view.attempt}, after {restarts} restart{'' if restarts == 1 else 's'}"
+    if status.get("restart_after_s") is not None:
+        yield "restart", f"after {status['restart_after_s']:g}s"
+    if view.is_alive:
+        yield "uptime", _uptime(view)
+        yield "supervisor", f"process {status.get('pid')}, driver {status.get('child') or 'none'}"
+    if status.get("lineage"):
+        resumed = status.get("resumed_from")
+        yield "run", f"{status['lineage']}{f', resumed from {resumed}' if resumed else ''}"
+    yield "flow", details.flow or "not known: no attempt ever ran"
+    yield "folder", str(details.folder)
+    if status.get("batch") is not None:
+        rate = format_count(view.records_per_s)
+        yield "batch", f"{format_count(status['batch'])}, {rate} records/s"
+    error = status.get("intent_error")
+    if error:
+        yield "last wish", visible(f"{error['code']} {error['message']}")
+
+
+def _say_failure(failure: Mapping[str, Any]) -> None:
+    say("")
+    say(f"Attempt {failure['attempt']} ended at {failure['at'][:19].replace('T', ' ')} UTC:")
+    say(f"  {failure['code']}: {visible(failure['message'])}")
+    say(f"  root cause: {visible(failure['root_cause'])} (in the {failure['where']})")
+
+
+def _say_counts(status: Mapping[str, Any]) -> None:
+    lag: Mapping[str, int] = status.get("lag_bytes") or {}
+    rows = [
+        ["in", name, format_count(count), format_size(lag[name]) + " left" if name in lag else ""]
+        for name, count in sorted((status.get("inputs") or {}).items())
+    ]
+    rows += [
+        ["out", name, format_count(count), ""]
+        for name, count in sorted((status.get("outputs") or {}).items())
+    ]
+    sizes: Mapping[str, int] = status.get("state_bytes") or {}
+    rows += [
+        ["state", name, format_count(count), format_size(sizes.get(name, 0))]
+        for name, count in sorted((status.get("state_rows") or {}).items())
+    ]
+    if rows:
+        say("")
+        print_table(["", "topic or operator", Right("records"), Right("size")], rows)
+
+
+def _value(value: Any) -> str:
+    return "-" if value is None else str(value)
+
+
+def _lag(job: Job, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
+    """Show what is left to read of each source, in bytes.
+
+    It is as of the job's last batch; of a job that is not running, as of its end.
+
+    [bold]Examples[/bold]
+
+      headgate lag order-enrichment
+      headgate lag order-enrichment --json
+    """
+    view = show_job(home, job).view
+    sources: Mapping[str, int] = view.status.get("lag_bytes") or {}
+    if as_json:
+        print_json(
+            {
+                "job": view.name,
+                "state": view.state,
+                "at": view.status.get("at"),
+                "lag_bytes": dict(sources),
+                "total_bytes": view.lag_bytes,
+            }
+        )
+        return
+    if not sources:
+        say(f"Job '{view.name}' has read nothing yet; it is {view.state}")
+        return
+    rows = [[name, format_size(size)] for name, size in sorted(sources.items())]
+    print_table(["source", Right("left to read")], [*rows, ["all", format_size(view.lag_bytes or 0)]])
+    if view.is_final or view.state == DEAD:
+        note(f"as of its end: job '{view.name}' is {view.state}")

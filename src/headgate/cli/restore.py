@@ -1,0 +1,105 @@
+"""The verb that goes back to a checkpoint."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from headgate._units import format_count
+from headgate.cli.job_options import Job
+from headgate.cli.options import Home, Json
+from headgate.cli.output import Right, print_json, print_table, say
+from headgate.cli.run import show_detached, show_run
+from headgate.jobs.service import (
+    DEFAULT_HOME,
+    RestorePlan,
+    get_restore,
+    plan_of_restore,
+)
+
+_HELP = """Go back to a checkpoint or a savepoint, and run on from there.
+
+The restored job is a new run with its own lineage: it reads again what came after the checkpoint,
+and outputs receive those rows once more. The old run stays, and can be gone back to. --dry-run
+says what would happen.
+
+[bold]Examples[/bold]
+
+  headgate restore order-enrichment --from chk-17
+
+  headgate restore order-enrichment --at "10m ago" --dry-run
+
+  headgate restore order-enrichment --from /backup/before-release
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("restore", help=_HELP)(_restore)
+
+
+def _restore(
+    job: Job,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="CHECKPOINT", help="chk-17, a savepoint's name or folder, or latest."
+        ),
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option("--at", metavar="MOMENT", help="'2026-11-15 10:05' (local) or '10m ago'."),
+    ] = None,
+    drop_state: Annotated[
+        list[str] | None,
+        typer.Option("--drop-state", metavar="UID", help="Leave this operator's state behind."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would happen, and do nothing.")
+    ] = False,
+    until_caught_up: Annotated[
+        bool, typer.Option("--until-caught-up", help="End once all that is there has been read.")
+    ] = False,
+    detach: Annotated[
+        bool, typer.Option("--detach", "-d", help="Return at once; the job runs on.")
+    ] = False,
+    home: Home = DEFAULT_HOME,
+    as_json: Json = False,
+) -> None:
+    if source is not None and at is not None:
+        raise typer.BadParameter("--from and --at exclude each other")
+    flow, options = get_restore(home, job, source=source, at=at, drop=drop_state or ())
+    plan = plan_of_restore(flow, options)
+    if dry_run:
+        print_plan(plan, as_json=as_json)
+        return
+    if not as_json:
+        print_plan(plan, as_json=False)
+    chosen = options.with_end(until_caught_up=until_caught_up)
+    if detach:
+        show_detached(flow, chosen, as_json=as_json)
+    else:
+        show_run(flow, chosen, as_json=as_json)
+
+
+def print_plan(plan: RestorePlan, *, as_json: bool) -> None:
+    """Print what a restore does."""
+    if as_json:
+        print_json(plan.to_json())
+        return
+    kept = plan.kept
+    say(f"From {kept.kind.value} {kept.id}, complete at {kept.completed_at:%Y-%m-%d %H:%M:%S} UTC")
+    for uids, told in (
+        (plan.taken, "keeps its state"),
+        (plan.dropped, "leaves its state behind"),
+        (plan.empty, "starts empty"),
+    ):
+        for uid in uids:
+            say(f"  {uid} {told}")
+    rows = [
+        (name, "cannot be told" if count is None else format_count(count))
+        for name, count in plan.again.items()
+    ]
+    print_table(("source", Right("records read again")), rows)
+    say(f"Outputs that receive those rows again: {', '.join(plan.outputs)}")

@@ -1,0 +1,48 @@
+"""The verb that takes savepoints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headgate._units import format_size
+from headgate.cli.job_options import DEFAULT_TIMEOUT, Job, Timeout, patience
+from headgate.cli.options import Home, Json
+from headgate.cli.output import print_json, say
+from headgate.jobs.service import DEFAULT_HOME, take_savepoint
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("savepoint")(_savepoint)
+
+
+def _savepoint(
+    job: Job,
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            "--to", metavar="DIR", help="Its folder, which must not exist; else in the job's own."
+        ),
+    ] = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+    home: Home = DEFAULT_HOME,
+    as_json: Json = False,
+) -> None:
+    """Take a savepoint of a job: a folder that can be moved and restored from anywhere.
+
+    It is of the last batch that committed. A job that is running goes on; one that is not is not
+    started. Nobody deletes a savepoint but you.
+
+    [bold]Examples[/bold]
+
+      headgate savepoint order-enrichment
+      headgate savepoint order-enrichment --to /backup/orders-before-upgrade
+    """
+    taken = take_savepoint(home, job, to=to, patience=patience(timeout, as_json=as_json))
+    if as_json:
+        print_json(taken.to_json())
+    else:
+        say(f"Savepoint '{taken.name}': {format_size(taken.bytes)} in {taken.folder}")

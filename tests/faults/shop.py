@@ -1,0 +1,156 @@
+"""The online store under fire: a job on the command line, producers, processes to kill."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from store_reference import StoreReference, canonical, lines_of
+
+from headgate.jobs.service import StoreOptions, produce_store
+
+FLOW = Path(__file__).parents[2] / "examples" / "orders" / "flow.py"
+JOB = "order-enrichment"
+OUTPUTS = ("enriched-orders", "missing-users", "missing-items")
+SHAPE = {"users": 2_000, "items": 100, "bad": 0.002, "seed": 5}
+
+
+class Shop:
+    """A store and its job in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.topics = folder / "topics"
+        self.home = folder / "home"
+        self.supervisor: subprocess.Popen[bytes] | None = None
+        self.log = folder / "supervisor.log"
+
+    @property
+    def on(self) -> str:
+        return f"files:{self.topics}"
+
+    def produce(self, number: int, orders: int, **more: Any) -> None:
+        shape: dict[str, Any] = {**SHAPE, **more}
+        produce_store(self.on, StoreOptions(round=number, orders=orders, **shape))
+
+    def start(self, *flags: str) -> None:
+        """Start the job's supervisor; it goes on where the job was."""
+        command = [sys.executable, "-m", "headgate", "run", str(FLOW), "--on", self.on]
+        command += ["--home", str(self.home), "--batch-every", "100ms", "--checkpoint-every", "1s"]
+        command += ["--restart", "fixed-delay:100,0s", *flags]
+        with self.log.open("ab") as log:
+            self.supervisor = subprocess.Popen(
+                command, stdout=log, stderr=log, start_new_session=True
+            )
+
+    def headgate(self, *words: str, timeout: float = 240) -> dict[str, Any]:
+        """Run a verb and return what it printed as JSON; it has to succeed."""
+        command = [sys.executable, "-m", "headgate", *words, "--json", "--home", str(self.home)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout)
+        assert done.returncode == 0, f"{words}: {done.stderr}\n{self.tail()}"
+        last: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        return last
+
+    def status(self) -> dict[str, Any]:
+        try:
+            content: dict[str, Any] = json.loads(
+                (self.home / "jobs" / JOB / "status.json").read_text()
+            )
+        except FileNotFoundError:
+            return {}
+        return content
+
+    def is_running(self) -> bool:
+        """Tell whether the supervisor of now says so, and not the status of one that is gone."""
+        status = self.status()
+        mine = self.supervisor is not None and status.get("pid") == self.supervisor.pid
+        return mine and status.get("state") == "RUNNING"
+
+    def events(self, kind: str) -> list[dict[str, Any]]:
+        file = self.home / "jobs" / JOB / "events.jsonl"
+        found = [json.loads(line) for line in file.read_text().splitlines()]
+        return [each for each in found if each["event"] == kind]
+
+    def wait_until(self, what: Callable[[], bool], *, seconds: float = 180) -> None:
+        deadline = time.monotonic() + seconds
+        while not what():
+            assert time.monotonic() < deadline, f"waited {seconds} s in vain\n{self.tail()}"
+            time.sleep(0.05)
+
+    def kill_child(self) -> None:
+        """Kill the process that holds the driver, as the system would that runs out of memory."""
+        pid = self.status().get("child")
+        if pid:
+            kill(int(pid))
+
+    def kill_supervisor(self) -> None:
+        assert self.supervisor is not None
+        kill(self.supervisor.pid)
+        self.supervisor.wait()
+
+    def drain(self) -> None:
+        """Have the job read what is there and stop."""
+        self.wait_until(self.is_running)
+        ended = self.headgate("stop", JOB, "--drain")
+        assert ended["state"] == "STOPPED", ended
+        assert self.supervisor is not None
+        assert self.supervisor.wait(timeout=60) == 0
+
+    def tail(self) -> str:
+        return self.log.read_text(errors="replace")[-3000:] if self.log.exists() else ""
+
+    def output(self, name: str) -> Counter[str]:
+        return Counter(canonical(json.loads(line)) for line in lines_of(self.topics / name))
+
+    def assert_exactly_once(self) -> None:
+        """Every order is in exactly one output, and is what plain Python says it is."""
+        reference = StoreReference()
+        reference.take(self.topics)
+        for name in OUTPUTS:
+            found, wanted = self.output(name), reference.outputs[name]
+            lost, doubled = wanted - found, found - wanted
+            assert not lost, f"{name}: {lost.total()} lost, such as {next(iter(lost))}"
+            assert not doubled, f"{name}: {doubled.total()} doubled, such as {next(iter(doubled))}"
+        letters = list(lines_of(self.topics / "dead-letters"))
+        assert len(letters) == reference.dead.total()
+
+
+class Production:
+    """Producers that write round after round until they are told to stop."""
+
+    def __init__(self, shop: Shop, *, orders: int = 500) -> None:
+        self._shop = shop
+        self._orders = orders
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._produce, daemon=True)
+        self.rounds = 0
+
+    def __enter__(self) -> Production:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _produce(self) -> None:
+        while not self._done.wait(0.3):
+            self.rounds += 1
+            self._shop.produce(self.rounds, self._orders)
+
+
+def kill(pid: int) -> None:
+    """Kill one process that the test started, if it is still there."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return

@@ -1,0 +1,55 @@
+"""Processes killed at random moments while producers write: nothing is lost, nothing doubled."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+from shop import JOB, Production, Shop
+
+
+def test_a_child_killed_at_random_moments_loses_and_doubles_nothing(
+    tmp_path: Path, kills: int, seed: int
+) -> None:
+    moments = random.Random(seed)
+    shop = Shop(tmp_path)
+    shop.produce(0, 5_000)
+    shop.start()
+    with Production(shop):
+        for number in range(kills):
+            shop.wait_until(lambda: bool(shop.status().get("child")))
+            before = shop.status()["attempt"]
+            # Half of the moments lie in the start of an attempt, half in the middle of batches.
+            if number % 2:
+                shop.wait_until(shop.is_running)
+            time.sleep(moments.uniform(0.2, 4.0))
+            shop.kill_child()
+            shop.wait_until(lambda was=before: shop.status().get("attempt", 0) > was)
+    shop.drain()
+    shop.assert_exactly_once()
+    failures = shop.events("FAILURE")
+    assert len(failures) == kills
+    assert {each["code"] for each in failures} == {"DRIVER_DIED"}
+    assert all("signal 9" in each["root_cause"] for each in failures)
+
+
+def test_a_supervisor_that_is_killed_leaves_no_child_and_the_next_one_goes_on(
+    tmp_path: Path, kills: int, seed: int
+) -> None:
+    moments = random.Random(seed)
+    shop = Shop(tmp_path)
+    shop.produce(0, 5_000)
+    with Production(shop):
+        for _ in range(max(2, kills // 4)):
+            shop.start()
+            shop.wait_until(shop.is_running)
+            time.sleep(moments.uniform(0.2, 4.0))
+            child = int(shop.status()["child"])
+            shop.kill_supervisor()
+            shop.wait_until(lambda pid=child: not Path(f"/proc/{pid}/cmdline").exists(), seconds=20)
+        shop.start()
+        shop.wait_until(shop.is_running)
+    shop.drain()
+    shop.assert_exactly_once()
+    assert shop.status()["job"] == JOB
