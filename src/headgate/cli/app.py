@@ -20,6 +20,7 @@ from headgate.cli import (
     output,
     plan,
     produce,
+    restore,
     run,
     savepoint,
     topics,
@@ -28,7 +29,12 @@ from headgate.cli.help import lay_out
 from headgate.errors import HeadgateError
 
 # The modules of verbs; each has a function `register`.
-GROUPS = (demo, run, plan, jobs, control, checkpoints, savepoint, logs, produce, topics, doctor)
+GROUPS = (
+    *(demo, run, plan),
+    *(jobs, logs, control),
+    *(checkpoints, savepoint, restore),
+    *(produce, topics, doctor),
+)
 # The verbs in the order of the help; others come after them.
 ORDER = (
     *("run", "plan", "demo"),

@@ -213,14 +213,20 @@ def _verify(
     else:
         for each in found:
             files = "" if each.manifest is None else f", {len(each.manifest.files)} files"
-            word = f"{len(each.problems)} files are wrong" if each.problems else "all is well"
-            say(f"{each.id}: {word}{files}")
+            say(f"{each.id}: {_verdict(each)}{files}")
             _say_problems(each)
     bad = [each.id for each in found if each.problems]
     if bad:
         if not as_json:
             note(f"damaged: {', '.join(bad)}")
         raise typer.Exit(_DAMAGED)
+
+
+def _verdict(view: CheckpointView) -> str:
+    wrong = len(view.problems)
+    if not wrong:
+        return "all is well"
+    return "1 file is wrong" if wrong == 1 else f"{format_count(wrong)} files are wrong"
 
 
 def _say_problems(view: CheckpointView) -> None:

@@ -95,7 +95,10 @@ def _show(job: Job, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
         say("")
         print_table(
             ["setting", "value", "from"],
-            [[name, _value(each["value"]), each["from"]] for name, each in details.settings.items()],
+            [
+                [name, _value(each["value"]), each["from"]]
+                for name, each in details.settings.items()
+            ],
         )
 
 
@@ -118,7 +121,7 @@ def _facts(details: JobDetails) -> Iterable[tuple[str, str]]:
     if status.get("lineage"):
         resumed = status.get("resumed_from")
         yield "run", f"{status['lineage']}{f', resumed from {resumed}' if resumed else ''}"
-    yield "flow", details.flow or "not known: no attempt ever ran"
+    yield "flow", details.flow or "not known before an attempt runs"
     yield "folder", str(details.folder)
     if status.get("batch") is not None:
         rate = format_count(view.records_per_s)
@@ -186,6 +189,8 @@ def _lag(job: Job, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
         say(f"Job '{view.name}' has read nothing yet; it is {view.state}")
         return
     rows = [[name, format_size(size)] for name, size in sorted(sources.items())]
-    print_table(["source", Right("left to read")], [*rows, ["all", format_size(view.lag_bytes or 0)]])
+    print_table(
+        ["source", Right("left to read")], [*rows, ["all", format_size(view.lag_bytes or 0)]]
+    )
     if view.is_final or view.state == DEAD:
         note(f"as of its end: job '{view.name}' is {view.state}")

@@ -2,40 +2,61 @@
 
 from __future__ import annotations
 
+import enum
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from headgate._units import format_count, format_duration, parse_duration, parse_size
-from headgate.cli.options import Home, Json, On
+from headgate._units import format_count, format_duration
+from headgate.cli.failures import INTERRUPTED
+from headgate.cli.options import Home, Json
 from headgate.cli.output import Right, note, print_json, print_table, say
 from headgate.cli.status import start_line, terminal_watcher
 from headgate.jobs.service import (
     DEFAULT_HOME,
     DEFAULT_LOG,
+    Detached,
     JobSnapshot,
     JobState,
     RunOptions,
     Watcher,
+    resolve_options,
     run_job,
+    start_detached,
 )
 
 _HELP = """Run a flow as a job, until Ctrl-C or until it has caught up.
 
-A job that exists goes on from its newest checkpoint; --fresh starts it empty. Ctrl-C ends it
-before its next batch, so that nothing is left half done. What Spark says goes to the job's
-folder, .headgate/jobs/NAME/logs.
+A job that exists goes on from its newest checkpoint; --fresh starts it empty, --from goes back to
+a checkpoint or a savepoint. A job that fails is restarted as --restart says. Ctrl-C ends it before
+its next batch, so that nothing is left half done. What Spark says goes to the job's folder,
+.headgate/jobs/NAME/logs.
+
+Settings may lie in a headgate.toml beside the flow or in the working directory; flags win.
 
 [bold]Examples[/bold]
 
   headgate run examples/orders/flow.py
 
+  headgate run examples/orders/flow.py --detach
+
   headgate run examples/orders/flow.py --until-caught-up --json
 
-  headgate run flow.py --on files:/data/topics --batch-every 5s --parallelism 4
+  headgate run flow.py --checkpoint-every 30s --retain 20 --restart fixed-delay:5,10s
 """
+_ROWS_PRINTED = 20
+_STARTING = "How it starts and ends"
+_READING = "What it reads"
+_KEEPING = "Checkpoints and restarts"
+
+
+class OnCancel(enum.StrEnum):
+    """What becomes of a job's checkpoints when it is cancelled."""
+
+    RETAIN = "retain"
+    DELETE = "delete"
 
 
 def register(app: typer.Typer) -> None:
@@ -43,40 +64,185 @@ def register(app: typer.Typer) -> None:
     app.command("run", help=_HELP)(_run)
 
 
+def _setting(name: str, metavar: str, default: str, help_: str, panel: str, *more: str) -> Any:
+    """Return the option of a setting: what is not given may be in headgate.toml."""
+    return typer.Option(
+        name,
+        *more,
+        metavar=metavar,
+        help=help_,
+        show_default=default,
+        rich_help_panel=panel,
+    )
+
+
 def _run(
     flow: Annotated[
         str, typer.Argument(metavar="FLOW", help="A flow's file: flow.py, or flow.py:name.")
     ],
-    on: On = DEFAULT_LOG,
+    detach: Annotated[
+        bool,
+        typer.Option(
+            "--detach", "-d", help="Return at once; the job runs on.", rich_help_panel=_STARTING
+        ),
+    ] = False,
     until_caught_up: Annotated[
-        bool, typer.Option("--until-caught-up", help="End once all that is there has been read.")
+        bool,
+        typer.Option(
+            "--until-caught-up",
+            help="End once all that is there has been read.",
+            rich_help_panel=_STARTING,
+        ),
+    ] = False,
+    fresh: Annotated[
+        bool,
+        typer.Option(
+            "--fresh",
+            help="Start empty, in a new run; the old one stays as it is.",
+            rich_help_panel=_STARTING,
+        ),
+    ] = False,
+    restore_from: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="CHECKPOINT",
+            help="Go back to chk-17, a savepoint's name or folder, or latest; in a new run.",
+            rich_help_panel=_STARTING,
+        ),
+    ] = None,
+    restore_at: Annotated[
+        str | None,
+        typer.Option(
+            "--at",
+            metavar="MOMENT",
+            help="Go back to the checkpoint of '2026-11-15 10:05' (local) or '10m ago'.",
+            rich_help_panel=_STARTING,
+        ),
+    ] = None,
+    drop_state: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--drop-state",
+            metavar="UID",
+            help="Leave this operator's state behind when going back.",
+            rich_help_panel=_STARTING,
+        ),
+    ] = None,
+    on: Annotated[
+        str | None,
+        _setting("--on", "LOG", DEFAULT_LOG, "Where the topics are: files:DIR.", _READING),
+    ] = None,
+    batch_every: Annotated[
+        str | None,
+        _setting(
+            "--batch-every",
+            "DURATION",
+            "1s",
+            "How often a batch begins; 0s: without a pause.",
+            _READING,
+        ),
+    ] = None,
+    min_pause: Annotated[
+        str | None,
+        _setting(
+            "--min-pause",
+            "DURATION",
+            "0s",
+            "The least time between the end of a batch and the next.",
+            _READING,
+        ),
+    ] = None,
+    max_batch: Annotated[
+        str | None,
+        _setting(
+            "--max-batch", "SIZE", "64MiB", "What a batch reads of a topic at most.", _READING
+        ),
+    ] = None,
+    max_record: Annotated[
+        str | None,
+        _setting("--max-record", "SIZE", "1MiB", "A larger record is a dead letter.", _READING),
+    ] = None,
+    checkpoint_every: Annotated[
+        str | None,
+        _setting(
+            "--checkpoint-every",
+            "DURATION",
+            "5s",
+            "One batch in each of these is kept as a checkpoint.",
+            _KEEPING,
+        ),
+    ] = None,
+    retain: Annotated[
+        int | None, _setting("--retain", "N", "10", "How many checkpoints are kept.", _KEEPING)
+    ] = None,
+    retain_for: Annotated[
+        str | None,
+        _setting(
+            "--retain-for",
+            "DURATION",
+            "none",
+            "How long more of them are kept, thinned with age.",
+            _KEEPING,
+        ),
+    ] = None,
+    on_cancel: Annotated[
+        OnCancel | None,
+        _setting(
+            "--on-cancel",
+            "retain|delete",
+            "retain",
+            "What becomes of checkpoints when the job is cancelled.",
+            _KEEPING,
+        ),
+    ] = None,
+    checkpoints: Annotated[
+        Path | None,
+        _setting(
+            "--checkpoints",
+            "DIR",
+            "the job's folder",
+            "Where the checkpoints of new runs go.",
+            _KEEPING,
+        ),
+    ] = None,
+    restart: Annotated[
+        str | None,
+        _setting(
+            "--restart",
+            "STRATEGY",
+            "exponential:1s,60s,1.5",
+            "exponential:FIRST,LONGEST,FACTOR, fixed-delay:RESTARTS,WAIT, "
+            "failure-rate:RESTARTS,PER,WAIT or none.",
+            _KEEPING,
+        ),
+    ] = None,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="Stop where the newest checkpoint is damaged, rather than fall back.",
+            rich_help_panel=_KEEPING,
+        ),
     ] = False,
     parallelism: Annotated[
         int | None,
-        typer.Option(
-            "--parallelism", "-p", min=1, help="State partitions; as many as cores by default."
+        _setting("--parallelism", "N", "cores", "State partitions.", "Spark", "-p"),
+    ] = None,
+    driver_memory: Annotated[
+        str | None,
+        _setting("--driver-memory", "SIZE", "2GiB", "Memory of Spark's driver.", "Spark"),
+    ] = None,
+    profile: Annotated[
+        str | None,
+        _setting(
+            "--profile",
+            "NAME",
+            "none",
+            "A profile of headgate.toml: memory, master, log level.",
+            "Spark",
         ),
     ] = None,
-    batch_every: Annotated[
-        str, typer.Option("--batch-every", help="How often a batch begins; 0s: without a pause.")
-    ] = "1s",
-    max_batch: Annotated[
-        str, typer.Option("--max-batch", help="What a batch reads of a topic at most.")
-    ] = "64MiB",
-    max_record: Annotated[
-        str, typer.Option("--max-record", help="A larger record is a dead letter.")
-    ] = "1MiB",
-    driver_memory: Annotated[
-        str, typer.Option("--driver-memory", help="Memory of Spark's driver.")
-    ] = "2GiB",
-    checkpoints: Annotated[
-        Path | None,
-        typer.Option("--checkpoints", metavar="DIR", help="Where the checkpoints of new runs go."),
-    ] = None,
-    fresh: Annotated[
-        bool,
-        typer.Option("--fresh", help="Start empty, in a new run; the old one stays as it is."),
-    ] = False,
     print_rows: Annotated[
         bool, typer.Option("--print", help="Show the first rows of each output and batch too.")
     ] = False,
@@ -86,25 +252,70 @@ def _run(
     home: Home = DEFAULT_HOME,
     as_json: Json = False,
 ) -> None:
-    options = RunOptions(
-        on=on,
-        home=home,
-        until_caught_up=until_caught_up,
-        parallelism=parallelism,
-        batch_every=parse_duration(batch_every),
-        max_batch=parse_size(max_batch),
-        max_record=parse_size(max_record),
-        driver_memory=parse_size(driver_memory),
-        checkpoints=checkpoints,
-        fresh=fresh,
-        print_rows=20 if print_rows else 0,
-        verbose=verbose,
+    _exclude({"--fresh": fresh, "--from": restore_from, "--at": restore_at})
+    options = resolve_options(
+        flow,
+        {
+            "on": on,
+            "parallelism": parallelism,
+            "batch-every": batch_every,
+            "min-pause": min_pause,
+            "max-batch": max_batch,
+            "max-record": max_record,
+            "checkpoint-every": checkpoint_every,
+            "retain": retain,
+            "retain-for": retain_for,
+            "on-cancel": on_cancel,
+            "checkpoints": checkpoints,
+            "restart": restart,
+            "driver-memory": driver_memory,
+            "profile": profile,
+        },
+        RunOptions(
+            home=home,
+            until_caught_up=until_caught_up,
+            fresh=fresh,
+            restore_from=restore_from,
+            restore_at=restore_at,
+            drop_state=tuple(drop_state or ()),
+            strict=strict,
+            print_rows=_ROWS_PRINTED if print_rows else 0,
+            verbose=verbose,
+        ),
     )
-    show_run(flow, options, as_json=as_json)
+    if detach:
+        show_detached(flow, options, as_json=as_json)
+    else:
+        show_run(flow, options, as_json=as_json)
+
+
+def _exclude(flags: dict[str, object]) -> None:
+    given = [name for name, value in flags.items() if value]
+    if len(given) > 1:
+        raise typer.BadParameter(f"{' and '.join(given)} exclude each other")
+
+
+def show_detached(flow: str, options: RunOptions, *, as_json: bool) -> None:
+    """Start a job in the background, and print its name."""
+    tell_detached(start_detached(flow, options), as_json=as_json)
+
+
+def tell_detached(started: Detached, *, as_json: bool) -> None:
+    """Print the name of a job that runs in the background, and what to do with it."""
+    if as_json:
+        print_json(started.to_json())
+        return
+    say(started.job)
+    note(f"Job '{started.job}' is STARTING in the background, as process {started.pid}")
+    note(f"headgate show {started.job} tells how it goes; headgate stop {started.job} ends it")
 
 
 def show_run(flow: str, options: RunOptions, *, as_json: bool) -> JobSnapshot:
-    """Run a job with a live status, and print what it did."""
+    """Run a job with a live status, and print what it did.
+
+    Raises:
+        typer.Exit: With the code of an interrupt, if the job was cancelled.
+    """
     begun = False
 
     with terminal_watcher(as_json=as_json) as shown:
@@ -121,13 +332,18 @@ def show_run(flow: str, options: RunOptions, *, as_json: bool) -> JobSnapshot:
         print_json(ended.to_json())
     else:
         print_summary(ended)
+    if ended.state is JobState.CANCELED:
+        raise typer.Exit(INTERRUPTED)
     return ended
+
+
+_ENDS = {JobState.FINISHED: "caught up", JobState.CANCELED: "was cancelled"}
 
 
 def print_summary(ended: JobSnapshot) -> None:
     """Print the counts of a job that has ended."""
     totals = ended.totals
-    word = "caught up" if ended.state is JobState.FINISHED else "was stopped"
+    word = _ENDS.get(ended.state, "was stopped")
     batches = f"{format_count(totals.batches)} batch{'' if totals.batches == 1 else 'es'}"
     say(f"Job '{ended.job}' {word} after {format_duration(_rounded(ended))}, {batches}")
     rows = [("in", name, format_count(count)) for name, count in sorted(totals.inputs.items())]

@@ -13,10 +13,11 @@ from headgate.connectors import Console, Files
 from headgate.connectors.files import _spark as files
 from headgate.engine import functions
 from headgate.engine.plan import Destination, FlowPlan, source_name
-from headgate.engine.settings import AttemptSettings
+from headgate.engine.portable import TableForm, taken_rows
+from headgate.engine.settings import AttemptSettings, HeldFiles, HeldState
 from headgate.engine.state_view import held_rows
 from headgate.errors import Domain, HeadgateError
-from headgate.flow.operators import Load, Source, SourceKind
+from headgate.flow.operators import Enrich, Load, Source, SourceKind
 from headgate.flow.topics import Topic
 
 
@@ -46,8 +47,7 @@ def build(
     # Real-time mode takes a union only before the first stateful operator, so this is the one.
     rows = flow.union(parts.values())
     for uid in plan.operators:
-        held = settings.held.get(uid)
-        rows = flow.operate(rows, uid, None if held is None else held_rows(spark, held))
+        rows = flow.operate(rows, uid, _held(spark, plan, settings, uid))
     return rows
 
 
@@ -88,6 +88,18 @@ def _read(spark: SparkSession, node: Source, settings: AttemptSettings, *, run: 
     }
     reader = spark.readStream.format(GATED_SOURCE).name(source_name(node.id))
     return reader.options(**options, **gate).load()
+
+
+def _held(
+    spark: SparkSession, plan: FlowPlan, settings: AttemptSettings, uid: str
+) -> DataFrame | None:
+    held = settings.held.get(uid)
+    node = plan.graph.node(uid)
+    if isinstance(held, HeldFiles) and isinstance(node, Enrich):
+        table = next(each for each in plan.graph.tables() if each.id == node.table)
+        history = tuple(settings.history.get(table.id, (table.schema,)))
+        return taken_rows(spark, held, TableForm(history, table.key), uid=uid)
+    return held_rows(spark, held) if isinstance(held, HeldState) else None
 
 
 def _prepare_topics(plan: FlowPlan, settings: AttemptSettings) -> None:

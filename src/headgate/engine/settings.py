@@ -51,6 +51,17 @@ class HeldState:
     batch: int
 
 
+@dataclass(frozen=True, slots=True)
+class HeldFiles:
+    """State that an operator takes over from Parquet files, whoever wrote them.
+
+    Attributes:
+        folder: Holds nothing else, and stays until the first commit.
+    """
+
+    folder: Path
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptSettings:
     """How one query is run.
@@ -81,6 +92,6 @@ class AttemptSettings:
     shown: int = 0
     until_caught_up: bool = False
     history: Mapping[str, Sequence[Schema]] = field(default_factory=dict)
-    held: Mapping[str, HeldState] = field(default_factory=dict)
+    held: Mapping[str, HeldState | HeldFiles] = field(default_factory=dict)
     starts: Mapping[str, str] = field(default_factory=dict)
     loaded: tuple[str, ...] = ()

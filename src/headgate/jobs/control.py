@@ -109,28 +109,31 @@ def stop_job(
             None for none.
         drain: Read what is there first.
     """
-    patience = patience or Patience()
-    asked = _Request(root, name, Verb.STOP, patience)
-    to = savepoint if not savepoint else str(Path(savepoint).absolute())
+    asked = _Request(root, name, Verb.STOP, patience or Patience())
+    to = None if savepoint is None else _free_place(savepoint)
     asked.send({"drain": drain, "savepoint": to})
+    refusal = asked.find_refusal()
+    if refusal is not None and view_job(JobHome(root, name)).state != JobState.STOPPED:
+        raise refusal
     view = asked.wait_for_end()
     if view.state != JobState.STOPPED:
         raise _ended_otherwise(view, "stop")
-    try:
-        asked.raise_refusal()
-    except HeadgateError as error:
+    if savepoint is None:
+        return Stopped(view)
+    refusal = asked.find_refusal()
+    if refusal is not None:
         raise HeadgateError(
-            error.code,
-            f"job {name!r} is STOPPED, and its savepoint was not taken: {error.message}",
+            refusal.code,
+            f"job {name!r} is STOPPED, and its savepoint was not taken: {refusal.message}",
             hint=f"headgate savepoint {name}",
-        ) from error
-    return Stopped(view, None if savepoint is None else asked.get_savepoint())
+        )
+    return Stopped(view, asked.get_savepoint())
 
 
 def cancel_job(root: Path, name: str, *, patience: Patience | None = None) -> JobView:
     """End a job at once, and wait until it has let go."""
     asked = _Request(root, name, Verb.CANCEL, patience or Patience())
-    asked.send({})
+    asked.send_or_raise({})
     view = asked.wait_for_end()
     if view.state != JobState.CANCELED:
         raise _ended_otherwise(view, "cancel")
@@ -153,7 +156,7 @@ def foresee_cancel(root: Path, name: str) -> Loss:
 def pause_job(root: Path, name: str, *, patience: Patience | None = None) -> JobView:
     """Make a job read nothing, and wait until it does; one that waits to restart stays paused."""
     asked = _Request(root, name, Verb.PAUSE, patience or Patience())
-    asked.send({})
+    asked.send_or_raise({})
     return asked.wait_for(
         lambda view: (
             view.state == JobState.PAUSED
@@ -165,7 +168,7 @@ def pause_job(root: Path, name: str, *, patience: Patience | None = None) -> Job
 def resume_job(root: Path, name: str, *, patience: Patience | None = None) -> JobView:
     """Let a paused job go on, and wait until it does; one that waits to restart will."""
     asked = _Request(root, name, Verb.RESUME, patience or Patience())
-    asked.send({})
+    asked.send_or_raise({})
     return asked.wait_for(
         lambda view: (
             view.state == JobState.RUNNING
@@ -183,11 +186,11 @@ def take_savepoint(
         to: The savepoint's folder, which must not exist; by default one in the job's own.
     """
     home = get_home(root, name, verb="take a savepoint of")
-    folder = "" if to is None else str(to.absolute())
+    folder = "" if to is None else _free_place(str(to))
     if not has_supervisor(home):
         return _savepoint_at_rest(home, folder, (patience or Patience()).clock)
     asked = _Request(root, name, Verb.SAVEPOINT, patience or Patience())
-    asked.send({"to": folder})
+    asked.send_or_raise({"to": folder})
     return asked.get_savepoint()
 
 
@@ -221,7 +224,7 @@ def restart_job(root: Path, name: str, *, patience: Patience | None = None) -> D
     flow, options = get_start(root, name)
     if has_supervisor(JobHome(root, name)):
         asked = _Request(root, name, Verb.RESTART, patience or Patience())
-        asked.send({})
+        asked.send_or_raise({})
         view = asked.wait_for_end()
         if view.state != JobState.STOPPED:
             raise _ended_otherwise(view, "restart")
@@ -240,10 +243,16 @@ class _Request:
         self._began = patience.clock.monotonic()
 
     def send(self, arguments: Mapping[str, Any]) -> None:
-        """Write the intent, wait until the supervisor has seen it, and raise its refusal."""
+        """Write the intent, and wait until the supervisor has seen it."""
         self._number = write_intent(self._home, self._verb, arguments, by=_who())
         self._look_until(self._is_echoed)
-        self.raise_refusal()
+
+    def send_or_raise(self, arguments: Mapping[str, Any]) -> None:
+        """Write the intent, wait until the supervisor has seen it, and raise its refusal."""
+        self.send(arguments)
+        refusal = self.find_refusal()
+        if refusal is not None:
+            raise refusal
 
     def wait_for(self, reached: Callable[[JobView], bool]) -> JobView:
         """Wait until the job is as it was asked to be."""
@@ -256,12 +265,13 @@ class _Request:
         """Wait until nobody holds the job any more."""
         return self._look_until(lambda view: not view.is_alive)
 
-    def raise_refusal(self) -> None:
-        """Raise what the supervisor said against this intent, if it said anything."""
+    def find_refusal(self) -> HeadgateError | None:
+        """Return what the supervisor said against this intent, or None if it said nothing."""
         status = self._home.find_json("status.json") or {}
         error = status.get("intent_error")
-        if error and status.get("intent") == self._number:
-            raise HeadgateError(error["code"], error["message"], hint=error["hint"])
+        if not error or status.get("intent") != self._number:
+            return None
+        return HeadgateError(error["code"], error["message"], hint=error["hint"])
 
     def get_savepoint(self) -> Savepoint:
         """Return the savepoint that was taken since the intent was written."""
@@ -333,6 +343,20 @@ def _ended_otherwise(view: JobView, verb: str) -> HeadgateError:
         hint=f"headgate show {view.name}",
         domain=Domain.EXTERNAL,
     )
+
+
+def _free_place(savepoint: str) -> str:
+    """Return a savepoint's folder as its supervisor finds it; one that is there is refused."""
+    if not savepoint:
+        return savepoint
+    folder = Path(savepoint).absolute()
+    if folder.exists():
+        raise HeadgateError(
+            "CHECKPOINT_EXISTS",
+            f"cannot take a savepoint in {folder}: there is something already",
+            hint="choose a folder that does not exist",
+        )
+    return str(folder)
 
 
 def _savepoint_at_rest(home: JobHome, to: str, clock: Clock) -> Savepoint:

@@ -25,6 +25,7 @@ from headgate.flow.operators import Enrich, Source
 from headgate.flow.schema import Schema
 from headgate.jobs.home import JobHome
 from headgate.jobs.keeper import by_source
+from headgate.jobs.portable import copy_states, is_portable, list_portable, read_portable
 from headgate.jobs.runs import Origin, Run, check_tables, find_run, new_run
 
 # Up to this many bytes every file is read and its checksum compared before it is used.
@@ -82,7 +83,8 @@ def find_target(home: JobHome, *, source: str | None, at: str | None, now: datet
             was complete by then.
     """
     if source is not None and ("/" in source or Path(source).is_dir()) and _is_folder(source):
-        return read_kept(Path(source))
+        folder = Path(source)
+        return read_portable(folder) if is_portable(folder) else read_kept(folder)
     kept = list_past(home)
     if at is not None:
         moment = parse_moment(at, now)
@@ -100,7 +102,7 @@ def find_target(home: JobHome, *, source: str | None, at: str | None, now: datet
     if slash:
         kept = list_kept(home.checkpoints_folder(lineage))
     wanted = f"chk-{name}" if name.isdigit() else name
-    for each in reversed(kept):
+    for each in (*reversed(kept), *list_portable(home)):
         if each.id == wanted:
             return each
     raise _not_found(home, f"there is no {source!r}", kept)
@@ -147,10 +149,10 @@ def plan_restore(
     }
     keys = {table: tuple(key) for table, key in facts.keys.items()}
     check_tables(known, keys, _tables_of(graph, taken), job=home.name)
-    as_it_was = now == before == taken and parallelism in (None, facts.parallelism)
+    same = now == before == taken and parallelism in (None, facts.parallelism)
     return RestorePlan(
         kept=kept,
-        as_it_was=as_it_was,
+        as_it_was=same and not is_portable(kept.folder),
         taken=taken,
         dropped=tuple(uid for uid in before if uid not in taken),
         empty=tuple(uid for uid in now if uid not in taken),
@@ -191,14 +193,19 @@ def restore_run(
         origin = Origin(kept.id, facts.lineage, kept.batch)
     else:
         folder = home.run_folder(run.lineage) / "taken"
-        fork(kept.folder, folder, quick=_is_large(kept))
+        portable = is_portable(kept.folder)
+        if portable:
+            copy_states(kept.folder, plan.taken, folder)
+        else:
+            fork(kept.folder, folder, quick=_is_large(kept))
         origin = Origin(
             kept.id,
             facts.lineage,
             kept.batch,
             folder=folder,
             operators=_numbers(facts.operators, plan.taken),
-            positions=_positions(kept, folder, graph),
+            positions=_positions(kept, graph),
+            portable=portable,
         )
     return Run(
         lineage=run.lineage,
@@ -226,32 +233,42 @@ def _numbers(operators: Sequence[str], taken: Collection[str]) -> dict[str, int]
     return {uid: len(operators) - 1 - place for place, uid in enumerate(operators) if uid in taken}
 
 
-def _positions(kept: Kept, folder: Path, graph: Graph) -> dict[str, str]:
-    old = Graph.from_json(json.dumps(kept.manifest.facts.flow))
-    found = by_source(old, read_offsets(folder, kept.batch))
+def _positions(kept: Kept, graph: Graph) -> dict[str, str]:
+    found = _positions_of(Graph.from_json(json.dumps(kept.manifest.facts.flow)), kept)
     now = {node.id for node in graph.nodes if isinstance(node, Source)}
     return {name: each for name, each in found.items() if each is not None and name in now}
 
 
+def _positions_of(flow: Graph, kept: Kept) -> dict[str, str | None]:
+    """Return where a checkpoint stands in every source."""
+    if is_portable(kept.folder):
+        return {name: each.position for name, each in kept.manifest.facts.sources.items()}
+    return by_source(flow, read_offsets(kept.folder, kept.batch))
+
+
 def _read_again(home: JobHome, flow: Graph, kept: Kept) -> dict[str, int | None]:
-    positions = by_source(flow, read_offsets(kept.folder, kept.batch))
-    reached = _present_positions(home)
+    positions = _positions_of(flow, kept)
+    reached = _find_present_positions(home)
     topics = {node.id: node.topic for node in flow.nodes if isinstance(node, Source)}
     return {
         name: count_between(Path(topic.path), positions.get(name), reached.get(name))
-        if isinstance(topic, Files)
+        if isinstance(topic, Files) and reached is not None
         else None
         for name, topic in topics.items()
     }
 
 
-def _present_positions(home: JobHome) -> dict[str, str | None]:
+def _find_present_positions(home: JobHome) -> dict[str, str | None] | None:
+    """Return where the present run is, or None where its files cannot tell."""
     lineage = home.find_present_run()
-    run = None if lineage is None else find_run(home, lineage)
-    last = None if run is None else find_last_commit(run.checkpoint)
-    if run is None or last is None:
-        return {}
-    return by_source(run.flow, read_offsets(run.checkpoint, last))
+    try:
+        run = None if lineage is None else find_run(home, lineage)
+        last = None if run is None else find_last_commit(run.checkpoint)
+        if run is None or last is None:
+            return {}
+        return by_source(run.flow, read_offsets(run.checkpoint, last))
+    except HeadgateError:
+        return None
 
 
 def _tables_of(graph: Graph, taken: Collection[str]) -> list[Source]:
@@ -316,7 +333,8 @@ def list_past(home: JobHome) -> list[Kept]:
 
 def _is_folder(text: str) -> bool:
     path = Path(text)
-    return any((path / name).is_file() for name in ("manifest.json", "checkpoint.json"))
+    names = ("manifest.json", "checkpoint.json", "portable.json")
+    return any((path / name).is_file() for name in names)
 
 
 def _not_found(home: JobHome, found: str, kept: Sequence[Kept]) -> HeadgateError:

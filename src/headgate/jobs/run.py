@@ -15,7 +15,7 @@ from headgate.checkpoints.problems import Problem
 from headgate.checkpoints.sparklog import find_last_commit, find_open_batch
 from headgate.checkpoints.verify import find_good
 from headgate.connectors.logs import bind, parse_log
-from headgate.engine.settings import AttemptSettings, HeldState, SparkSettings
+from headgate.engine.settings import AttemptSettings, HeldFiles, HeldState, SparkSettings
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.graph import Graph
 from headgate.jobs.home import JobHome
@@ -24,6 +24,7 @@ from headgate.jobs.keeper import CheckpointKeeper, Keeping
 from headgate.jobs.launch import Launcher, ProcessLauncher
 from headgate.jobs.loading import LoadedFlow, load_flow
 from headgate.jobs.machine import Machine
+from headgate.jobs.portable import state_folder
 from headgate.jobs.restart import parse_strategy
 from headgate.jobs.restore import find_damage, find_target, list_past, plan_restore, restore_run
 from headgate.jobs.runs import Run, continue_run, find_run, new_run, write_run
@@ -191,10 +192,13 @@ def _settings(home: JobHome, run: Run, options: RunOptions) -> AttemptSettings:
     origin = run.origin
     folder = None if origin is None else origin.folder
     begun = find_last_commit(run.checkpoint) is not None
-    held = {}
+    held: dict[str, HeldState | HeldFiles] = {}
     if origin is not None and folder is not None and not begun:
         held = {
-            uid: HeldState(folder, number, origin.batch) for uid, number in origin.operators.items()
+            uid: HeldFiles(state_folder(folder, uid))
+            if origin.portable
+            else HeldState(folder, number, origin.batch)
+            for uid, number in origin.operators.items()
         }
     return AttemptSettings(
         job=home.name,

@@ -29,6 +29,7 @@ class Origin:
             where the run went on from it as it was.
         operators: The numbers Spark knew the operators by, by uid, of those whose state is taken.
         positions: Where sources went on, by source id; only with `folder`.
+        portable: Whether `folder` holds a portable savepoint's state, and nothing of Spark's.
     """
 
     checkpoint: str
@@ -37,6 +38,7 @@ class Origin:
     folder: Path | None = None
     operators: Mapping[str, int] = field(default_factory=dict)
     positions: Mapping[str, str] = field(default_factory=dict)
+    portable: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,8 @@ from headgate.jobs.options import resolve_options
 from headgate.jobs.plans import JobPlan, plan_job
 from headgate.jobs.produce import Produced, StoreOptions, StoreProgress, produce_store
 from headgate.jobs.registry import list_names
+from headgate.jobs.restore import RestorePlan
+from headgate.jobs.restoring import get_restore, plan_of_restore
 from headgate.jobs.states import JobState
 from headgate.jobs.topics import (
     CreatedTopic,
@@ -79,6 +81,7 @@ __all__ = [
     "Patience",
     "Produced",
     "PublishedFile",
+    "RestorePlan",
     "RunOptions",
     "Savepoint",
     "Status",
@@ -96,6 +99,7 @@ __all__ = [
     "foresee_cancel",
     "get_checkpoint",
     "get_log",
+    "get_restore",
     "get_start",
     "list_checkpoints",
     "list_jobs",
@@ -104,6 +108,7 @@ __all__ = [
     "pause_job",
     "pin_checkpoint",
     "plan_job",
+    "plan_of_restore",
     "prepare_demo",
     "produce_store",
     "read_demo",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
 from headgate.engine.progress import BatchReport, SourceProgress, StateProgress
-from headgate.engine.settings import AttemptSettings, HeldState, SparkSettings
+from headgate.engine.settings import AttemptSettings, HeldFiles, HeldState, SparkSettings
 from headgate.flow.graph import Graph
 from headgate.flow.schema import Schema
 
@@ -46,7 +46,7 @@ class AttemptSpec:
                 for table, schemas in settings.history.items()
             },
             "held": {
-                uid: {**asdict(held), "checkpoint": str(held.checkpoint)}
+                uid: {name: _plain(value) for name, value in asdict(held).items()}
                 for uid, held in settings.held.items()
             },
             "settings": plain,
@@ -64,7 +64,9 @@ class AttemptSpec:
             settings[name] = timedelta(seconds=settings[name])
         settings["loaded"] = tuple(settings["loaded"])
         held = {
-            uid: HeldState(**{**each, "checkpoint": Path(each["checkpoint"])})
+            uid: HeldFiles(Path(each["folder"]))
+            if "folder" in each
+            else HeldState(**{**each, "checkpoint": Path(each["checkpoint"])})
             for uid, each in value["held"].items()
         }
         history = {

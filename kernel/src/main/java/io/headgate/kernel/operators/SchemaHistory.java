@@ -36,7 +36,7 @@ public final class SchemaHistory implements Serializable {
   }
 
   /** Returns state whose row has the present schema; the same bytes where it has already. */
-  byte[] present(byte[] state) {
+  public byte[] present(byte[] state) {
     int version = TableRow.schemaVersion(state);
     if (version == current()) return state;
     if (upgrades == null) upgrades = new HashMap<>();

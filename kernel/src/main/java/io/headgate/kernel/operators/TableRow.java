@@ -16,7 +16,7 @@ import java.nio.ByteOrder;
  */
 public final class TableRow {
   static final byte FORMAT = 1;
-  static final int HEADER = 24;
+  public static final int HEADER = 24;
 
   private static final VarHandle INT = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
   private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
@@ -24,7 +24,7 @@ public final class TableRow {
 
   private TableRow() {}
 
-  static byte[] of(int schemaVersion, boolean deleted, int lane, long sequence, long timestamp, byte[] from, int start, int length) {
+  public static byte[] of(int schemaVersion, boolean deleted, int lane, long sequence, long timestamp, byte[] from, int start, int length) {
     byte[] out = new byte[HEADER + length];
     out[0] = FORMAT;
     out[1] = (byte) (deleted ? 1 : 0);
@@ -36,7 +36,7 @@ public final class TableRow {
     return out;
   }
 
-  static boolean isDeleted(byte[] state) {
+  public static boolean isDeleted(byte[] state) {
     return (state[1] & 1) != 0;
   }
 
@@ -44,13 +44,22 @@ public final class TableRow {
     return ((short) SHORT.get(state, 2)) & 0xffff;
   }
 
+  public static int lane(byte[] state) {
+    return (int) INT.get(state, 4);
+  }
+
+  public static long sequence(byte[] state) {
+    return (long) LONG.get(state, 8);
+  }
+
+  public static long timestamp(byte[] state) {
+    return (long) LONG.get(state, 16);
+  }
+
   /** Returns whether a change takes the place of what state holds: the same change again does, an older one never. */
   static boolean replaces(int lane, long sequence, long timestamp, byte[] state) {
-    int heldLane = (int) INT.get(state, 4);
-    long heldSequence = (long) LONG.get(state, 8);
-    if (lane == heldLane) return sequence >= heldSequence;
-    long held = (long) LONG.get(state, 16);
-    if (timestamp != held) return timestamp > held;
-    return lane > heldLane;
+    if (lane == lane(state)) return sequence >= sequence(state);
+    if (timestamp != timestamp(state)) return timestamp > timestamp(state);
+    return lane > lane(state);
   }
 }

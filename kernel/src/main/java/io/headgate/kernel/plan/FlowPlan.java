@@ -63,7 +63,7 @@ public final class FlowPlan {
     return plan;
   }
 
-  private static StructType schema(JsonNode node) {
+  static StructType schema(JsonNode node) {
     return (StructType) DataType.fromJson(node.toString());
   }
 
@@ -83,7 +83,7 @@ public final class FlowPlan {
     return out;
   }
 
-  private static List<Layout.Path> paths(Layout layout, JsonNode columns) {
+  static List<Layout.Path> paths(Layout layout, JsonNode columns) {
     var out = new ArrayList<Layout.Path>();
     for (JsonNode column : columns) out.add(layout.find(column.asText()));
     return out;
@@ -133,7 +133,7 @@ public final class FlowPlan {
   }
 
   /** Returns a row that has nothing but the columns' defaults. */
-  private static UnsafeRow empty(StructType schema) {
+  static UnsafeRow empty(StructType schema) {
     try {
       return new JsonDecoder(optional(schema), false).decode(new byte[] {'{', '}'}).copy();
     } catch (BadRecord e) {

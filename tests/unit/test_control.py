@@ -1,0 +1,283 @@
+"""The verbs on jobs, against a supervisor without Spark: what they wait for and what they say."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_supervisor import FakeSupervisor
+
+from headgate.errors import HeadgateError
+from headgate.jobs.control import (
+    Patience,
+    cancel_job,
+    foresee_cancel,
+    get_start,
+    pause_job,
+    restart_job,
+    resume_job,
+    stop_job,
+    take_savepoint,
+)
+from headgate.jobs.home import JobHome
+from headgate.jobs.intent import Verb, find_intent, has_supervisor
+from headgate.jobs.job import RunOptions
+from headgate.jobs.views import DEAD, UNREADABLE, JobView, list_jobs, show_job, view_job
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> JobHome:
+    return JobHome(tmp_path, "orders")
+
+
+def fails(code: str, call: Callable[[], object]) -> HeadgateError:
+    with pytest.raises(HeadgateError) as caught:
+        call()
+    assert caught.value.code == code
+    return caught.value
+
+
+def store(home: JobHome, **options: Any) -> None:
+    home.write_job("first", flow="/flows/flow.py", options=RunOptions(**options).to_json())
+
+
+def test_stop_returns_once_the_job_is_stopped_and_nobody_holds_it(home: JobHome) -> None:
+    with FakeSupervisor(home):
+        stopped = stop_job(home.root, "orders")
+        assert stopped.view.state == "STOPPED"
+        assert not has_supervisor(home)
+        assert stopped.savepoint is None
+
+
+@pytest.mark.parametrize("drain", [True, False])
+def test_stop_says_where_its_savepoint_is(home: JobHome, tmp_path: Path, drain: bool) -> None:
+    with FakeSupervisor(home):
+        stopped = stop_job(home.root, "orders", savepoint=str(tmp_path / "kept"), drain=drain)
+    assert stopped.savepoint is not None
+    assert stopped.savepoint.folder == tmp_path / "kept"
+    asked = find_intent(home)
+    assert asked is not None
+    assert asked.arguments == {"drain": drain, "savepoint": str(tmp_path / "kept")}
+
+
+def test_a_savepoint_without_a_folder_lies_in_the_jobs_own(home: JobHome) -> None:
+    with FakeSupervisor(home):
+        stopped = stop_job(home.root, "orders", savepoint="")
+    assert stopped.savepoint is not None
+    assert stopped.savepoint.folder.parent == home.savepoints_folder
+
+
+def test_a_savepoints_folder_is_told_as_the_supervisor_finds_it(
+    home: JobHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with FakeSupervisor(home):
+        take_savepoint(home.root, "orders", to=Path("kept"))
+    asked = find_intent(home)
+    assert asked is not None
+    assert asked.arguments == {"to": str(tmp_path / "kept")}
+
+
+def test_a_stop_whose_savepoint_failed_says_so_and_that_the_job_has_stopped(home: JobHome) -> None:
+    with FakeSupervisor(home, savepoint=_full):
+        error = fails("CHECKPOINT_NOT_WRITTEN", lambda: stop_job(home.root, "orders", savepoint=""))
+    assert "is STOPPED, and its savepoint was not taken: the disk is full" in error.message
+    assert error.hint == "headgate savepoint orders"
+    assert error.exit_code == 2
+
+
+def test_a_savepoint_that_failed_leaves_the_job_running(home: JobHome) -> None:
+    with FakeSupervisor(home, savepoint=_full):
+        fails("CHECKPOINT_NOT_WRITTEN", lambda: take_savepoint(home.root, "orders"))
+        assert view_job(home).state == "RUNNING"
+
+
+def _full(_to: str) -> dict[str, Any]:
+    raise HeadgateError("CHECKPOINT_NOT_WRITTEN", "the disk is full")
+
+
+def test_a_place_that_is_taken_is_refused_before_the_job_is_stopped(
+    home: JobHome, tmp_path: Path
+) -> None:
+    with FakeSupervisor(home):
+        fails("CHECKPOINT_EXISTS", lambda: stop_job(home.root, "orders", savepoint=str(tmp_path)))
+        assert view_job(home).state == "RUNNING"
+
+
+def test_cancel_ends_a_job_that_is_paused(home: JobHome) -> None:
+    with FakeSupervisor(home):
+        assert pause_job(home.root, "orders").state == "PAUSED"
+        assert cancel_job(home.root, "orders").state == "CANCELED"
+
+
+def test_pause_and_resume_wait_until_it_is_so(home: JobHome) -> None:
+    with FakeSupervisor(home):
+        assert pause_job(home.root, "orders").state == "PAUSED"
+        assert resume_job(home.root, "orders").state == "RUNNING"
+
+
+def test_what_a_supervisor_refuses_is_raised_in_its_words(home: JobHome) -> None:
+    with FakeSupervisor(home):
+        error = fails("ILLEGAL_TRANSITION", lambda: resume_job(home.root, "orders"))
+        assert error.message == "cannot resume job 'orders': it is RUNNING"
+        # The refusal was of that intent, not of the next one.
+        assert pause_job(home.root, "orders").state == "PAUSED"
+
+
+@pytest.mark.parametrize("verb", [stop_job, cancel_job, pause_job, resume_job])
+def test_a_verb_on_a_job_that_is_not_running_says_what_it_is(
+    home: JobHome, verb: Callable[..., object]
+) -> None:
+    with FakeSupervisor(home):
+        stop_job(home.root, "orders")
+    error = fails("JOB_NOT_RUNNING", lambda: verb(home.root, "orders"))
+    assert "it is STOPPED" in error.message
+    assert error.hint == "headgate start orders"
+    assert error.exit_code == 2
+
+
+@pytest.mark.parametrize("verb", [stop_job, cancel_job, pause_job, take_savepoint, get_start])
+def test_a_verb_on_a_job_that_is_not_there_names_those_that_are(
+    home: JobHome, verb: Callable[..., object]
+) -> None:
+    for name in ("orders", "visits"):
+        JobHome(home.root, name).write_status({"state": "STOPPED"})
+    error = fails("JOB_NOT_FOUND", lambda: verb(home.root, "oders"))
+    assert "which has orders, visits" in error.message
+    assert error.hint == "did you mean 'orders'?"
+    fails("JOB_NOT_FOUND", lambda: verb(home.root, "../jobs/orders"))
+    assert fails("JOB_NOT_FOUND", lambda: verb(home.root / "no", "orders")).hint
+
+
+def test_a_verb_gives_up_after_a_while_and_what_was_asked_still_holds(home: JobHome) -> None:
+    told: list[tuple[str, float]] = []
+
+    def tell(view: JobView, waited: timedelta) -> None:
+        told.append((view.state, waited.total_seconds()))
+
+    with FakeSupervisor(home, deaf=True):
+        patience = Patience(timedelta(seconds=0.3), tell)
+        error = fails("WAITED_TOO_LONG", lambda: stop_job(home.root, "orders", patience=patience))
+    assert "after 300ms it is RUNNING" in error.message
+    assert told
+    assert {state for state, _ in told} == {"RUNNING"}
+    asked = find_intent(home)
+    assert asked is not None
+    assert asked.verb is Verb.STOP
+
+
+def test_a_verb_notices_that_the_supervisor_died(home: JobHome) -> None:
+    with FakeSupervisor(home, deaf=True) as supervisor:
+        threading.Timer(0.2, supervisor.vanish).start()
+        error = fails("JOB_ENDED", lambda: stop_job(home.root, "orders"))
+    assert "is DEAD" in error.message
+    assert error.exit_code == 3
+
+
+def test_two_verbs_at_once_are_not_mixed_up(home: JobHome) -> None:
+    with FakeSupervisor(home, deaf=True):
+        patience = Patience(timedelta(seconds=0.2))
+        fails("WAITED_TOO_LONG", lambda: pause_job(home.root, "orders", patience=patience))
+        fails("JOB_BUSY", lambda: stop_job(home.root, "orders", patience=patience))
+
+
+def test_a_restart_of_a_job_that_never_ran_leaves_it_alone(home: JobHome) -> None:
+    with FakeSupervisor(home):
+        fails("JOB_NEVER_RAN", lambda: restart_job(home.root, "orders"))
+        assert view_job(home).state == "RUNNING"
+
+
+def test_a_restart_stops_the_job_before_it_starts_it_again(
+    home: JobHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[tuple[str, RunOptions, bool]] = []
+    monkeypatch.setattr(
+        "headgate.jobs.control.start_detached",
+        lambda flow, options: started.append((flow, options, has_supervisor(home))),
+    )
+    with FakeSupervisor(home):
+        store(home, retain=3, verbose=True)
+        restart_job(home.root, "orders")
+    restart_job(home.root, "orders")
+    for flow, options, running in started:
+        assert (flow, running) == ("/flows/flow.py", False)
+        assert (options.retain, options.verbose, options.home) == (3, False, home.root)
+    assert len(started) == 2
+
+
+def test_a_job_is_started_again_with_the_options_it_had(home: JobHome) -> None:
+    store(home, retain_for=timedelta(hours=1), restart="fixed-delay:5,10s")
+    flow, options = get_start(home.root, "orders")
+    assert flow == "/flows/flow.py"
+    assert options.retain_for == timedelta(hours=1)
+    assert options.restart == "fixed-delay:5,10s"
+
+
+@pytest.mark.parametrize("deletes", [True, False])
+def test_a_dry_run_tells_whether_a_cancel_would_delete_and_does_nothing(
+    home: JobHome, deletes: bool
+) -> None:
+    with FakeSupervisor(home):
+        store(home, delete_on_cancel=deletes)
+        assert foresee_cancel(home.root, "orders").deletes is deletes
+        assert view_job(home).state == "RUNNING"
+        assert find_intent(home) is None
+    fails("JOB_NOT_RUNNING", lambda: foresee_cancel(home.root, "orders"))
+
+
+def test_a_job_whose_supervisor_was_killed_is_dead_with_what_to_do(home: JobHome) -> None:
+    with FakeSupervisor(home):
+        (view,) = list_jobs(home.root)
+        assert (view.state, view.is_alive, view.records_per_s) == ("RUNNING", True, 321)
+        assert view.lag_bytes == 4096
+        assert view.uptime is not None
+    (view,) = list_jobs(home.root)
+    assert (view.state, view.is_alive, view.uptime) == (DEAD, False, None)
+    assert "it was RUNNING" in view.reason
+    assert view.todo == "headgate start orders"
+    assert not view.is_final
+
+
+def test_a_job_that_ended_is_what_it_ended_as(home: JobHome) -> None:
+    with FakeSupervisor(home):
+        stop_job(home.root, "orders")
+    (view,) = list_jobs(home.root)
+    assert (view.state, view.is_final, view.todo) == ("STOPPED", True, "")
+
+
+def test_a_damaged_job_does_not_hide_the_others(home: JobHome) -> None:
+    home.write_status({"state": "STOPPED"})
+    broken = JobHome(home.root, "broken")
+    broken.path.mkdir()
+    (broken.path / "status.json").write_text("{")
+    states = {view.name: view.state for view in list_jobs(home.root)}
+    assert states == {"broken": UNREADABLE, "orders": "STOPPED"}
+
+
+def test_a_start_that_was_refused_makes_no_job(home: JobHome) -> None:
+    with home.locked():
+        assert [view.state for view in list_jobs(home.root)] == ["STARTING"]
+    assert list_jobs(home.root) == []
+
+
+def test_show_has_the_last_failure_and_the_settings(home: JobHome) -> None:
+    settings = {"retain": {"value": 3, "from": "flag"}}
+    failure = {"attempt": 1, "code": "QUERY_FAILED", "message": "no", "root_cause": "E: no"}
+    with FakeSupervisor(home, last_failure=failure, attempt=2, restarts=1):
+        store(home, settings=settings)
+        told = json.loads(json.dumps(show_job(home.root, "orders").to_json()))
+    assert told["settings"] == settings
+    assert told["last_failure"] == failure
+    assert (told["attempt"], told["restarts"], told["flow"]) == (2, 1, "/flows/flow.py")
+    assert told["lag_bytes"] == {"orders": 4096, "users": 0}
+    assert told["folder"] == str(home.path)
+
+
+def test_a_savepoint_of_a_job_that_has_no_run_is_refused(home: JobHome) -> None:
+    home.write_status({"state": "FAILED"})
+    fails("NOTHING_COMMITTED", lambda: take_savepoint(home.root, "orders"))

@@ -1,0 +1,126 @@
+"""Jobs in the background: how a start goes is known, and the supervisor stands on its own.
+
+Java is a script here that fails at once, so that an attempt ends before there is any Spark.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import headgate
+from headgate.errors import HeadgateError
+from headgate.jobs.control import stop_job
+from headgate.jobs.detach import start_detached, supervisor_output
+from headgate.jobs.home import JobHome
+from headgate.jobs.intent import has_supervisor
+from headgate.jobs.job import RunOptions
+from headgate.jobs.views import view_job
+
+COMMAND = [sys.executable, "-m", "headgate"]
+FLOW = """
+from headgate import Flow
+flow = Flow("copies")
+flow.stream("orders", "id BIGINT").to("out")
+"""
+
+
+@pytest.fixture
+def flow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Give a flow's file in the working directory, and end whatever was started of it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(Path(headgate.__file__).parents[1]))
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    java = programs / "java"
+    java.write_text("#!/bin/sh\nexit 1\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    (tmp_path / "flow.py").write_text(FLOW)
+    yield "flow.py"
+    status = home().find_json("status.json") or {}
+    if has_supervisor(home()):
+        os.kill(int(status["pid"]), signal.SIGKILL)
+
+
+def home() -> JobHome:
+    return JobHome(Path(".headgate"), "copies")
+
+
+def wait_until_it_is(state: str) -> None:
+    deadline = time.monotonic() + 60
+    while view_job(home()).state != state:
+        assert time.monotonic() < deadline, view_job(home())
+        time.sleep(0.05)
+
+
+def test_a_start_returns_while_the_job_starts_and_the_supervisor_stands_on_its_own(
+    flow: str,
+) -> None:
+    # The next attempt is an hour away, so that what is looked at stays.
+    started = start_detached(flow, RunOptions(restart="fixed-delay:1,1h"))
+    assert started.job == "copies"
+    assert started.to_json()["state"] == "STARTING"
+    assert os.getsid(started.pid) != os.getsid(0)
+    assert (home().find_json("status.json") or {})["pid"] == started.pid
+    with pytest.raises(HeadgateError) as caught:
+        start_detached(flow, RunOptions())
+    assert caught.value.code == "JOB_RUNNING"
+    wait_until_it_is("RESTARTING")
+    assert stop_job(Path(".headgate"), "copies").view.state == "STOPPED"
+    assert "is STOPPED" in supervisor_output(home()).read_text()
+
+
+def test_a_job_that_fails_in_the_background_says_why_in_its_folder(flow: str) -> None:
+    start_detached(flow, RunOptions(restart="none"))
+    wait_until_it_is("FAILED")
+    assert "DRIVER_NOT_STARTED" in view_job(home()).reason
+    deadline = time.monotonic() + 30
+    while "DRIVER_NOT_STARTED" not in supervisor_output(home()).read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_refusal_in_the_background_is_told_in_front(
+    flow: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(HeadgateError) as caught:
+        start_detached(flow, RunOptions())
+    assert (caught.value.code, caught.value.exit_code) == ("JAVA_MISSING", 3)
+    assert not has_supervisor(home())
+
+
+def test_a_flow_that_cannot_be_read_is_refused_before_anything_is_spawned(flow: str) -> None:
+    with pytest.raises(HeadgateError) as caught:
+        start_detached("other.py", RunOptions())
+    assert caught.value.code == "FLOW_NOT_FOUND"
+
+
+def test_run_detached_prints_the_jobs_name_alone(flow: str) -> None:
+    done = subprocess.run(
+        [*COMMAND, "run", flow, "--detach", "--restart", "none"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "copies\n"
+    assert "headgate stop copies" in done.stderr
+    wait_until_it_is("FAILED")
+    told = subprocess.run(
+        [*COMMAND, "run", flow, "-d", "--restart", "none", "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert json.loads(told)["job"] == "copies"
+    wait_until_it_is("FAILED")
