@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
 
-.PHONY: setup kernel demo test check format bench wheel clean help
+.PHONY: setup kernel demo test check format bench bench-restore test-faults wheel clean help
 
 help:  ## Show what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -41,6 +41,12 @@ format: setup  ## Put the formatting right
 
 bench: setup  ## Enrich 2,000,000 orders from embedded topics and print the rate
 	$(BIN)/python benchmarks/orders.py
+
+bench-restore: setup  ## What checkpoints cost and how long a restore takes, by the size of state
+	$(BIN)/python benchmarks/restore.py
+
+test-faults: setup  ## The long fault suite: many kills at random moments
+	HEADGATE_KILLS=40 $(BIN)/python -m pytest tests/faults -s
 
 wheel: setup  ## Build a wheel with the kernel in it
 	$(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps --wheel-dir dist .

@@ -86,6 +86,13 @@ class Shop:
             assert time.monotonic() < deadline, f"waited {seconds} s in vain\n{self.tail()}"
             time.sleep(0.05)
 
+    def wait_for_attempt_after(self, attempt: int) -> None:
+        self.wait_until(lambda: self.status().get("attempt", 0) > attempt)
+
+    def wait_for_end_of(self, pid: int) -> None:
+        """Wait until a process that nobody waits for is gone."""
+        self.wait_until(lambda: not Path(f"/proc/{pid}/cmdline").exists(), seconds=20)
+
     def kill_child(self) -> None:
         """Kill the process that holds the driver, as the system would that runs out of memory."""
         pid = self.status().get("child")

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from pathlib import Path
 
+import pytest
 from shop import JOB, Production, Shop
+
+
+@pytest.fixture
+def kills() -> int:
+    """How often a process is killed: 8 in the short suite, 40 in `make test-faults`."""
+    return int(os.environ.get("HEADGATE_KILLS", "8"))
+
+
+@pytest.fixture
+def seed() -> int:
+    """Decides the moments of the kills; printed, so that a failure can be repeated."""
+    chosen = int(os.environ.get("HEADGATE_SEED", str(int.from_bytes(os.urandom(4)))))
+    print(f"HEADGATE_SEED={chosen}")
+    return chosen
 
 
 def test_a_child_killed_at_random_moments_loses_and_doubles_nothing(
@@ -25,7 +41,7 @@ def test_a_child_killed_at_random_moments_loses_and_doubles_nothing(
                 shop.wait_until(shop.is_running)
             time.sleep(moments.uniform(0.2, 4.0))
             shop.kill_child()
-            shop.wait_until(lambda was=before: shop.status().get("attempt", 0) > was)
+            shop.wait_for_attempt_after(before)
     shop.drain()
     shop.assert_exactly_once()
     failures = shop.events("FAILURE")
@@ -47,7 +63,7 @@ def test_a_supervisor_that_is_killed_leaves_no_child_and_the_next_one_goes_on(
             time.sleep(moments.uniform(0.2, 4.0))
             child = int(shop.status()["child"])
             shop.kill_supervisor()
-            shop.wait_until(lambda pid=child: not Path(f"/proc/{pid}/cmdline").exists(), seconds=20)
+            shop.wait_for_end_of(child)
         shop.start()
         shop.wait_until(shop.is_running)
     shop.drain()

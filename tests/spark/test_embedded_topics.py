@@ -13,7 +13,8 @@ import pytest
 from bench import Bench, bag, refused, stop_now
 
 from headgate import Console, Files, Flow
-from headgate.jobs.job import JobSnapshot, JobState
+from headgate.jobs.job import JobSnapshot
+from headgate.jobs.states import JobState
 
 MIB = 1024 * 1024
 

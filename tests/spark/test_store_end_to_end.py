@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from store_reference import StoreReference, canonical, lines_of
 
 FLOW = Path(__file__).parents[2] / "examples" / "orders" / "flow.py"

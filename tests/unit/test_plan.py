@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from headgate import Flow
-from headgate.engine.plan import FlowPlan, plan_flow
-from headgate.engine.query import source_name
+from headgate.engine.plan import FlowPlan, plan_flow, source_name
 from headgate.engine.spark_types import to_spark_json
 from headgate.flow.schema import schema_of
 

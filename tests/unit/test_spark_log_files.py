@@ -12,7 +12,7 @@ from stored_run import LAST, copy, files_under, unpack
 
 from headgate.checkpoints import sparklog
 from headgate.checkpoints._changelogs import BadChangelogError, read_lineage, unpack_lz4, xxhash32
-from headgate.checkpoints._checksums import crc32c
+from headgate.checkpoints._crc32c import crc32c
 from headgate.errors import HeadgateError
 
 

@@ -175,7 +175,9 @@ def test_a_damaged_manifest_is_named(
     with_any_error(lambda: fork(folder, tmp_path / "new"))
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(at=st.integers(0, 1 << 20), bits=st.integers(1, 255), cut=st.booleans())
 def test_whatever_a_manifest_says_nothing_but_our_errors_come_out(
     folders: dict[str, Path],

@@ -8,6 +8,9 @@ from pathlib import Path
 
 from headgate.errors import HeadgateError
 
+# By whether all that is wrong is that files are missing.
+_CODES = {True: "CHECKPOINT_INCOMPLETE", False: "CHECKPOINT_DAMAGED"}
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -46,7 +49,5 @@ def refuse(what: str, problems: Sequence[Problem], folder: Path, *, hint: str) -
     else:
         found = f"{first.file} is damaged ({first.what})"
     more = f"; and {len(problems) - 1} more files" if len(problems) > 1 else ""
-    code = "CHECKPOINT_INCOMPLETE" if all(each.missing for each in problems) else None
-    return HeadgateError(
-        code or "CHECKPOINT_DAMAGED", f"{what}: {found}{more} (in {folder})", hint=hint
-    )
+    code = _CODES[all(each.missing for each in problems)]
+    return HeadgateError(code, f"{what}: {found}{more} (in {folder})", hint=hint)

@@ -5,6 +5,7 @@ One folder an operator; in its files `key`, `deleted`, `lane`, `sequence`, `time
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -59,9 +60,27 @@ def write_states(
     """
     spark = open_session(settings)
     try:
-        return {uid: _write(spark, state, form, into / uid) for uid, (state, form) in held.items()}
+        return {
+            uid: write_rows(spark, held_rows(spark, state), form, into / uid)
+            for uid, (state, form) in held.items()
+        }
     finally:
         spark.stop()
+
+
+def write_rows(spark: SparkSession, state: DataFrame, form: TableForm, into: Path) -> int:
+    """Write state, `key` and `value`, as Parquet into a new folder; return how many rows it is."""
+    rows = _table(spark, form).unpack(state)
+    making = into.with_name(f".{into.name}")
+    # Spark's own form of timestamps is one that other tools have given up.
+    spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+    rows.write.mode("overwrite").parquet(_address(making))
+    into.mkdir(parents=True)
+    # Plain names, and no checksums of Hadoop's: they would speak against a file that is replaced.
+    for number, file in enumerate(sorted(making.glob("part-*.parquet"))):
+        file.rename(into / f"{number:03d}.parquet")
+    shutil.rmtree(making)
+    return spark.read.parquet(_pattern(into)).count()
 
 
 def taken_rows(spark: SparkSession, held: HeldFiles, form: TableForm, *, uid: str) -> DataFrame:
@@ -83,19 +102,6 @@ def _table(spark: SparkSession, form: TableForm) -> PortableTable:
     return PortableTable.of(spark, history=history, key=form.key)
 
 
-def _write(spark: SparkSession, held: HeldState, form: TableForm, into: Path) -> int:
-    rows = _table(spark, form).unpack(held_rows(spark, held))
-    spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
-    making = into.with_name(f".{into.name}")
-    rows.write.mode("overwrite").parquet(f"file:{making.absolute()}")
-    into.mkdir(parents=True)
-    # Plain names, and no checksums of Hadoop's: they would speak against a file that is replaced.
-    for number, file in enumerate(sorted(making.glob("part-*.parquet"))):
-        file.rename(into / f"{number:03d}.parquet")
-    shutil.rmtree(making)
-    return spark.read.parquet(f"file:{into.absolute()}").count()
-
-
 class _Reader:
     """Reads the files of one operator, whoever wrote them, and names what is wrong with them."""
 
@@ -107,8 +113,8 @@ class _Reader:
     def read(self, schema: Schema, table: PortableTable) -> DataFrame:
         """Return the rows of all files with exactly a table's columns."""
         parts = []
-        for columns, files in self._by_columns().items():
-            rows = self._spark.read.schema(columns).parquet(*(_address(each) for each in files))
+        for columns, files in self._by_columns():
+            rows = self._spark.read.schema(columns).parquet(*(_pattern(each) for each in files))
             try:
                 parts.append(_fitted(rows, columns, schema, table))
             except Misfit as misfit:
@@ -143,7 +149,7 @@ class _Reader:
             hint="mend the row, then restore again",
         )
 
-    def _by_columns(self) -> dict[StructType, list[Path]]:
+    def _by_columns(self) -> list[tuple[StructType, list[Path]]]:
         """Return the files by the columns they have: tools do not agree on types."""
         files = sorted(
             file
@@ -160,11 +166,11 @@ class _Reader:
         for file in files:
             columns = self._columns(file)
             found.setdefault(columns.json(), (columns, []))[1].append(file)
-        return {columns: same for columns, same in found.values()}
+        return list(found.values())
 
     def _columns(self, file: Path) -> StructType:
         try:
-            return self._spark.read.parquet(_address(file)).schema
+            return self._spark.read.parquet(_pattern(file)).schema
         except SPARK_ERRORS as error:
             raise HeadgateError(
                 "PORTABLE_UNREADABLE",
@@ -220,3 +226,8 @@ def _is_hidden(path: Path) -> bool:
 
 def _address(file: Path) -> str:
     return f"file:{file.absolute()}"
+
+
+def _pattern(file: Path) -> str:
+    """Return a path for a reader, which takes it for a pattern."""
+    return re.sub(r"([\\\[\]{}*?,])", r"\\\1", _address(file))
