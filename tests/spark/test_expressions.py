@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import random
 from collections.abc import Callable
 from typing import Any
@@ -275,3 +277,26 @@ def test_a_key_made_by_sql_must_have_the_tables_type(spark: SparkSession) -> Non
     memory = plan("CAST(id AS INT) + 1")
     memory.feed("t", {"id": 2})
     assert len(memory.feed("in", {"id": 1})["out"]) == 1
+
+
+def test_a_row_for_which_sql_fails_is_a_dead_letter_and_the_others_go_on(
+    spark: SparkSession,
+) -> None:
+    flow = Flow("failing")
+    stream = flow.stream("in", "text STRING NOT NULL, by INT NOT NULL")
+    numbers = stream.with_columns(number="CAST(text AS INT)")
+    numbers.where("number / by > 1").select("number").to("out")
+    made = MemoryFlow(spark, flow).feed(
+        "in", {"text": "12", "by": 2}, {"text": "ten", "by": 1}, {"text": "9", "by": 0}
+    )
+    assert made["out"] == [{"number": 12}]
+    letters = sorted(made["dead-letters"], key=lambda each: each["offset"])
+    assert [(each["offset"], each["code"]) for each in letters] == [
+        (1, "EXPRESSION_FAILED"),
+        (2, "EXPRESSION_FAILED"),
+    ]
+    assert "with-columns" in letters[0]["source"]
+    assert "CAST_INVALID_INPUT" in letters[0]["reason"]
+    assert "DIVIDE_BY_ZERO" in letters[1]["reason"]
+    row = json.loads(base64.b64decode(letters[1]["raw"]))
+    assert row == {"text": "9", "by": 0, "number": 9}

@@ -154,20 +154,18 @@ def session(folder: Path) -> Iterator[SparkSession]:
 def put(folder: Path, rows: list[dict[str, Any]], name: str = "a.parquet") -> HeldFiles:
     """Write rows as Arrow takes them out of plain values: its own types, its own order."""
     folder.mkdir(parents=True, exist_ok=True)
-    table = pa.Table.from_pylist(rows)
-    row = pa.array([each.get("row") for each in rows], _with_map(table)) if "row" in rows[0] else 0
-    at = table.schema.get_field_index("row")
-    pq.write_table(table if at < 0 else table.set_column(at, "row", row), folder / name)
+    found = pa.Table.from_pylist(rows).schema
+    types = pa.schema([each.with_type(_with_map(each.type)) for each in found])
+    pq.write_table(pa.Table.from_pylist(rows, types), folder / name)
     return HeldFiles(folder)
 
 
-def _with_map(table: pa.Table) -> pa.DataType:
-    """Return the type of `row`; what Arrow takes for a struct by itself is a map there."""
-    row = table.schema.field("row").type
-    if not pa.types.is_struct(row):
-        return row
+def _with_map(found: pa.DataType) -> pa.DataType:
+    """Return a type with a map for `counts`, which Arrow takes for a struct by itself."""
+    if not pa.types.is_struct(found):
+        return found
     counts = pa.map_(pa.string(), pa.int64())
-    return pa.struct([each.with_type(counts) if each.name == "counts" else each for each in row])
+    return pa.struct([each.with_type(counts) if each.name == "counts" else each for each in found])
 
 
 def form(schema: Schema | str, *before: Schema) -> TableForm:
@@ -222,7 +220,7 @@ REFUSED: list[tuple[list[dict[str, Any]], str, str]] = [
     ([{"row": {"id": 1, "name": None}}, {"row": {"id": 2, "name": "B"}}], "PORTABLE_ROW", "null"),
     ([{"key": "2", "row": {"id": 1, "name": "A"}}], "PORTABLE_ROW", "its row is of key '1'"),
     ([{"row": {"id": 1, "name": "A"}}] * 2, "PORTABLE_ROW", "key '1': it is there 2 times"),
-    ([{"deleted": True, "row": {"id": None, "name": "A"}}], "PORTABLE_COLUMN", "row.id"),
+    ([{"deleted": True, "row": {"id": None, "name": "A"}}], "PORTABLE_ROW", "deleted and has no"),
     (
         [{"row": {"id": 1, "name": "A"}, "lane": 0, "sequence": 1.5, "timestamp": 0}],
         "PORTABLE_UNREADABLE",

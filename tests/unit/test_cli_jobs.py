@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -304,3 +305,14 @@ def test_a_run_that_is_cancelled_ends_as_an_interrupt(monkeypatch: pytest.Monkey
     result = run("run", "flow.py")
     assert result.exit_code == 130
     assert "was cancelled" in result.stdout
+
+
+def test_a_start_that_fell_back_is_told_of(home: JobHome, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fell_back(_flow: str, _options: RunOptions, watcher: Watcher) -> JobSnapshot:
+        watcher.on_snapshot(replace(snapshot(JobState.RUNNING), notice="went back to chk-3"))
+        return snapshot(JobState.FINISHED)
+
+    monkeypatch.setattr(run_verb, "run_job", fell_back)
+    assert "warning: went back to chk-3\n" in run("run", "flow.py").stderr
+    with FakeSupervisor(home, notice="went back to chk-3"):
+        assert "warning     went back to chk-3\n" in run("show", "orders").stdout

@@ -48,7 +48,7 @@ class PortableTable:
         return DataFrame(self._state.pack(rows._jdf), self._spark)
 
     def check(self, rows: DataFrame) -> DataFrame:
-        """Return the `key` of each row, and as `problem` why it cannot be taken, or null."""
+        """Return the rows with their `key`, and as `problem` why one cannot be taken, or null."""
         return DataFrame(self._state.check(rows._jdf), self._spark)
 
     def default(self, column: str) -> Column:

@@ -111,6 +111,8 @@ def _facts(details: JobDetails) -> Iterable[tuple[str, str]]:
         yield "reason", visible(view.reason)
     if view.todo:
         yield "to do", view.todo
+    if status.get("notice"):
+        yield "warning", visible(str(status["notice"]))
     restarts = int(status.get("restarts") or 0)
     yield "attempt", f"{view.attempt}, after {restarts} restart{'' if restarts == 1 else 's'}"
     if status.get("restart_after_s") is not None:

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 from headgate._units import format_count, format_duration
 from headgate.cli.failures import INTERRUPTED
 from headgate.cli.options import Home, Json
-from headgate.cli.output import Right, note, print_json, print_table, say
+from headgate.cli.output import Right, note, print_json, print_table, say, visible
 from headgate.cli.status import start_line, terminal_watcher
 from headgate.jobs.service import (
     DEFAULT_HOME,
@@ -307,7 +308,14 @@ def tell_detached(started: Detached, *, as_json: bool) -> None:
         return
     say(started.job)
     note(f"Job '{started.job}' is STARTING in the background, as process {started.pid}")
+    _warn(str(started.snapshot.get("notice") or ""))
     note(f"headgate show {started.job} tells how it goes; headgate stop {started.job} ends it")
+
+
+def _warn(notice: str) -> None:
+    """Print what the user has to know about a start, such as that a checkpoint is damaged."""
+    if notice:
+        note(Text.assemble(("warning", "bold yellow"), f": {visible(notice)}"))
 
 
 def show_run(flow: str, options: RunOptions, *, as_json: bool) -> JobSnapshot:
@@ -325,6 +333,7 @@ def show_run(flow: str, options: RunOptions, *, as_json: bool) -> JobSnapshot:
             if not begun and not as_json:
                 begun = True
                 note(start_line(snapshot))
+                _warn(snapshot.notice)
             shown.on_snapshot(snapshot)
 
         ended = run_job(flow, options, Watcher(on_snapshot=tell, on_row=shown.on_row))

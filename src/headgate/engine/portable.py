@@ -128,7 +128,10 @@ class _Reader:
     def check(self, checked: DataFrame) -> None:
         """Refuse rows that cannot be taken, and keys that are there twice."""
         keys = checked.groupBy("key").agg(
-            f.count(f.lit(1)).alias("times"), f.min("problem").alias("problem")
+            f.count(f.lit(1)).alias("times"),
+            f.min("problem").alias("problem"),
+            # Asked for so that it is computed: a number that does not fit is an error of Spark's.
+            f.max(f.struct(*_VERSION)).alias("version"),
         )
         bad = keys.filter("problem IS NOT NULL OR times > 1")
         try:
@@ -145,7 +148,7 @@ class _Reader:
         problem = found["problem"] or f"it is there {found['times']} times"
         raise HeadgateError(
             "PORTABLE_ROW",
-            f"{self._cannot}: the row of key {found['key']!r}: {problem}",
+            f"{self._cannot}: {_called(found['key'])}: {problem}",
             hint="mend the row, then restore again",
         )
 
@@ -218,6 +221,10 @@ def _same(there: Mapping[str, DataType], column: str, wanted: DataType, *, to: s
             f"CAST it to {to.upper()}",
         )
     return lambda it: it.cast(to)
+
+
+def _called(key: str | None) -> str:
+    return "a row without a key" if key is None else f"the row of key {key!r}"
 
 
 def _is_hidden(path: Path) -> bool:

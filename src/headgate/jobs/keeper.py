@@ -86,7 +86,9 @@ class CheckpointKeeper:
 
     def keep_last(self) -> Mapping[str, Any] | None:
         """Keep the last batch that committed, if it is not kept yet."""
-        return None if self._last is None else self._keep(self._last)
+        if self._last is None or self.newest == f"chk-{self._last.batch}":
+            return None
+        return self._keep(self._last)
 
     def take_savepoint(self, to: str) -> Mapping[str, Any]:
         """Copy the last batch that committed into a savepoint, and return what is to be told of it.

@@ -28,9 +28,7 @@ def plan_of_restore(flow: str, options: RunOptions, *, clock: Clock | None = Non
     home = JobHome(options.home, graph.name)
     now = (clock or SystemClock()).now()
     kept = find_target(home, source=options.restore_from, at=options.restore_at, now=now)
-    return plan_restore(
-        home, graph, kept, drop=options.drop_state, parallelism=options.parallelism
-    )
+    return plan_restore(home, graph, kept, drop=options.drop_state, parallelism=options.parallelism)
 
 
 def get_restore(

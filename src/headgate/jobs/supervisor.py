@@ -16,6 +16,7 @@ from types import FrameType
 from typing import Any
 
 from headgate._clock import Clock
+from headgate.engine.progress import BatchReport
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.home import JobHome
 from headgate.jobs.intent import Intent, Verb, find_echo, find_intent
@@ -154,9 +155,7 @@ class Supervisor:
                 self._loading = loading
             case Batch(report):
                 self._totals = self._totals.plus(report)
-                kept = self._keeper.batch_committed(report)
-                if kept is not None:
-                    self._note("CHECKPOINT", **kept)
+                self._keep(report)
             case RowShown(output, row):
                 self._watcher.on_row(output, row)
             case Ended() | Failed():
@@ -179,6 +178,7 @@ class Supervisor:
         self._loading = False
         now = self._clock.now()
         if isinstance(last, Ended):
+            self._keep_last()
             self._apply(AttemptEnded(now, last.caught_up))
             return
         failed = last if last is not None else _died(self._home.name, exit_)
@@ -200,6 +200,26 @@ class Supervisor:
         )
         self._note("FAILURE", attempt=self._machine.attempt, **_told(failure))
         self._apply(AttemptFailed(now, failure))
+
+    def _keep(self, report: BatchReport) -> None:
+        """Keep a batch if one is due; a job goes on without a checkpoint, and says so."""
+        try:
+            kept = self._keeper.batch_committed(report)
+        except HeadgateError as error:
+            self._note("CHECKPOINT_FAILED", **error.as_dict())
+            return
+        if kept is not None:
+            self._note("CHECKPOINT", **kept)
+
+    def _keep_last(self) -> None:
+        """Keep what a clean end left, so that going on from there repeats nothing."""
+        try:
+            kept = self._keeper.keep_last()
+        except HeadgateError as error:
+            self._note("CHECKPOINT_FAILED", **error.as_dict())
+            return
+        if kept is not None:
+            self._note("CHECKPOINT", **kept)
 
     def _notice_timer(self) -> None:
         if self._due is not None and self._clock.monotonic() >= self._due:

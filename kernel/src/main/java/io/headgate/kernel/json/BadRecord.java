@@ -3,7 +3,9 @@ package io.headgate.kernel.json;
 /** A record that cannot become a row, with the reason; it carries no stack, since it is data. */
 public final class BadRecord extends Exception {
   /** The kinds of reasons: countable, one wording everywhere. */
-  public enum Reason { BAD_JSON, NOT_UTF8, NOT_AN_OBJECT, WRONG_TYPE, MISSING_FIELD, NULL_FIELD, NO_KEY, TOO_LARGE }
+  public enum Reason {
+    BAD_JSON, NOT_UTF8, NOT_AN_OBJECT, WRONG_TYPE, MISSING_FIELD, NULL_FIELD, NO_KEY, TOO_LARGE, EXPRESSION_FAILED
+  }
 
   public final Reason reason;
 

@@ -1,9 +1,8 @@
 package io.headgate.kernel.operators;
 
-import com.fasterxml.jackson.core.JsonFactory;
-import com.fasterxml.jackson.core.JsonGenerator;
 import io.headgate.kernel.json.BadRecord;
 import io.headgate.kernel.json.BadRecord.Reason;
+import io.headgate.kernel.json.DeadLetter;
 import io.headgate.kernel.json.JsonDecoder;
 import io.headgate.kernel.json.KeyText;
 import io.headgate.kernel.plan.Route;
@@ -11,10 +10,7 @@ import io.headgate.kernel.rows.Envelope;
 import io.headgate.kernel.rows.Header;
 import io.headgate.kernel.rows.Layout;
 import io.headgate.kernel.rows.SegmentedRow;
-import java.io.ByteArrayOutputStream;
-import java.io.IOException;
 import java.io.Serializable;
-import java.io.UncheckedIOException;
 import java.util.ArrayDeque;
 import java.util.Iterator;
 import org.apache.spark.api.java.function.MapPartitionsFunction;
@@ -28,11 +24,6 @@ import scala.Tuple2;
 
 /** Turns records of one source into envelopes: rows on their way, or dead letters; each record becomes one or the other. */
 public final class DecodeRecords implements MapPartitionsFunction<RawRecord, Tuple2<byte[], byte[]>> {
-  /** A dead letter carries at most this much of its record. */
-  static final int RAW_LIMIT = 256 * 1024;
-
-  private static final JsonFactory JSON = new JsonFactory();
-
   /** The lane of a table whose changes are ordered by a column: they all share one. */
   static final int COLUMN_LANE = -1;
 
@@ -145,26 +136,9 @@ public final class DecodeRecords implements MapPartitionsFunction<RawRecord, Tup
     }
 
     private byte[] letter(RawRecord record, BadRecord why) {
-      var out = new ByteArrayOutputStream(512);
-      try (JsonGenerator g = JSON.createGenerator(out)) {
-        g.writeStartObject();
-        g.writeStringField("source", source.id);
-        g.writeStringField("topic", source.topic);
-        g.writeNumberField("partition", record.getPartition());
-        g.writeNumberField("offset", record.getOffset());
-        g.writeNumberField("timestamp", record.getTimestamp());
-        g.writeStringField("code", why.reason.name());
-        g.writeStringField("reason", why.getMessage());
-        g.writeNumberField("bytes", record.getSize());
-        g.writeFieldName("raw");
-        byte[] raw = record.getValue();
-        if (raw == null) g.writeNull();
-        else g.writeBinary(raw, 0, Math.min(raw.length, RAW_LIMIT));
-        g.writeEndObject();
-      } catch (IOException e) {
-        throw new UncheckedIOException(e);
-      }
-      return out.toByteArray();
+      return new DeadLetter(
+          source.id, source.topic, record.getPartition(), record.getOffset(), record.getTimestamp(),
+          why.reason, why.getMessage(), record.getSize(), record.getValue()).encode();
     }
   }
 }

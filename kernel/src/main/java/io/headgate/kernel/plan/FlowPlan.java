@@ -56,7 +56,7 @@ public final class FlowPlan {
       throw new IllegalArgumentException("not a flow: " + e.getMessage(), e);
     }
     var plan = new FlowPlan();
-    var routes = new RouteCompiler(spark, keys(flow));
+    var routes = new RouteCompiler(spark, keys(flow), flow.get("deadLetters").asInt());
     for (JsonNode source : flow.get("sources")) plan.addSource(source, flow, routes);
     for (JsonNode function : flow.get("functions")) plan.addFunction(function, routes);
     for (JsonNode operator : flow.get("operators")) plan.addEnrich(operator, flow, routes);

@@ -102,10 +102,10 @@ public final class PortableState implements Serializable {
             rows.col("row")).as("value"));
   }
 
-  /** Returns the key that each row is kept under, and as {@code problem} why it cannot be; null where it can. */
+  /** Returns the key and version of each row, and as {@code problem} why it cannot be taken; null where it can. */
   public Dataset<Row> check(Dataset<Row> rows) {
     return rows.select(
-        key(rows).as("key"),
+        key(rows).as("key"), rows.col("lane"), rows.col("sequence"), rows.col("timestamp"),
         call("problemOf", DataTypes.StringType, self(), rows.col("key"),
             functions.coalesce(rows.col("deleted"), functions.lit(false)), rows.col("row")).as("problem"));
   }

@@ -1,5 +1,7 @@
 package io.headgate.kernel.plan;
 
+import io.headgate.kernel.json.BadRecord;
+import io.headgate.kernel.json.DeadLetter;
 import io.headgate.kernel.json.JsonEncoder;
 import io.headgate.kernel.json.KeyText;
 import io.headgate.kernel.rows.Envelope;
@@ -8,6 +10,7 @@ import io.headgate.kernel.rows.Layout;
 import io.headgate.kernel.rows.SegmentedRow;
 import java.io.Serializable;
 import java.util.List;
+import org.apache.spark.SparkThrowable;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import scala.Tuple2;
 
@@ -38,34 +41,68 @@ public final class Route implements Serializable {
     for (Step step : steps) step.take(row, header, spread, out);
   }
 
+  /**
+   * What becomes of a row for which an expression fails (a cast that does not fit, a division by zero): a dead letter.
+   *
+   * <p>Raised, it would end the job, and every attempt after it at the same row.
+   */
+  record Failing(int deadLetters, String operator, JsonEncoder encoder) implements Serializable {
+    /** Returns what a program makes of a row, or null if it fails; then the dead letter is on its way. */
+    UnsafeRow apply(RowProgram program, SegmentedRow row, Header header, byte[] spread, Out out) {
+      try {
+        return program.apply(row);
+      } catch (RuntimeException e) {
+        if (!(e instanceof SparkThrowable)) throw e;
+        byte[] raw = encoder.encode(row);
+        byte[] letter = new DeadLetter(
+            operator, null, header.partition, header.offset, header.timestamp,
+            BadRecord.Reason.EXPRESSION_FAILED, firstLine(e.getMessage()), raw.length, raw).encode();
+        out.add(new Tuple2<>(spread, header.envelope(Envelope.OUTPUT, deadLetters, letter, letter.length)));
+        return null;
+      }
+    }
+
+    private static String firstLine(String text) {
+      int cut = text.indexOf('\n');
+      return cut < 0 ? text : text.substring(0, cut);
+    }
+  }
+
   static final class Where implements Step {
     private final RowProgram condition;
+    private final Failing failing;
     private final Route then;
 
-    Where(RowProgram condition, Route then) {
+    Where(RowProgram condition, Failing failing, Route then) {
       this.condition = condition;
+      this.failing = failing;
       this.then = then;
     }
 
     @Override public void take(SegmentedRow row, Header header, byte[] spread, Out out) {
-      UnsafeRow answer = condition.apply(row);
+      UnsafeRow answer = failing.apply(condition, row, header, spread, out);
+      if (answer == null) return;
       if (!answer.isNullAt(0) && answer.getBoolean(0)) then.send(row, header, spread, out);
     }
   }
 
   static final class Compute implements Step {
     private final RowProgram columns;
+    private final Failing failing;
     private final Route then;
     private transient SegmentedRow result;
 
-    Compute(RowProgram columns, Route then) {
+    Compute(RowProgram columns, Failing failing, Route then) {
       this.columns = columns;
+      this.failing = failing;
       this.then = then;
     }
 
     @Override public void take(SegmentedRow row, Header header, byte[] spread, Out out) {
       if (result == null) result = new SegmentedRow(Layout.of(columns.result()));
-      result.set(columns.apply(row));
+      UnsafeRow made = failing.apply(columns, row, header, spread, out);
+      if (made == null) return;
+      result.set(made);
       then.send(result, header, spread, out);
     }
   }

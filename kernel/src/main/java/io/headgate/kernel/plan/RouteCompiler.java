@@ -17,12 +17,15 @@ import org.apache.spark.sql.types.IntegralType;
 /** Turns the JSON of a route into steps, and learns on the way what rows each operator will see. */
 final class RouteCompiler {
   private final SparkSession spark;
+  private final int deadLetters;
   /** What arrives at each operator or function, by address. */
   private final Map<Integer, Layout> arrivals = new HashMap<>();
   /** The types of the key each operator's table is kept under, by address. */
   private final Map<Integer, List<DataType>> keys;
 
-  RouteCompiler(SparkSession spark, Map<Integer, List<DataType>> keys) {
+  /** @param deadLetters the address of the output for rows that fail */
+  RouteCompiler(SparkSession spark, Map<Integer, List<DataType>> keys, int deadLetters) {
+    this.deadLetters = deadLetters;
     this.spark = spark;
     this.keys = keys;
   }
@@ -62,7 +65,7 @@ final class RouteCompiler {
     if (!(type instanceof BooleanType))
       throw new PlanException("BAD_EXPRESSION",
           "cannot plan " + name + ": '" + step.get("condition").asText() + "' is " + type.sql() + ", not a condition");
-    return new Route.Where(program, compile(step.get("then"), layout));
+    return new Route.Where(program, failing(name, layout), compile(step.get("then"), layout));
   }
 
   private Route.Step compute(JsonNode step, Layout layout) {
@@ -72,7 +75,7 @@ final class RouteCompiler {
     for (JsonNode c : step.get("columns")) put(columns, c.get("name").asText(), "(" + c.get("expression").asText() + ")");
     var list = columns.entrySet().stream().map(e -> e.getValue() + " AS " + quote(e.getKey())).toList();
     var program = RowProgram.compile(spark, layout.schema(), list, step.get("name").asText());
-    return new Route.Compute(program, compile(step.get("then"), Layout.of(program.result())));
+    return new Route.Compute(program, failing(step.get("name").asText(), layout), compile(step.get("then"), Layout.of(program.result())));
   }
 
   /** Adds a column, or puts it in the place of one that Spark takes for the same: names are read without regard to case. */
@@ -107,19 +110,23 @@ final class RouteCompiler {
     return type instanceof IntegralType ? "integer" : type.sql();
   }
 
+  private Route.Failing failing(String operator, Layout layout) {
+    return new Route.Failing(deadLetters, operator, whole(layout));
+  }
+
+  /** Returns an encoder of all columns. */
+  private static JsonEncoder whole(Layout layout) {
+    List<String> names = List.of(layout.schema().fieldNames());
+    return new JsonEncoder(names, names.stream().map(layout::find).toList());
+  }
+
   private static JsonEncoder encoder(JsonNode step, Layout layout) {
     var names = new ArrayList<String>();
     var paths = new ArrayList<Layout.Path>();
-    if (step.get("columns").isNull()) {
-      for (String name : layout.schema().fieldNames()) {
-        names.add(name);
-        paths.add(layout.find(name));
-      }
-    } else {
-      for (JsonNode c : step.get("columns")) {
-        names.add(c.get("name").asText());
-        paths.add(path(layout, c.get("path"), step.get("name").asText()));
-      }
+    if (step.get("columns").isNull()) return whole(layout);
+    for (JsonNode c : step.get("columns")) {
+      names.add(c.get("name").asText());
+      paths.add(path(layout, c.get("path"), step.get("name").asText()));
     }
     return new JsonEncoder(names, paths);
   }

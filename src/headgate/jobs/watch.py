@@ -1,0 +1,114 @@
+"""Running a job while its flow is being written: a changed file restarts it, with state kept."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from headgate.errors import Domain, HeadgateError
+from headgate.jobs.home import JobHome
+from headgate.jobs.job import JobSnapshot, RunOptions, Watcher
+from headgate.jobs.launch import Launcher
+from headgate.jobs.loading import load_flow
+from headgate.jobs.run import run_job
+from headgate.jobs.runs import find_run
+
+_LOOK_EVERY = 0.3
+
+
+def run_watched(
+    flow: str,
+    options: RunOptions,
+    watcher: Watcher,
+    *,
+    told: Callable[[str], None],
+    launcher: Launcher | None = None,
+) -> JobSnapshot:
+    """Run a job, and run it again each time its flow's file changes, until it ends by itself.
+
+    A flow that keeps its operators resumes where it was; one whose operators were added, moved or
+    reordered goes on from the checkpoint of its stop, operator by operator. A flow that cannot be
+    run is told of, and the next change is waited for.
+
+    Args:
+        told: Called with a line for the user.
+    """
+    file = Path(flow.partition(":")[0])
+    chosen = options
+    while True:
+        change = _Change(file)
+        try:
+            with change:
+                ended = run_job(flow, chosen, watcher, launcher=launcher)
+        except HeadgateError as error:
+            if error.domain is not Domain.USER:
+                raise
+            told(f"{error.code}: {error.message}; waiting for {file} to change")
+            change.wait()
+        else:
+            if not change.seen:
+                return ended
+            told(f"{file} has changed")
+        chosen = _next_options(flow, options)
+
+
+def _next_options(flow: str, options: RunOptions) -> RunOptions:
+    """Return the options of the next start: from the last checkpoint if the operators differ."""
+    again = replace(options, fresh=False, restore_from=None, restore_at=None, drop_state=())
+    try:
+        graph = load_flow(flow).graph
+        home = JobHome(options.home, graph.name)
+        lineage = home.find_present_run()
+        run = None if lineage is None else find_run(home, lineage)
+    except HeadgateError:
+        # The start says it again, with the user watching.
+        return again
+    if run is not None and run.operators != tuple(node.id for node in graph.stateful()):
+        return replace(again, restore_from="latest")
+    return again
+
+
+class _Change:
+    """Stops the job in this process once a file is not what it was."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._was = _digest(file)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self.seen = False
+
+    def __enter__(self) -> _Change:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def wait(self) -> None:
+        """Wait until the file has changed."""
+        while _digest(self._file) == self._was:
+            time.sleep(_LOOK_EVERY)
+
+    def _watch(self) -> None:
+        while not self._over.wait(_LOOK_EVERY):
+            if _digest(self._file) != self._was:
+                self.seen = True
+                # As a user would: the supervisor ends the attempt before its next batch.
+                os.kill(os.getpid(), signal.SIGTERM)
+                return
+
+
+def _digest(file: Path) -> str:
+    try:
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    except OSError:
+        # An editor replaces files; the next look finds the new one.
+        return ""
