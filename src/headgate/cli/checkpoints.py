@@ -192,20 +192,24 @@ def _verify(
             autocompletion=complete_job,
         ),
     ],
+    files_only: Annotated[
+        bool, typer.Option("--files-only", help="Do not have Spark open the state.")
+    ] = False,
     home: Home = DEFAULT_HOME,
     as_json: Json = False,
 ) -> None:
     """Check every file of a job's checkpoints and savepoints, or of one folder.
 
-    Reads them all, so that it takes as long as reading them does; the job may run meanwhile. It
-    exits with 3 if anything is wrong.
+    Reads them all, so that it takes as long as reading them does; the job may run meanwhile. Of
+    the newest one that is whole Spark opens the state and counts its rows. It exits with 3 if
+    anything is wrong.
 
     [bold]Examples[/bold]
 
       headgate verify order-enrichment
       headgate verify /backup/orders-before-upgrade
     """
-    found = verify_anything(home, subject)
+    found = verify_anything(home, subject, open_newest=not files_only)
     if as_json:
         print_json([each.to_json() for each in found])
     elif not found:
@@ -213,7 +217,10 @@ def _verify(
     else:
         for each in found:
             files = "" if each.manifest is None else f", {len(each.manifest.files)} files"
-            say(f"{each.id}: {_verdict(each)}{files}")
+            rows = "".join(
+                f", {uid} {format_count(count)} rows" for uid, count in (each.rows or {}).items()
+            )
+            say(f"{each.id}: {_verdict(each)}{files}{rows}")
             _say_problems(each)
     bad = [each.id for each in found if each.problems]
     if bad:

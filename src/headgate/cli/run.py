@@ -25,6 +25,7 @@ from headgate.jobs.service import (
     Watcher,
     resolve_options,
     run_job,
+    run_watched,
     start_detached,
 )
 
@@ -92,6 +93,14 @@ def _run(
         typer.Option(
             "--until-caught-up",
             help="End once all that is there has been read.",
+            rich_help_panel=_STARTING,
+        ),
+    ] = False,
+    watch: Annotated[
+        bool,
+        typer.Option(
+            "--watch",
+            help="Run on with state kept whenever the flow's file changes.",
             rich_help_panel=_STARTING,
         ),
     ] = False,
@@ -254,6 +263,7 @@ def _run(
     as_json: Json = False,
 ) -> None:
     _exclude({"--fresh": fresh, "--from": restore_from, "--at": restore_at})
+    _exclude({"--watch": watch, "--detach": detach})
     options = resolve_options(
         flow,
         {
@@ -287,7 +297,7 @@ def _run(
     if detach:
         show_detached(flow, options, as_json=as_json)
     else:
-        show_run(flow, options, as_json=as_json)
+        show_run(flow, options, as_json=as_json, watch=watch)
 
 
 def _exclude(flags: dict[str, object]) -> None:
@@ -318,8 +328,11 @@ def _warn(notice: str) -> None:
         note(Text.assemble(("warning", "bold yellow"), f": {visible(notice)}"))
 
 
-def show_run(flow: str, options: RunOptions, *, as_json: bool) -> JobSnapshot:
+def show_run(flow: str, options: RunOptions, *, as_json: bool, watch: bool = False) -> JobSnapshot:
     """Run a job with a live status, and print what it did.
+
+    Args:
+        watch: Run it again each time the flow's file changes.
 
     Raises:
         typer.Exit: With the code of an interrupt, if the job was cancelled.
@@ -336,7 +349,16 @@ def show_run(flow: str, options: RunOptions, *, as_json: bool) -> JobSnapshot:
                 _warn(snapshot.notice)
             shown.on_snapshot(snapshot)
 
-        ended = run_job(flow, options, Watcher(on_snapshot=tell, on_row=shown.on_row))
+        def tell_change(line: str) -> None:
+            nonlocal begun
+            begun = False
+            note(line)
+
+        watcher = Watcher(on_snapshot=tell, on_row=shown.on_row)
+        if watch:
+            ended = run_watched(flow, options, watcher, told=tell_change)
+        else:
+            ended = run_job(flow, options, watcher)
     if as_json:
         print_json(ended.to_json())
     else:

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from headgate._units import format_size
+from headgate._units import format_count, format_size
 from headgate.cli.job_options import DEFAULT_TIMEOUT, Job, Timeout, patience
 from headgate.cli.options import Home, Json
 from headgate.cli.output import print_json, say
-from headgate.jobs.service import DEFAULT_HOME, take_savepoint
+from headgate.jobs.service import DEFAULT_HOME, take_portable_savepoint, take_savepoint
 
 
 def register(app: typer.Typer) -> None:
@@ -27,6 +27,10 @@ def _savepoint(
             "--to", metavar="DIR", help="Its folder, which must not exist; else in the job's own."
         ),
     ] = None,
+    portable: Annotated[
+        bool,
+        typer.Option("--portable", help="State as Parquet files that any tool reads and changes."),
+    ] = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
     home: Home = DEFAULT_HOME,
     as_json: Json = False,
@@ -34,13 +38,23 @@ def _savepoint(
     """Take a savepoint of a job: a folder that can be moved and restored from anywhere.
 
     It is of the last batch that committed. A job that is running goes on; one that is not is not
-    started. Nobody deletes a savepoint but you.
+    started. Nobody deletes a savepoint but you. A portable one holds each operator's state as
+    Parquet, by uid: rows can be changed, and the job can start from it with other parallelism.
 
     [bold]Examples[/bold]
 
       headgate savepoint order-enrichment
       headgate savepoint order-enrichment --to /backup/orders-before-upgrade
+      headgate savepoint order-enrichment --portable --to /tmp/orders-state
     """
+    if portable:
+        made = take_portable_savepoint(home, job, to=to)
+        if as_json:
+            print_json(made.to_json())
+        else:
+            rows = ", ".join(f"{uid} {format_count(n)} rows" for uid, n in made.rows.items())
+            say(f"Portable savepoint '{made.name}': {rows} in {made.folder}")
+        return
     taken = take_savepoint(home, job, to=to, patience=patience(timeout, as_json=as_json))
     if as_json:
         print_json(taken.to_json())

@@ -25,7 +25,6 @@ from headgate.engine.state_view import held_rows
 from headgate.errors import HeadgateError
 from headgate.flow.schema import Schema
 
-_COLUMNS = ("key", "deleted", "lane", "sequence", "timestamp", "row")
 _VERSION = {"lane": "int", "sequence": "bigint", "timestamp": "bigint"}
 
 

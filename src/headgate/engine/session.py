@@ -72,6 +72,7 @@ def spark_conf(settings: SparkSettings, jar: Path) -> dict[str, str]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": f"{settings.driver_memory // MIB}m",
+        "spark.executor.memory": f"{settings.executor_memory // MIB}m",
         "spark.driver.extraJavaOptions": " ".join(options),
         # On the class path from the start: file systems are looked up before jars are added.
         "spark.driver.extraClassPath": str(jar),

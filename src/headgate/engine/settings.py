@@ -19,6 +19,7 @@ class SparkSettings:
     Attributes:
         parallelism: State partitions and tasks of a stage; fixed for the life of a run.
         driver_memory: In bytes.
+        executor_memory: In bytes; where the master starts executors of their own.
         state_memory: What RocksDB may take beside it, in bytes, for all state together.
         log_file: Where Spark's log goes.
         lock_file: Held by the JVM as long as it lives, so that no second one works beside it.
@@ -29,6 +30,7 @@ class SparkSettings:
     parallelism: int
     master: str = "local[*]"
     driver_memory: int = 2048 * MIB
+    executor_memory: int = 1024 * MIB
     state_memory: int = 512 * MIB
     log_file: Path
     lock_file: Path | None = None

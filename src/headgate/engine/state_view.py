@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark.sql import DataFrame, SparkSession
 
-from headgate.engine.settings import HeldState
+from headgate.engine.session import open_session
+from headgate.engine.settings import HeldState, SparkSettings
 
 # The state variable that an enrich operator keeps its table in.
 _TABLE = "table"
@@ -20,3 +23,12 @@ def held_rows(spark: SparkSession, held: HeldState) -> DataFrame:
     )
     rows = reader.load(f"file:{held.checkpoint.absolute()}")
     return rows.selectExpr("key.`_1` AS key", "value.value AS value")
+
+
+def count_rows(settings: SparkSettings, held: Mapping[str, HeldState]) -> dict[str, int]:
+    """Return how many rows each operator holds, by uid; every row is read."""
+    spark = open_session(settings)
+    try:
+        return {uid: held_rows(spark, each).count() for uid, each in held.items()}
+    finally:
+        spark.stop()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,9 @@ from headgate.checkpoints.verify import Problem, verify
 from headgate.errors import HeadgateError
 from headgate.flow.names import did_you_mean
 from headgate.jobs.home import JobHome
+from headgate.jobs.portable import is_portable, read_portable
 from headgate.jobs.registry import get_home
+from headgate.jobs.state_check import open_state
 
 COMPLETED = "COMPLETED"
 DAMAGED = "DAMAGED"
@@ -38,6 +40,7 @@ class CheckpointView:
         run: The lineage it is of; None if it cannot be told.
         problems: What is wrong with it, as far as somebody looked.
         manifest: What it says of itself; None if it cannot be read.
+        rows: Rows that Spark found in the state of each operator; None if nobody opened it.
     """
 
     id: str
@@ -48,6 +51,7 @@ class CheckpointView:
     pinned: bool = False
     problems: tuple[Problem, ...] = ()
     manifest: Manifest | None = None
+    rows: Mapping[str, int] | None = None
 
     @property
     def completed_at(self) -> datetime | None:
@@ -64,6 +68,7 @@ class CheckpointView:
             "pinned": self.pinned,
             "folder": str(self.folder),
             "problems": [str(each) for each in self.problems],
+            "rows": None if self.rows is None else dict(self.rows),
         }
         return told if self.manifest is None else {**told, **_manifest_to_json(self.manifest)}
 
@@ -122,21 +127,37 @@ def pin_checkpoint(root: Path, name: str, checkpoint: str, *, pinned: bool) -> C
     return get_checkpoint(root, name, found.id)
 
 
-def verify_anything(root: Path, subject: str) -> list[CheckpointView]:
+def verify_anything(root: Path, subject: str, *, open_newest: bool = True) -> list[CheckpointView]:
     """Return what a job's name or a path stands for, every file checked.
 
     Of a job these are the checkpoints of its present run, its savepoints, and what Spark itself
     works on, under the name `present`. A path is a checkpoint, a savepoint or a folder of Spark's.
     A job's name comes first; `./NAME` is always a path.
 
+    Args:
+        open_newest: Have Spark open the state of the newest one that is whole, and count its rows.
+
     Raises:
         HeadgateError: JOB_NOT_FOUND if it is neither.
     """
-    if not (root / "jobs" / subject).is_dir() or "/" in subject:
-        folder = Path(subject)
-        if folder.is_dir():
-            return [_verify_folder(folder, folder.name, run=None)]
-    return _verify_job(get_home(root, subject, verb="verify"))
+    folder = Path(subject)
+    is_job = (root / "jobs" / subject).is_dir() and "/" not in subject
+    if not is_job and folder.is_dir():
+        if is_portable(folder):
+            return [_view(read_portable(folder))]
+        found = [_verify_folder(folder, folder.name, run=None)]
+    else:
+        found = _verify_job(get_home(root, subject, verb="verify"))
+    return _with_state(found) if open_newest else found
+
+
+def _with_state(found: list[CheckpointView]) -> list[CheckpointView]:
+    """Return the views with the rows of the newest one that has a manifest and no problems."""
+    for place, each in reversed(list(enumerate(found))):
+        if each.manifest is not None and not each.problems:
+            rows, problems = open_state(read_kept(each.folder))
+            return [*found[:place], replace(_with(each, problems), rows=rows), *found[place + 1 :]]
+    return found
 
 
 def _verify_job(home: JobHome) -> list[CheckpointView]:

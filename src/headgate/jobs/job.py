@@ -64,6 +64,7 @@ class RunOptions:
     restore_at: str | None = None
     drop_state: tuple[str, ...] = ()
     master: str = "local[*]"
+    executor_memory: int = 1024 * MIB
     state_memory: int = 512 * MIB
     log_level: str = "info"
     settings: Mapping[str, Any] = field(default_factory=dict)

@@ -119,9 +119,13 @@ class CheckpointKeeper:
     def job_ended(self, *, canceled: bool) -> None:
         """Do what the settings say of checkpoints when a job ends."""
         if canceled and self._keeping.delete_on_cancel:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            for each in list_kept(self._folder):
+                # What the user pinned is the user's.
+                if not each.pinned:
+                    remove(each)
             shutil.rmtree(self._run.checkpoint, ignore_errors=True)
-            self.newest = None
+            left = list_kept(self._folder)
+            self.newest = left[-1].id if left else None
 
     def _keep(self, report: BatchReport) -> Mapping[str, Any]:
         began = self._clock.monotonic()

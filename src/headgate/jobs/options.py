@@ -37,6 +37,7 @@ def resolve_options(flow: str, flags: Mapping[str, Any], base: RunOptions) -> Ru
         retain_for=found.retain_for,
         delete_on_cancel=found.on_cancel is OnCancel.DELETE,
         driver_memory=found.driver_memory,
+        executor_memory=found.executor_memory,
         state_memory=found.state_memory,
         master=found.master,
         log_level=found.log_level.value,

@@ -12,9 +12,6 @@ import json
 import os
 import secrets
 import shutil
-import subprocess
-import sys
-import threading
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -43,6 +40,7 @@ from headgate.flow.operators import Enrich
 from headgate.flow.schema import Schema
 from headgate.jobs.home import JobHome
 from headgate.jobs.keeper import by_source
+from headgate.jobs.reader import answer_order, ask_reader
 from headgate.jobs.runs import Run, find_run
 
 FORMAT = 1
@@ -90,12 +88,13 @@ def take_portable(
             job's own folder.
 
     Raises:
-        HeadgateError: JOB_NEVER_RAN or NOTHING_COMMITTED, SAVEPOINT_NOT_TAKEN if Spark fails, or
-            as a restore from that batch would.
+        HeadgateError: NOTHING_COMMITTED, SAVEPOINT_NOT_TAKEN if Spark fails, or as a restore from
+            that batch would.
     """
-    run = _get_run(home)
-    batch = find_last_commit(run.checkpoint)
-    if batch is None:
+    lineage = home.find_present_run()
+    run = None if lineage is None else find_run(home, lineage)
+    batch = None if run is None else find_last_commit(run.checkpoint)
+    if run is None or batch is None:
         raise HeadgateError(
             "NOTHING_COMMITTED",
             f"cannot take a savepoint of job {home.name!r}: no batch has committed yet",
@@ -189,18 +188,6 @@ def copy_states(savepoint: Path, taken: Collection[str], into: Path) -> None:
             link_files(source, files, state_folder(draft, uid), copy=True)
 
 
-def _get_run(home: JobHome) -> Run:
-    lineage = home.find_present_run()
-    run = None if lineage is None else find_run(home, lineage)
-    if run is None:
-        raise HeadgateError(
-            "JOB_NEVER_RAN",
-            f"cannot take a savepoint of job {home.name!r}: it has no run yet",
-            hint="headgate run FLOW",
-        )
-    return run
-
-
 @contextmanager
 def _at_rest(run: Run, batch: int) -> Iterator[Path]:
     """Give a batch as a folder that stands still, linked beside the one that Spark works on."""
@@ -267,28 +254,7 @@ def _write_states(
         "into": str(into.absolute()),
         "operators": [asdict(each) for each in _tables(run)],
     }
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.with_suffix(".err").open("wb") as errors:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "headgate.jobs.portable"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-        )
-        # Standard input stays open: its end tells the reader that nobody waits for it any more.
-        assert process.stdin is not None
-        assert process.stdout is not None
-        try:
-            process.stdin.write(json.dumps(order).encode() + b"\n")
-            process.stdin.flush()
-            told = process.stdout.read()
-        finally:
-            process.stdin.close()
-            process.wait()
-    try:
-        answer = json.loads(told.splitlines()[-1])
-    except (ValueError, IndexError):
-        answer = {"failed": f"its process ended with exit code {process.returncode}"}
+    answer = ask_reader("headgate.jobs.portable", order, log)
     if "rows" in answer:
         return dict(answer["rows"])
     raise HeadgateError(
@@ -348,20 +314,8 @@ def _read_states(order: Mapping[str, Any]) -> dict[str, int]:
 
 
 def main() -> None:
-    """Run as the process that reads the state: an order comes in, one line goes out."""
-    order = json.loads(sys.stdin.readline())
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    try:
-        answer: dict[str, Any] = {"rows": _read_states(order)}
-    except Exception as error:  # noqa: BLE001 - whatever it is, the one who waits has to know
-        answer = {"failed": f"{type(error).__name__}: {error}".partition("\n")[0]}
-    print(json.dumps(answer), flush=True)
-
-
-def _end_with_parent() -> None:
-    sys.stdin.read()
-    # The JVM ends with this process.
-    os._exit(1)
+    """Run as the process that reads the state."""
+    answer_order(lambda order: {"rows": _read_states(order)})
 
 
 if __name__ == "__main__":

@@ -218,6 +218,7 @@ def _settings(home: JobHome, run: Run, options: RunOptions) -> AttemptSettings:
             parallelism=run.parallelism,
             master=options.master,
             driver_memory=options.driver_memory,
+            executor_memory=options.executor_memory,
             state_memory=options.state_memory,
             log_file=home.log_file,
             lock_file=home.path / "driver.lock",

@@ -4,6 +4,9 @@ Importing it brings neither Spark nor numpy, so that a verb that needs none star
 needs them imports them when it is called.
 """
 
+from collections.abc import Callable
+from pathlib import Path
+
 from headgate.connectors.logs import DEFAULT_LOG
 from headgate.jobs.checkpoint_views import (
     CheckpointView,
@@ -36,8 +39,9 @@ from headgate.jobs.job import JobSnapshot, RunOptions, Watcher
 from headgate.jobs.log_files import Log, follow_log, get_log, tail_log
 from headgate.jobs.options import resolve_options
 from headgate.jobs.plans import JobPlan, plan_job
+from headgate.jobs.portable import PortableSavepoint, take_portable
 from headgate.jobs.produce import Produced, StoreOptions, StoreProgress, produce_store
-from headgate.jobs.registry import list_names
+from headgate.jobs.registry import get_home, list_names
 from headgate.jobs.restore import RestorePlan
 from headgate.jobs.restoring import get_restore, plan_of_restore
 from headgate.jobs.states import JobState
@@ -116,6 +120,7 @@ __all__ = [
     "restart_job",
     "resume_job",
     "run_job",
+    "run_watched",
     "show_job",
     "show_topic",
     "start_detached",
@@ -123,6 +128,7 @@ __all__ = [
     "stop_job",
     "tail_log",
     "tail_topic",
+    "take_portable_savepoint",
     "take_savepoint",
     "verify_anything",
 ]
@@ -133,3 +139,17 @@ def run_job(flow: str, options: RunOptions, watcher: Watcher) -> JobSnapshot:
     from headgate.jobs.run import run_job as run
 
     return run(flow, options, watcher)
+
+
+def run_watched(
+    flow: str, options: RunOptions, watcher: Watcher, *, told: Callable[[str], None]
+) -> JobSnapshot:
+    """Run a job, and run it again each time its flow's file changes."""
+    from headgate.jobs.watch import run_watched as run
+
+    return run(flow, options, watcher, told=told)
+
+
+def take_portable_savepoint(root: Path, name: str, *, to: Path | None) -> PortableSavepoint:
+    """Write the state of a job's last committed batch as Parquet, by operator."""
+    return take_portable(get_home(root, name, verb="take a savepoint of"), to=to)

@@ -198,7 +198,8 @@ class Supervisor:
             where=failed.where,
             retryable=failed.retryable,
         )
-        self._note("FAILURE", attempt=self._machine.attempt, **_told(failure))
+        if self._machine.state is not JobState.CANCELLING:
+            self._note("FAILURE", attempt=self._machine.attempt, **_told(failure))
         self._apply(AttemptFailed(now, failure))
 
     def _keep(self, report: BatchReport) -> None:
