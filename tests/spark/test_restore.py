@@ -15,6 +15,7 @@ from bench import Bench, bag, refused
 from headgate import Flow, HeadgateError
 from headgate.checkpoints import savepoint as savepoints
 from headgate.checkpoints.catalog import list_kept
+from headgate.jobs.checkpoint_views import verify_anything
 from headgate.jobs.home import JobHome
 from headgate.jobs.job import JobSnapshot
 from headgate.jobs.restore import find_target, plan_restore
@@ -250,3 +251,13 @@ def _newest(checkpoint: Path, kind: str) -> Path:
         case _:
             found = (checkpoint / "state" / "0").glob("*/*.changelog")
             return max(found, key=lambda each: int(each.name.split("_")[0]))
+
+
+def test_verify_opens_the_state_and_counts_its_rows(begun: Bench) -> None:
+    begun.put("users", [{"id": n, "name": "x"} for n in range(10, 30)])
+    run(begun)
+    found = verify_anything(begun.home, "store")
+    assert all(not each.problems for each in found)
+    opened = [each for each in found if each.rows is not None]
+    assert [each.rows for each in opened] == [{"with-user": 21, "with-item": 1}]
+    assert opened[0].id == [each.id for each in found if each.manifest][-1]

@@ -138,12 +138,14 @@ def test_checkpoints_of_an_earlier_run_are_found_when_asked_for(home: JobHome) -
 
 
 def test_verify_is_content_with_what_is_whole(home: JobHome) -> None:
-    result = run("verify", "shop")
+    result = run("verify", "--files-only", "shop")
     assert result.exit_code == 0
     names = [line.partition(":")[0] for line in result.stdout.splitlines()]
     assert names == [*IDS, "before", "present"]
-    assert run("verify", str(kept(home, "chk-20"))).stdout.startswith("chk-20: all is well")
-    assert run("verify", str(home.savepoints_folder / "before")).exit_code == 0
+    assert run("verify", "--files-only", str(kept(home, "chk-20"))).stdout.startswith(
+        "chk-20: all is well"
+    )
+    assert run("verify", "--files-only", str(home.savepoints_folder / "before")).exit_code == 0
 
 
 def test_verify_prints_each_problem_and_ends_with_3(home: JobHome) -> None:
@@ -152,15 +154,15 @@ def test_verify_prints_each_problem_and_ends_with_3(home: JobHome) -> None:
     # Its links in other folders stay whole.
     (folder / "offsets" / "19").unlink()
     (folder / "offsets" / "19").write_text("v1\n{}")
-    result = run("verify", "shop")
+    result = run("verify", "--files-only", "shop")
     assert result.exit_code == 3
     assert "chk-20: 2 files are wrong" in result.stdout
     assert "  commits/20: it is missing" in result.stdout
     assert "  offsets/19: it is cut short" in result.stdout
     assert "chk-19: all is well" in result.stdout
-    told = json.loads(run("verify", "shop", "--json").stdout)
+    told = json.loads(run("verify", "--files-only", "shop", "--json").stdout)
     assert [each["id"] for each in told if each["problems"]] == ["chk-20"]
-    assert run("verify", str(folder)).exit_code == 3
+    assert run("verify", "--files-only", str(folder)).exit_code == 3
 
 
 def test_a_checkpoint_whose_manifest_is_damaged_is_listed_as_such(home: JobHome) -> None:
@@ -174,11 +176,11 @@ def test_a_checkpoint_whose_manifest_is_damaged_is_listed_as_such(home: JobHome)
     }
     assert run("checkpoints", "shop").exit_code == 0
     assert run("checkpoints", "shop", "show", "chk-19").exit_code == 0
-    assert run("verify", "shop").exit_code == 3
+    assert run("verify", "--files-only", "shop").exit_code == 3
 
 
 def test_verify_of_neither_a_job_nor_a_folder_is_refused(home: JobHome) -> None:
-    result = run("verify", "shp")
+    result = run("verify", "--files-only", "shp")
     assert (result.exit_code, "JOB_NOT_FOUND" in result.stderr) == (2, True)
 
 

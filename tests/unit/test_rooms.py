@@ -25,8 +25,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "cli": CONTROL,
     "server": CONTROL,
     # The doctor asks the kernel's jar whether it fits; nothing else of the kernel is for jobs.
-    "jobs": FLOOR
-    | {"engine", "checkpoints", "flow", "connectors", "producers", "_kernel.jar"},
+    "jobs": FLOOR | {"engine", "checkpoints", "flow", "connectors", "producers", "_kernel.jar"},
     "engine": FLOOR | {"flow", "connectors", "formats", "_kernel"},
     "checkpoints": FLOOR,
     "connectors": FLOOR | {"flow"},
