@@ -13,11 +13,13 @@ import pytest
 from bench import Bench, bag, refused
 
 from headgate import Flow, HeadgateError
+from headgate._clock import SystemClock
 from headgate.checkpoints import savepoint as savepoints
 from headgate.checkpoints.catalog import list_kept
 from headgate.jobs.checkpoint_views import verify_anything
 from headgate.jobs.home import JobHome
 from headgate.jobs.job import JobSnapshot
+from headgate.jobs.keeper import CheckpointKeeper, Keeping
 from headgate.jobs.restore import find_target, plan_restore
 from headgate.jobs.runs import find_run
 
@@ -261,3 +263,18 @@ def test_verify_opens_the_state_and_counts_its_rows(begun: Bench) -> None:
     opened = [each for each in found if each.rows is not None]
     assert [each.rows for each in opened] == [{"with-user": 21, "with-item": 1}]
     assert opened[0].id == [each.id for each in found if each.manifest][-1]
+
+
+def test_a_cancel_that_deletes_leaves_a_job_that_starts_again_from_nothing(begun: Bench) -> None:
+    home = home_of(begun)
+    lineage = str(home.find_present_run())
+    present = find_run(home, lineage)
+    assert present is not None
+    keeping = Keeping(EVERY_BATCH, retain=10, retain_for=None, delete_on_cancel=True)
+    CheckpointKeeper(home, present, keeping, SystemClock()).job_ended(canceled=True)
+    assert kept_of(begun, lineage) == []
+    # Its output files are still there: under their names nothing could be written again.
+    done = run(begun)
+    assert done.lineage != lineage
+    assert done.totals.inputs == {"orders": 3, "users": 1, "items": 1}
+    assert begun.bag("out") == bag([row(n) for n in (1, 2, 3)] * 2)

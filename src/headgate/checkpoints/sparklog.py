@@ -209,6 +209,18 @@ def moved(content: str, file: str, into: Path) -> str:
     return _stores.moved(content, file, into)
 
 
+def find_load_target(checkpoint: Path, source: str) -> str | None:
+    """Return where a table's first reading ends, as its gate noted it; None if it noted nothing.
+
+    Args:
+        source: The source's name in Spark.
+    """
+    try:
+        return (checkpoint / "sources" / source / "load-target-v1.json").read_text("utf-8")
+    except FileNotFoundError:
+        return None
+
+
 def _survey_state(checkpoint: Path, batch: int, files: set[str], problems: list[Problem]) -> None:
     try:
         begun, commit = read_batch(checkpoint, batch), read_commit(checkpoint, batch)

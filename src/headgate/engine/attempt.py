@@ -129,7 +129,17 @@ class Attempt:
         causes = query_causes(self._started())
         if causes and not is_clean_stop(causes):
             raise query_failure(self._settings.job, causes)
-        return Ending.STOPPED if self._stopping else Ending.CAUGHT_UP
+        if self._stopping:
+            return Ending.STOPPED
+        if self._settings.until_caught_up:
+            return Ending.CAUGHT_UP
+        raise HeadgateError(
+            "QUERY_ENDED",
+            f"job {self._settings.job!r} ended: its query is over, and nobody had asked for it",
+            hint="the job's log holds the whole story; --verbose shows it",
+            domain=Domain.INTERNAL,
+            retryable=True,
+        )
 
     def find_death(self) -> HeadgateError | None:
         """Return the end of the driver itself as an error, or None if it lives."""

@@ -98,7 +98,14 @@ class JobHome:
     def find_present_run(self) -> str | None:
         """Return the lineage of the present run, or None if the job never ran."""
         content = self.find_json("job.json")
-        return None if content is None else str(content["lineage"])
+        lineage = None if content is None else content["lineage"]
+        return None if lineage is None else str(lineage)
+
+    def forget_run(self) -> None:
+        """Make the next start begin a run of its own; how the job was started stays known."""
+        content = self.find_json("job.json")
+        if content is not None:
+            self.write_json("job.json", {**content, "lineage": None})
 
     def write_job(self, lineage: str, *, flow: str, options: Mapping[str, Any]) -> None:
         """Make a run the present one, and remember how the job was started."""

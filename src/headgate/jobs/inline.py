@@ -44,6 +44,10 @@ class InlineChild:
                 found.append(self._news.get_nowait())
         return found
 
+    def last_news(self) -> list[News]:
+        """Return all that is left to tell of an attempt that has ended."""
+        return self.news(0)
+
     def order(self, order: str) -> None:
         """Hand over an order."""
         self._orders.put(order)

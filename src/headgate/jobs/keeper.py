@@ -14,7 +14,6 @@ from headgate._clock import Clock
 from headgate.checkpoints import savepoint as savepoints
 from headgate.checkpoints.catalog import (
     CheckpointFacts,
-    Kept,
     SourceFacts,
     StateFacts,
     keep,
@@ -82,13 +81,15 @@ class CheckpointKeeper:
         if not due:
             return None
         self._kept_at = now
-        return self._keep(report)
+        return self._keep(report.batch)
 
     def keep_last(self) -> Mapping[str, Any] | None:
         """Keep the last batch that committed, if it is not kept yet."""
-        if self._last is None or self.newest == f"chk-{self._last.batch}":
+        # Not the last batch that was told of: a child may die between its commit and its report.
+        batch = find_last_commit(self._run.checkpoint)
+        if batch is None or self.newest == f"chk-{batch}":
             return None
-        return self._keep(self._last)
+        return self._keep(batch)
 
     def take_savepoint(self, to: str) -> Mapping[str, Any]:
         """Copy the last batch that committed into a savepoint, and return what is to be told of it.
@@ -108,7 +109,9 @@ class CheckpointKeeper:
         folder = (
             Path(to) if to else self._home.savepoints_folder / f"sp-{now:%Y%m%dT%H%M%S}-{batch}"
         )
-        taken = savepoints.create(self._run.checkpoint, batch, folder, self._facts(batch))
+        # Linked out first: copying may take longer than Spark keeps the files of a batch.
+        kept = keep(self._run.checkpoint, batch, self._folder, self._facts(batch))
+        taken = savepoints.create_from(kept, folder)
         return {
             "savepoint": taken.id,
             "folder": str(folder.absolute()),
@@ -126,12 +129,13 @@ class CheckpointKeeper:
             shutil.rmtree(self._run.checkpoint, ignore_errors=True)
             left = list_kept(self._folder)
             self.newest = left[-1].id if left else None
+            # Batches of this lineage have been written: a start that counted them from 0 again
+            # would find its output files in place, and write nothing.
+            self._home.forget_run()
 
-    def _keep(self, report: BatchReport) -> Mapping[str, Any]:
+    def _keep(self, batch: int) -> Mapping[str, Any]:
         began = self._clock.monotonic()
-        kept = keep(
-            self._run.checkpoint, report.batch, self._folder, self._facts(report.batch, report)
-        )
+        kept = keep(self._run.checkpoint, batch, self._folder, self._facts(batch))
         self.newest = kept.id
         self._thin()
         return {
@@ -152,8 +156,8 @@ class CheckpointKeeper:
         ):
             remove(kept[name])
 
-    def _facts(self, batch: int, report: BatchReport | None = None) -> CheckpointFacts:
-        report = report or (self._last if self._last and self._last.batch == batch else None)
+    def _facts(self, batch: int) -> CheckpointFacts:
+        report = self._last if self._last is not None and self._last.batch == batch else None
         positions = read_offsets(self._run.checkpoint, batch)
         return CheckpointFacts(
             job=self._home.name,
@@ -189,9 +193,3 @@ def by_source(flow: Graph, positions: Mapping[str, str | None]) -> dict[str, str
     """Return positions by source id; Spark knows sources by names of its own."""
     ids = {source_name(node.id): node.id for node in flow.nodes if isinstance(node, Source)}
     return {ids[name]: position for name, position in positions.items() if name in ids}
-
-
-def list_all(home: JobHome, lineage: str) -> list[Kept]:
-    """Return the kept checkpoints of a run and the savepoints of its job, oldest first."""
-    found = [*list_kept(home.checkpoints_folder(lineage)), *list_kept(home.savepoints_folder)]
-    return sorted(found, key=lambda each: (each.completed_at, each.batch))

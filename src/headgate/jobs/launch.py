@@ -14,6 +14,9 @@ from typing import Protocol
 
 from headgate.jobs.wire import NEWS_DESCRIPTOR, AttemptSpec, News, news_from_json
 
+# A child that has ended leaves no more than a few lines in its pipe.
+_LAST_NEWS = 5.0
+
 
 class Child(Protocol):
     """A running attempt, as its supervisor sees it."""
@@ -25,6 +28,9 @@ class Child(Protocol):
     def news(self, seconds: float) -> list[News]:
         """Return what was told since the last call, after waiting no longer than this for it."""
 
+    def last_news(self) -> list[News]:
+        """Return all that is left to tell of a child that has ended."""
+
     def order(self, order: str) -> None:
         """Hand over an order; one to a child that has ended is lost."""
 
@@ -32,7 +38,7 @@ class Child(Protocol):
         """Return how the child ended, or None while it lives."""
 
     def kill(self) -> None:
-        """End the child at once, and wait until it and its JVM are gone."""
+        """End the child and its JVM at once, and wait until the child is gone."""
 
 
 class Launcher(Protocol):
@@ -78,6 +84,7 @@ class ProcessChild:
             )
         os.close(writing)
         self._news: queue.Queue[News | None] = queue.Queue()
+        self._told_all = False
         threading.Thread(target=self._listen, args=(reading,), daemon=True).start()
         self._say(spec.to_json())
 
@@ -92,9 +99,21 @@ class ProcessChild:
         with contextlib.suppress(queue.Empty):
             first = self._news.get(timeout=seconds)
             while True:
+                self._told_all = self._told_all or first is None
                 if first is not None:
                     found.append(first)
                 first = self._news.get_nowait()
+        return found
+
+    def last_news(self) -> list[News]:
+        """Return all that is left to tell of a child that has ended: its pipe has an end."""
+        found: list[News] = []
+        with contextlib.suppress(queue.Empty):
+            while not self._told_all:
+                news = self._news.get(timeout=_LAST_NEWS)
+                self._told_all = news is None
+                if news is not None:
+                    found.append(news)
         return found
 
     def order(self, order: str) -> None:

@@ -14,10 +14,17 @@ from headgate._units import parse_duration
 from headgate.checkpoints.catalog import Kept, list_kept, read_kept
 from headgate.checkpoints.problems import Problem
 from headgate.checkpoints.restore import fork
-from headgate.checkpoints.sparklog import find_last_commit, find_open_batch, read_offsets
+from headgate.checkpoints.sparklog import (
+    find_last_commit,
+    find_load_target,
+    find_open_batch,
+    read_offsets,
+    survey,
+)
 from headgate.checkpoints.verify import verify_batch
 from headgate.connectors import Files
-from headgate.connectors.files.positions import count_between
+from headgate.connectors.files.positions import count_between, has_reached
+from headgate.engine.plan import source_name
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
 from headgate.flow.names import did_you_mean
@@ -102,7 +109,9 @@ def find_target(home: JobHome, *, source: str | None, at: str | None, now: datet
     if slash:
         kept = list_kept(home.checkpoints_folder(lineage))
     wanted = f"chk-{name}" if name.isdigit() else name
-    for each in (*reversed(kept), *list_portable(home)):
+    # A savepoint may be named whatever run it is of; those of the past come first.
+    named = [*list_kept(home.savepoints_folder), *list_portable(home)]
+    for each in (*reversed(kept), *named):
         if each.id == wanted:
             return each
     raise _not_found(home, f"there is no {source!r}", kept)
@@ -205,6 +214,7 @@ def restore_run(
             folder=folder,
             operators=_numbers(facts.operators, plan.taken),
             positions=_positions(kept, graph),
+            loading=() if portable else _loading(folder, kept, graph),
             portable=portable,
         )
     return Run(
@@ -231,6 +241,17 @@ def _is_large(kept: Kept) -> bool:
 def _numbers(operators: Sequence[str], taken: Collection[str]) -> dict[str, int]:
     # Spark counts stateful operators from the sink up.
     return {uid: len(operators) - 1 - place for place, uid in enumerate(operators) if uid in taken}
+
+
+def _loading(folder: Path, kept: Kept, graph: Graph) -> tuple[str, ...]:
+    """Return the tables that were still being read for the first time: streams wait for them."""
+    positions = _positions(kept, graph)
+    return tuple(
+        table.id
+        for table in graph.tables()
+        if table.id in positions
+        and not has_reached(positions[table.id], find_load_target(folder, source_name(table.id)))
+    )
 
 
 def _positions(kept: Kept, graph: Graph) -> dict[str, str]:
@@ -300,7 +321,7 @@ def find_damage(checkpoint: Path, *, known: Path) -> list[Problem]:
     if last is None:
         gone = Problem("commits", "no batch has committed, and checkpoints were kept", missing=True)
         return [gone] if list_kept(known) else []
-    problems = verify_batch(checkpoint, last)
+    problems = verify_batch(checkpoint, last, quick=_size(checkpoint, last) > _READ_WHOLE)
     begun = find_open_batch(checkpoint)
     if begun is not None:
         try:
@@ -310,17 +331,24 @@ def find_damage(checkpoint: Path, *, known: Path) -> list[Problem]:
     return problems
 
 
+def _size(checkpoint: Path, batch: int) -> int:
+    files = survey(checkpoint, batch).files
+    return sum((checkpoint / file).stat().st_size for file in files if (checkpoint / file).exists())
+
+
 def list_past(home: JobHome) -> list[Kept]:
     """Return what can be gone back to, oldest first: savepoints, and the present run's past.
 
     The past of a run that was restored is that of the run it comes from, up to that checkpoint.
     """
-    found = list_kept(home.savepoints_folder)
+    savepoints = list_kept(home.savepoints_folder)
+    found: list[Kept] = []
     lineage, newest = home.find_present_run(), None
     while lineage is not None:
+        here = [each for each in savepoints if each.manifest.facts.lineage == lineage]
         found += [
             each
-            for each in list_kept(home.checkpoints_folder(lineage))
+            for each in [*list_kept(home.checkpoints_folder(lineage)), *here]
             if newest is None or each.batch <= newest
         ]
         run = find_run(home, lineage)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -19,6 +20,7 @@ from headgate.engine.settings import AttemptSettings, HeldFiles, HeldState, Spar
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.graph import Graph
 from headgate.jobs.home import JobHome
+from headgate.jobs.intent import find_intent
 from headgate.jobs.job import JobSnapshot, RunOptions, Watcher
 from headgate.jobs.keeper import CheckpointKeeper, Keeping
 from headgate.jobs.launch import Launcher, ProcessLauncher
@@ -41,6 +43,7 @@ def run_job(
     *,
     launcher: Launcher | None = None,
     clock: Clock | None = None,
+    stop: threading.Event | None = None,
 ) -> JobSnapshot:
     """Supervise a job until it has caught up, is stopped, or fails for good.
 
@@ -49,15 +52,31 @@ def run_job(
 
     Args:
         launcher: Where attempts run; by default each in a process of its own.
+        stop: Ends the job before its next batch once it is set, as a signal would.
     """
     clock = clock or SystemClock()
     check_java()
     loaded = load_flow(flow)
     graph = bind(loaded.graph, parse_log(options.on))
     home = JobHome(options.home, graph.name)
+    # What is asked for from here on is for this start, however long it takes to open the run.
+    asked = find_intent(home)
     with home.locked():
         run, notice = _open_run(home, graph, options, clock)
-        return _supervise(home, run, flow, loaded, graph, options, watcher, launcher, clock, notice)
+        return _supervise(
+            home,
+            run,
+            flow,
+            loaded,
+            graph,
+            options,
+            watcher,
+            launcher,
+            clock,
+            notice,
+            after_intent=0 if asked is None else asked.number,
+            stop=stop or threading.Event(),
+        )
 
 
 def _open_run(home: JobHome, graph: Graph, options: RunOptions, clock: Clock) -> tuple[Run, str]:
@@ -146,7 +165,7 @@ def _check_parallelism(run: Run, options: RunOptions, job: str) -> None:
             "PARALLELISM_FIXED",
             f"cannot resume job {job!r} with parallelism {options.parallelism}: "
             f"its state is spread over {run.parallelism}",
-            hint=f"leave out --parallelism to go on with {run.parallelism}, or add --fresh",
+            hint=f"leave out --parallelism to go on with {run.parallelism}, or add --from latest",
         )
 
 
@@ -161,6 +180,9 @@ def _supervise(
     launcher: Launcher | None,
     clock: Clock,
     notice: str,
+    *,
+    after_intent: int,
+    stop: threading.Event,
 ) -> JobSnapshot:
     supervisor = Supervisor(
         home,
@@ -173,6 +195,8 @@ def _supervise(
         on_running=lambda: home.write_job(run.lineage, flow=_place(flow), options=_stored(options)),
         watcher=watcher,
         clock=clock,
+        after_intent=after_intent,
+        stop=stop,
         snapshot=JobSnapshot(
             job=home.name,
             state=JobState.STARTING,
@@ -213,7 +237,9 @@ def _settings(home: JobHome, run: Run, options: RunOptions) -> AttemptSettings:
         history=run.history,
         held=held,
         starts={} if origin is None else origin.positions,
-        loaded=() if origin is None else tuple(origin.positions),
+        loaded=()
+        if origin is None
+        else tuple(name for name in origin.positions if name not in origin.loading),
         spark=SparkSettings(
             parallelism=run.parallelism,
             master=options.master,

@@ -29,6 +29,7 @@ class Origin:
             where the run went on from it as it was.
         operators: The numbers Spark knew the operators by, by uid, of those whose state is taken.
         positions: Where sources went on, by source id; only with `folder`.
+        loading: Tables that were still being read for the first time; only with `folder`.
         portable: Whether `folder` holds a portable savepoint's state, and nothing of Spark's.
     """
 
@@ -38,6 +39,7 @@ class Origin:
     folder: Path | None = None
     operators: Mapping[str, int] = field(default_factory=dict)
     positions: Mapping[str, str] = field(default_factory=dict)
+    loading: tuple[str, ...] = ()
     portable: bool = False
 
 
@@ -143,7 +145,9 @@ def _read_origin(folder: Path, content: Mapping[str, Any] | None) -> Origin | No
     if content is None:
         return None
     inner = content["folder"]
-    return Origin(**{**content, "folder": None if inner is None else folder / inner})
+    loading = tuple(content.get("loading", ()))
+    place = None if inner is None else folder / inner
+    return Origin(**{**content, "folder": place, "loading": loading})
 
 
 def write_run(home: JobHome, run: Run) -> None:
@@ -196,7 +200,7 @@ def _check_operators(run: Run, graph: Graph, job: str) -> None:
             "STATE_INCOMPATIBLE",
             f"cannot resume job {job!r}: its state is of operators "
             f"{', '.join(run.operators) or 'none'}, and the flow has {', '.join(now) or 'none'}",
-            hint="keep the operators and their order, or start anew with --fresh",
+            hint="add --from latest (operators keep their state by uid), or start with --fresh",
         )
     before = {node.id: node.table for node in run.flow.stateful() if isinstance(node, Enrich)}
     for node in graph.stateful():

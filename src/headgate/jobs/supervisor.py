@@ -7,12 +7,10 @@ job is in a final state; it holds the job's lock all the while.
 from __future__ import annotations
 
 import os
-import signal
 import threading
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from types import FrameType
 from typing import Any
 
 from headgate._clock import Clock
@@ -47,6 +45,7 @@ from headgate.jobs.lifecycle import (
 )
 from headgate.jobs.machine import Machine, step
 from headgate.jobs.restart import Failure
+from headgate.jobs.signals import StopSignals
 from headgate.jobs.states import JobState
 from headgate.jobs.totals import Totals
 from headgate.jobs.wire import AttemptSpec, Batch, Ended, Failed, Loading, News, RowShown, Running
@@ -54,6 +53,9 @@ from headgate.jobs.wire import AttemptSpec, Batch, Ended, Failed, Loading, News,
 _LISTEN = 0.1
 # Nobody reads the status more often than a person or a poll does.
 _STATUS_EVERY = 0.25
+# How long an attempt may take to end after it has said how it ended.
+_LAST_WORD = 30.0
+_STOPPABLE = (JobState.STARTING, JobState.RUNNING, JobState.PAUSED, JobState.RESTARTING)
 _ORDERS = {OrderStop: "stop", OrderDrain: "drain", OrderHold: "hold", OrderOpen: "open"}
 
 
@@ -63,7 +65,9 @@ class Supervisor:
     Args:
         spec: Makes the spec of an attempt, by its number.
         keeper: Keeps checkpoints and takes savepoints.
-        on_running: Called each time an attempt has started its query.
+        on_running: Called each time an attempt has started its query, before its first batch.
+        after_intent: Intents up to this number were not for this start.
+        stop: Ends the job before its next batch once it is set.
     """
 
     def __init__(
@@ -78,6 +82,8 @@ class Supervisor:
         clock: Clock,
         snapshot: JobSnapshot,
         on_running: Callable[[], None],
+        after_intent: int,
+        stop: threading.Event,
     ) -> None:
         self._home = home
         self._machine = machine
@@ -95,13 +101,11 @@ class Supervisor:
         self._last: Ended | Failed | None = None
         self._failure: HeadgateError | None = None
         self._due: float | None = None
-        self._followed = find_echo(home)
+        self._followed = max(find_echo(home), after_intent)
+        self._stop = stop
+        self._last_at = 0.0
         self._intent_error: dict[str, str] | None = None
         self._written = 0.0
-        # An intent that an earlier supervisor left behind was not for this start.
-        waiting = find_intent(home)
-        if waiting is not None:
-            self._followed = max(self._followed, waiting.number)
 
     def run(self) -> JobSnapshot:
         """Run until the job is in a final state, and return what it was then.
@@ -109,16 +113,20 @@ class Supervisor:
         Raises:
             HeadgateError: The last failure, if the job FAILED.
         """
-        with StopSignals() as signals:
-            self._apply(Submitted(self._clock.now()))
-            while not self._machine.state.is_final or self._child is not None:
-                self._listen()
-                self._notice_child()
-                self._notice_timer()
-                self._notice_intent()
-                if signals.take():
-                    self._stop_as_asked()
-                self._tell()
+        try:
+            with StopSignals() as signals:
+                self._apply(Submitted(self._clock.now()))
+                while not self._machine.state.is_final or self._child is not None:
+                    self._listen()
+                    self._notice_child()
+                    self._notice_timer()
+                    self._notice_intent()
+                    self._notice_stop(signals)
+                    self._tell()
+        finally:
+            # Whatever happened here, no driver may outlive the lock.
+            if self._child is not None:
+                self._child.kill()
         self._tell(at_once=True)
         if self._machine.state is JobState.FAILED and self._failure is not None:
             raise self._failure
@@ -149,8 +157,11 @@ class Supervisor:
     def _take(self, news: News) -> None:
         match news:
             case Running():
+                # Held until now: the job must be known by this run before it writes anything.
                 self._on_running()
                 self._apply(AttemptRunning(self._clock.now()))
+                if self._child is not None and not self._machine.held:
+                    self._child.order("open")
             case Loading(loading):
                 self._loading = loading
             case Batch(report):
@@ -160,6 +171,7 @@ class Supervisor:
                 self._watcher.on_row(output, row)
             case Ended() | Failed():
                 self._last = news
+                self._last_at = self._clock.monotonic()
 
     def _notice_child(self) -> None:
         """Turn the end of the child into an event, once all it told has been taken."""
@@ -168,8 +180,11 @@ class Supervisor:
             return
         exit_ = child.find_exit()
         if exit_ is None:
+            if self._last is not None and self._clock.monotonic() - self._last_at > _LAST_WORD:
+                # Ending Spark hangs; the attempt has said how it ended.
+                child.kill()
             return
-        for news in child.news(0.05):
+        for news in child.last_news():
             self._take(news)
         # Its JVM may outlive a child that was killed.
         child.kill()
@@ -206,18 +221,22 @@ class Supervisor:
         """Keep a batch if one is due; a job goes on without a checkpoint, and says so."""
         try:
             kept = self._keeper.batch_committed(report)
-        except HeadgateError as error:
-            self._note("CHECKPOINT_FAILED", **error.as_dict())
+        except (HeadgateError, OSError) as error:
+            self._note_unkept(error)
             return
         if kept is not None:
             self._note("CHECKPOINT", **kept)
+
+    def _note_unkept(self, error: HeadgateError | OSError) -> None:
+        told = error if isinstance(error, HeadgateError) else _not_written(error)
+        self._note("CHECKPOINT_FAILED", **told.as_dict())
 
     def _keep_last(self) -> None:
         """Keep what a clean end left, so that going on from there repeats nothing."""
         try:
             kept = self._keeper.keep_last()
-        except HeadgateError as error:
-            self._note("CHECKPOINT_FAILED", **error.as_dict())
+        except (HeadgateError, OSError) as error:
+            self._note_unkept(error)
             return
         if kept is not None:
             self._note("CHECKPOINT", **kept)
@@ -228,7 +247,12 @@ class Supervisor:
             self._apply(RestartDue(self._clock.now()))
 
     def _notice_intent(self) -> None:
-        intent = find_intent(self._home)
+        try:
+            intent = find_intent(self._home)
+        except HeadgateError as error:
+            # An intent that cannot be read is nobody's reason to end a job that works.
+            self._intent_error = error.as_dict()
+            return
         if intent is None or intent.number <= self._followed:
             return
         self._note("INTENT", number=intent.number, verb=intent.verb.value, by=intent.by)
@@ -260,6 +284,12 @@ class Supervisor:
     def _restart(self, now: Any) -> None:
         """Stop the attempt; whoever asked starts the job again once it has stopped."""
         self._apply(StopWanted(now, False, None))
+
+    def _notice_stop(self, signals: StopSignals) -> None:
+        if signals.take():
+            self._stop_as_asked()
+        elif self._stop.is_set() and self._machine.state in _STOPPABLE:
+            self._apply(StopWanted(self._clock.now(), False, None))
 
     def _stop_as_asked(self) -> None:
         if self._machine.state in (JobState.STOPPING, JobState.CANCELLING):
@@ -336,39 +366,6 @@ class Supervisor:
             }
         )
         self._watcher.on_snapshot(snapshot)
-
-
-class StopSignals:
-    """SIGINT and SIGTERM as wishes: the first asks for a stop, the second for a cancel.
-
-    The handler only counts: it may come in the middle of anything.
-    """
-
-    _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-    def __init__(self) -> None:
-        self._wishes = 0
-        self._kept: dict[signal.Signals, Any] = {}
-
-    def __enter__(self) -> StopSignals:
-        if threading.current_thread() is threading.main_thread():
-            for each in self._SIGNALS:
-                self._kept[each] = signal.signal(each, self._handle)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for each, handler in self._kept.items():
-            signal.signal(each, handler)
-
-    def take(self) -> bool:
-        """Tell whether there is a wish that nobody has taken."""
-        if not self._wishes:
-            return False
-        self._wishes -= 1
-        return True
-
-    def _handle(self, _number: int, _frame: FrameType | None) -> None:
-        self._wishes += 1
 
 
 def _died(job: str, exit_: str) -> Failed:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import signal
 import threading
 import time
 from collections.abc import Callable
@@ -45,14 +43,14 @@ def run_watched(
         change = _Change(file)
         try:
             with change:
-                ended = run_job(flow, chosen, watcher, launcher=launcher)
+                ended = run_job(flow, chosen, watcher, launcher=launcher, stop=change.event)
         except HeadgateError as error:
             if error.domain is not Domain.USER:
                 raise
             told(f"{error.code}: {error.message}; waiting for {file} to change")
             change.wait()
         else:
-            if not change.seen:
+            if not change.event.is_set():
                 return ended
             told(f"{file} has changed")
         chosen = _next_options(flow, options)
@@ -75,14 +73,14 @@ def _next_options(flow: str, options: RunOptions) -> RunOptions:
 
 
 class _Change:
-    """Stops the job in this process once a file is not what it was."""
+    """Sets an event once a file is not what it was."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
         self._was = _digest(file)
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
-        self.seen = False
+        self.event = threading.Event()
 
     def __enter__(self) -> _Change:
         self._thread.start()
@@ -100,9 +98,7 @@ class _Change:
     def _watch(self) -> None:
         while not self._over.wait(_LOOK_EVERY):
             if _digest(self._file) != self._was:
-                self.seen = True
-                # As a user would: the supervisor ends the attempt before its next batch.
-                os.kill(os.getpid(), signal.SIGTERM)
+                self.event.set()
                 return
 
 

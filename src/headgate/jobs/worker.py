@@ -42,13 +42,15 @@ def work(spec: AttemptSpec, orders: queue.Queue[str], tell: Tell) -> None:
     """Run one attempt to its end; its last news is Ended or Failed.
 
     Args:
-        orders: `stop`, `drain`, `hold` and `open`, taken between two looks at the query.
+        orders: `stop`, `drain`, `hold` and `open`, taken between two looks at the query. It begins
+            held, and reads once it is told to open.
         tell: Called on this thread.
     """
     attempt: Attempt | None = None
     try:
         attempt = Attempt(spec.graph, spec.settings, near=spec.near)
-        # A pause or a stop that was asked for meanwhile holds from the first batch on.
+        # Nothing is read before the supervisor has taken note; a stop that was asked for stands.
+        attempt.hold()
         _obey_all(attempt, orders)
         attempt.start()
         tell(Running())

@@ -61,3 +61,14 @@ def _count(file: Path, start: int, end: int) -> int:
                 break
             count += bool(line.strip())
         return count
+
+
+def has_reached(position: str, target: str | None) -> bool:
+    """Tell whether a position lies at or behind another; one that is not known is no hurdle."""
+    if target is None:
+        return True
+    at, wanted = json.loads(position), json.loads(target)
+    if at["topic"] != wanted["topic"]:
+        # The topic was made anew: nothing of what was wanted is left to read.
+        return True
+    return bool((at["file"], at["byte"]) >= (wanted["file"], wanted["byte"]))

@@ -50,12 +50,16 @@ public final class Gatekeeper {
     ALL.remove(gate);
   }
 
-  public void open() { order = Order.OPEN; }
+  public synchronized void open() {
+    if (order != Order.STOP) order = Order.OPEN;
+  }
 
-  public void hold() { order = Order.HOLD; }
+  public synchronized void hold() {
+    if (order != Order.STOP) order = Order.HOLD;
+  }
 
-  /** Ends the query before its next batch. */
-  public void stop() { order = Order.STOP; }
+  /** Ends the query before its next batch; nothing takes that back. */
+  public synchronized void stop() { order = Order.STOP; }
 
   /** Ends the query once every source has been read up to where it ended when this query first looked. */
   public void untilCaughtUp() { untilCaughtUp = true; }
@@ -91,8 +95,9 @@ public final class Gatekeeper {
       try {
         Thread.sleep(HELD_MS);
       } catch (InterruptedException e) {
+        // Nobody here asked for an end: whoever did interrupted the query, and is told so.
         Thread.currentThread().interrupt();
-        throw new StopAtBoundary("interrupted while held");
+        throw new IllegalStateException("interrupted while held", e);
       }
     }
   }
