@@ -148,6 +148,7 @@ def test_operators_that_are_added_or_change_places_keep_what_is_theirs_by_uid(
     resumed = run(begun, store(swapped=True))
     assert resumed.resumed_from is not None
     assert begun.bag("out") == bag([row(n) for n in (1, 2, 3, 4, 5)])
+    assert not (home_of(begun).run_folder(resumed.lineage) / "taken").exists()
 
 
 def test_a_new_operator_starts_empty_and_an_old_one_is_not_lost_in_silence(begun: Bench) -> None:

@@ -109,7 +109,15 @@ def _open_run(home: JobHome, graph: Graph, options: RunOptions, clock: Clock) ->
     run = continue_run(known, graph, job=home.name)
     _check_open_batch(known, graph, job=home.name)
     write_run(home, run)
+    _drop_taken(run)
     return run, ""
+
+
+def _drop_taken(run: Run) -> None:
+    """Remove what operators took over, once it is in the run's own checkpoint."""
+    folder = None if run.origin is None else run.origin.folder
+    if folder is not None and find_last_commit(run.checkpoint) is not None:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _fall_back(
