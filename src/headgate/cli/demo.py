@@ -111,6 +111,7 @@ def _print_next(place: DemoPlace) -> None:
         f"{headgate} tail missing-users -n 3 {on}",
         f"{headgate} topics --count {on}",
         f"{headgate} plan {place.flow}",
+        f"{headgate} checkpoints order-enrichment --home {place.home}",
         f"{headgate} produce store --round 1 --orders 50000 --updates 5000 {on}",
         f"{headgate} run {place.flow} --until-caught-up {on} --home {place.home}",
     ):
