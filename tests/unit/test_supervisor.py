@@ -1,0 +1,248 @@
+"""The supervisor performs what the machine decides: with children that are made up."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from headgate.engine.progress import BatchReport
+from headgate.errors import HeadgateError
+from headgate.jobs.home import JobHome
+from headgate.jobs.intent import Verb, write_intent
+from headgate.jobs.job import JobSnapshot, Watcher
+from headgate.jobs.keeper import CheckpointKeeper
+from headgate.jobs.machine import Machine
+from headgate.jobs.restart import parse_strategy
+from headgate.jobs.states import JobState
+from headgate.jobs.supervisor import Supervisor
+from headgate.jobs.totals import Totals
+from headgate.jobs.wire import AttemptSpec, Ended, Failed, News, Running
+
+NOW = datetime(2026, 11, 15, 10, tzinfo=UTC)
+
+
+@dataclass
+class Clock:
+    """Time that goes on when somebody sleeps, or is told to."""
+
+    passed: float = 0.0
+
+    def now(self) -> datetime:
+        return NOW + timedelta(seconds=self.passed)
+
+    def monotonic(self) -> float:
+        return self.passed
+
+    def sleep(self, duration: timedelta) -> None:
+        self.passed += 10 * duration.total_seconds()
+
+
+@dataclass
+class Child:
+    """An attempt that tells what it was given, and ends when that is told or it is killed."""
+
+    clock: Clock
+    script: list[News]
+    exit: str = "exit code 0"
+    lingers: bool = False
+    orders: list[str] = field(default_factory=list)
+    killed: bool = False
+    pid: int = 4711
+
+    def news(self, seconds: float) -> list[News]:
+        # Time goes faster here than the supervisor looks.
+        self.clock.passed += 10 * seconds
+        return [self.script.pop(0)] if self.script and self._may_go_on() else []
+
+    def last_news(self) -> list[News]:
+        left, self.script = self.script, []
+        return left
+
+    def order(self, order: str) -> None:
+        self.orders.append(order)
+        if order == "stop":
+            self.script = [Ended(caught_up=False)]
+
+    def find_exit(self) -> str | None:
+        ended = self.killed or (not self.script and not self.lingers)
+        return self.exit if ended else None
+
+    def kill(self) -> None:
+        self.killed = True
+
+    def _may_go_on(self) -> bool:
+        """A query reads nothing before it is told to; it can start and stop, though."""
+        return isinstance(self.script[0], Running | Failed) or bool(self.orders)
+
+
+@dataclass
+class Keeper:
+    """Keeps nothing, and remembers what it was asked for."""
+
+    newest: str | None = None
+    asked: list[str] = field(default_factory=list)
+    fails: bool = False
+
+    def batch_committed(self, report: BatchReport) -> dict[str, Any] | None:
+        self.asked.append(f"batch {report.batch}")
+        return None
+
+    def keep_last(self) -> dict[str, Any] | None:
+        self.asked.append("last")
+        return None
+
+    def take_savepoint(self, to: str) -> dict[str, Any]:
+        self.asked.append(f"savepoint {to}")
+        if self.fails:
+            raise HeadgateError("CHECKPOINT_EXISTS", "cannot take it: it is there", hint="rm it")
+        return {"savepoint": "sp-1", "folder": to, "batch": 1, "bytes": 2}
+
+    def job_ended(self, *, canceled: bool) -> None:
+        self.asked.append(f"ended {canceled}")
+
+
+class Bench:
+    """A supervisor, its children one after the other, and what came of it."""
+
+    def __init__(self, folder: Path, *scripts: list[News], restart: str = "none") -> None:
+        self.clock = Clock()
+        self.home = JobHome(folder, "orders")
+        self.home.path.mkdir(parents=True)
+        self.keeper = Keeper()
+        self.children: list[Child] = []
+        self.noted_runs: list[int] = []
+        self.stop = threading.Event()
+        self.watch: Callable[[JobSnapshot], None] = lambda _: None
+        # Whether children go on until they are let go or killed.
+        self.patient = False
+        self._scripts = list(scripts)
+        self._restart = restart
+
+    def launch(self, _spec: AttemptSpec) -> Child:
+        script = self._scripts.pop(0)
+        died = not any(isinstance(news, Ended | Failed) for news in script)
+        child = Child(
+            self.clock, list(script), exit="killed by signal 9" if died else "exit code 0"
+        )
+        child.lingers = self.patient
+        self.children.append(child)
+        return child
+
+    def run(self) -> JobSnapshot:
+        supervisor = Supervisor(
+            self.home,
+            Machine(job="orders", strategy=parse_strategy(self._restart)),
+            lambda _attempt: cast("AttemptSpec", None),
+            launcher=self,
+            keeper=cast("CheckpointKeeper", self.keeper),
+            watcher=Watcher(on_snapshot=lambda snapshot: self.watch(snapshot)),
+            clock=self.clock,
+            snapshot=JobSnapshot(
+                "orders", JobState.STARTING, "L", None, False, timedelta(0), Totals(), Path()
+            ),
+            on_running=lambda: self.noted_runs.append(len(self.children[-1].orders)),
+            after_intent=0,
+            stop=self.stop,
+        )
+        return supervisor.run()
+
+    def events(self) -> list[str]:
+        lines = (self.home.path / "events.jsonl").read_text().splitlines()
+        return [json.loads(line)["event"] for line in lines]
+
+    def status(self) -> dict[str, Any]:
+        found = self.home.find_json("status.json")
+        assert found is not None
+        return found
+
+
+def failed(code: str = "QUERY_FAILED", *, retryable: bool = True) -> Failed:
+    return Failed(code, "it failed", "look", "internal", retryable, "Boom: x", "driver")
+
+
+def test_a_child_is_opened_only_after_its_run_was_noted(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, [Running(), Ended(caught_up=True)])
+    assert bench.run().state is JobState.FINISHED
+    assert bench.noted_runs == [0], "noted before the first order"
+    assert bench.children[0].orders == ["open"]
+    assert bench.keeper.asked == ["last", "ended False"]
+
+
+def test_a_failure_is_restarted_as_the_strategy_says_and_told_with_its_cause(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(
+        tmp_path,
+        [Running(), failed()],
+        [Running()],
+        [Running(), Ended(caught_up=True)],
+        restart="fixed-delay:5,10s",
+    )
+    done = bench.run()
+    assert (done.state, done.attempt) == (JobState.FINISHED, 3)
+    assert bench.clock.passed >= 20, "twice the wait of 10 seconds"
+    assert bench.events().count("FAILURE") == 2
+    assert bench.status()["last_failure"]["root_cause"] == "killed by signal 9"
+
+
+def test_what_waiting_cannot_mend_is_not_retried(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, [failed("SCHEMA_CHANGED", retryable=False)], restart="fixed-delay:5,1s")
+    with pytest.raises(HeadgateError) as told:
+        bench.run()
+    assert told.value.code == "SCHEMA_CHANGED"
+    assert len(bench.children) == 1
+    assert bench.status()["state"] == "FAILED"
+
+
+def test_a_child_that_hangs_after_its_last_word_is_killed(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, [Running(), Ended(caught_up=True)])
+    bench.patient = True
+    assert bench.run().state is JobState.FINISHED
+    assert bench.children[0].killed
+    assert bench.clock.passed > 30
+
+
+def test_an_event_ends_the_job_between_two_batches(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, [Running()])
+    bench.patient = True
+
+    def watch(snapshot: JobSnapshot) -> None:
+        if snapshot.state is JobState.RUNNING:
+            bench.stop.set()
+        if "stop" in bench.children[-1].orders:
+            bench.children[-1].lingers = False
+
+    bench.watch = watch
+    assert bench.run().state is JobState.STOPPED
+    assert bench.children[0].orders == ["open", "stop"]
+
+
+def test_a_savepoint_that_cannot_be_taken_at_a_stop_is_told_and_the_job_has_stopped(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path, [Running()])
+    bench.keeper.fails = True
+    bench.patient = True
+    asked = False
+
+    def watch(snapshot: JobSnapshot) -> None:
+        nonlocal asked
+        if snapshot.state is JobState.RUNNING and not asked:
+            asked = True
+            write_intent(bench.home, Verb.STOP, {"savepoint": "/x"}, by="a test")
+        if "stop" in bench.children[-1].orders:
+            bench.children[-1].lingers = False
+
+    bench.watch = watch
+    assert bench.run().state is JobState.STOPPED
+    assert "savepoint /x" in bench.keeper.asked
+    status = bench.status()
+    assert (status["intent"], status["intent_error"]["code"]) == (1, "CHECKPOINT_EXISTS")
+    assert "SAVEPOINT_FAILED" in bench.events()
