@@ -4,12 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
 
-.PHONY: setup kernel demo test check format bench bench-restore test-faults wheel clean help
+.PHONY: setup core kernel demo test check format bench bench-restore bench-kafka test-faults wheel clean help
 
 help:  ## Show what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-setup: $(STAMP) kernel  ## Install the package and what its development needs into .venv
+setup: $(STAMP) core  ## Install the package and what its development needs into .venv
 
 $(STAMP): pyproject.toml constraints.txt hatch_build.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -20,8 +20,12 @@ $(STAMP): pyproject.toml constraints.txt hatch_build.py
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
-kernel: $(STAMP)  ## Compile the kernel if its sources changed
+# What the embedded default needs; the other modules fetch their connector's jars, and come later.
+core: $(STAMP)
 	@$(BIN)/python -c 'from headgate._kernel.jar import get_jar; get_jar()'
+
+kernel: $(STAMP)  ## Compile the kernel and its modules if their sources changed
+	@$(BIN)/python -c 'from headgate._kernel.jar import build_jars; build_jars(progress=print)'
 
 demo: setup  ## Run the online store's flow on the embedded default and show results
 	$(BIN)/headgate demo
@@ -44,6 +48,9 @@ bench: setup  ## Enrich 2,000,000 orders from embedded topics and print the rate
 
 bench-restore: setup  ## What checkpoints cost and how long a restore takes, by the size of state
 	$(BIN)/python benchmarks/restore.py
+
+bench-kafka: setup  ## The same on Kafka, with a broker of its own: rates of both deliveries, and latency
+	$(BIN)/python benchmarks/kafka.py
 
 test-faults: setup  ## The long fault suite: many kills at random moments
 	HEADGATE_KILLS=40 $(BIN)/python -m pytest tests/faults -s

@@ -17,6 +17,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from batches import Mark, steady_rate
+from processes import peak_memory_kib
+
 from headgate.jobs.service import (
     JobSnapshot,
     JobState,
@@ -28,14 +31,6 @@ from headgate.jobs.service import (
 )
 
 FLOW = Path(__file__).parents[1] / "examples" / "orders" / "flow.py"
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """How many orders had been read at a moment, in seconds since the epoch."""
-
-    at: float
-    orders: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,30 +63,13 @@ class Meter:
     def result(self) -> Result:
         """Return the figures of what was noted."""
         first, last = self.marks[0], self.marks[-1]
-        fifth = next(mark for mark in self.marks if mark.orders >= last.orders / 5)
         return Result(
             orders=last.orders,
             seconds=last.at - first.at,
             orders_per_s=last.orders / (last.at - first.at),
-            steady_orders_per_s=(last.orders - fifth.orders) / (last.at - fifth.at),
+            steady_orders_per_s=steady_rate(self.marks),
             peak_rss_mb=self.peak_kib / 1024,
         )
-
-
-def peak_memory_kib(pid: int) -> int:
-    """Return the peak resident memory of a process and of its children, added up."""
-    total = 0
-    try:
-        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                total += int(line.split()[1])
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            children = (task / "children").read_text().split()
-            total += sum(peak_memory_kib(int(child)) for child in children)
-    except (FileNotFoundError, ProcessLookupError):
-        # A process that has just ended has no memory left to tell of.
-        return total
-    return total
 
 
 def load_tables(place: Path, on: str, options: StoreOptions) -> None:

@@ -7,12 +7,13 @@ The rooms, from the door down; imports only go down:
     run         engine/                  one attempt of one flow on Spark
     disk        checkpoints/             what a checkpoint is on disk
     edges       connectors/  formats/    descriptors are plain values, Spark is kept apart
-                producers/               example data, the same for the same seed
+                brokers/  producers/     a broker on this machine; example data
     declare     flow/                    what you write, the graph, its JSON
-    floor       errors.py  _clock.py  _units.py  and _kernel/, which alone meets the JVM
+    floor       errors.py  _clock.py  _units.py  _artifacts.py  and _kernel/, which alone meets
+                the JVM
 """
 
-from headgate.connectors import Console, Files
+from headgate.connectors import Console, Files, Kafka
 from headgate.errors import Domain, HeadgateError
 from headgate.flow import (
     Enriched,
@@ -36,6 +37,7 @@ __all__ = [
     "Flow",
     "Graph",
     "HeadgateError",
+    "Kafka",
     "LogicalTopic",
     "Schema",
     "Stream",

@@ -31,6 +31,8 @@ class Shop:
         self.folder = folder
         self.topics = folder / "topics"
         self.home = folder / "home"
+        self.flow = str(FLOW)
+        self.environment = dict(os.environ)
         self.supervisor: subprocess.Popen[bytes] | None = None
         self.log = folder / "supervisor.log"
 
@@ -44,18 +46,25 @@ class Shop:
 
     def start(self, *flags: str) -> None:
         """Start the job's supervisor; it goes on where the job was."""
-        command = [sys.executable, "-m", "headgate", "run", str(FLOW), "--on", self.on]
+        command = [sys.executable, "-m", "headgate", "run", self.flow, "--on", self.on]
         command += ["--home", str(self.home), "--batch-every", "100ms", "--checkpoint-every", "1s"]
         command += ["--restart", "fixed-delay:100,0s", *flags]
         with self.log.open("ab") as log:
             self.supervisor = subprocess.Popen(
-                command, stdout=log, stderr=log, start_new_session=True
+                command, stdout=log, stderr=log, start_new_session=True, env=self.environment
             )
 
     def headgate(self, *words: str, timeout: float = 240) -> dict[str, Any]:
         """Run a verb and return what it printed as JSON; it has to succeed."""
         command = [sys.executable, "-m", "headgate", *words, "--json", "--home", str(self.home)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout)
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=timeout,
+            env=self.environment,
+        )
         assert done.returncode == 0, f"{words}: {done.stderr}\n{self.tail()}"
         last: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
         return last
@@ -120,15 +129,22 @@ class Shop:
 
     def assert_exactly_once(self) -> None:
         """Every order is in exactly one output, and is what plain Python says it is."""
-        reference = StoreReference()
-        reference.take(self.topics)
+        reference = self.reference()
         for name in OUTPUTS:
             found, wanted = self.output(name), reference.outputs[name]
             lost, doubled = wanted - found, found - wanted
             assert not lost, f"{name}: {lost.total()} lost, such as {next(iter(lost))}"
             assert not doubled, f"{name}: {doubled.total()} doubled, such as {next(iter(doubled))}"
-        letters = list(lines_of(self.topics / "dead-letters"))
-        assert len(letters) == reference.dead.total()
+        assert self.count_letters() == reference.dead.total()
+
+    def reference(self) -> StoreReference:
+        """Return what plain Python makes of all that was produced."""
+        reference = StoreReference()
+        reference.take(self.topics)
+        return reference
+
+    def count_letters(self) -> int:
+        return sum(1 for _ in lines_of(self.topics / "dead-letters"))
 
 
 class Production:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -68,11 +68,22 @@ class StoreReference:
 
     def take(self, topics: Path) -> None:
         """Take in what has come since the last call: tables first, then orders."""
-        for line in self._new(topics / "users"):
-            self._change(self.users, json.loads(line))
-        for line in self._new(topics / "items"):
-            self._change(self.items, json.loads(line))
-        for line in self._new(topics / "orders"):
+        for table, name in ((self.users, "users"), (self.items, "items")):
+            for line in self._new(topics / name):
+                self._change(table, json.loads(line))
+        self.take_orders(self._new(topics / "orders"))
+
+    def take_table(self, name: str, changes: Iterable[tuple[bytes, bytes | None]]) -> None:
+        """Take in the changes of a table as a broker has them: a null value is a deletion."""
+        table = self.users if name == "users" else self.items
+        for key, value in changes:
+            self._change(
+                table, {"id": int(key), "$deleted": True} if not value else json.loads(value)
+            )
+
+    def take_orders(self, lines: Iterable[bytes]) -> None:
+        """Take in orders, each against the tables as they are now."""
+        for line in lines:
             self._order(line)
 
     def _new(self, topic: Path) -> list[bytes]:

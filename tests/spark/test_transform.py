@@ -72,6 +72,15 @@ def test_a_function_changes_and_drops_rows_before_an_enrichment(bench: Bench, mo
     assert done.totals.inputs == {"in": 7, "t": 2}
 
 
+def test_a_function_sees_where_a_record_was_and_may_hand_it_on(bench: Bench, module: str) -> None:
+    flow = Flow("placed")
+    doubled = flow.stream("in", SCHEMA, meta="of").transform(f"{module}:double")
+    doubled.where("of.topic = 'in'").select("n", "of.key AS key", "of.headers AS headers").to("out")
+    bench.run(flow)
+    made: list[object] = [{"n": n, "key": None, "headers": {}} for n in (4, 6, 8, 10)]
+    assert bench.bag("out") == bag(made)
+
+
 def test_functions_in_a_row_and_beside_each_other_see_every_row_once(
     bench: Bench, module: str
 ) -> None:

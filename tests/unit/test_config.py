@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate._units import format_duration
+from headgate.engine.settings import Delivery, OnDataLoss
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.config import CONFIG_FILE, LogLevel, OnCancel, Origin, Settings, read_settings
 from headgate.jobs.restart import Exponential, FixedDelay
@@ -78,6 +79,8 @@ max-batch = "8MiB"
 max-record = 4096
 checkpoints = "/data/checkpoints"
 on = "files:/data/topics"
+delivery = "at-least-once"
+on-data-loss = "continue"
 profile = "large"
 
 [profiles.large]
@@ -100,6 +103,8 @@ def test_a_file_may_set_everything(flow: Path) -> None:
     assert str(settings.restart) == "none"
     assert (settings.parallelism, settings.max_batch, settings.max_record) == (4, 8 * MIB, 4096)
     assert settings.checkpoints == Path("/data/checkpoints")
+    assert settings.delivery is Delivery.AT_LEAST_ONCE
+    assert settings.on_data_loss is OnDataLoss.CONTINUE
     assert (settings.on, settings.profile) == ("files:/data/topics", "large")
     assert settings.driver_memory == 8192 * MIB
     assert settings.executor_memory == 4096 * MIB
@@ -367,7 +372,7 @@ def test_settings_are_shown_as_they_are_written_with_where_they_came_from(flow: 
     assert shown["retain-for"] == {"value": None, "from": "default"}
     assert shown["max-batch"] == {"value": "64MiB", "from": "default"}
     assert shown["on-cancel"] == {"value": "retain", "from": "default"}
-    assert len(shown) == 18
+    assert len(shown) == 20
 
 
 @given(

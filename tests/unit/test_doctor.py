@@ -8,6 +8,7 @@ import pytest
 
 from headgate.jobs.doctor import SPARK_VERSION, Finding, Status, judge, parse_java_version
 from headgate.jobs.facts import (
+    FetchedJars,
     Folder,
     Java,
     Kernel,
@@ -27,6 +28,10 @@ FIT = Machine(
     own_spark="/site/pyspark",
     java=Java(path="/usr/bin/java", says=JAVA_17, modules="java.base\njdk.incubator.vector\n"),
     kernel=Kernel(jar="kernel.jar", carried="abc", wanted="abc", javac="/usr/bin/javac"),
+    kafka=(
+        FetchedJars(what="client", cache=Path("c"), missing=0),
+        FetchedJars(what="broker", cache=Path("c"), missing=0),
+    ),
     cores=2,
     memory=8 * GIB,
     memory_free=6 * GIB,
@@ -46,7 +51,7 @@ def test_a_fit_machine_is_fine_throughout() -> None:
     findings = judge(FIT)
     assert {finding.status for finding in findings} == {Status.OK}
     assert [finding.name for finding in findings] == [
-        *("python", "java", "spark", "kernel", "cores", "memory", "loopback"),
+        *("python", "java", "spark", "kernel", "kafka", "cores", "memory", "loopback"),
         *("topics", "jobs", "disk"),
     ]
 
@@ -100,6 +105,19 @@ def test_a_spark_home_that_is_pysparks_own_is_fine() -> None:
 def test_a_jar_that_came_with_the_package_needs_no_sources() -> None:
     kernel = replace(FIT.kernel, wanted=None, javac=None)
     assert find(replace(FIT, kernel=kernel), "kernel").status is Status.OK
+
+
+def test_what_kafka_needs_is_fetched_on_first_use_and_nothing_to_mend() -> None:
+    client, broker = FIT.kafka
+    finding = find(FIT, "kafka")
+    assert finding.found == "client and broker in c"
+    some = replace(FIT, kafka=(client, replace(broker, missing=44 * MIB)))
+    none = replace(
+        FIT, kafka=(replace(client, missing=10 * MIB), replace(broker, missing=44 * MIB))
+    )
+    assert find(some, "kafka").found == "client in c; fetched on first use: broker 44MiB"
+    assert find(none, "kafka").found == "fetched on first use: client 10MiB, broker 44MiB"
+    assert {find(machine, "kafka").status for machine in (some, none)} == {Status.OK}
 
 
 def test_a_system_that_tells_no_memory_is_not_blamed() -> None:

@@ -468,3 +468,29 @@ def test_declaring_a_flow_imports_neither_spark_nor_anything_else_heavy() -> Non
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "set()"
+
+
+def test_a_stream_may_tell_where_its_records_were() -> None:
+    flow = Flow("places")
+    rows = flow.stream("in", "id BIGINT NOT NULL", meta="record")
+    assert rows.schema.find("record.headers") is not None
+    rows.select("id", "record.key", "record.headers['trace'] AS trace").to("out")
+    assert Flow.from_json(flow.graph().to_json()).graph() == flow.graph()
+
+
+def test_the_column_that_tells_the_place_must_be_a_new_one() -> None:
+    with pytest.raises(HeadgateError) as caught:
+        Flow("places").stream("in", "id BIGINT NOT NULL", meta="ID")
+    assert caught.value.code == "DUPLICATE_COLUMN"
+
+
+def test_a_message_key_is_a_column_of_the_rows_that_can_be_a_key() -> None:
+    flow = Flow("keys")
+    rows = flow.stream("in", "id BIGINT NOT NULL, price DOUBLE, at STRUCT<x: INT>")
+    rows.to("out", key="at.x")
+    assert Flow.from_json(flow.graph().to_json()).graph() == flow.graph()
+    for column, code in {"no": "UNKNOWN_COLUMN", "at": "KEY_TYPE", "price": "KEY_TYPE"}.items():
+        with pytest.raises(HeadgateError) as caught:
+            rows.to(f"out-{column}", key=column)
+        assert caught.value.code == code
+    assert "keyed by at.x" in flow.explain()

@@ -1,14 +1,17 @@
-"""The kernel's jar fits its sources, or is built anew, or says what is missing."""
+"""The kernel's jars fit their sources, or are built anew, or say what is missing."""
 
 from __future__ import annotations
 
+import hashlib
 import zipfile
 from pathlib import Path
 
 import pytest
 
 from headgate import HeadgateError
+from headgate._artifacts import Artifact
 from headgate._kernel import jar
+from headgate._kernel.connector_jars import CONNECTORS
 from headgate.errors import Domain
 
 HELLO = "package x; public final class Hello {}\n"
@@ -166,3 +169,101 @@ def test_sources_that_do_not_compile_leave_the_old_jar_in_place(
         jar.build(sources, file)
     assert caught.value.code == "KERNEL_BUILD_FAILED"
     assert jar.read_digest(file) == "old"
+
+
+class Modules:
+    """A checkout with core and a module, and a compiler that writes down what it is asked."""
+
+    def __init__(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.kernel = tmp_path / "kernel"
+        self.core = self.add("main", "Core")
+        self.jar = tmp_path / "k.jar"
+        self.module_jar = tmp_path / "k-kafka.jar"
+        self._calls = tmp_path / "calls"
+        _fake_javac(tmp_path, monkeypatch, f'echo "$@" >> {self._calls}\n{_COMPILES}')
+        monkeypatch.setattr(jar, "_KERNEL", self.kernel)
+        monkeypatch.setattr(jar, "JAR", self.jar)
+        cache = tmp_path / "cache" / "jars"
+        cache.mkdir(parents=True)
+        monkeypatch.setenv("HEADGATE_CACHE", str(tmp_path / "cache"))
+        client = Artifact("org.example", "client", "1", hashlib.sha256(b"client").hexdigest(), 6)
+        monkeypatch.setitem(CONNECTORS, "kafka", (client,))
+        self.client = cache / client.file
+        self.client.write_bytes(b"client")
+
+    def add(self, folder: str, name: str) -> Path:
+        """Add a source file, and return it."""
+        file = self.kernel / folder / "java" / "x" / f"{name}.java"
+        file.parent.mkdir(parents=True)
+        file.write_text(HELLO.replace("Hello", name))
+        return file
+
+    @property
+    def compiled(self) -> list[str]:
+        """The names of the sources that were compiled, one line for each call."""
+        calls = self._calls.read_text().splitlines() if self._calls.exists() else []
+        return [Path(call.split()[-1]).name for call in calls]
+
+    @property
+    def last_class_path(self) -> str:
+        words = self._calls.read_text().splitlines()[-1].split()
+        return words[words.index("-cp") + 1]
+
+
+@pytest.fixture
+def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Modules:
+    return Modules(tmp_path, monkeypatch)
+
+
+def test_a_module_is_built_against_core_and_its_connector(modules: Modules) -> None:
+    modules.add("kafka", "Kafka")
+    assert jar.get_jars(("kafka",)) == (modules.jar, modules.module_jar, modules.client)
+    assert modules.compiled == ["Core.java", "Kafka.java"]
+    first, second, _ = modules.last_class_path.split(":")
+    assert (first, second) == (str(modules.jar), str(modules.client))
+    assert jar.get_jars(("kafka",))
+    assert len(modules.compiled) == 2
+
+
+def test_a_module_is_stale_after_a_change_of_its_own_of_core_or_of_its_connector(
+    modules: Modules, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = modules.add("kafka", "Kafka")
+    jar.get_jars(("kafka",))
+    module.write_text(module.read_text() + " ")
+    jar.get_jars(("kafka",))
+    assert modules.compiled[2:] == ["Kafka.java"]
+    modules.core.write_text(modules.core.read_text() + " ")
+    jar.get_jars(("kafka",))
+    assert modules.compiled[3:] == ["Core.java", "Kafka.java"]
+    newer = Artifact("org.example", "client", "2", hashlib.sha256(b"2").hexdigest(), 1)
+    modules.client.with_name(newer.file).write_bytes(b"2")
+    monkeypatch.setitem(CONNECTORS, "kafka", (newer,))
+    jar.get_jars(("kafka",))
+    assert modules.compiled[5:] == ["Kafka.java"]
+
+
+def test_core_alone_needs_neither_the_module_nor_its_connector(modules: Modules) -> None:
+    modules.add("kafka", "Kafka")
+    modules.client.unlink()
+    assert jar.get_jars() == (jar.get_jar(),) == (modules.jar,)
+    assert modules.compiled == ["Core.java"]
+
+
+def test_every_module_with_sources_is_built_and_one_without_is_left_out(modules: Modules) -> None:
+    assert jar.build_jars() == (modules.jar,)
+    modules.add("kafka", "Kafka")
+    assert jar.build_jars() == (modules.jar, modules.module_jar)
+
+
+def test_a_module_of_an_installed_package_is_taken_as_it_is(
+    modules: Modules, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jar, "_KERNEL", modules.kernel / "elsewhere")
+    make_jar(modules.jar, "anything")
+    with pytest.raises(HeadgateError, match=r"k-kafka\.jar") as caught:
+        jar.get_jars(("kafka",))
+    assert caught.value.code == "KERNEL_MISSING"
+    make_jar(modules.module_jar, "anything")
+    assert jar.get_jars(("kafka",)) == (modules.jar, modules.module_jar, modules.client)
+    assert modules.compiled == []

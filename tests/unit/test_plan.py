@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from headgate import Flow
-from headgate.engine.plan import FlowPlan, plan_flow, source_name
+from headgate.connectors import Kafka
+from headgate.engine.plan import FlowPlan, kernel_modules, plan_flow, source_name
 from headgate.engine.spark_types import to_spark_json
 from headgate.flow.schema import schema_of
 
@@ -67,7 +68,13 @@ def test_rows_are_sent_from_operator_to_operator_by_address() -> None:
     with_user, with_item = spec["operators"]
     assert [step["address"] for step in with_user["matched"]] == [2]
     assert with_user["missing"] == [
-        {"step": "output", "name": "output 'missing-users'", "address": 1, "columns": None}
+        {
+            "step": "output",
+            "name": "output 'missing-users'",
+            "address": 1,
+            "columns": None,
+            "key": None,
+        }
     ]
     assert with_item["missing"] == [{"step": "count", "address": 3}]
     assert (with_item["table"], with_item["into"]) == ("goods", "i")
@@ -165,3 +172,32 @@ def test_names_of_sources_never_meet_in_spark() -> None:
     assert len(set(made)) == len(names)
     assert all(name.replace("_", "").isalnum() or set(name) == {"_"} for name in made)
     assert all(char.isascii() for name in made for char in name)
+
+
+def test_a_message_key_is_found_in_the_rows_that_columns_are_picked_from() -> None:
+    flow = Flow("keys")
+    rows = flow.stream("in", ORDER)
+    rows.select("at.x AS left", "at AS place", "id").to("picked", key="place.y")
+    rows.select("id + 1 AS next").to("computed", key="next")
+    rows.to("whole", key="at.x")
+    picked, computed, whole = plan(flow).spec["sources"][0]["route"]
+    assert picked["key"] == ["at", "y"]
+    assert computed["then"][0]["key"] == ["next"]
+    assert whole["key"] == ["at", "x"]
+
+
+def test_a_source_tells_its_place_only_where_it_was_asked_for() -> None:
+    flow = Flow("places")
+    flow.stream("in", ORDER, meta="record").select("id", "record.offset").to("out")
+    flow.stream("other", ORDER).to("rest")
+    asked, other = plan(flow).spec["sources"]
+    assert (asked["meta"], other["meta"]) == ("record", None)
+    assert [each["name"] for each in asked["schema"]["fields"]] == ["id", "user", "item", "at"]
+    assert asked["route"][0]["columns"][1]["path"] == ["record", "offset"]
+
+
+def test_the_parts_of_the_kernel_follow_from_the_topics() -> None:
+    flow = Flow("mixed")
+    flow.stream("in", ORDER).to(Kafka("out", servers="h:9092"))
+    assert kernel_modules(flow.graph()) == ("kafka",)
+    assert kernel_modules(store().graph()) == ()

@@ -19,11 +19,12 @@ from headgate.jobs.intent import Verb, write_intent
 from headgate.jobs.job import JobSnapshot, Watcher
 from headgate.jobs.keeper import CheckpointKeeper
 from headgate.jobs.machine import Machine
+from headgate.jobs.publishing import NoPublisher
 from headgate.jobs.restart import parse_strategy
 from headgate.jobs.states import JobState
 from headgate.jobs.supervisor import Supervisor
 from headgate.jobs.totals import Totals
-from headgate.jobs.wire import AttemptSpec, Ended, Failed, News, Running
+from headgate.jobs.wire import AttemptSpec, Ended, Failed, News, Running, SourceEvent
 
 NOW = datetime(2026, 11, 15, 10, tzinfo=UTC)
 
@@ -118,6 +119,7 @@ class Bench:
         self.keeper = Keeper()
         self.children: list[Child] = []
         self.noted_runs: list[int] = []
+        self.dead_ends: list[str] = []
         self.stop = threading.Event()
         self.watch: Callable[[JobSnapshot], None] = lambda _: None
         # Whether children go on until they are let go or killed.
@@ -150,6 +152,8 @@ class Bench:
             on_running=lambda: self.noted_runs.append(len(self.children[-1].orders)),
             after_intent=0,
             stop=self.stop,
+            publisher=NoPublisher(),
+            on_dead_end=lambda: self.dead_ends.append(self.status()["state"]),
         )
         return supervisor.run()
 
@@ -246,3 +250,20 @@ def test_a_savepoint_that_cannot_be_taken_at_a_stop_is_told_and_the_job_has_stop
     status = bench.status()
     assert (status["intent"], status["intent_error"]["code"]) == (1, "CHECKPOINT_EXISTS")
     assert "SAVEPOINT_FAILED" in bench.events()
+
+
+def test_what_happens_to_a_topic_is_an_event_of_the_job(tmp_path: Path) -> None:
+    grew = SourceEvent("TOPIC_GREW", "orders", "topic 'orders' has 4 partitions now, and had 2")
+    bench = Bench(tmp_path, [Running(), grew, Ended(caught_up=True)])
+    assert bench.run().state is JobState.FINISHED
+    assert "TOPIC_GREW" in bench.events()
+
+
+def test_only_a_job_that_ended_in_the_middle_leaves_something_to_clear_up(tmp_path: Path) -> None:
+    clean = Bench(tmp_path / "clean", [Running(), Ended(caught_up=True)])
+    clean.run()
+    assert clean.dead_ends == []
+    dead = Bench(tmp_path / "dead", [Running(), failed(retryable=False)])
+    with pytest.raises(HeadgateError):
+        dead.run()
+    assert dead.dead_ends == ["FAILED"]

@@ -10,7 +10,13 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate import HeadgateError
-from headgate._kernel.translate import is_clean_stop, query_causes, query_failure, translated
+from headgate._kernel.translate import (
+    is_clean_stop,
+    query_causes,
+    query_failure,
+    starting,
+    translated,
+)
 from headgate.errors import Domain
 
 
@@ -114,3 +120,35 @@ def test_any_other_end_is_named_by_its_root_and_may_be_tried_again() -> None:
     assert (failure.code, failure.exit_code) == ("QUERY_FAILED", 70)
     assert failure.message == "job 'orders' ended: B: root"
     assert failure.retryable
+
+
+@pytest.mark.parametrize(
+    ("code", "retryable"),
+    [
+        ("TOPIC_MISSING", False),
+        ("BROKER_UNREACHABLE", True),
+        ("BROKER_REFUSED", False),
+        ("RECORD_TOO_LARGE", False),
+        ("FENCED", False),
+    ],
+)
+def test_what_the_kernel_names_itself_is_told_by_that_name(code: str, retryable: bool) -> None:
+    failure = query_failure(
+        "orders", ["SparkException: Job aborted", f"java.lang.IllegalStateException: {code}: why"]
+    )
+    assert (failure.code, failure.retryable) == (code, retryable)
+    assert failure.message == "cannot go on with job 'orders': why"
+    assert failure.hint
+
+
+def test_what_keeps_a_query_from_starting_is_told_by_its_name() -> None:
+    thrown = Thrown("A", "outer", Thrown("B", "TOPIC_MISSING: there is no topic 'orders'"))
+    with pytest.raises(HeadgateError) as caught, starting("store"):
+        raise Py4JJavaError("an error", cast("Any", thrown))
+    assert caught.value.code == "TOPIC_MISSING"
+    assert caught.value.message == "cannot start job 'store': there is no topic 'orders'"
+
+
+def test_any_other_thing_that_keeps_a_query_from_starting_stays_as_it_is() -> None:
+    with pytest.raises(Py4JJavaError), starting("store"):
+        raise Py4JJavaError("an error", cast("Any", Thrown("java.lang.Error", "x")))

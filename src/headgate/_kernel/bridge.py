@@ -62,6 +62,8 @@ class Feeds:
         self._progress = kernel(spark).ProgressFeed()
         self._row_class = kernel(spark).sink.RowFeed
         self._rows = self._row_class.of(run)
+        self._event_class = kernel(spark).EventFeed
+        self._events = self._event_class.of(run)
         self._streams = spark._jsparkSession.streams()
         self._streams.addListener(self._progress)
 
@@ -77,9 +79,14 @@ class Feeds:
         """Return rows for the terminal since the last call: pairs of output and JSON text."""
         return [(pair[0], pair[1]) for pair in self._rows.drain()]
 
+    def events(self) -> list[tuple[str, str, str]]:
+        """Return what happened to topics since the last call: kind, source and message."""
+        return [(each[0], each[1], each[2]) for each in self._events.drain()]
+
     def close(self) -> None:
         """Stop listening."""
         self._streams.removeListener(self._progress)
+        self._event_class.forget(self._run)
         self._row_class.forget(self._run)
 
 

@@ -1,7 +1,10 @@
-"""The kernel's jar: where it is, whether it fits the sources, and how it is built.
+"""The kernel's jars: where they are, whether they fit the sources, and how they are built.
 
-The jar carries a digest of the sources and of the Spark version it was compiled against. In a
-checkout a stale jar is rebuilt; an installed package has no sources, and its jar is taken as it is.
+Core is compiled against PySpark's jars alone. A module, such as kafka, is compiled against core and
+its connector's jars, and becomes a jar of its own: what does not use it needs neither.
+
+A jar carries a digest of its sources and of what it was compiled against. In a checkout a stale jar
+is rebuilt; an installed package has no sources, and its jars are taken as they are.
 """
 
 from __future__ import annotations
@@ -12,14 +15,16 @@ import shutil
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 
+from headgate._artifacts import Progress, resolve, spark_jars
+from headgate._kernel.connector_jars import CONNECTORS
 from headgate.errors import Domain, HeadgateError
 
 JAR = Path(__file__).with_name("headgate-kernel.jar")
+_KERNEL = Path(__file__).resolve().parents[3] / "kernel" / "src"
 _DIGEST = "META-INF/headgate-digest"
 # A jar's entries carry a time; a fixed one makes the same sources give the same bytes.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -27,31 +32,42 @@ _JAVA_RELEASE = "17"
 
 
 def find_sources() -> Path | None:
-    """Return the folder of the kernel's Java sources, or None outside a checkout."""
-    folder = Path(__file__).resolve().parents[3] / "kernel" / "src" / "main" / "java"
+    """Return the folder of core's Java sources, or None outside a checkout."""
+    folder = _KERNEL / "main" / "java"
     return folder if folder.is_dir() else None
 
 
-def spark_jars() -> Path:
-    """Return the folder of PySpark's own jars, which the kernel is compiled against."""
-    spec = find_spec("pyspark")
-    if spec is None or spec.origin is None:
-        raise HeadgateError(
-            "SPARK_MISSING",
-            "cannot find Spark: the package pyspark is not installed",
-            hint="pip install pyspark==4.3.0",
-            domain=Domain.EXTERNAL,
-        )
-    return Path(spec.origin).parent / "jars"
+def find_module_sources(module: str) -> Path | None:
+    """Return the folder of a module's Java sources, or None where it has none."""
+    folder = _KERNEL / module / "java"
+    return folder if any(_java_files(folder)) else None
 
 
-def digest(sources: Path) -> str:
-    """Return what the jar must carry to fit these sources and the installed Spark."""
-    seen = hashlib.sha256(f"spark {version('pyspark')} release {_JAVA_RELEASE}\n".encode())
+def module_jar(module: str) -> Path:
+    """Return where a module's jar is, or will be."""
+    return JAR.with_name(f"{JAR.stem}-{module}.jar")
+
+
+def digest(sources: Path, needs: Sequence[str] = ()) -> str:
+    """Return what the jar must carry to fit these sources and the installed Spark.
+
+    Args:
+        needs: What else it is compiled against, in words that change with it.
+    """
+    against = "".join(f"{need}\n" for need in needs)
+    spark = f"spark {version('pyspark')} release {_JAVA_RELEASE}\n"
+    seen = hashlib.sha256(f"{spark}{against}".encode())
     for file in _java_files(sources):
         seen.update(f"{file.relative_to(sources).as_posix()}\n".encode())
         seen.update(file.read_bytes())
     return seen.hexdigest()
+
+
+def module_needs(module: str) -> list[str]:
+    """Return what a module is compiled against beside Spark: core, and its connector's jars."""
+    core = find_sources()
+    connectors = [f"{each.coordinates} {each.sha256}" for each in CONNECTORS[module]]
+    return [*([] if core is None else [f"core {digest(core)}"]), *connectors]
 
 
 def read_digest(jar: Path) -> str | None:
@@ -64,46 +80,95 @@ def read_digest(jar: Path) -> str | None:
 
 
 def get_jar() -> Path:
-    """Return the jar, built anew where the sources beside it have changed."""
+    """Return core's jar, built anew where the sources beside it have changed."""
     sources = find_sources()
     if sources is None:
-        if not JAR.exists():
-            raise HeadgateError(
-                "KERNEL_MISSING",
-                f"cannot start Spark: the package has no {JAR.name}",
-                hint="pip install --force-reinstall headgate",
-                domain=Domain.INTERNAL,
-            )
-        return JAR
+        return _get_packed(JAR)
     if read_digest(JAR) != digest(sources):
         build(sources, JAR)
     return JAR
 
 
-def build(sources: Path, jar: Path) -> None:
-    """Compile the sources into a jar; the old one stays in place until the new one is whole."""
+def get_jars(modules: Sequence[str] = (), *, progress: Progress | None = None) -> tuple[Path, ...]:
+    """Return the class path of these modules: core, each module's jar, its connector's jars.
+
+    Args:
+        progress: Told a line for each connector's jar that has to be fetched first.
+
+    Raises:
+        HeadgateError: What `resolve` raises for a connector's jar; KERNEL_MISSING where the package
+            lacks a module.
+    """
+    jars = [get_jar()]
+    for module in modules:
+        connectors = resolve(CONNECTORS[module], progress=progress)
+        jars += [_get_module(module, connectors), *connectors]
+    return tuple(jars)
+
+
+def build_jars(*, progress: Progress | None = None) -> tuple[Path, ...]:
+    """Return core's jar and those of all modules, built anew where their sources have changed."""
+    modules = [module for module in CONNECTORS if find_module_sources(module)]
+    get_jars(modules, progress=progress)
+    return (JAR, *(module_jar(module) for module in modules))
+
+
+def _get_module(module: str, connectors: Sequence[Path]) -> Path:
+    """Return a module's jar, built anew where its sources or core's have changed."""
+    sources, jar = find_module_sources(module), module_jar(module)
+    if sources is None:
+        return _get_packed(jar)
+    needs = module_needs(module)
+    if read_digest(jar) != digest(sources, needs):
+        build(sources, jar, needs=needs, against=[JAR, *connectors])
+    return jar
+
+
+def _get_packed(jar: Path) -> Path:
+    if not jar.exists():
+        raise HeadgateError(
+            "KERNEL_MISSING",
+            f"cannot start Spark: the package has no {jar.name}",
+            hint="pip install --force-reinstall headgate",
+            domain=Domain.INTERNAL,
+        )
+    return jar
+
+
+def build(
+    sources: Path, jar: Path, *, needs: Sequence[str] = (), against: Sequence[Path] = ()
+) -> None:
+    """Compile the sources into a jar; the old one stays in place until the new one is whole.
+
+    Args:
+        needs: What the jar's digest covers beside the sources.
+        against: Jars on the class path beside Spark's.
+    """
     javac = find_javac()
     if javac is None:
         raise HeadgateError(
             "JDK_MISSING",
-            "cannot build the kernel: there is no javac, and the jar does not fit the sources",
+            f"cannot build {jar.name}: there is no javac, and the jar does not fit the sources",
             hint="install a JDK 17 or newer (or set JAVA_HOME to one), then run: make kernel",
             domain=Domain.EXTERNAL,
         )
+    # Before the compiler reads them: a change while it runs makes the jar stale, not wrong.
+    fits = digest(sources, needs)
     with tempfile.TemporaryDirectory(prefix="headgate-kernel-") as folder:
         classes = Path(folder)
+        class_path = os.pathsep.join((*map(str, against), f"{spark_jars()}{os.sep}*"))
         command = [javac, "-nowarn", "-Xlint:none", "--release", _JAVA_RELEASE, "-g"]
-        command += ["-encoding", "UTF-8", "-d", folder, "-cp", f"{spark_jars()}{os.sep}*"]
+        command += ["-encoding", "UTF-8", "-d", folder, "-cp", class_path]
         command += [str(file) for file in _java_files(sources)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise HeadgateError(
                 "KERNEL_BUILD_FAILED",
-                f"cannot build the kernel: javac says\n{done.stderr.strip()}",
+                f"cannot build {jar.name}: javac says\n{done.stderr.strip()}",
                 hint="make kernel",
                 domain=Domain.INTERNAL,
             )
-        _write_jar(classes, jar, digest(sources))
+        _write_jar(classes, jar, fits)
 
 
 def find_javac() -> str | None:

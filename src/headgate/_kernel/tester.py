@@ -18,19 +18,24 @@ class TestRecord:
     """A record for a source; positions matter to tables, whose newest change counts.
 
     Attributes:
+        value: None for a record without one, which ends the row of a table.
         lane: Within one lane the sequence decides which change is newer; across lanes the
             timestamp, in epoch milliseconds.
+        topic: Empty where the record does not name it.
     """
 
     __test__ = False
 
     source: str
-    value: bytes
+    value: bytes | None
     sequence: int = 0
     lane: int = 0
     timestamp: int = 0
     partition: int = 0
     offset: int = 0
+    topic: str = ""
+    key: bytes | None = None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
 
 
 class FlowTester:
@@ -49,12 +54,15 @@ class FlowTester:
         given = [
             {
                 "source": each.source,
-                "value": base64.b64encode(each.value).decode(),
+                "value": _text(each.value),
                 "sequence": each.sequence,
                 "lane": each.lane,
                 "timestamp": each.timestamp,
                 "partition": each.partition,
                 "offset": each.offset,
+                "topic": each.topic,
+                "key": _text(each.key),
+                "headers": [[_text(name.encode()), _text(value)] for name, value in each.headers],
             }
             for each in records
         ]
@@ -63,3 +71,7 @@ class FlowTester:
             (row["output"], None if row["value"] is None else json.loads(row["value"]))
             for row in made
         ]
+
+
+def _text(given: bytes | None) -> str | None:
+    return None if given is None else base64.b64encode(given).decode()

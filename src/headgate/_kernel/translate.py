@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -18,6 +19,35 @@ _HINTS = {
     "UNKNOWN_COLUMN": "name a column that is there",
     "KEY_MISMATCH": "cast the column first: .with_columns(id='CAST(id AS BIGINT)')",
 }
+
+# Failures that the kernel names itself, at the head of a message: the hint, and whether waiting
+# may mend them.
+_FAILURES = {
+    "DATA_LOST": (
+        "put back what is gone; or, on Kafka, go on without it: --on-data-loss continue",
+        False,
+    ),
+    "TOPIC_MISSING": ("headgate setup FLOW --on LOG makes all topics of a flow", False),
+    "BROKER_UNREACHABLE": ("headgate broker status kafka, or look after the servers named", True),
+    "BROKER_REFUSED": (
+        "mend the client's options or the broker's, then: headgate start JOB",
+        False,
+    ),
+    "BAD_CLIENT_OPTION": ("mend the client's options in --on or in the flow", False),
+    "BAD_TOPIC": ("mend the topic's start: earliest, latest, a time, or offsets:0=15", False),
+    "CLIENT_CONFIG_UNREADABLE": ("name a properties file that can be read: ?config=FILE", False),
+    "SECRET_NOT_FOUND": ("set the variable, or write the file, that the option names", False),
+    "RECORD_TOO_LARGE": (
+        "headgate topics show TOPIC --on LOG; raise max.message.bytes of the topic",
+        False,
+    ),
+    "TRANSACTION_TIMEOUT": (
+        "run with a smaller --max-batch, or raise the option producer.transaction.timeout.ms",
+        False,
+    ),
+    "FENCED": ("headgate jobs tells which attempt runs; nothing of this one was written", False),
+}
+_TOLD = re.compile(rf"\b({'|'.join(_FAILURES)}): ")
 
 
 @contextmanager
@@ -61,14 +91,10 @@ def is_clean_stop(causes: Sequence[str]) -> bool:
 
 def query_failure(job: str, causes: Sequence[str]) -> HeadgateError:
     """Return the failure of a query, named by its root cause."""
-    lost = next((cause for cause in causes if "DATA_LOST: " in cause), None)
-    if lost is not None:
-        return HeadgateError(
-            "DATA_LOST",
-            f"cannot go on with job {job!r}: {_first_line(lost.split('DATA_LOST: ')[1])}",
-            hint="put the file back, or remove the topic's folder to begin it anew",
-            domain=Domain.EXTERNAL,
-        )
+    for cause in causes:
+        told = _find_told(cause)
+        if told is not None:
+            return _told_failure(f"cannot go on with job {job!r}", *told)
     return HeadgateError(
         "QUERY_FAILED",
         f"job {job!r} ended: {_first_line(causes[-1])}",
@@ -76,6 +102,41 @@ def query_failure(job: str, causes: Sequence[str]) -> HeadgateError:
         domain=Domain.INTERNAL,
         retryable=True,
         root_cause=causes[-1],
+    )
+
+
+@contextmanager
+def starting(job: str) -> Iterator[None]:
+    """Raise what keeps a query from starting, as the kernel told it, as a HeadgateError."""
+    try:
+        yield
+    except Py4JJavaError as error:
+        thrown = error.java_exception
+        for _ in range(_DEEPEST):
+            if thrown is None:
+                break
+            told = _find_told(str(thrown.toString()))
+            if told is not None:
+                raise _told_failure(f"cannot start job {job!r}", *told) from None
+            thrown = thrown.getCause()
+        raise
+
+
+def _find_told(cause: str) -> tuple[str, str] | None:
+    """Return the code and the words of a failure that the kernel has named, or None."""
+    found = _TOLD.search(cause)
+    return None if found is None else (found[1], _first_line(cause[found.end() :]))
+
+
+def _told_failure(what: str, code: str, message: str) -> HeadgateError:
+    hint, retryable = _FAILURES[code]
+    return HeadgateError(
+        code,
+        f"{what}: {message}",
+        hint=hint,
+        domain=Domain.EXTERNAL,
+        retryable=retryable,
+        root_cause=f"{code}: {message}",
     )
 
 

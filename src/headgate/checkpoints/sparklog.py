@@ -209,14 +209,27 @@ def moved(content: str, file: str, into: Path) -> str:
     return _stores.moved(content, file, into)
 
 
+def find_start(checkpoint: Path, source: str) -> str | None:
+    """Return where a source was first read, as its gate noted it; None if it noted nothing.
+
+    Args:
+        source: The source's name in Spark.
+    """
+    return _find_noted(checkpoint, source, "start-v1.json")
+
+
 def find_load_target(checkpoint: Path, source: str) -> str | None:
     """Return where a table's first reading ends, as its gate noted it; None if it noted nothing.
 
     Args:
         source: The source's name in Spark.
     """
+    return _find_noted(checkpoint, source, "load-target-v1.json")
+
+
+def _find_noted(checkpoint: Path, source: str, name: str) -> str | None:
     try:
-        return (checkpoint / "sources" / source / "load-target-v1.json").read_text("utf-8")
+        return (checkpoint / "sources" / source / name).read_text("utf-8")
     except FileNotFoundError:
         return None
 

@@ -10,6 +10,8 @@ import typer
 from typer.core import TyperGroup
 
 from headgate.cli import (
+    audit,
+    broker,
     checkpoints,
     control,
     demo,
@@ -23,6 +25,7 @@ from headgate.cli import (
     restore,
     run,
     savepoint,
+    setup,
     topics,
 )
 from headgate.cli.help import lay_out
@@ -32,15 +35,15 @@ from headgate.errors import HeadgateError
 GROUPS = (
     *(demo, run, plan),
     *(jobs, logs, control),
-    *(checkpoints, savepoint, restore),
-    *(produce, topics, doctor),
+    *(checkpoints, savepoint, restore, audit),
+    *(setup, produce, topics, broker, doctor),
 )
 # The verbs in the order of the help; others come after them.
 ORDER = (
     *("run", "plan", "demo"),
     *("jobs", "show", "logs", "lag", "start", "stop", "cancel", "restart", "pause", "resume"),
-    *("checkpoints", "savepoint", "restore", "verify"),
-    *("produce", "topics", "tail", "doctor"),
+    *("checkpoints", "savepoint", "restore", "verify", "audit"),
+    *("setup", "produce", "topics", "tail", "broker", "doctor"),
 )
 
 # The base of all that typer raises about a command line. It exports this one of the family.

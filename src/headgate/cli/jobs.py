@@ -12,6 +12,7 @@ from rich.text import Text
 from headgate._units import format_count, format_size
 from headgate.cli.checkpoints import checkpoint_rows
 from headgate.cli.job_options import Job, whole
+from headgate.cli.lag import lag_text, source_lags
 from headgate.cli.options import Home, Json
 from headgate.cli.output import Right, format_age, note, print_json, print_table, say, visible
 from headgate.cli.status import state_style
@@ -59,7 +60,7 @@ def _row(view: JobView) -> list[str | Text]:
         format_count(view.attempt),
         _uptime(view),
         format_count(view.records_per_s),
-        "-" if view.lag_bytes is None else format_size(view.lag_bytes),
+        lag_text(view.lag_bytes, view.lag_records, view.lag),
         view.checkpoint or "-",
         format_age(view.checkpoint_at),
     ]
@@ -141,9 +142,9 @@ def _say_failure(failure: Mapping[str, Any]) -> None:
 
 
 def _say_counts(status: Mapping[str, Any]) -> None:
-    lag: Mapping[str, int] = status.get("lag_bytes") or {}
+    lags = source_lags(status)
     rows = [
-        ["in", name, format_count(count), format_size(lag[name]) + " left" if name in lag else ""]
+        ["in", name, format_count(count), f"{lags[name]} left" if name in lags else ""]
         for name, count in sorted((status.get("inputs") or {}).items())
     ]
     rows += [
@@ -165,7 +166,7 @@ def _value(value: Any) -> str:
 
 
 def _lag(job: Job, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
-    """Show what is left to read of each source, in bytes.
+    """Show what is left to read of each source: bytes of files, records of Kafka and their age.
 
     It is as of the job's last batch; of a job that is not running, as of its end.
 
@@ -175,24 +176,26 @@ def _lag(job: Job, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
       headgate lag order-enrichment --json
     """
     view = show_job(home, job).view
-    sources: Mapping[str, int] = view.status.get("lag_bytes") or {}
+    status = view.status
+    lags = source_lags(status)
     if as_json:
         print_json(
             {
                 "job": view.name,
                 "state": view.state,
-                "at": view.status.get("at"),
-                "lag_bytes": dict(sources),
+                "at": status.get("at"),
+                "lag_bytes": status.get("lag_bytes") or {},
+                "lag_records": status.get("lag_records") or {},
+                "lag_s": status.get("lag_s") or {},
                 "total_bytes": view.lag_bytes,
+                "total_records": view.lag_records,
             }
         )
         return
-    if not sources:
+    if not lags:
         say(f"Job '{view.name}' has read nothing yet; it is {view.state}")
         return
-    rows = [[name, format_size(size)] for name, size in sorted(sources.items())]
-    print_table(
-        ["source", Right("left to read")], [*rows, ["all", format_size(view.lag_bytes or 0)]]
-    )
+    total = lag_text(view.lag_bytes, view.lag_records, view.lag)
+    print_table(["source", Right("left to read")], [*map(list, lags.items()), ["all", total]])
     if view.is_final or view.state == DEAD:
         note(f"as of its end: job '{view.name}' is {view.state}")

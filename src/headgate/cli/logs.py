@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -32,6 +33,9 @@ def _logs(
     supervisor: Annotated[
         bool, typer.Option("--supervisor", help="What the supervisor of a detached job printed.")
     ] = False,
+    events: Annotated[
+        bool, typer.Option("--events", help="What happened to the job and its topics, as JSON.")
+    ] = False,
     home: Home = DEFAULT_HOME,
     as_json: Json = False,  # noqa: ARG001 - errors are JSON then; lines are what they are
 ) -> None:
@@ -43,9 +47,16 @@ def _logs(
       headgate logs order-enrichment -f
       headgate logs order-enrichment --supervisor
     """
-    if driver and supervisor:
-        raise typer.BadParameter("--driver and --supervisor are two logs; name one", context)
-    file = get_log(home, job, _log(driver=driver, supervisor=supervisor))
+    chosen = {Log.DRIVER: driver, Log.SUPERVISOR: supervisor, Log.EVENTS: events}
+    named = [log for log, is_named in chosen.items() if is_named]
+    if len(named) > 1:
+        told = " and ".join(f"--{log}" for log in named)
+        raise typer.BadParameter(f"{told} are {len(named)} logs; name one", context)
+    show_log(get_log(home, job, named[0] if named else Log.SPARK), lines=lines, follow=follow)
+
+
+def show_log(file: Path, *, lines: int, follow: bool) -> None:
+    """Print the last lines of a log, and where it is followed, new ones until Ctrl-C."""
     if not follow:
         for line in tail_log(file, last=lines):
             _print(line)
@@ -54,10 +65,6 @@ def _logs(
         for line in follow_log(file, last=lines):
             _print(line)
             sys.stdout.flush()
-
-
-def _log(*, driver: bool, supervisor: bool) -> Log:
-    return Log.DRIVER if driver else Log.SUPERVISOR if supervisor else Log.SPARK
 
 
 def _print(line: bytes) -> None:

@@ -8,7 +8,8 @@ from typing import Annotated, TypeAlias
 import typer
 
 On: TypeAlias = Annotated[
-    str, typer.Option("--on", metavar="LOG", help="Where the topics are: files:DIR.")
+    str,
+    typer.Option("--on", metavar="LOG", help="Where the topics are: files:DIR, kafka://HOST:9092."),
 ]
 Home: TypeAlias = Annotated[
     Path, typer.Option("--home", metavar="DIR", help="Where jobs live.", file_okay=False)

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from headgate.cli.options import Json, On
-from headgate.cli.output import note, print_json, say
-from headgate.jobs.service import DEFAULT_LOG, plan_job
+from headgate.cli.output import note, print_json, print_table, say
+from headgate.jobs.service import DEFAULT_LOG, Delivery, plan_job
 
 _HELP = """Show a flow's graph, with the exchange on every edge.
 
@@ -32,17 +32,26 @@ def _plan(
         str, typer.Argument(metavar="FLOW", help="A flow's file: flow.py, or flow.py:name.")
     ],
     on: On = DEFAULT_LOG,
+    delivery: Annotated[
+        Delivery,
+        typer.Option(
+            "--delivery",
+            metavar="exactly-once|at-least-once",
+            help="How often a row is in an output, whatever was killed.",
+        ),
+    ] = Delivery.EXACTLY_ONCE,
     spark: Annotated[bool, typer.Option("--spark", help="Print Spark's own plan too.")] = False,
     check: Annotated[
         bool, typer.Option("--check/--no-check", help="Have Spark check the flow's SQL.")
     ] = True,
     as_json: Json = False,
 ) -> None:
-    plan = plan_job(flow, on, with_spark=spark, check=check)
+    plan = plan_job(flow, on, delivery=delivery, with_spark=spark, check=check)
     if as_json:
         print_json(plan.to_json())
         return
     say(plan.text)
+    print_table(["output", "delivery"], [list(each) for each in plan.deliveries.items()])
     if plan.spark is not None:
         say(plan.spark)
     if not plan.checked:

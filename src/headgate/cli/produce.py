@@ -21,6 +21,7 @@ from rich.text import Text
 from headgate._units import format_count
 from headgate.cli.options import Json, On
 from headgate.cli.output import note, print_json, say, stderr
+from headgate.cli.topics import describe_made
 from headgate.jobs.service import (
     DEFAULT_LOG,
     Produced,
@@ -106,6 +107,15 @@ def _store(
         ),
     ] = _DEFAULTS.round,
     on: On = DEFAULT_LOG,
+    partitions: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Of topics that are missing; by default 1, on Kafka 4.",
+            show_default=False,
+        ),
+    ] = None,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Print nothing but errors (and --json).")
     ] = False,
@@ -113,14 +123,16 @@ def _store(
 ) -> None:
     """Send a store's users, items and orders to the topics of these names.
 
-    Topics that are missing are made, with one partition. To spread orders over more, create the
-    topic first.
+    Topics that are missing are made. On Kafka records have keys (the id of a user or an item, an
+    order's invoice), users and items are compacted and kept for ever, orders are kept for 7 days,
+    and a user that is deleted is a record without a value.
 
     [bold]Examples[/bold]
 
       headgate produce store  # all at full speed
       headgate produce store --orders 100000 --rate 2000
       headgate produce store --round 1 --orders 50000 --updates 1000 --deletes 0.1
+      headgate produce store --on kafka://localhost:9092 --partitions 8
     """
     options = StoreOptions(
         users=users,
@@ -132,6 +144,7 @@ def _store(
         updates=updates,
         round=number,
         deletes=deletes,
+        partitions=partitions,
     )
     produced = show_production(on, options, rate=rate, quiet=quiet)
     if as_json:
@@ -160,6 +173,8 @@ def show_production(
 
 
 def _tell(produced: Produced) -> None:
+    for topic in produced.made:
+        say(f"Created topic '{topic.name}' {describe_made(topic)}")
     rate = format_count(round(produced.records_per_s))
     records = format_count(produced.sent.records)
     say(f"{records} records in {produced.seconds:.1f}s, {rate} records/s, to {produced.where}")

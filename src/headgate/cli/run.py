@@ -18,9 +18,11 @@ from headgate.cli.status import start_line, terminal_watcher
 from headgate.jobs.service import (
     DEFAULT_HOME,
     DEFAULT_LOG,
+    Delivery,
     Detached,
     JobSnapshot,
     JobState,
+    OnDataLoss,
     RunOptions,
     Watcher,
     resolve_options,
@@ -141,7 +143,43 @@ def _run(
     ] = None,
     on: Annotated[
         str | None,
-        _setting("--on", "LOG", DEFAULT_LOG, "Where the topics are: files:DIR.", _READING),
+        _setting(
+            "--on",
+            "LOG",
+            DEFAULT_LOG,
+            "Where the topics are: files:DIR, kafka://HOST:9092.",
+            _READING,
+        ),
+    ] = None,
+    start: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--start",
+            metavar="[SOURCE=]POSITION",
+            help="Where a source with no position yet begins: earliest, latest, a time, or "
+            "offsets:0=15,1=20; without a source, all streams.",
+            rich_help_panel=_READING,
+        ),
+    ] = None,
+    on_data_loss: Annotated[
+        OnDataLoss | None,
+        _setting(
+            "--on-data-loss",
+            "fail|continue",
+            "fail",
+            "What to do where records are gone that were not read.",
+            _READING,
+        ),
+    ] = None,
+    delivery: Annotated[
+        Delivery | None,
+        _setting(
+            "--delivery",
+            "exactly-once|at-least-once",
+            "exactly-once",
+            "How often a row is in an output, whatever was killed.",
+            _KEEPING,
+        ),
     ] = None,
     batch_every: Annotated[
         str | None,
@@ -280,6 +318,8 @@ def _run(
             "checkpoints": checkpoints,
             "restart": restart,
             "driver-memory": driver_memory,
+            "delivery": delivery,
+            "on-data-loss": on_data_loss,
             "profile": profile,
         },
         RunOptions(
@@ -290,6 +330,7 @@ def _run(
             restore_at=restore_at,
             drop_state=tuple(drop_state or ()),
             strict=strict,
+            start=tuple(start or ()),
             print_rows=_ROWS_PRINTED if print_rows else 0,
             verbose=verbose,
         ),
@@ -349,12 +390,15 @@ def show_run(flow: str, options: RunOptions, *, as_json: bool, watch: bool = Fal
                 _warn(snapshot.notice)
             shown.on_snapshot(snapshot)
 
+        def tell_notice(line: str) -> None:
+            note(visible(line))
+
         def tell_change(line: str) -> None:
             nonlocal begun
             begun = False
             note(line)
 
-        watcher = Watcher(on_snapshot=tell, on_row=shown.on_row)
+        watcher = Watcher(on_snapshot=tell, on_row=shown.on_row, on_notice=tell_notice)
         if watch:
             ended = run_watched(flow, options, watcher, told=tell_change)
         else:

@@ -13,8 +13,9 @@ from rich.live import Live
 from rich.text import Text
 
 from headgate._units import format_count, format_size
+from headgate.cli.lag import lag_text
 from headgate.cli.output import print_json, stderr, visible
-from headgate.jobs.service import JobSnapshot, JobState, Watcher
+from headgate.jobs.service import JobSnapshot, JobState, Totals, Watcher
 
 # In a pipe a line now and then tells that the job lives; changes of state come at once.
 _PLAIN_EVERY = 10.0
@@ -55,13 +56,22 @@ def status_line(snapshot: JobSnapshot) -> Text:
     if totals.batch is not None:
         facts.append(f"batch {format_count(totals.batch)}")
         facts.append(f"{format_count(round(totals.rate))} records/s")
-        facts.append(f"lag {format_size(sum(totals.lag_bytes.values()))}")
+        facts.append(f"lag {_lag(totals)}")
         rows, size = sum(totals.state_rows.values()), sum(totals.state_bytes.values())
         facts.append(f"state {format_count(rows)} rows, {format_size(size)}")
     if snapshot.checkpoint is not None:
         facts.append(snapshot.checkpoint)
     return Text.assemble(
         (snapshot.state.value, f"bold {_STYLES[snapshot.state]}"), " ", " · ".join(facts)
+    )
+
+
+def _lag(totals: Totals) -> str:
+    ages = totals.lag_s.values()
+    return lag_text(
+        sum(totals.lag_bytes.values()) if totals.lag_bytes else None,
+        sum(totals.lag_records.values()) if totals.lag_records else None,
+        timedelta(seconds=max(ages)) if ages else None,
     )
 
 

@@ -22,7 +22,9 @@ from headgate.cli.output import (
 )
 from headgate.jobs.service import (
     DEFAULT_LOG,
+    MadeTopic,
     TopicDetails,
+    TopicPart,
     TopicSummary,
     create_topic,
     follow_topic,
@@ -33,7 +35,7 @@ from headgate.jobs.service import (
 
 Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="The topic.")]
 Count: TypeAlias = Annotated[
-    bool, typer.Option("--count", help="Count the records too; reads every file.")
+    bool, typer.Option("--count", help="Count the records too; reads them all.")
 ]
 
 
@@ -67,39 +69,68 @@ def _topics(
 
 
 def _list(on: On = DEFAULT_LOG, count: Count = False, as_json: Json = False) -> None:
-    """List the topics: partitions, files, size, and how long ago the last file came.
+    """List the topics: partitions, files and size, and how long ago the last file came.
+
+    On Kafka: partitions, records, replicas, how long records are kept, and how old the newest is.
+    Offsets have gaps, so there are at most so many records; --count tells.
 
     [bold]Examples[/bold]
 
       headgate topics list --count
       headgate topics list --on files:/data/topics --json
+      headgate topics list --on kafka://localhost:9092
     """
     found = list_topics(on, count=count)
     if as_json:
         print_json([topic.to_json() for topic in found])
     elif found:
-        columns = ["topic", Right("partitions"), Right("files"), Right("size")]
-        columns += [Right("records")] if count else []
-        print_table([*columns, Right("newest")], [_row(topic) for topic in found])
+        print_table(_columns(found[0], count=count), [_row(topic) for topic in found])
     else:
-        say(f"There are no topics in {on}; headgate topics create NAME makes one")
+        say(f"There are no topics in {on}; {_create_command(on)} makes one")
+
+
+def _create_command(on: str) -> str:
+    return f"headgate topics create NAME{'' if on == DEFAULT_LOG else f' --on {on}'}"
+
+
+def _columns(first: TopicSummary, *, count: bool) -> list[str | Right]:
+    own: list[str | Right]
+    if first.files is None:
+        own = [Right("at most"), Right("replicas"), Right("kept")]
+    else:
+        own = [Right("files"), Right("size")]
+    counted = [Right("records")] if count else []
+    return ["topic", Right("partitions"), *own, *counted, Right("newest")]
 
 
 def _row(topic: TopicSummary) -> list[str]:
-    row = [topic.name, format_count(topic.partitions), format_count(topic.files)]
-    row.append(format_size(topic.size))
+    row = [topic.name, format_count(topic.partitions)]
+    if topic.files is None:
+        row += [format_count(topic.at_most or 0), format_count(topic.replication or 0)]
+        row.append(format_kept(topic))
+    else:
+        row += [format_count(topic.files), format_size(topic.size or 0)]
     if topic.records is not None:
         row.append(format_count(topic.records))
     return [*row, format_age(topic.newest)]
 
 
+def format_kept(topic: TopicSummary | MadeTopic) -> str:
+    """Return how long a topic's records are kept, in a few words."""
+    kept = "for ever" if str(topic.retention) == "infinite" else str(topic.retention)
+    return f"compacted, {kept}" if topic.compacted else kept
+
+
 def _show(name: Name, on: On = DEFAULT_LOG, count: Count = False, as_json: Json = False) -> None:
     """Show one topic: where it is, its id, its size, and its last 10 files.
+
+    On Kafka: its id, how long records are kept, and the offsets and replicas of each partition.
 
     [bold]Examples[/bold]
 
       headgate topics show orders
       headgate topics show orders --count --json
+      headgate topics show orders --on kafka://localhost:9092
     """
     topic = show_topic(on, name, count=count)
     if as_json:
@@ -121,18 +152,38 @@ def _show(name: Name, on: On = DEFAULT_LOG, count: Count = False, as_json: Json 
                 for file in topic.last_files
             ],
         )
+    if topic.parts:
+        say("")
+        heads = ("partition", "first", "next", "leader", "in sync", "newest")
+        print_table([Right(head) for head in heads], [_part_row(part) for part in topic.parts])
+
+
+def _part_row(part: TopicPart) -> list[str]:
+    return [
+        format_count(part.number),
+        format_count(part.first),
+        format_count(part.next),
+        "none" if part.leader is None else str(part.leader),
+        f"{part.in_sync} of {part.replicas}",
+        format_age(part.newest),
+    ]
 
 
 def _facts(topic: TopicDetails) -> Iterable[tuple[str, str]]:
     summary = topic.summary
     yield "topic", summary.name
-    yield "where", str(topic.where)
+    yield "where", topic.where
     yield "id", topic.id or "none yet: the folder was made by hand"
     if topic.created is not None:
         yield "created", f"{topic.created:%Y-%m-%d %H:%M:%S} UTC"
     yield "partitions", format_count(summary.partitions)
-    yield "files", f"{format_count(summary.files)}, {format_size(summary.size)}"
-    yield "ledger", f"{format_count(topic.ledger)} files numbered by readers"
+    if topic.ledger is not None:
+        yield "files", f"{format_count(summary.files or 0)}, {format_size(summary.size or 0)}"
+        yield "ledger", f"{format_count(topic.ledger)} files numbered by readers"
+    else:
+        yield "replicas", format_count(summary.replication or 0)
+        yield "kept", format_kept(summary)
+        yield "offsets", f"{format_count(summary.at_most or 0)}, and at most so many records"
     if summary.records is not None:
         yield "records", format_count(summary.records)
     yield "newest", "-" if summary.newest is None else f"{format_age(summary.newest)} ago"
@@ -145,7 +196,29 @@ def _create(
         typer.Option(
             "--partitions",
             metavar="N",
-            help="How many partitions; by default 1.",
+            help="How many partitions; by default 1, or what the brokers say.",
+            show_default=False,
+        ),
+    ] = None,
+    retention: Annotated[
+        str | None,
+        typer.Option(
+            "--retention",
+            metavar="DURATION",
+            help="Kafka: how long records are kept: 7d, 12h, infinite.",
+            show_default=False,
+        ),
+    ] = None,
+    compact: Annotated[
+        bool,
+        typer.Option("--compact", help="Kafka: keep the last record of each key, for a table."),
+    ] = False,
+    replication: Annotated[
+        int | None,
+        typer.Option(
+            "--replication",
+            metavar="N",
+            help="Kafka: copies; by default 3, or as many as there are brokers.",
             show_default=False,
         ),
     ] = None,
@@ -158,16 +231,31 @@ def _create(
 
       headgate topics create orders
       headgate topics create orders --partitions 4
+      headgate topics create users --compact --on kafka://localhost:9092
     """
-    topic = create_topic(on, name, partitions=partitions)
+    topic = create_topic(
+        on,
+        name,
+        partitions=partitions,
+        retention=retention,
+        compact=compact,
+        replication=replication,
+    )
     if as_json:
         print_json(topic.to_json())
-        return
-    of = f"{topic.partitions} partition{'' if topic.partitions == 1 else 's'}"
-    if topic.existed:
-        say(f"Topic '{topic.name}' exists already, with {of}, in {topic.where}")
+    elif topic.existed:
+        say(f"Topic '{topic.name}' exists already, {describe_made(topic)}")
     else:
-        say(f"Created topic '{topic.name}' with {of} in {topic.where}")
+        say(f"Created topic '{topic.name}' {describe_made(topic)}")
+
+
+def describe_made(topic: MadeTopic) -> str:
+    """Return how many partitions a topic has, how long it keeps records, and where it is."""
+    of = f"with {topic.partitions} partition{'' if topic.partitions == 1 else 's'}"
+    if topic.retention is None:
+        return f"{of}, in {topic.where}" if topic.existed else f"{of} in {topic.where}"
+    kept = "for ever" if topic.retention.duration is None else f"for {topic.retention}"
+    return f"{of}, {'compacted, ' if topic.compacted else ''}kept {kept}, in {topic.where}"
 
 
 def _tail(
@@ -185,13 +273,15 @@ def _tail(
 ) -> None:
     """Print the last records of a topic, one on a line, as they are.
 
-    A pipe gets the records' own bytes; a terminal gets colours.
+    A pipe gets the records' own bytes; a terminal gets colours. On Kafka these are the values of
+    committed records, by timestamp over all partitions; a record without a value is null.
 
     [bold]Examples[/bold]
 
       headgate tail orders
       headgate tail enriched-orders -f
       headgate tail dead-letters -n 1000 | jq .reason
+      headgate tail orders --on kafka://localhost:9092
     """
     if not follow:
         _print_records(tail_topic(on, topic, last=last))

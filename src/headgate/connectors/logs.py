@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Protocol
 
 from headgate.connectors.files.descriptor import Files
+from headgate.connectors.kafka.log import SCHEME as KAFKA
+from headgate.connectors.kafka.log import KafkaLog, parse_kafka_log
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
 from headgate.flow.operators import Node, Output, Source
@@ -40,15 +42,43 @@ class FilesLog:
 
 
 def parse_log(text: str) -> Log:
-    """Return the log that `--on` names."""
+    """Return the log that `--on` names.
+
+    Raises:
+        HeadgateError: LOG_UNSUPPORTED; and what is wrong with the servers or options of Kafka.
+    """
     scheme, colon, rest = text.partition(":")
     if scheme == "files" and colon and rest:
         return FilesLog(Path(rest))
+    if text.startswith(KAFKA):
+        return parse_kafka_log(text)
     raise HeadgateError(
         "LOG_UNSUPPORTED",
-        f"cannot use {text!r} as a log: this release reads and writes embedded topics",
-        hint="use --on files:DIR, or leave it out for files:.headgate/topics",
+        f"cannot use {_without_secrets(text)!r} as a log: there are embedded topics and Kafka",
+        hint="use --on files:DIR or --on kafka://HOST:9092, or leave it out for "
+        "files:.headgate/topics",
     )
+
+
+def anchored(text: str) -> str:
+    """Return what `--on` names with its files named from the root, to be read from anywhere.
+
+    Raises:
+        HeadgateError: As `parse_log` does.
+    """
+    log = parse_log(text)
+    match log:
+        case FilesLog(root):
+            return str(FilesLog(root.absolute()))
+        case KafkaLog(client) if client.config is not None:
+            return str(KafkaLog(replace(client, config=str(Path(client.config).absolute()))))
+        case _:
+            return str(log)
+
+
+def _without_secrets(text: str) -> str:
+    """Return a text without the parts in which somebody may have put a password."""
+    return text.partition("?")[0].rpartition("@")[2]
 
 
 def bind(graph: Graph, log: Log) -> Graph:

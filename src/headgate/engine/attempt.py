@@ -14,7 +14,7 @@ from headgate._kernel.bridge import Feeds, Gate, explained
 from headgate._kernel.gateway import find_jvm_exit
 from headgate._kernel.translate import is_clean_stop, query_causes, query_failure
 from headgate.engine import query as queries
-from headgate.engine.plan import FlowPlan, plan_flow
+from headgate.engine.plan import FlowPlan, kernel_modules, plan_flow
 from headgate.engine.progress import BatchReport, parse_report
 from headgate.engine.session import open_session
 from headgate.engine.settings import AttemptSettings
@@ -36,10 +36,16 @@ class Ending(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What happened since the last look."""
+    """What happened since the last look.
+
+    Attributes:
+        rows: For the terminal: output and JSON text.
+        events: Of topics: kind, source and message.
+    """
 
     batches: tuple[BatchReport, ...]
     rows: tuple[tuple[str, str], ...]
+    events: tuple[tuple[str, str, str], ...] = ()
 
 
 class Attempt:
@@ -57,7 +63,7 @@ class Attempt:
         self._settings = settings
         self._run = uuid.uuid4().hex
         self._stopping = False
-        self._spark = open_session(settings.spark)
+        self._spark = open_session(settings.spark, modules=kernel_modules(graph))
         self._gate = Gate(self._spark, self._run)
         self._feeds = Feeds(self._spark, self._run)
         self._query: StreamingQuery | None = None
@@ -90,7 +96,9 @@ class Attempt:
             for report in self._feeds.progress()
         )
         return News(
-            tuple(report for report in reports if report is not None), tuple(self._feeds.rows())
+            tuple(report for report in reports if report is not None),
+            tuple(self._feeds.rows()),
+            tuple(self._feeds.events()),
         )
 
     def wait(self, seconds: float) -> bool:

@@ -26,6 +26,8 @@ from headgate.flow.topics import Topic
 
 # Operators and functions share one space of addresses, of 16 bits; outputs have their own.
 _FIRST_FUNCTION = 1000
+# Kinds of topics whose source and sink lie in a jar of their own.
+_MODULES = frozenset({"kafka"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,12 @@ class FlowPlan:
             roots[function.node.id] = roots[function.upstream]
             scans[roots[function.upstream]] += 1
         return scans
+
+
+def kernel_modules(graph: Graph) -> tuple[str, ...]:
+    """Return the parts of the kernel that a flow's topics need beside its core."""
+    kinds = {topic.kind for topic in graph.topics()}
+    return tuple(sorted(kinds & _MODULES))
 
 
 def source_name(source_id: str) -> str:
@@ -148,6 +156,7 @@ class _Planner:
             "key": list(node.key),
             "version": node.version,
             "eventTime": node.event_time,
+            "meta": node.meta,
             "route": self._route(Port(node.id, "out")),
         }
 
@@ -208,7 +217,7 @@ class _Planner:
                 address = self.operators[node.id]
                 return [{"step": "operator", "name": label(node), "address": address, "on": on}]
             case Output():
-                return [self._output(node, None)]
+                return [self._output(node, None, _path(node.key))]
             case Source():
                 return []
 
@@ -222,7 +231,11 @@ class _Planner:
                 {"name": column.name, "path": path}
                 for column, path in zip(node.columns, paths, strict=True)
             ]
-            return [self._output(taker, columns) for taker in takers if isinstance(taker, Output)]
+            return [
+                self._output(taker, columns, _key_below(taker.key, columns))
+                for taker in takers
+                if isinstance(taker, Output)
+            ]
         return [self._compute(node, keep=False)]
 
     def _compute(self, node: Select | WithColumns, *, keep: bool) -> dict[str, Any]:
@@ -234,13 +247,29 @@ class _Planner:
             "then": self._route(Port(node.id, "out")),
         }
 
-    def _output(self, node: Output, columns: list[dict[str, Any]] | None) -> dict[str, Any]:
+    def _output(
+        self, node: Output, columns: list[dict[str, Any]] | None, key: list[str] | None
+    ) -> dict[str, Any]:
         return {
             "step": "output",
             "name": label(node),
             "address": self.addresses[node.id],
             "columns": columns,
+            "key": key,
         }
+
+
+def _path(column: str | None) -> list[str] | None:
+    return None if column is None else list(split_path(column) or (column,))
+
+
+def _key_below(column: str | None, columns: Sequence[Mapping[str, Any]]) -> list[str] | None:
+    """Return the way to the key in the rows that columns are picked from."""
+    path = _path(column)
+    if path is None:
+        return None
+    picked = next(each["path"] for each in columns if each["name"] == path[0])
+    return [*picked, *path[1:]]
 
 
 def _as_table(node: Node, port: Port) -> bool:

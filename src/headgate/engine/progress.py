@@ -11,15 +11,20 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class SourceProgress:
-    """What a batch read of one source, and what is left to read, in bytes.
+    """What a batch read of one source, and what is left to read.
 
     Attributes:
+        lag_bytes: None on logs that count records.
+        lag_records: None on logs that count bytes; at most so many where offsets have gaps.
+        lag: How old the oldest unread record is; zero where nothing is left, None where nobody
+            can tell.
         position: Where the batch ends in the source, as JSON text.
     """
 
     rows: int
-    lag_bytes: int
-    read_bytes: int
+    lag_bytes: int | None
+    lag_records: int | None
+    lag: timedelta | None
     position: str
 
 
@@ -96,9 +101,16 @@ def _source_id(source: Mapping[str, Any]) -> str:
 
 def _source(source: Mapping[str, Any], scans: int) -> SourceProgress:
     metrics = source.get("metrics", {})
+    age = _number(metrics, "lagMs")
     return SourceProgress(
         rows=int(source["numInputRows"]) // scans,
-        lag_bytes=int(metrics.get("lagBytes", 0)),
-        read_bytes=int(metrics.get("readBytes", 0)),
+        lag_bytes=_number(metrics, "lagBytes"),
+        lag_records=_number(metrics, "lagRecords"),
+        lag=None if age is None else timedelta(milliseconds=age),
         position=json.dumps(source["endOffset"]),
     )
+
+
+def _number(metrics: Mapping[str, Any], name: str) -> int | None:
+    found = metrics.get(name)
+    return None if found is None else int(found)

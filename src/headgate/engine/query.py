@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate._kernel.bridge import FLOW_SINK, GATED_SOURCE, CompiledFlow
-from headgate.connectors import Console, Files
+from headgate._kernel.translate import starting
+from headgate.connectors import Files
 from headgate.connectors.files import _spark as files
 from headgate.engine import functions
-from headgate.engine.plan import Destination, FlowPlan, source_name
+from headgate.engine.ends import sink_options, source_options
+from headgate.engine.plan import FlowPlan, source_name
 from headgate.engine.portable import TableForm, taken_rows
 from headgate.engine.settings import AttemptSettings, HeldFiles, HeldState
 from headgate.engine.state_view import held_rows
-from headgate.errors import Domain, HeadgateError
 from headgate.flow.operators import Enrich, Load, Source, SourceKind
-from headgate.flow.topics import Topic
 
 
 def build(
@@ -56,35 +55,27 @@ def start(
 ) -> StreamingQuery:
     """Start the query; it runs until its gate ends it or it fails."""
     _prepare_topics(plan, settings)
-    outputs = [_destination(each, shown=settings.shown) for each in plan.destinations]
     every = round(settings.batch_every.total_seconds() * 1000)
-    return (
+    writer = (
         rows.writeStream.format(FLOW_SINK)
         .queryName(settings.job)
-        .options(run=run, lineage=settings.lineage, outputs=json.dumps(outputs))
+        .options(run=run, **sink_options(plan, settings))
         # Not as_uri: Hadoop takes an escaped character for what it is.
         .option("checkpointLocation", f"file:{settings.checkpoint.absolute()}")
         .outputMode("update")
         .trigger(processingTime=f"{every} milliseconds")
-        .start()
     )
+    with starting(settings.job):
+        return writer.start()
 
 
 def _read(spark: SparkSession, node: Source, settings: AttemptSettings, *, run: str) -> DataFrame:
-    if not isinstance(node.topic, Files):
-        raise _unsupported(node.topic)
-    options = files.source_options(
-        node.topic,
-        max_batch=settings.max_batch,
-        max_record=settings.max_record,
-        splits=settings.spark.parallelism,
-        start=settings.starts.get(node.id, "earliest"),
-    )
+    inner, options = source_options(node, settings)
     gate = {
         "gate": run,
         "gate.source": node.id,
         "gate.role": _role(node, settings),
-        "gate.inner": files.SOURCE,
+        "gate.inner": inner,
     }
     reader = spark.readStream.format(GATED_SOURCE).name(source_name(node.id))
     return reader.options(**options, **gate).load()
@@ -118,24 +109,3 @@ def _role(node: Source, settings: AttemptSettings) -> str:
         return "stream"
     first = node.load is Load.FIRST and node.id not in settings.loaded
     return "table-first" if first else "table"
-
-
-def _destination(each: Destination, *, shown: int) -> dict[str, str | int]:
-    match each.topic:
-        case None:
-            return {"id": each.id, "kind": "counted"}
-        case Console(rows=rows):
-            return {"id": each.id, "kind": "console", "shown": rows}
-        case Files() as topic:
-            return files.output_option(each.id, topic, shown=shown)
-        case _:
-            raise _unsupported(each.topic)
-
-
-def _unsupported(topic: Topic) -> HeadgateError:
-    return HeadgateError(
-        "TOPIC_UNBOUND",
-        f"cannot run topic {topic.name!r}: no connector of this release serves {topic.describe()}",
-        hint="bind it with --on files:DIR",
-        domain=Domain.USER,
-    )

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from headgate._kernel.gateway import has_jvm, start_jvm
-from headgate._kernel.jar import get_jar
+from headgate._kernel.jar import get_jars
 from headgate.engine.driver_lock import take_lock
 from headgate.engine.settings import MIB, SparkSettings
 
@@ -18,6 +20,9 @@ _ROCKSDB = f"{_STATE}.rocksdb"
 
 # Whatever the user retains, so that a checkpoint can be linked out before Spark's purge sees it.
 _BATCHES_TO_RETAIN = 100
+
+# Names parts of the kernel that a JVM is started with, whatever its first flow needs.
+MODULES = "HEADGATE_MODULES"
 
 # An old driver ends with its supervisor; stopping Spark takes it a moment.
 _WAIT = timedelta(seconds=60)
@@ -45,6 +50,9 @@ logger.codegen.name = org.apache.spark.sql.catalyst.expressions.codegen
 logger.codegen.level = warn
 logger.scheduler.name = org.apache.spark.scheduler
 logger.scheduler.level = warn
+# Consumers tell of every seek.
+logger.kafka.name = org.apache.kafka
+logger.kafka.level = warn
 logger.storage.name = org.apache.spark.storage
 logger.storage.level = warn
 """
@@ -57,8 +65,9 @@ appender.console.layout.pattern = %d{HH:mm:ss.SSS} %p %c{1}: %m%n
 """
 
 
-def spark_conf(settings: SparkSettings, jar: Path) -> dict[str, str]:
-    """Return Spark's configuration."""
+def spark_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
+    """Return Spark's configuration; the jars are the kernel's."""
+    class_path = os.pathsep.join(map(str, jars))
     options = [
         # More throughput for a local driver than the default collector gave in a trial.
         "-XX:+UseParallelGC",
@@ -75,8 +84,8 @@ def spark_conf(settings: SparkSettings, jar: Path) -> dict[str, str]:
         "spark.executor.memory": f"{settings.executor_memory // MIB}m",
         "spark.driver.extraJavaOptions": " ".join(options),
         # On the class path from the start: file systems are looked up before jars are added.
-        "spark.driver.extraClassPath": str(jar),
-        "spark.executor.extraClassPath": str(jar),
+        "spark.driver.extraClassPath": class_path,
+        "spark.executor.extraClassPath": class_path,
         "spark.hadoop.fs.AbstractFileSystem.file.impl": "io.headgate.kernel.local.LocalFs",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -107,10 +116,15 @@ def local_master(settings: SparkSettings) -> str:
     return settings.master
 
 
-def open_session(settings: SparkSettings) -> SparkSession:
-    """Start Spark; nothing it or its JVM says reaches the terminal unless it was asked for."""
+def open_session(settings: SparkSettings, *, modules: Sequence[str] = ()) -> SparkSession:
+    """Start Spark; nothing it or its JVM says reaches the terminal unless it was asked for.
+
+    Args:
+        modules: Parts of the kernel that are needed beside its core. A JVM that runs already has
+            what it was started with.
+    """
     settings.log_file.parent.mkdir(parents=True, exist_ok=True)
-    conf = spark_conf(settings, get_jar())
+    conf = spark_conf(settings, get_jars(sorted({*modules, *_more_modules()})))
     if not has_jvm():
         held = [] if settings.lock_file is None else [take_lock(settings.lock_file, wait=_WAIT)]
         streams = None if settings.verbose else settings.log_file.with_suffix(".out")
@@ -119,6 +133,11 @@ def open_session(settings: SparkSettings) -> SparkSession:
     for key, value in conf.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def _more_modules() -> list[str]:
+    """Return what a process that runs several flows in turn wants its one JVM started with."""
+    return [each for each in os.environ.get(MODULES, "").split(",") if each]
 
 
 def _logging_file(settings: SparkSettings) -> Path:

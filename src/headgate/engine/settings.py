@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -64,6 +65,32 @@ class HeldFiles:
     folder: Path
 
 
+class Delivery(enum.StrEnum):
+    """How often a row is in an output, as its readers see it, whatever was killed."""
+
+    EXACTLY_ONCE = "exactly-once"
+    AT_LEAST_ONCE = "at-least-once"
+
+
+class OnDataLoss(enum.StrEnum):
+    """What becomes of a job whose unread records are gone."""
+
+    FAIL = "fail"
+    CONTINUE = "continue"
+
+
+@dataclass(frozen=True, slots=True)
+class Fenced:
+    """An earlier run, none of whose tasks may write any more.
+
+    Attributes:
+        tasks: How many it had at most.
+    """
+
+    lineage: str
+    tasks: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptSettings:
     """How one query is run.
@@ -79,7 +106,10 @@ class AttemptSettings:
         shown: Rows of each output and batch that are handed to the terminal.
         history: Every schema each table has had in this run, by source id.
         held: What operators begin with, by uid; only where nothing has been committed yet.
-        starts: Where sources begin to be read that have no position yet: JSON, by source id.
+        starts: Where sources begin to be read that have no position yet, by source id: a
+            position's JSON, or what `parse_start` reads.
+        delivery: Where a log serves both.
+        fenced: Runs whose open transactions are ended before this one writes.
         loaded: Tables that streams need not wait for, since their rows are taken over.
     """
 
@@ -96,4 +126,7 @@ class AttemptSettings:
     history: Mapping[str, Sequence[Schema]] = field(default_factory=dict)
     held: Mapping[str, HeldState | HeldFiles] = field(default_factory=dict)
     starts: Mapping[str, str] = field(default_factory=dict)
+    delivery: Delivery = Delivery.EXACTLY_ONCE
+    on_data_loss: OnDataLoss = OnDataLoss.FAIL
+    fenced: tuple[Fenced, ...] = ()
     loaded: tuple[str, ...] = ()

@@ -53,9 +53,8 @@ def check_node(node: Node, nodes: Nodes, schemas: Schemas, *, what: str) -> None
         case Transform():
             check_function(node.function)
             _check_no_state_before(node, nodes, what)
-        case Output(topic=topic):
-            if not topic.can_write:
-                raise _wrong_way(what, topic.describe(), "written")
+        case Output():
+            _check_output(node, schemas[node.input], what)
 
 
 def is_table(node: Node) -> bool:
@@ -90,6 +89,18 @@ def _check_source(source: Source, what: str) -> None:
         _check_key(source, what)
     if source.version is not None:
         _check_version(source.schema, source.version, what)
+    if source.meta is not None:
+        _check_meta(source.schema, source.meta, what)
+
+
+def _check_output(node: Output, schema: Schema, what: str) -> None:
+    if not node.topic.can_write:
+        raise _wrong_way(what, node.topic.describe(), "written")
+    if node.key is None:
+        return
+    column = schema.get(node.key, what=what)
+    if key_kind(column.type) is None:
+        raise _no_key(node.key, type_to_ddl(column.type), what)
 
 
 def _check_key(table: Source, what: str) -> None:
@@ -111,6 +122,16 @@ def _check_key(table: Source, what: str) -> None:
             )
         if key_kind(found.type) is None:
             raise _no_key(name, type_to_ddl(found.type), what)
+
+
+def _check_meta(schema: Schema, name: str, what: str) -> None:
+    check_column_name(name)
+    if name.lower() in (column.lower() for column in schema.names):
+        raise HeadgateError(
+            "DUPLICATE_COLUMN",
+            f"{what}: meta {name!r} is a column of its schema already",
+            hint=f"use another name: meta='{name}_record'",
+        )
 
 
 def _check_version(schema: Schema, name: str, what: str) -> None:

@@ -82,16 +82,18 @@ def _says(node: Node) -> str:
             return f"with columns {_columns(columns)}"
         case Transform(function=function):
             return f"transform by {function}"
-        case Output(topic=topic):
-            return f"output to {topic.describe()}"
+        case Output(topic=topic, key=key):
+            keyed = f", keyed by {key}" if key else ""
+            return f"output to {topic.describe()}{keyed}"
 
 
 def _times(node: Source) -> str:
+    place = f", its place as {node.meta}" if node.meta else ""
     if node.event_time is None:
-        return ""
+        return place
     lateness = node.out_of_orderness
     late = f", up to {format_duration(lateness)} out of order" if lateness else ""
-    return f", event time {node.event_time}{late}"
+    return f", event time {node.event_time}{late}{place}"
 
 
 def _columns(columns: Sequence[Column]) -> str:

@@ -42,6 +42,7 @@ class Flow:
         *,
         event_time: str | None = None,
         out_of_orderness: str | timedelta = "0s",
+        meta: str | None = None,
         uid: str | None = None,
     ) -> Stream:
         """Read a topic of events.
@@ -52,6 +53,8 @@ class Flow:
             event_time: The column that says when the event happened: epoch milliseconds
                 or a timestamp.
             out_of_orderness: How late an event may come: "5s".
+            meta: The name of a further column, a struct with where each record was and what came
+                with it: topic, partition, offset, timestamp, key, headers.
             uid: What the source's position is kept under; the topic's name where left out.
         """
         bound = as_topic(topic)
@@ -68,6 +71,7 @@ class Flow:
                 key=(),
                 version=None,
                 load=Load.TOGETHER,
+                meta=meta,
             )
         )
         return Stream(Port(source_id, "out"), self._builder)

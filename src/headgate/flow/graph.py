@@ -83,6 +83,11 @@ class Graph:
         """Return the outputs, without the one for dead letters."""
         return tuple(each for each in self.nodes if isinstance(each, Output))
 
+    def topics(self) -> tuple[Topic, ...]:
+        """Return every topic that is read or written, dead letters last."""
+        ends = [each.topic for each in self.nodes if isinstance(each, Source | Output)]
+        return (*ends, self.dead_letters)
+
     def stateful(self) -> tuple[Node, ...]:
         """Return the operators that hold state, in the graph's order."""
         return tuple(each for each in self.nodes if each.stateful)

@@ -16,7 +16,19 @@ from headgate.flow.operators import (
     Where,
     WithColumns,
 )
-from headgate.flow.schema import Field, Schema, Struct
+from headgate.flow.schema import Field, MapOf, Primitive, Schema, Struct
+
+# Where a record was in its topic, and what came with it: the column `meta` of a stream.
+META = Struct(
+    (
+        Field("topic", Primitive("string"), nullable=True),
+        Field("partition", Primitive("int"), nullable=False),
+        Field("offset", Primitive("bigint"), nullable=False),
+        Field("timestamp", Primitive("timestamp"), nullable=False),
+        Field("key", Primitive("string"), nullable=True),
+        Field("headers", MapOf(Primitive("string"), nullable=True), nullable=False),
+    )
+)
 
 
 def output_schemas(node: Node, known: Mapping[Port, Schema]) -> dict[Port, Schema]:
@@ -27,7 +39,10 @@ def output_schemas(node: Node, known: Mapping[Port, Schema]) -> dict[Port, Schem
         known: The schemas of every port before it.
     """
     match node:
-        case Source(schema=schema) | Transform(schema=schema):
+        case Source(schema=schema, meta=meta):
+            place = () if meta is None else (Field(meta, META, nullable=False),)
+            return {Port(node.id, "out"): schema.with_fields(*place)}
+        case Transform(schema=schema):
             return {Port(node.id, "out"): schema}
         case Enrich(input=port, table=table, into=into):
             row = Struct(known[Port(table, "out")].fields)

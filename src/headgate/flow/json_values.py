@@ -68,6 +68,11 @@ def find_text(holder: JsonObject, key: str) -> str | None:
     return None if value is None else as_text(value, repr(key))
 
 
+def find_late_text(holder: JsonObject, key: str) -> str | None:
+    """Return the text at a key that older releases did not write, or None."""
+    return find_text(holder, key) if key in holder else None
+
+
 def get_texts(holder: JsonObject, key: str) -> tuple[str, ...]:
     """Return the list of texts at `key`."""
     return tuple(as_text(value, f"an entry of {key!r}") for value in get_list(holder, key))

@@ -54,6 +54,7 @@ class Source:
         key: Tables: the columns that tell rows apart; empty for a stream.
         version: Tables: the column that orders the changes of a row, if one was named.
         load: Tables: when to read it on a first start; streams have TOGETHER.
+        meta: Streams: the column that tells where a record was, if one was asked for.
     """
 
     id: str
@@ -65,6 +66,7 @@ class Source:
     key: tuple[str, ...]
     version: str | None
     load: Load
+    meta: str | None = None
 
     operator: ClassVar[str] = "source"
     outputs: ClassVar[tuple[str, ...]] = ("out",)
@@ -150,11 +152,16 @@ class Transform:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Writes rows to a topic."""
+    """Writes rows to a topic.
+
+    Attributes:
+        key: The column whose text is the message's key, on logs that have keys.
+    """
 
     id: str
     input: Port
     topic: Topic
+    key: str | None = None
 
     operator: ClassVar[str] = "output"
     outputs: ClassVar[tuple[str, ...]] = ()

@@ -12,6 +12,7 @@ from headgate.flow.json_values import (
     JsonObject,
     as_object,
     bad_json,
+    find_late_text,
     find_text,
     get_list,
     get_object,
@@ -65,6 +66,7 @@ def _fields(node: Node) -> JsonObject:
                 "key": list(node.key),
                 "version": node.version,
                 "load": node.load.value,
+                "meta": node.meta,
             }
         case Enrich():
             return {
@@ -87,7 +89,11 @@ def _fields(node: Node) -> JsonObject:
                 "schema": node.schema.to_json(),
             }
         case Output():
-            return {"input": _port_to_json(node.input), "topic": topic_to_json(node.topic)}
+            return {
+                "input": _port_to_json(node.input),
+                "topic": topic_to_json(node.topic),
+                "key": node.key,
+            }
 
 
 def _source(node_id: str, holder: JsonObject) -> Source:
@@ -102,6 +108,7 @@ def _source(node_id: str, holder: JsonObject) -> Source:
         get_texts(holder, "key"),
         find_text(holder, "version"),
         _member(Load, holder, "load"),
+        find_late_text(holder, "meta"),
     )
 
 
@@ -132,7 +139,10 @@ _READERS: dict[str, Callable[[str, JsonObject], Node]] = {
     ),
     Transform.operator: _transform,
     Output.operator: lambda node_id, holder: Output(
-        node_id, _port(holder), topic_from_json(get_object(holder, "topic"))
+        node_id,
+        _port(holder),
+        topic_from_json(get_object(holder, "topic")),
+        find_late_text(holder, "key"),
     ),
 }
 

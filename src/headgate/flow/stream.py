@@ -107,10 +107,15 @@ class Stream:
         returned = self.schema if schema is None else schema_of(schema)
         return self._add(Transform(node_id, self.port, function, returned))
 
-    def to(self, topic: str | Topic) -> None:
-        """Write the rows to a topic: a name, or a topic bound on its own."""
+    def to(self, topic: str | Topic, *, key: str | None = None) -> None:
+        """Write the rows to a topic: a name, or a topic bound on its own.
+
+        Args:
+            key: The column whose text is the message's key; dotted paths work. Logs that have
+                keys keep the rows of one key in order, and compact by it.
+        """
         target = as_topic(topic)
-        self._builder.add(Output(target.name, self.port, target))
+        self._builder.add(Output(target.name, self.port, target, key))
 
     def _named(self, operator: str) -> tuple[str, str]:
         node_id = self._builder.free_id(self.port, operator)

@@ -18,7 +18,7 @@ from typing import Any
 
 from headgate._units import format_duration, format_size, parse_duration, parse_size
 from headgate.connectors.logs import DEFAULT_LOG
-from headgate.engine.settings import MIB
+from headgate.engine.settings import MIB, Delivery, OnDataLoss
 from headgate.errors import HeadgateError
 from headgate.flow.names import did_you_mean
 from headgate.jobs.restart import DEFAULT_RESTART, RestartStrategy, parse_strategy
@@ -63,6 +63,8 @@ class Settings:
         parallelism: State partitions; None for what the run has, or the number of cores.
         checkpoints: A folder for checkpoints in place of the job's own.
         on: The log of topics that are known by name alone.
+        delivery: How often a row is in an output, where its log serves both.
+        on_data_loss: Whether a job ends where records are gone that it has not read.
         profile: The profile that the settings from `driver_memory` on are of, if any.
         state_memory: What state may take beside the heap, in bytes.
         origins: Where each setting came from, by its name in headgate.toml.
@@ -80,6 +82,8 @@ class Settings:
     max_record: int
     checkpoints: Path | None
     on: str
+    delivery: Delivery
+    on_data_loss: OnDataLoss
     profile: str | None
     driver_memory: int
     executor_memory: int
@@ -180,6 +184,8 @@ _JOB: Mapping[str, _Key] = {
     "max-record": _Key(_SIZE, MIB, '"1MiB"'),
     "checkpoints": _Key(_FOLDER, None, '"checkpoints"'),
     "on": _Key(_TEXT, DEFAULT_LOG, f'"{DEFAULT_LOG}"'),
+    "delivery": _Key(_choice(Delivery), Delivery.EXACTLY_ONCE, '"exactly-once"'),
+    "on-data-loss": _Key(_choice(OnDataLoss), OnDataLoss.FAIL, '"fail"'),
     "profile": _Key(_TEXT, None, '"large"'),
 }
 _PROFILE: Mapping[str, _Key] = {

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headgate._units import format_size
-from headgate.jobs.topics import topics_root
+from headgate.connectors.logs import FilesLog, Log, parse_log
+from headgate.errors import HeadgateError
+from headgate.jobs.topics import open_topics
 
 if TYPE_CHECKING:
     # Loaded when the doctor is asked for: it brings much that no other verb needs.
-    from headgate.jobs.facts import Folder, Java, Kernel, Machine
+    from headgate.jobs.facts import FetchedJars, Folder, Java, Kernel, Machine
 
 SPARK_VERSION = "4.3.0"
 OLDEST_JAVA = 17
@@ -67,7 +69,19 @@ def diagnose(on: str, home: Path) -> list[Finding]:
     """
     from headgate.jobs.facts import read_machine
 
-    return judge(read_machine(topics=topics_root(on), home=home))
+    log = parse_log(on)
+    if isinstance(log, FilesLog):
+        return judge(read_machine(topics=log.root, home=home))
+    return [*judge(read_machine(topics=None, home=home)), _try_log(log, on)]
+
+
+def _try_log(log: Log, on: str) -> Finding:
+    """Return whether a broker answers that the topics are on."""
+    try:
+        count = len(open_topics(log).list_topics(count=False))
+    except HeadgateError as error:
+        return Finding("topics", Status.FAIL, error.message, error.hint)
+    return Finding("topics", Status.OK, f"{on} answers: {count} topics")
 
 
 def judge(machine: Machine) -> list[Finding]:
@@ -77,6 +91,7 @@ def judge(machine: Machine) -> list[Finding]:
         _judge_java(machine.java),
         _judge_spark(machine),
         _judge_kernel(machine.kernel),
+        _judge_kafka(machine.kafka),
         _judge_cores(machine.cores),
         _judge_memory(machine.memory, machine.memory_free),
         _judge_loopback(machine.loopback_problem),
@@ -178,6 +193,18 @@ def _judge_kernel(kernel: Kernel) -> Finding:
         f"{found}; the next run builds it with {kernel.javac}",
         "make kernel",
     )
+
+
+def _judge_kafka(jars: tuple[FetchedJars, ...]) -> Finding:
+    # What is fetched on first use is nothing to mend, unless there will be no network then.
+    here = [each.what for each in jars if not each.missing]
+    to_fetch = [f"{each.what} {format_size(each.missing)}" for each in jars if each.missing]
+    found = []
+    if here:
+        found.append(f"{' and '.join(here)} in {jars[0].cache}")
+    if to_fetch:
+        found.append(f"fetched on first use: {', '.join(to_fetch)}")
+    return Finding("kafka", Status.OK, "; ".join(found))
 
 
 def _judge_cores(cores: int) -> Finding:

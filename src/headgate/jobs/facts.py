@@ -14,7 +14,10 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
+from headgate._artifacts import find_java, find_missing, jars_folder
 from headgate._kernel import jar
+from headgate._kernel.connector_jars import CONNECTORS
+from headgate.brokers.kafka import broker_jars
 
 _JAVA_TIMEOUT_S = 20
 
@@ -72,6 +75,21 @@ class Folder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FetchedJars:
+    """Jars that are fetched on first use, and whether they are here.
+
+    Attributes:
+        what: What they are for.
+        cache: Where they are, or will be.
+        missing: Bytes that have yet to be fetched; 0 where all are here.
+    """
+
+    what: str
+    cache: Path
+    missing: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
     """Facts about this machine; None where they cannot be told."""
 
@@ -81,6 +99,7 @@ class Machine:
     own_spark: str | None
     java: Java
     kernel: Kernel
+    kafka: tuple[FetchedJars, ...]
     cores: int
     memory: int | None
     memory_free: int | None
@@ -88,11 +107,11 @@ class Machine:
     folders: tuple[Folder, ...]
 
 
-def read_machine(*, topics: Path, home: Path) -> Machine:
+def read_machine(*, topics: Path | None, home: Path) -> Machine:
     """Return the facts about this machine; leaves nothing behind.
 
     Args:
-        topics: Where topics lie, or will.
+        topics: The folder where topics lie, or will; None where they lie in no folder.
         home: Where jobs live, or will.
     """
     total, free = read_memory()
@@ -104,18 +123,22 @@ def read_machine(*, topics: Path, home: Path) -> Machine:
         own_spark=str(Path(spec.origin).parent) if spec and spec.origin else None,
         java=read_java(),
         kernel=_read_kernel(),
+        kafka=_look_for_kafka(),
         cores=_count_cores(),
         memory=total,
         memory_free=free,
         loopback_problem=_find_loopback_problem(),
-        folders=(read_folder("topics", topics), read_folder("jobs", home)),
+        folders=(
+            *(() if topics is None else (read_folder("topics", topics),)),
+            read_folder("jobs", home),
+        ),
     )
 
 
 def read_java() -> Java:
     """Return the Java that Spark would start: that of JAVA_HOME, else the one on the path."""
     home = os.environ.get("JAVA_HOME") or None
-    path = shutil.which("java") if home is None else shutil.which("java", path=f"{home}/bin")
+    path = find_java()
     if path is None:
         return Java(path=None, home=home)
     return Java(
@@ -148,6 +171,18 @@ def _read_kernel() -> Kernel:
         carried=jar.read_digest(jar.JAR),
         wanted=wanted,
         javac=jar.find_javac(),
+    )
+
+
+def _look_for_kafka() -> tuple[FetchedJars, ...]:
+    wanted = {"client": CONNECTORS["kafka"], "broker": broker_jars()}
+    return tuple(
+        FetchedJars(
+            what=what,
+            cache=jars_folder(),
+            missing=sum(artifact.size for artifact in find_missing(artifacts)),
+        )
+        for what, artifacts in wanted.items()
     )
 
 

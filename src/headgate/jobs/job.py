@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headgate.connectors.logs import DEFAULT_LOG
-from headgate.engine.settings import MIB
+from headgate.engine.settings import MIB, Delivery, OnDataLoss
 from headgate.jobs.home import DEFAULT_HOME
 from headgate.jobs.states import JobState
 from headgate.jobs.totals import Totals
@@ -37,6 +37,7 @@ class RunOptions:
         restore_at: Likewise, by the moment at which it was complete.
         drop_state: Uids whose state a restore leaves behind.
         strict: Stop where the newest checkpoint is damaged, rather than fall back.
+        start: Where sources begin to be read that have no position yet; as `parse_starts` reads it.
         settings: What `headgate show` tells of them: value and where it came from, by the names
             of headgate.toml.
     """
@@ -67,6 +68,9 @@ class RunOptions:
     executor_memory: int = 1024 * MIB
     state_memory: int = 512 * MIB
     log_level: str = "info"
+    delivery: Delivery = Delivery.EXACTLY_ONCE
+    on_data_loss: OnDataLoss = OnDataLoss.FAIL
+    start: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def with_end(self, *, until_caught_up: bool) -> RunOptions:
@@ -87,7 +91,11 @@ class RunOptions:
         for name in ("home", "checkpoints"):
             if content[name] is not None:
                 content[name] = Path(content[name])
-        return cls(**{**content, "drop_state": tuple(content["drop_state"])})
+        content["drop_state"] = tuple(content["drop_state"])
+        content["start"] = tuple(content.get("start", ()))
+        content["delivery"] = Delivery(content.get("delivery", Delivery.EXACTLY_ONCE))
+        content["on_data_loss"] = OnDataLoss(content.get("on_data_loss", OnDataLoss.FAIL))
+        return cls(**content)
 
 
 def _plain(value: Any) -> Any:
@@ -142,7 +150,12 @@ class JobSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Watcher:
-    """Is told what happens, on the thread that runs the job."""
+    """Is told what happens, on the thread that runs the job.
+
+    Attributes:
+        on_notice: What the user has to know and no state tells: a topic lost records, say.
+    """
 
     on_snapshot: Callable[[JobSnapshot], None] = lambda _: None
+    on_notice: Callable[[str], None] = lambda _: None
     on_row: Callable[[str, str], None] = lambda _output, _row: None

@@ -53,6 +53,10 @@ class CheckpointKeeper:
     """Keeps the checkpoints of one run while its query goes on.
 
     Spark keeps the files of its last 100 batches, so that linking one out never races with it.
+
+    Attributes:
+        newest: The id of the newest one.
+        positions: Where the newest one that was kept here stands in each source, by its id.
     """
 
     def __init__(self, home: JobHome, run: Run, keeping: Keeping, clock: Clock) -> None:
@@ -63,6 +67,7 @@ class CheckpointKeeper:
         self._folder = home.checkpoints_folder(run.lineage)
         self._records: dict[str, int] = {}
         self._last: BatchReport | None = None
+        self.positions: Mapping[str, str | None] = {}
         self._kept_at: float | None = None
         sweep(self._folder)
         known = list_kept(self._folder)
@@ -135,8 +140,10 @@ class CheckpointKeeper:
 
     def _keep(self, batch: int) -> Mapping[str, Any]:
         began = self._clock.monotonic()
-        kept = keep(self._run.checkpoint, batch, self._folder, self._facts(batch))
+        facts = self._facts(batch)
+        kept = keep(self._run.checkpoint, batch, self._folder, facts)
         self.newest = kept.id
+        self.positions = {name: each.position for name, each in facts.sources.items()}
         self._thin()
         return {
             "checkpoint": kept.id,

@@ -24,6 +24,7 @@ class Log(enum.StrEnum):
     SPARK = "spark"
     DRIVER = "driver"
     SUPERVISOR = "supervisor"
+    EVENTS = "events"
 
 
 def get_log(root: Path, name: str, log: Log) -> Path:
@@ -37,6 +38,7 @@ def get_log(root: Path, name: str, log: Log) -> Path:
         Log.SPARK: home.log_file,
         Log.DRIVER: home.driver_output,
         Log.SUPERVISOR: supervisor_output(home),
+        Log.EVENTS: home.path / "events.jsonl",
     }
     file = files[log]
     if file.is_file():

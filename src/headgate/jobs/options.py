@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from headgate.connectors.logs import anchored
 from headgate.jobs.config import OnCancel, read_settings
 from headgate.jobs.job import RunOptions
 
@@ -24,7 +25,7 @@ def resolve_options(flow: str, flags: Mapping[str, Any], base: RunOptions) -> Ru
     found = read_settings(flow_folder(flow), flags=flags)
     return replace(
         base,
-        on=_anchored(found.on),
+        on=anchored(found.on),
         parallelism=found.parallelism,
         batch_every=found.batch_every,
         max_batch=found.max_batch,
@@ -41,6 +42,8 @@ def resolve_options(flow: str, flags: Mapping[str, Any], base: RunOptions) -> Ru
         state_memory=found.state_memory,
         master=found.master,
         log_level=found.log_level.value,
+        delivery=found.delivery,
+        on_data_loss=found.on_data_loss,
         settings=found.to_json(),
     )
 
@@ -49,10 +52,3 @@ def flow_folder(flow: str) -> Path:
     """Return the folder a flow's file lies in, whether the file is there or not."""
     path = Path(flow.partition(":")[0])
     return path if path.is_dir() else path.parent
-
-
-def _anchored(on: str) -> str:
-    scheme, colon, folder = on.partition(":")
-    if scheme == "files" and folder:
-        return f"files{colon}{Path(folder).absolute()}"
-    return on

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from headgate.connectors import Console, Files
 from headgate.connectors.logs import bind, parse_log
 from headgate.engine.plan import plan_flow
-from headgate.engine.settings import AttemptSettings, SparkSettings
+from headgate.engine.settings import AttemptSettings, Delivery, SparkSettings
 from headgate.flow.explain import explain
 from headgate.flow.graph import Graph
+from headgate.flow.topics import Topic
 from headgate.jobs.loading import load_flow
 
 # Steps of a route that hold SQL or a function; the rest was checked when the flow was built.
@@ -27,12 +30,14 @@ class JobPlan:
         text: The graph, with the exchange on every edge.
         checked: Whether Spark has checked the SQL in it; True where there is none.
         spark: Spark's own plan, if it was asked for.
+        deliveries: How often a row is in each output, by its id, in words.
     """
 
     graph: Graph
     text: str
     checked: bool
     spark: str | None
+    deliveries: Mapping[str, str]
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as JSON values."""
@@ -40,18 +45,20 @@ class JobPlan:
             "flow": json.loads(self.graph.to_json()),
             "operators": [node.id for node in self.graph.stateful()],
             "outputs": [node.id for node in self.graph.outputs()],
+            "delivery": dict(self.deliveries),
             "counted_only": [str(port) for port in self.graph.unused_side_outputs()],
             "checked_by_spark": self.checked,
             "spark_plan": self.spark,
         }
 
 
-def plan_job(flow: str, on: str, *, with_spark: bool, check: bool) -> JobPlan:
+def plan_job(flow: str, on: str, *, delivery: Delivery, with_spark: bool, check: bool) -> JobPlan:
     """Return the plan of a flow; SQL in it is checked by Spark, which takes a few seconds.
 
     Args:
         flow: As `load_flow` takes it.
         on: The log of topics that are known by name alone.
+        delivery: Where a log serves both.
         with_spark: Ask for Spark's own plan too.
         check: Have Spark check the flow if there is anything in it that only Spark can.
     """
@@ -63,7 +70,30 @@ def plan_job(flow: str, on: str, *, with_spark: bool, check: bool) -> JobPlan:
     if with_spark or (check and needed):
         text = _spark_plan(graph, loaded.folder)
         spark = text if with_spark else None
-    return JobPlan(graph, explain(loaded.graph), with_spark or check or not needed, spark)
+    return JobPlan(
+        graph,
+        explain(loaded.graph),
+        with_spark or check or not needed,
+        spark,
+        _deliveries(graph, delivery),
+    )
+
+
+def _deliveries(graph: Graph, delivery: Delivery) -> dict[str, str]:
+    topics = {node.id: node.topic for node in graph.outputs()}
+    topics[graph.dead_letters.name] = graph.dead_letters
+    return {name: _delivery(topic, delivery) for name, topic in topics.items()}
+
+
+def _delivery(topic: Topic, delivery: Delivery) -> str:
+    match topic:
+        case Console():
+            return "shown, not kept"
+        case Files():
+            # A file is named by lineage, epoch and task, and never replaced: there is no less.
+            return Delivery.EXACTLY_ONCE.value
+        case _:
+            return delivery.value
 
 
 def _spark_plan(graph: Graph, folder: Path) -> str:

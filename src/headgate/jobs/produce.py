@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headgate._clock import Clock, SystemClock
 from headgate.connectors.files.topic import TopicFolder
-from headgate.jobs.topics import topics_root
+from headgate.connectors.kafka.client import ClientSpec
+from headgate.connectors.kafka.log import KafkaLog
+from headgate.connectors.logs import FilesLog, Log, parse_log
+from headgate.connectors.topics import MadeTopic
+from headgate.jobs.setup import SetupOptions, TopicRole, wanted_topic
+from headgate.jobs.topics import open_topics
 
 if TYPE_CHECKING:
     # numpy comes with these; whoever only asks for help does not wait for it.
-    from headgate.producers.pace import Sent
+    from headgate.producers.pace import Sent, Sink
     from headgate.producers.store import StoreTopic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreOptions:
-    """How much data, and of what kind; as `headgate.producers.store.StoreShape`."""
+    """How much data, and of what kind; as `headgate.producers.store.StoreShape`.
+
+    Attributes:
+        partitions: Of topics that are missing; None is 1 on embedded topics and 4 on Kafka.
+    """
 
     users: int = 117_178
     items: int = 2_198
@@ -30,6 +41,7 @@ class StoreOptions:
     updates: int = 0
     round: int = 0
     deletes: float = 0.0
+    partitions: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +60,14 @@ class Produced:
         updates: How many of the user records are changes of users.
         seconds: From the first record to the last acknowledgement.
         where: The log, as `--on` names it.
+        made: The topics that were missing, where making one is more than making a folder.
     """
 
     sent: Sent
     updates: int
     seconds: float
     where: str
+    made: tuple[MadeTopic, ...] = ()
 
     @property
     def records_per_s(self) -> float:
@@ -71,6 +85,7 @@ class Produced:
             "seconds": round(self.seconds, 3),
             "records_per_s": round(self.records_per_s),
             "where": self.where,
+            **({"made": [topic.to_json() for topic in self.made]} if self.made else {}),
         }
 
 
@@ -84,8 +99,9 @@ def produce_store(
 ) -> Produced:
     """Send a round of store data to the topics users, items and orders, and return the counts.
 
-    Topics that are missing are made with one partition. Changelogs go to partition 0, so that
-    the changes of a key stay in order; orders take the partitions of their topic in turn.
+    Topics that are missing are made. On embedded topics changelogs go to partition 0, so that
+    the changes of a key stay in order, and orders take the partitions of their topic in turn. On
+    Kafka records have keys, and a user that is deleted is a tombstone.
 
     Args:
         on: The log, as `--on` names it.
@@ -111,28 +127,79 @@ def produce_store(
     )
     # A rate that is refused must not leave topics behind.
     Pace(rate, clock)
-    root = topics_root(on)
+    log = parse_log(on)
+    made = _make_topics(log, options.partitions)
+    total = Sent(
+        users=shape.count(StoreTopic.USERS),
+        items=shape.count(StoreTopic.ITEMS),
+        orders=shape.count(StoreTopic.ORDERS),
+    )
+    with _sink(log) as sink:
+        progress(StoreProgress(Sent(), total))
+        started = clock.monotonic()
+        sent = send_store(
+            shape,
+            sink,
+            clock=clock,
+            rate=rate,
+            progress=lambda so_far: progress(StoreProgress(so_far, total)),
+        )
+        seconds = clock.monotonic() - started
+    return Produced(sent, shape.updates, seconds, on, made)
+
+
+def _make_topics(log: Log, partitions: int | None) -> tuple[MadeTopic, ...]:
+    from headgate.producers.store import StoreTopic
+
+    if isinstance(log, FilesLog):
+        for each in StoreTopic:
+            folder = TopicFolder(log.root / each.value)
+            asked = partitions if each is StoreTopic.ORDERS else None
+            is_missing = folder.find_meta() is None
+            folder.create(asked if asked is not None and is_missing else folder.partitions)
+        return ()
+    topics = open_topics(log)
+    options = SetupOptions(partitions=partitions)
+    roles = dict.fromkeys(StoreTopic, TopicRole.TABLE) | {StoreTopic.ORDERS: TopicRole.STREAM}
+    made = (topics.make(wanted_topic(each.value, role, options)) for each, role in roles.items())
+    return tuple(topic for topic in made if not topic.existed)
+
+
+@contextmanager
+def _sink(log: Log) -> Iterator[Sink]:
+    match log:
+        case KafkaLog(client):
+            with _kafka_sink(client) as sink:
+                yield sink
+        case FilesLog(root):
+            yield _files_sink(root)
+        case _:
+            # Refused before, where its topics were to be made.
+            raise AssertionError(f"{log} has no topics")
+
+
+def _files_sink(root: Path) -> Sink:
+    from headgate.producers.store import StoreTopic
+
     topics = {each: TopicFolder(root / each.value) for each in StoreTopic}
-    for folder in topics.values():
-        folder.create(folder.partitions)
     turns = itertools.cycle(range(topics[StoreTopic.ORDERS].partitions))
 
     def publish(topic: StoreTopic, lines: bytes, _records: int) -> None:
         partition = next(turns) if topic is StoreTopic.ORDERS else 0
         topics[topic].publish(lines, partition=partition)
 
-    total = Sent(
-        users=shape.count(StoreTopic.USERS),
-        items=shape.count(StoreTopic.ITEMS),
-        orders=shape.count(StoreTopic.ORDERS),
-    )
-    progress(StoreProgress(Sent(), total))
-    started = clock.monotonic()
-    sent = send_store(
-        shape,
-        publish,
-        clock=clock,
-        rate=rate,
-        progress=lambda so_far: progress(StoreProgress(so_far, total)),
-    )
-    return Produced(sent, shape.updates, clock.monotonic() - started, on)
+    return publish
+
+
+@contextmanager
+def _kafka_sink(client: ClientSpec) -> Iterator[Sink]:
+    from headgate.connectors.kafka.producing import KafkaSender
+    from headgate.producers.store import key_values
+
+    with KafkaSender(client) as sender:
+
+        def send(topic: StoreTopic, lines: bytes, records: int) -> None:
+            acknowledged = sender.send(topic.value, key_values(topic, lines))
+            assert acknowledged == records, f"{acknowledged} of {records} records"
+
+        yield send

@@ -22,8 +22,7 @@ from headgate.checkpoints.sparklog import (
     survey,
 )
 from headgate.checkpoints.verify import verify_batch
-from headgate.connectors import Files
-from headgate.connectors.files.positions import count_between, has_reached
+from headgate.connectors.positions import count_between, has_reached
 from headgate.engine.plan import source_name
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
@@ -199,7 +198,7 @@ def restore_run(
             history[table.id] = (*known, table.schema)
     if plan.as_it_was:
         fork(kept.folder, run.checkpoint, quick=_is_large(kept))
-        origin = Origin(kept.id, facts.lineage, kept.batch)
+        origin = Origin(kept.id, facts.lineage, kept.batch, began=_positions(kept, graph))
     else:
         folder = home.run_folder(run.lineage) / "taken"
         portable = is_portable(kept.folder)
@@ -214,6 +213,7 @@ def restore_run(
             folder=folder,
             operators=_numbers(facts.operators, plan.taken),
             positions=_positions(kept, graph),
+            began=_positions(kept, graph),
             loading=() if portable else _loading(folder, kept, graph),
             portable=portable,
         )
@@ -250,7 +250,11 @@ def _loading(folder: Path, kept: Kept, graph: Graph) -> tuple[str, ...]:
         table.id
         for table in graph.tables()
         if table.id in positions
-        and not has_reached(positions[table.id], find_load_target(folder, source_name(table.id)))
+        and not has_reached(
+            table.topic,
+            positions[table.id],
+            find_load_target(folder, source_name(table.id)),
+        )
     )
 
 
@@ -272,9 +276,9 @@ def _read_again(home: JobHome, flow: Graph, kept: Kept) -> dict[str, int | None]
     reached = _find_present_positions(home)
     topics = {node.id: node.topic for node in flow.nodes if isinstance(node, Source)}
     return {
-        name: count_between(Path(topic.path), positions.get(name), reached.get(name))
-        if isinstance(topic, Files) and reached is not None
-        else None
+        name: None
+        if reached is None
+        else count_between(topic, positions.get(name), reached.get(name))
         for name, topic in topics.items()
     }
 

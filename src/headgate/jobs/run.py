@@ -5,18 +5,26 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from headgate._clock import Clock, SystemClock
+from headgate._kernel.jar import get_jars
 from headgate.checkpoints.problems import Problem
 from headgate.checkpoints.sparklog import find_last_commit, find_open_batch
 from headgate.checkpoints.verify import find_good
 from headgate.connectors.logs import bind, parse_log
-from headgate.engine.settings import AttemptSettings, HeldFiles, HeldState, SparkSettings
+from headgate.engine.plan import kernel_modules
+from headgate.engine.settings import (
+    AttemptSettings,
+    Fenced,
+    HeldFiles,
+    HeldState,
+    SparkSettings,
+)
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.graph import Graph
 from headgate.jobs.home import JobHome
@@ -27,12 +35,15 @@ from headgate.jobs.launch import Launcher, ProcessLauncher
 from headgate.jobs.loading import LoadedFlow, load_flow
 from headgate.jobs.machine import Machine
 from headgate.jobs.portable import state_folder
+from headgate.jobs.publishing import make_publisher
 from headgate.jobs.restart import parse_strategy
 from headgate.jobs.restore import find_damage, find_target, list_past, plan_restore, restore_run
 from headgate.jobs.runs import Run, continue_run, find_run, new_run, write_run
+from headgate.jobs.starts import parse_starts
 from headgate.jobs.states import JobState
 from headgate.jobs.supervisor import Supervisor
 from headgate.jobs.totals import Totals
+from headgate.jobs.transactions import earlier_runs, end_transactions, has_transactions
 from headgate.jobs.wire import AttemptSpec
 
 
@@ -61,7 +72,10 @@ def run_job(
     home = JobHome(options.home, graph.name)
     # What is asked for from here on is for this start, however long it takes to open the run.
     asked = find_intent(home)
+    # Here, where somebody sees it: fetching a connector's jars takes a while the first time.
+    get_jars(kernel_modules(graph), progress=watcher.on_notice)
     with home.locked():
+        before = home.find_present_run()
         run, notice = _open_run(home, graph, options, clock)
         return _supervise(
             home,
@@ -74,6 +88,7 @@ def run_job(
             launcher,
             clock,
             notice,
+            fenced=earlier_runs(home, run, before),
             after_intent=0 if asked is None else asked.number,
             stop=stop or threading.Event(),
         )
@@ -189,14 +204,30 @@ def _supervise(
     clock: Clock,
     notice: str,
     *,
+    fenced: tuple[Fenced, ...],
     after_intent: int,
     stop: threading.Event,
 ) -> JobSnapshot:
+    def unpublished(error: HeadgateError) -> None:
+        home.add_event(clock.now(), "LAG_UNPUBLISHED", **error.as_dict())
+
+    def unended(error: HeadgateError) -> None:
+        home.add_event(clock.now(), "TRANSACTIONS_OPEN", **error.as_dict())
+
+    def end_open() -> None:
+        if has_transactions(graph, options.delivery):
+            end_transactions(home.name, run, graph, unended)
+
+    starts = parse_starts(options.start, graph)
     supervisor = Supervisor(
         home,
         Machine(job=home.name, strategy=parse_strategy(options.restart)),
         # Made anew each time: what an operator takes over is for the first commit alone.
-        lambda _attempt: AttemptSpec(graph, _settings(home, run, options), loaded.folder),
+        lambda _attempt: AttemptSpec(
+            graph,
+            replace(_settings(home, run, options, starts), fenced=fenced),
+            loaded.folder,
+        ),
         launcher=launcher or ProcessLauncher(home.driver_output, verbose=options.verbose),
         keeper=CheckpointKeeper(home, run, _keeping(options), clock),
         # Not before: a start that fails at once must not take the place of a good run.
@@ -205,6 +236,8 @@ def _supervise(
         clock=clock,
         after_intent=after_intent,
         stop=stop,
+        publisher=make_publisher(home.name, graph, unpublished),
+        on_dead_end=end_open,
         snapshot=JobSnapshot(
             job=home.name,
             state=JobState.STARTING,
@@ -220,7 +253,9 @@ def _supervise(
     return supervisor.run()
 
 
-def _settings(home: JobHome, run: Run, options: RunOptions) -> AttemptSettings:
+def _settings(
+    home: JobHome, run: Run, options: RunOptions, starts: Mapping[str, str]
+) -> AttemptSettings:
     origin = run.origin
     folder = None if origin is None else origin.folder
     begun = find_last_commit(run.checkpoint) is not None
@@ -244,7 +279,9 @@ def _settings(home: JobHome, run: Run, options: RunOptions) -> AttemptSettings:
         until_caught_up=options.until_caught_up,
         history=run.history,
         held=held,
-        starts={} if origin is None else origin.positions,
+        starts={**starts, **({} if origin is None else origin.positions)},
+        delivery=options.delivery,
+        on_data_loss=options.on_data_loss,
         loaded=()
         if origin is None
         else tuple(name for name in origin.positions if name not in origin.loading),

@@ -31,6 +31,7 @@ class Origin:
         positions: Where sources went on, by source id; only with `folder`.
         loading: Tables that were still being read for the first time; only with `folder`.
         portable: Whether `folder` holds a portable savepoint's state, and nothing of Spark's.
+        began: Where the checkpoint stands in each source, by source id.
     """
 
     checkpoint: str
@@ -41,6 +42,7 @@ class Origin:
     positions: Mapping[str, str] = field(default_factory=dict)
     loading: tuple[str, ...] = ()
     portable: bool = False
+    began: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

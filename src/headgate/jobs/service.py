@@ -7,7 +7,25 @@ needs them imports them when it is called.
 from collections.abc import Callable
 from pathlib import Path
 
+from headgate.brokers.broker import Broker, BrokerOptions, BrokerState
 from headgate.connectors.logs import DEFAULT_LOG
+from headgate.connectors.topics import (
+    MadeTopic,
+    PublishedFile,
+    TopicDetails,
+    TopicPart,
+    TopicSummary,
+)
+from headgate.engine.settings import Delivery, OnDataLoss
+from headgate.jobs.audit import Audit, AuditProgress, AuditRequest, audit_job
+from headgate.jobs.brokers import (
+    BrokerKind,
+    broker_folder,
+    get_broker_log,
+    show_broker,
+    start_broker,
+    stop_broker,
+)
 from headgate.jobs.checkpoint_views import (
     CheckpointView,
     get_checkpoint,
@@ -44,18 +62,16 @@ from headgate.jobs.produce import Produced, StoreOptions, StoreProgress, produce
 from headgate.jobs.registry import get_home, list_names
 from headgate.jobs.restore import RestorePlan
 from headgate.jobs.restoring import get_restore, plan_of_restore
+from headgate.jobs.setup import FlowSetup, FlowTopic, SetupOptions, set_up
 from headgate.jobs.states import JobState
 from headgate.jobs.topics import (
-    CreatedTopic,
-    PublishedFile,
-    TopicDetails,
-    TopicSummary,
     create_topic,
     follow_topic,
     list_topics,
     show_topic,
     tail_topic,
 )
+from headgate.jobs.totals import Totals
 from headgate.jobs.views import (
     DEAD,
     JobDetails,
@@ -69,12 +85,21 @@ __all__ = [
     "DEFAULT_HOME",
     "DEFAULT_LOG",
     "LONGEST_WAIT",
+    "Audit",
+    "AuditProgress",
+    "AuditRequest",
+    "Broker",
+    "BrokerKind",
+    "BrokerOptions",
+    "BrokerState",
     "CheckpointView",
-    "CreatedTopic",
+    "Delivery",
     "DemoPlace",
     "DemoResults",
     "Detached",
     "Finding",
+    "FlowSetup",
+    "FlowTopic",
     "JobDetails",
     "JobPlan",
     "JobSnapshot",
@@ -82,25 +107,33 @@ __all__ = [
     "JobView",
     "Log",
     "Loss",
+    "MadeTopic",
+    "OnDataLoss",
     "Patience",
     "Produced",
     "PublishedFile",
     "RestorePlan",
     "RunOptions",
     "Savepoint",
+    "SetupOptions",
     "Status",
     "Stopped",
     "StoreOptions",
     "StoreProgress",
     "TopicDetails",
+    "TopicPart",
     "TopicSummary",
+    "Totals",
     "Watcher",
+    "audit_job",
+    "broker_folder",
     "cancel_job",
     "create_topic",
     "diagnose",
     "follow_log",
     "follow_topic",
     "foresee_cancel",
+    "get_broker_log",
     "get_checkpoint",
     "get_log",
     "get_restore",
@@ -121,10 +154,14 @@ __all__ = [
     "resume_job",
     "run_job",
     "run_watched",
+    "set_up",
+    "show_broker",
     "show_job",
     "show_topic",
+    "start_broker",
     "start_detached",
     "start_job",
+    "stop_broker",
     "stop_job",
     "tail_log",
     "tail_topic",

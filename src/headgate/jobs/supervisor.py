@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -44,11 +44,22 @@ from headgate.jobs.lifecycle import (
     TakeSavepoint,
 )
 from headgate.jobs.machine import Machine, step
+from headgate.jobs.publishing import Publisher
 from headgate.jobs.restart import Failure
 from headgate.jobs.signals import StopSignals
 from headgate.jobs.states import JobState
 from headgate.jobs.totals import Totals
-from headgate.jobs.wire import AttemptSpec, Batch, Ended, Failed, Loading, News, RowShown, Running
+from headgate.jobs.wire import (
+    AttemptSpec,
+    Batch,
+    Ended,
+    Failed,
+    Loading,
+    News,
+    RowShown,
+    Running,
+    SourceEvent,
+)
 
 _LISTEN = 0.1
 # Nobody reads the status more often than a person or a poll does.
@@ -68,6 +79,8 @@ class Supervisor:
         on_running: Called each time an attempt has started its query, before its first batch.
         after_intent: Intents up to this number were not for this start.
         stop: Ends the job before its next batch once it is set.
+        publisher: Is offered the positions of each checkpoint; closed when the job has ended.
+        on_dead_end: Called when the job has ended in the middle of a batch, for good.
     """
 
     def __init__(
@@ -84,6 +97,8 @@ class Supervisor:
         on_running: Callable[[], None],
         after_intent: int,
         stop: threading.Event,
+        publisher: Publisher,
+        on_dead_end: Callable[[], None],
     ) -> None:
         self._home = home
         self._machine = machine
@@ -94,6 +109,8 @@ class Supervisor:
         self._clock = clock
         self._snapshot = snapshot
         self._on_running = on_running
+        self._publisher = publisher
+        self._on_dead_end = on_dead_end
         self._began = clock.monotonic()
         self._totals = Totals()
         self._loading = False
@@ -127,6 +144,9 @@ class Supervisor:
             # Whatever happened here, no driver may outlive the lock.
             if self._child is not None:
                 self._child.kill()
+            self._publisher.close()
+        if self._machine.state in (JobState.FAILED, JobState.CANCELED):
+            self._on_dead_end()
         self._tell(at_once=True)
         if self._machine.state is JobState.FAILED and self._failure is not None:
             raise self._failure
@@ -169,6 +189,9 @@ class Supervisor:
                 self._keep(report)
             case RowShown(output, row):
                 self._watcher.on_row(output, row)
+            case SourceEvent(kind, source, message):
+                self._note(kind, source=source, message=message)
+                self._watcher.on_notice(f"source {source!r}: {message}")
             case Ended() | Failed():
                 self._last = news
                 self._last_at = self._clock.monotonic()
@@ -224,8 +247,12 @@ class Supervisor:
         except (HeadgateError, OSError) as error:
             self._note_unkept(error)
             return
+        self._tell_kept(kept)
+
+    def _tell_kept(self, kept: Mapping[str, Any] | None) -> None:
         if kept is not None:
             self._note("CHECKPOINT", **kept)
+            self._publisher.offer(self._keeper.positions)
 
     def _note_unkept(self, error: HeadgateError | OSError) -> None:
         told = error if isinstance(error, HeadgateError) else _not_written(error)
@@ -238,8 +265,7 @@ class Supervisor:
         except (HeadgateError, OSError) as error:
             self._note_unkept(error)
             return
-        if kept is not None:
-            self._note("CHECKPOINT", **kept)
+        self._tell_kept(kept)
 
     def _notice_timer(self) -> None:
         if self._due is not None and self._clock.monotonic() >= self._due:

@@ -3,121 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import Any
 
 from headgate._clock import Clock, SystemClock
-from headgate.connectors.files import records
-from headgate.connectors.files import topic as folders
-from headgate.connectors.files.topic import TopicFile, TopicFolder
-from headgate.connectors.logs import FilesLog, parse_log
+from headgate.connectors.files.topics import FilesTopics
+from headgate.connectors.kafka.log import KafkaLog
+from headgate.connectors.logs import FilesLog, Log, parse_log
+from headgate.connectors.topics import (
+    MadeTopic,
+    TopicDetails,
+    Topics,
+    TopicSummary,
+    WantedTopic,
+    parse_retention,
+)
 from headgate.errors import HeadgateError
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-@dataclass(frozen=True, slots=True)
-class TopicSummary:
-    """A topic in a line.
-
-    Attributes:
-        size: In bytes.
-        records: How many there are, or None if they were not counted.
-        newest: When the last file was published; None while there is none.
-    """
-
-    name: str
-    partitions: int
-    files: int
-    size: int
-    records: int | None
-    newest: datetime | None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the line as JSON values; records only where they were counted."""
-        counted = {} if self.records is None else {"records": self.records}
-        return {
-            "name": self.name,
-            "partitions": self.partitions,
-            "files": self.files,
-            "size": self.size,
-            **counted,
-            "newest": None if self.newest is None else self.newest.isoformat(),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class PublishedFile:
-    """One file of a topic.
-
-    Attributes:
-        path: Relative to the topic's folder.
-        number: Its place in the reading order, or None if no reader has seen it.
-    """
-
-    path: str
-    size: int
-    published: datetime
-    number: int | None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the file as JSON values."""
-        return {
-            "path": self.path,
-            "size": self.size,
-            "published": self.published.isoformat(),
-            "number": self.number,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class TopicDetails:
-    """All there is to tell about a topic.
-
-    Attributes:
-        id: Made with the topic; None for a folder made by hand that nobody has read yet.
-        ledger: How many files have been numbered by readers, those since deleted among them.
-        last_files: The last ones in reading order.
-    """
-
-    summary: TopicSummary
-    where: Path
-    id: str | None
-    created: datetime | None
-    ledger: int
-    last_files: tuple[PublishedFile, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the topic as JSON values."""
-        return {
-            **self.summary.to_json(),
-            "where": str(self.where),
-            "id": self.id,
-            "created": None if self.created is None else self.created.isoformat(),
-            "ledger": self.ledger,
-            "last_files": [file.to_json() for file in self.last_files],
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class CreatedTopic:
-    """A topic that is there now, and whether it was there before."""
-
-    name: str
-    partitions: int
-    where: Path
-    existed: bool
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the topic as JSON values."""
-        return {
-            "name": self.name,
-            "partitions": self.partitions,
-            "where": str(self.where),
-            "existed": self.existed,
-        }
 
 
 def list_topics(on: str, *, count: bool = False) -> list[TopicSummary]:
@@ -125,79 +24,78 @@ def list_topics(on: str, *, count: bool = False) -> list[TopicSummary]:
 
     Args:
         on: The log, as `--on` names it.
-        count: Count records too, which reads every file.
+        count: Count records too, which reads them all.
     """
-    return [
-        _summary(folder, folder.files(), count=count)
-        for folder in folders.list_topics(topics_root(on))
-    ]
+    return open_topics(parse_log(on)).list_topics(count=count)
 
 
 def show_topic(on: str, name: str, *, count: bool = False, last_files: int = 10) -> TopicDetails:
     """Return all about one topic, or raise TOPIC_NOT_FOUND."""
-    folder = folders.get_topic(topics_root(on), name)
-    meta = folder.find_meta()
-    files = folder.files()
-    return TopicDetails(
-        summary=_summary(folder, files, count=count),
-        where=folder.path,
-        id=None if meta is None else meta.id,
-        created=None if meta is None else _EPOCH + timedelta(milliseconds=meta.created),
-        ledger=len(folder.read_ledger()),
-        last_files=tuple(
-            PublishedFile(file.relative, file.size, _published(file), file.number)
-            for file in files[max(0, len(files) - last_files) :]
-        ),
-    )
+    return open_topics(parse_log(on)).show(name, count=count, last_files=last_files)
 
 
-def create_topic(on: str, name: str, *, partitions: int | None = None) -> CreatedTopic:
-    """Make a topic unless it is there.
+def create_topic(
+    on: str,
+    name: str,
+    *,
+    partitions: int | None = None,
+    retention: str | None = None,
+    compact: bool = False,
+    replication: int | None = None,
+) -> MadeTopic:
+    """Make a topic unless it is there; what is not said is left to the log.
 
     Args:
         on: The log, as `--on` names it.
         name: The topic's name.
-        partitions: Refused with TOPIC_EXISTS where the topic has another number; by default 1,
-            or what the topic has.
+        partitions: How many; on embedded topics 1 by default.
+        retention: A duration, or `infinite`.
+        compact: Keep the last record of each key, whatever its age.
+        replication: How many brokers keep a copy.
+
+    Raises:
+        HeadgateError: TOPIC_EXISTS: it is there, and not like that.
     """
-    folder = TopicFolder(topics_root(on) / folders.check_topic_name(name))
-    made = folder.create(folder.partitions if partitions is None else partitions)
-    return CreatedTopic(name, folder.partitions, folder.path, existed=not made)
+    wanted = WantedTopic(
+        name=name,
+        partitions=partitions,
+        retention=None if retention is None else parse_retention(retention),
+        compact=compact,
+        replication=replication,
+    )
+    topic = open_topics(parse_log(on)).make(wanted)
+    if topic.differences:
+        raise HeadgateError(
+            "TOPIC_EXISTS",
+            f"cannot create topic '{topic.name}': it exists, and {', '.join(topic.differences)}",
+            hint=f"choose another name, or leave it: headgate topics show {topic.name} --on {on}",
+        )
+    return topic
 
 
 def tail_topic(on: str, name: str, *, last: int) -> list[bytes]:
-    """Return the last records of a topic in reading order, without their newlines."""
-    return records.tail(folders.get_topic(topics_root(on), name), last)
+    """Return the last records of a topic, without their newlines."""
+    return open_topics(parse_log(on)).tail(name, last=last)
 
 
 def follow_topic(on: str, name: str, *, last: int, clock: Clock | None = None) -> Iterator[bytes]:
     """Yield the last records of a topic, then every new one, for ever."""
-    folder = folders.get_topic(topics_root(on), name)
-    return records.follow(folder, clock=clock or SystemClock(), last=last)
+    return open_topics(parse_log(on)).follow(name, last=last, clock=clock or SystemClock())
 
 
-def topics_root(on: str) -> Path:
-    """Return the folder of the topics that `--on` names; refuse a log that is no folder."""
-    log = parse_log(on)
-    if isinstance(log, FilesLog):
-        return log.root
-    raise HeadgateError(
-        "LOG_UNSUPPORTED",
-        f"cannot look into {on}: only embedded topics can be listed, read and filled from here",
-        hint="use --on files:DIR",
-    )
+def open_topics(log: Log) -> Topics:
+    """Return the topics of a log; nothing is asked of it yet."""
+    match log:
+        case FilesLog(root):
+            return FilesTopics(root)
+        case KafkaLog(client):
+            # Kafka's client is a library that embedded topics do without.
+            from headgate.connectors.kafka.topics import KafkaTopics
 
-
-def _summary(folder: TopicFolder, files: list[TopicFile], *, count: bool) -> TopicSummary:
-    return TopicSummary(
-        name=folder.name,
-        partitions=folder.partitions,
-        files=len(files),
-        size=sum(file.size for file in files),
-        records=records.count_records(folder) if count else None,
-        newest=max((_published(file) for file in files), default=None),
-    )
-
-
-def _published(file: TopicFile) -> datetime:
-    return _EPOCH + timedelta(microseconds=file.modified_ns // 1000)
+            return KafkaTopics(client)
+        case _:
+            raise HeadgateError(
+                "LOG_UNSUPPORTED",
+                f"cannot look into {log}: its topics cannot be listed, read and filled from here",
+                hint="use --on files:DIR or --on kafka://HOST:9092",
+            )

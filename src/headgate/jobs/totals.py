@@ -20,7 +20,9 @@ class Totals:
     Attributes:
         inputs: Records read, by source.
         outputs: Rows written, by output; dead letters and side outputs nobody uses among them.
-        lag_bytes: What is left to read, by source.
+        lag_bytes: What is left to read, by source, on logs that count bytes.
+        lag_records: Likewise on logs that count records.
+        lag_s: The age of the oldest unread record in seconds, by source, where it is known.
         state_rows: Rows held, by operator.
         batch: The last batch that committed, or None before the first.
         recent: Rows and seconds of the last few batches.
@@ -29,6 +31,8 @@ class Totals:
     inputs: Mapping[str, int] = field(default_factory=dict)
     outputs: Mapping[str, int] = field(default_factory=dict)
     lag_bytes: Mapping[str, int] = field(default_factory=dict)
+    lag_records: Mapping[str, int] = field(default_factory=dict)
+    lag_s: Mapping[str, float] = field(default_factory=dict)
     state_rows: Mapping[str, int] = field(default_factory=dict)
     state_bytes: Mapping[str, int] = field(default_factory=dict)
     batch: int | None = None
@@ -44,7 +48,13 @@ class Totals:
             self,
             inputs=_sum(self.inputs, {name: source.rows for name, source in sources}),
             outputs=_sum(self.outputs, report.outputs),
-            lag_bytes={name: source.lag_bytes for name, source in sources},
+            lag_bytes=_known({name: source.lag_bytes for name, source in sources}),
+            lag_records=_known({name: source.lag_records for name, source in sources}),
+            lag_s={
+                name: source.lag.total_seconds()
+                for name, source in sources
+                if source.lag is not None
+            },
             state_rows={uid: state.rows for uid, state in report.state.items()},
             state_bytes={uid: state.bytes for uid, state in report.state.items()},
             batch=report.batch,
@@ -65,12 +75,18 @@ class Totals:
             "inputs": dict(self.inputs),
             "outputs": dict(self.outputs),
             "lag_bytes": dict(self.lag_bytes),
+            "lag_records": dict(self.lag_records),
+            "lag_s": dict(self.lag_s),
             "state_rows": dict(self.state_rows),
             "state_bytes": dict(self.state_bytes),
             "batch": self.batch,
             "batches": self.batches,
             "records_per_s": round(self.rate),
         }
+
+
+def _known(counts: Mapping[str, int | None]) -> dict[str, int]:
+    return {name: count for name, count in counts.items() if count is not None}
 
 
 def _sum(before: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:

@@ -31,7 +31,10 @@ class JobView:
         state: A JobState, DEAD or UNREADABLE.
         is_alive: Whether a process holds the job.
         uptime: Since it was started; None unless it is alive.
-        lag_bytes: What is left to read of all sources, as of the last batch; None before.
+        lag_bytes: What is left to read of all sources that count bytes, as of the last batch;
+            None where there is none, or before.
+        lag_records: Likewise of sources that count records.
+        lag: How old the oldest record is that is left to read; None where nobody can tell.
         checkpoint: The newest kept checkpoint.
         reason: Why the last attempt ended, or the job.
         todo: What to do about it, where something is to be done.
@@ -46,6 +49,8 @@ class JobView:
     uptime: timedelta | None = None
     records_per_s: int = 0
     lag_bytes: int | None = None
+    lag_records: int | None = None
+    lag: timedelta | None = None
     checkpoint: str | None = None
     checkpoint_at: datetime | None = None
     reason: str = ""
@@ -68,6 +73,8 @@ class JobView:
             "uptime_s": None if self.uptime is None else round(self.uptime.total_seconds()),
             "records_per_s": self.records_per_s,
             "lag_bytes": self.lag_bytes,
+            "lag_records": self.lag_records,
+            "lag_s": None if self.lag is None else self.lag.total_seconds(),
             "checkpoint": self.checkpoint,
             "checkpoint_at": _text(self.checkpoint_at),
             "reason": self.reason,
@@ -98,6 +105,8 @@ class JobDetails:
             **status,
             **self.view.to_json(),
             "lag_bytes": status.get("lag_bytes", {}),
+            "lag_records": status.get("lag_records", {}),
+            "lag_s": status.get("lag_s", {}),
             "folder": str(self.folder),
             "flow": self.flow,
             "settings": dict(self.settings),
@@ -149,7 +158,7 @@ def view_job(home: JobHome, *, clock: Clock | None = None) -> JobView:
     gone = not alive and not _is_final(said)
     started = _moment(status.get("started_at"))
     checkpoint = status.get("checkpoint")
-    lag = status.get("lag_bytes") or {}
+    ages = status.get("lag_s") or {}
     return JobView(
         name=home.name,
         state=DEAD if gone else said,
@@ -158,13 +167,19 @@ def view_job(home: JobHome, *, clock: Clock | None = None) -> JobView:
         since=_moment(status.get("at" if gone else "since")),
         uptime=(clock or SystemClock()).now() - started if alive and started else None,
         records_per_s=int(status.get("records_per_s") or 0) if alive else 0,
-        lag_bytes=sum(lag.values()) if lag else None,
+        lag_bytes=_all(status.get("lag_bytes")),
+        lag_records=_all(status.get("lag_records")),
+        lag=timedelta(seconds=max(ages.values())) if ages else None,
         checkpoint=checkpoint,
         checkpoint_at=_completed(home, status.get("lineage"), checkpoint),
         reason=_died(said, status) if gone else str(status.get("reason") or ""),
         todo=_todo(home.name, DEAD if gone else said),
         status=status,
     )
+
+
+def _all(counts: Mapping[str, int] | None) -> int | None:
+    return sum(counts.values()) if counts else None
 
 
 def _is_final(state: str) -> bool:

@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
 from headgate.engine.progress import BatchReport, SourceProgress, StateProgress
-from headgate.engine.settings import AttemptSettings, HeldFiles, HeldState, SparkSettings
+from headgate.engine.settings import (
+    AttemptSettings,
+    Delivery,
+    Fenced,
+    HeldFiles,
+    HeldState,
+    OnDataLoss,
+    SparkSettings,
+)
 from headgate.flow.graph import Graph
 from headgate.flow.schema import Schema
 
@@ -35,7 +43,7 @@ class AttemptSpec:
         plain = {
             each.name: _plain(getattr(settings, each.name))
             for each in fields(settings)
-            if each.name not in ("spark", "history", "held")
+            if each.name not in ("spark", "history", "held", "fenced")
         }
         return {
             "graph": self.graph.to_json(),
@@ -49,6 +57,7 @@ class AttemptSpec:
                 uid: {name: _plain(value) for name, value in asdict(held).items()}
                 for uid, held in settings.held.items()
             },
+            "fenced": [asdict(each) for each in settings.fenced],
             "settings": plain,
         }
 
@@ -63,6 +72,9 @@ class AttemptSpec:
         for name in ("batch_every", "min_pause"):
             settings[name] = timedelta(seconds=settings[name])
         settings["loaded"] = tuple(settings["loaded"])
+        settings["delivery"] = Delivery(settings["delivery"])
+        settings["on_data_loss"] = OnDataLoss(settings["on_data_loss"])
+        settings["fenced"] = tuple(Fenced(**each) for each in value["fenced"])
         held = {
             uid: HeldFiles(Path(each["folder"]))
             if "folder" in each
@@ -127,6 +139,21 @@ class RowShown:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceEvent:
+    """Something happened to a topic that its job has to tell: it grew, it lost records.
+
+    Attributes:
+        kind: Becomes the kind of an event of the job.
+    """
+
+    kind: str
+    source: str
+    message: str
+
+    news: ClassVar[str] = "source"
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """The query ended between two batches, as it was told to; the last news of an attempt."""
 
@@ -155,7 +182,7 @@ class Failed:
     news: ClassVar[str] = "failed"
 
 
-News: TypeAlias = Running | Loading | Batch | RowShown | Ended | Failed
+News: TypeAlias = Running | Loading | Batch | RowShown | SourceEvent | Ended | Failed
 
 
 def news_to_json(news: News) -> dict[str, Any]:
@@ -171,7 +198,7 @@ def news_from_json(value: dict[str, Any]) -> News:
     kind = content.pop("news")
     if kind == Batch.news:
         return Batch(_report_from_json(content["report"]))
-    plain = {each.news: each for each in (Running, Loading, RowShown, Ended, Failed)}
+    plain = {each.news: each for each in (Running, Loading, RowShown, SourceEvent, Ended, Failed)}
     made: News = plain[kind](**content)
     return made
 
@@ -181,7 +208,10 @@ def _report_to_json(report: BatchReport) -> dict[str, Any]:
         "batch": report.batch,
         "started": report.started.isoformat(),
         "duration": report.duration.total_seconds(),
-        "sources": {name: asdict(each) for name, each in report.sources.items()},
+        "sources": {
+            name: {key: _plain(value) for key, value in asdict(each).items()}
+            for name, each in report.sources.items()
+        },
         "outputs": dict(report.outputs),
         "state": {name: asdict(each) for name, each in report.state.items()},
         "phases": {name: each.total_seconds() for name, each in report.phases.items()},
@@ -193,8 +223,13 @@ def _report_from_json(value: dict[str, Any]) -> BatchReport:
         batch=value["batch"],
         started=datetime.fromisoformat(value["started"]),
         duration=timedelta(seconds=value["duration"]),
-        sources={name: SourceProgress(**each) for name, each in value["sources"].items()},
+        sources={name: _source(each) for name, each in value["sources"].items()},
         outputs=value["outputs"],
         state={name: StateProgress(**each) for name, each in value["state"].items()},
         phases={name: timedelta(seconds=each) for name, each in value["phases"].items()},
     )
+
+
+def _source(value: dict[str, Any]) -> SourceProgress:
+    age = value["lag"]
+    return SourceProgress(**{**value, "lag": None if age is None else timedelta(seconds=age)})

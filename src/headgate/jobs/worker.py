@@ -30,6 +30,7 @@ from headgate.jobs.wire import (
     News,
     RowShown,
     Running,
+    SourceEvent,
     news_to_json,
 )
 
@@ -102,6 +103,8 @@ def _follow(attempt: Attempt, orders: queue.Queue[str], tell: Tell) -> None:
             tell(Loading(loading))
         # Once more after the end, so that the last batch is told of.
         news = attempt.look()
+        for kind, source, message in news.events:
+            tell(SourceEvent(kind, source, message))
         for report in news.batches:
             tell(Batch(report))
         for output, row in news.rows:

@@ -1,8 +1,10 @@
 package io.headgate.kernel.files;
 
+import io.headgate.kernel.rows.RawRecord;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -19,10 +21,9 @@ import org.apache.spark.sql.connector.read.PartitionReader;
  */
 final class FilesReader implements PartitionReader<InternalRow> {
   private static final int BUFFER = 256 * 1024;
-  /** What is kept of a line that is too long to be taken; a dead letter shows no more. */
-  private static final int KEPT = 256 * 1024;
 
   private final FilesSplit split;
+  private final byte[] topic;
   private final ByteBuffer buffer = ByteBuffer.allocate(BUFFER);
   private final byte[] bytes = buffer.array();
   private int next;
@@ -33,10 +34,12 @@ final class FilesReader implements PartitionReader<InternalRow> {
   private int at;
   private int limit;
   private byte[] joined = new byte[0];
+  private final GenericInternalRow reused = new GenericInternalRow(new Object[1]);
   private InternalRow row;
 
   FilesReader(InputPartition split) {
     this.split = (FilesSplit) split;
+    topic = this.split.topic().getBytes(StandardCharsets.UTF_8);
   }
 
   @Override public boolean next() throws IOException {
@@ -115,7 +118,7 @@ final class FilesReader implements PartitionReader<InternalRow> {
     while (more) {
       int stop = end >= 0 ? end : limit;
       int part = stop - at;
-      int room = (int) Math.min(part, Math.max(KEPT, split.maxRecord()) - kept);
+      int room = (int) Math.min(part, Math.max(RawRecord.KEPT, split.maxRecord()) - kept);
       if (room > 0) {
         if (joined.length < kept + room) joined = Arrays.copyOf(joined, Math.max(kept + room, joined.length * 2));
         System.arraycopy(bytes, at, joined, kept, room);
@@ -131,15 +134,18 @@ final class FilesReader implements PartitionReader<InternalRow> {
         end = more ? newline() : -1;
       }
     }
-    row = row(joined, 0, length > split.maxRecord() ? Math.min(kept, KEPT) : kept, length, lineStart);
+    row = row(joined, 0, length > split.maxRecord() ? Math.min(kept, RawRecord.KEPT) : kept, length, lineStart);
     return true;
   }
 
   private InternalRow row(byte[] from, int start, int kept, long length, long lineStart) {
     if (kept == length && isBlank(from, start, kept)) return null;
-    return new GenericInternalRow(new Object[] {
-        Arrays.copyOfRange(from, start, start + kept), range.number(), lineStart, range.seen(),
-        split.lane(), range.start() + lineStart, length});
+    byte[] record = RawRecord.make(
+        topic, range.number(), lineStart, range.seen(), split.lane(), range.start() + lineStart, length,
+        RawRecord.NONE, RawRecord.NONE, kept);
+    System.arraycopy(from, start, record, record.length - kept, kept);
+    reused.update(0, record);
+    return reused;
   }
 
   private static boolean isBlank(byte[] b, int start, int length) {

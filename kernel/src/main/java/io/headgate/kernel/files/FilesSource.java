@@ -1,5 +1,6 @@
 package io.headgate.kernel.files;
 
+import io.headgate.kernel.rows.RawRecord;
 import java.util.Map;
 import java.util.Set;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
@@ -20,13 +21,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * {@code max.bytes} (a batch's bound), {@code splits} (tasks a batch is read with), {@code max.record} (bytes).
  */
 public final class FilesSource implements TableProvider {
-  /** The form in which every connector hands on its records. */
-  static final StructType SCHEMA = StructType.fromDDL(
-      "value BINARY, partition INT NOT NULL, offset BIGINT NOT NULL, timestamp BIGINT NOT NULL,"
-          + " lane INT NOT NULL, sequence BIGINT NOT NULL, size BIGINT NOT NULL");
-
   @Override public StructType inferSchema(CaseInsensitiveStringMap options) {
-    return SCHEMA;
+    return RawRecord.SCHEMA;
   }
 
   @Override public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> options) {
@@ -37,13 +33,13 @@ public final class FilesSource implements TableProvider {
     @Override public String name() { return "files(" + options.get("path") + ")"; }
 
     @SuppressWarnings("deprecation")
-    @Override public StructType schema() { return SCHEMA; }
+    @Override public StructType schema() { return RawRecord.SCHEMA; }
 
     @Override public Set<TableCapability> capabilities() { return Set.of(TableCapability.MICRO_BATCH_READ); }
 
     @Override public ScanBuilder newScanBuilder(CaseInsensitiveStringMap ignored) {
       return () -> new Scan() {
-        @Override public StructType readSchema() { return SCHEMA; }
+        @Override public StructType readSchema() { return RawRecord.SCHEMA; }
 
         @Override public String description() { return name(); }
 

@@ -9,7 +9,7 @@ import org.apache.spark.sql.connector.read.InputPartition;
  *
  * @param lane names the topic as one ordered sequence
  */
-record FilesSplit(List<Range> ranges, int lane, long maxRecord) implements InputPartition {
+record FilesSplit(List<Range> ranges, String topic, int lane, long maxRecord) implements InputPartition {
   /**
    * @param start the file's place in the topic read as one long file
    * @param from the first byte of the range

@@ -130,7 +130,8 @@ final class FilesStream implements MicroBatchStream, SupportsAdmissionControl, R
       ranges.add(new FilesSplit.Range(
           root.resolve(e.path()).toString(), (int) e.number(), e.start(), e.size(), from - e.start(), to - e.start(), e.seen()));
     }
-    return new FilesSplit(ranges, ledger.topic().hashCode() & Integer.MAX_VALUE, maxRecord);
+    int lane = ledger.topic().hashCode() & Integer.MAX_VALUE;
+    return new FilesSplit(ranges, root.getFileName().toString(), lane, maxRecord);
   }
 
   @Override public PartitionReaderFactory createReaderFactory() {

@@ -77,7 +77,8 @@ public final class GatedSource implements TableProvider {
     private final SupportsAdmissionControl admission;
     private final Gatekeeper keeper;
     private final String name;
-    private final LoadTarget target;
+    private final KeptPosition target;
+    private final KeptPosition begun;
     private Offset newest;
 
     GatedStream(MicroBatchStream inner, CaseInsensitiveStringMap options, String checkpoint) {
@@ -87,16 +88,20 @@ public final class GatedSource implements TableProvider {
       name = options.get("gate.source");
       String role = options.get("gate.role");
       boolean first = role.equals("table-first");
-      target = first ? new LoadTarget(checkpoint) : null;
+      target = first ? KeptPosition.loadTarget(checkpoint) : null;
+      begun = KeptPosition.start(checkpoint);
       keeper.register(name, first, role.equals("stream"));
     }
 
     @Override public Offset latestOffset(Offset start, ReadLimit limit) {
       keeper.pass();
       newest = admission.reportLatestOffset();
-      if (target != null) keeper.loadTo(name, inner.deserializeOffset(target.readOrWrite(newest.json())));
+      if (target != null) keeper.loadTo(name, inner.deserializeOffset(target.readOrWrite(newest::json)));
       keeper.at(name, inner instanceof Presents p ? p.present(start) : start, newest);
-      return keeper.admits(name) ? admission.latestOffset(start, limit) : start;
+      // Asked also where nothing is left: a source whose records are gone says so here.
+      Offset end = keeper.admits(name) ? admission.latestOffset(start, limit) : start;
+      keeper.endIfCaughtUp();
+      return end;
     }
 
     @Override public Offset latestOffset() {
@@ -113,7 +118,9 @@ public final class GatedSource implements TableProvider {
 
     @Override public PartitionReaderFactory createReaderFactory() { return inner.createReaderFactory(); }
 
-    @Override public Offset initialOffset() { return inner.initialOffset(); }
+    @Override public Offset initialOffset() {
+      return inner.deserializeOffset(begun.readOrWrite(() -> inner.initialOffset().json()));
+    }
 
     @Override public Offset deserializeOffset(String json) { return inner.deserializeOffset(json); }
 

@@ -38,6 +38,7 @@ public final class Gatekeeper {
   private volatile long minPauseNanos;
   private volatile long writtenAt;
   private volatile boolean written;
+  private volatile Runnable first;
 
   private Gatekeeper() {}
 
@@ -73,6 +74,9 @@ public final class Gatekeeper {
     written = true;
   }
 
+  /** Has something done on the query's thread before it first looks for records; what it throws ends the query. */
+  public void first(Runnable what) { first = what; }
+
   /** Returns whether streams wait for tables. */
   public synchronized boolean isLoading() {
     return !tablesLoaded();
@@ -90,6 +94,10 @@ public final class Gatekeeper {
 
   /** Waits while held and for the least pause; throws where the query is to end here. */
   void pass() {
+    if (first != null && order != Order.STOP) {
+      first.run();
+      first = null;
+    }
     while (order != Order.OPEN || pauses()) {
       if (order == Order.STOP) throw new StopAtBoundary("stopped between two batches, as ordered");
       try {
@@ -102,13 +110,17 @@ public final class Gatekeeper {
     }
   }
 
-  /** Takes note of where a source stands and where it ends now; ends the query if all are caught up. */
+  /** Takes note of where a source stands and where it ends now. */
   synchronized void at(String name, Offset start, Offset newest) {
     Source source = sources.get(name);
     source.start = start;
     if (source.loadTarget != null) source.loaded |= reached(start, source.loadTarget);
+    if (untilCaughtUp && source.drainTarget == null) source.drainTarget = newest;
+  }
+
+  /** Ends the query if every source was read to where it ended. */
+  synchronized void endIfCaughtUp() {
     if (!untilCaughtUp) return;
-    if (source.drainTarget == null) source.drainTarget = newest;
     for (Source s : sources.values())
       if (s.drainTarget == null || !reached(s.start, s.drainTarget)) return;
     throw new StopAtBoundary("every source was read to its end");

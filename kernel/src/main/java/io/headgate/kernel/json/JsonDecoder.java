@@ -39,13 +39,18 @@ public final class JsonDecoder implements Serializable {
   }
 
   public UnsafeRow decode(byte[] record) throws BadRecord {
+    return decode(record, 0, record.length);
+  }
+
+  /** Decodes the record that lies in a range of bytes. */
+  public UnsafeRow decode(byte[] from, int start, int length) throws BadRecord {
     if (pack == null) {
       // A tombstone has nulls where the schema has none, so the packing must not rely on it.
       pack = UnsafeProjection.create(schema.asNullable());
       deletion = new Deletion();
     }
-    JsonReading.checkUtf8(record, record.length);
-    try (JsonParser p = JsonReading.JSON.createParser(record)) {
+    JsonReading.checkUtf8(from, start, length);
+    try (JsonParser p = JsonReading.JSON.createParser(from, start, length)) {
       if (p.nextToken() != JsonToken.START_OBJECT)
         throw new BadRecord(Reason.NOT_AN_OBJECT, "expected an object, found " + JsonReading.found(p));
       deletion.deleted = false;

@@ -5,39 +5,55 @@ import io.headgate.kernel.json.BadRecord.Reason;
 import io.headgate.kernel.json.DeadLetter;
 import io.headgate.kernel.json.JsonDecoder;
 import io.headgate.kernel.json.KeyText;
+import io.headgate.kernel.json.MessageKey;
 import io.headgate.kernel.plan.Route;
 import io.headgate.kernel.rows.Envelope;
 import io.headgate.kernel.rows.Header;
 import io.headgate.kernel.rows.Layout;
+import io.headgate.kernel.rows.MetaRow;
+import io.headgate.kernel.rows.RawRecord;
 import io.headgate.kernel.rows.SegmentedRow;
 import java.io.Serializable;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
+import java.util.Arrays;
 import java.util.Iterator;
 import org.apache.spark.api.java.function.MapPartitionsFunction;
-import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.ByteType;
 import org.apache.spark.sql.types.IntegerType;
 import org.apache.spark.sql.types.ShortType;
 import org.apache.spark.sql.types.TimestampType;
 import scala.Tuple2;
 
-/** Turns records of one source into envelopes: rows on their way, or dead letters; each record becomes one or the other. */
-public final class DecodeRecords implements MapPartitionsFunction<RawRecord, Tuple2<byte[], byte[]>> {
+/**
+ * Turns records of one source into envelopes: rows on their way, or dead letters; each record becomes one or the other.
+ *
+ * <p>A record without a value is the end of a table's row, whose key its message key says ({@link MessageKey}). Where a column
+ * orders the table's changes, such a record has no version. It then takes that of the row it ends: it wins over all that stood
+ * before it in the topic, a change behind it with the same version or a newer one brings the key back, an older one never.
+ */
+public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2<byte[], byte[]>> {
   /** The lane of a table whose changes are ordered by a column: they all share one. */
   static final int COLUMN_LANE = -1;
+
+  /** The lane of a tombstone that ought to have a version and has none; state never holds it. */
+  static final int UNVERSIONED_LANE = -2;
 
   /**
    * What a task needs to know of the source.
    *
+   * @param topic what a record is of that does not name its topic
+   * @param layout the rows' shape; a second segment is for what records say beside their value
    * @param eventTime the column that says when a row happened; null where none is named
    * @param key the key of a table's rows; null for a stream
+   * @param messageKey the same key as a record without a value gives it; null for a stream
    * @param version the column that orders a table's changes; null where their place in the topic does
    * @param operators addresses of the operators that hold the table's rows
    */
   public record Source(
       String id, String topic, int number, Layout layout, JsonDecoder decoder, Layout.Path eventTime,
-      KeyText key, Layout.Path version, int[] operators, Route route, int deadLetters, long maxRecord)
+      KeyText key, MessageKey messageKey, Layout.Path version, int[] operators, Route route, int deadLetters,
+      long maxRecord)
       implements Serializable {}
 
   private final Source source;
@@ -46,22 +62,26 @@ public final class DecodeRecords implements MapPartitionsFunction<RawRecord, Tup
     this.source = source;
   }
 
-  @Override public Iterator<Tuple2<byte[], byte[]>> call(Iterator<RawRecord> records) {
+  @Override public Iterator<Tuple2<byte[], byte[]>> call(Iterator<byte[]> records) {
     return new Rows(source, records);
   }
 
   /** One task's rows, made as they are asked for. */
   private static final class Rows implements Iterator<Tuple2<byte[], byte[]>> {
     private final Source source;
-    private final Iterator<RawRecord> records;
+    private final Iterator<byte[]> records;
     private final ArrayDeque<Tuple2<byte[], byte[]>> ready = new ArrayDeque<>();
+    private final Route.Out out = ready::add;
     private final Header header = new Header();
     private final SegmentedRow row;
+    /** Null where nobody asked for it. */
+    private final MetaRow meta;
 
-    Rows(Source source, Iterator<RawRecord> records) {
+    Rows(Source source, Iterator<byte[]> records) {
       this.source = source;
       this.records = records;
       row = new SegmentedRow(source.layout);
+      meta = source.layout.segments() > 1 ? new MetaRow(source.topic) : null;
       header.source = source.number;
     }
 
@@ -74,45 +94,57 @@ public final class DecodeRecords implements MapPartitionsFunction<RawRecord, Tup
       return ready.removeFirst();
     }
 
-    private void take(RawRecord record) {
-      header.partition = record.getPartition();
-      header.offset = record.getOffset();
-      header.timestamp = record.getTimestamp();
-      header.lane = record.getLane();
-      header.sequence = record.getSequence();
+    private void take(byte[] record) {
+      header.partition = RawRecord.partition(record);
+      header.offset = RawRecord.offset(record);
+      header.timestamp = RawRecord.timestamp(record);
+      header.lane = RawRecord.lane(record);
+      header.sequence = RawRecord.sequence(record);
       header.eventTime = Envelope.NO_EVENT_TIME;
       try {
-        if (record.getSize() > source.maxRecord)
-          throw new BadRecord(Reason.TOO_LARGE,
-              "a record of " + record.getSize() + " bytes, and at most " + source.maxRecord + " are taken");
-        if (record.getValue() == null) throw new BadRecord(Reason.BAD_JSON, "a record without a value");
-        UnsafeRow decoded = source.decoder.decode(record.getValue());
-        row.set(decoded);
-        if (source.key != null) change();
-        else event();
+        decode(record);
       } catch (BadRecord e) {
         byte[] letter = letter(record, e);
         ready.add(new Tuple2<>(spread(), header.envelope(Envelope.OUTPUT, source.deadLetters, letter, letter.length)));
       }
     }
 
-    private void event() {
-      if (source.eventTime != null) {
-        Long at = number(source.eventTime);
-        if (at != null) header.eventTime = source.eventTime.type() instanceof TimestampType ? Math.floorDiv(at, 1000L) : at;
+    private void decode(byte[] record) throws BadRecord {
+      long size = RawRecord.size(record);
+      if (size > source.maxRecord)
+        throw new BadRecord(Reason.TOO_LARGE,
+            "a record of " + size + " bytes, and at most " + source.maxRecord + " are taken");
+      int length = RawRecord.valueLength(record);
+      if (length == RawRecord.NONE) {
+        if (source.key == null) throw new BadRecord(Reason.BAD_JSON, "a record without a value");
+        end(record);
+        return;
       }
-      source.route.send(row, header, spread(), ready::add);
+      row.set(source.decoder.decode(record, RawRecord.valueStart(record), length));
+      if (source.key != null) {
+        change();
+      } else {
+        if (meta != null) row.set(1, meta.of(record));
+        event();
+      }
+    }
+
+    private void event() {
+      Layout.Path time = source.eventTime;
+      if (time != null && !isNull(time))
+        header.eventTime = time.type() instanceof TimestampType ? Math.floorDiv(number(time), 1000L) : number(time);
+      source.route.send(row, header, spread(), out);
     }
 
     private void change() throws BadRecord {
       byte[] key = source.key.of(row);
       if (key == null) throw new BadRecord(Reason.NO_KEY, "no key: a key column is null or missing");
-      if (source.version != null) {
-        Long version = number(source.version);
-        if (version == null)
-          throw new BadRecord(Reason.MISSING_FIELD, "no version: column '" + source.version.name() + "' is null or missing");
+      Layout.Path version = source.version;
+      if (version != null) {
+        if (isNull(version))
+          throw new BadRecord(Reason.MISSING_FIELD, "no version: column '" + version.name() + "' is null or missing");
         header.lane = COLUMN_LANE;
-        header.sequence = version;
+        header.sequence = number(version);
       }
       boolean gone = source.decoder.isTombstone();
       for (int operator : source.operators)
@@ -120,14 +152,27 @@ public final class DecodeRecords implements MapPartitionsFunction<RawRecord, Tup
             gone ? header.envelope(Envelope.TOMBSTONE, operator) : row.pack(header, Envelope.CHANGE, operator)));
     }
 
-    private Long number(Layout.Path path) {
-      InternalRow at = row.segment(0);
+    /** Ends a table's row by a record that has no value. */
+    private void end(byte[] record) throws BadRecord {
+      int length = RawRecord.keyLength(record);
+      if (length == RawRecord.NONE)
+        throw new BadRecord(Reason.NO_KEY, "no key: a record without a value and without a message key");
+      byte[] key = source.messageKey.of(record, RawRecord.keyStart(record), length);
+      if (source.version != null) header.lane = UNVERSIONED_LANE;
+      for (int operator : source.operators)
+        ready.add(new Tuple2<>(key, header.envelope(Envelope.TOMBSTONE, operator)));
+    }
+
+    private boolean isNull(Layout.Path path) {
+      return row.segment(0).isNullAt(path.last());
+    }
+
+    private long number(Layout.Path path) {
       int i = path.last();
-      if (at.isNullAt(i)) return null;
-      if (path.type() instanceof IntegerType) return (long) at.getInt(i);
-      if (path.type() instanceof ShortType) return (long) at.getShort(i);
-      if (path.type() instanceof ByteType) return (long) at.getByte(i);
-      return at.getLong(i);
+      if (path.type() instanceof IntegerType) return row.segment(0).getInt(i);
+      if (path.type() instanceof ShortType) return row.segment(0).getShort(i);
+      if (path.type() instanceof ByteType) return row.segment(0).getByte(i);
+      return row.segment(0).getLong(i);
     }
 
     /** Returns a key that spreads rows which have none over the tasks. */
@@ -135,10 +180,17 @@ public final class DecodeRecords implements MapPartitionsFunction<RawRecord, Tup
       return KeyText.digits(header.offset);
     }
 
-    private byte[] letter(RawRecord record, BadRecord why) {
+    private byte[] letter(byte[] record, BadRecord why) {
+      int named = RawRecord.topicLength(record);
+      String topic = named == 0
+          ? source.topic : new String(record, RawRecord.topicStart(record), named, StandardCharsets.UTF_8);
+      int start = RawRecord.valueStart(record);
+      int length = RawRecord.valueLength(record);
+      byte[] raw = length == RawRecord.NONE
+          ? null : Arrays.copyOfRange(record, start, start + Math.min(length, DeadLetter.RAW_LIMIT));
       return new DeadLetter(
-          source.id, source.topic, record.getPartition(), record.getOffset(), record.getTimestamp(),
-          why.reason, why.getMessage(), record.getSize(), record.getValue()).encode();
+          source.id, topic, header.partition, header.offset, header.timestamp,
+          why.reason, why.getMessage(), RawRecord.size(record), raw).encode();
     }
   }
 }

@@ -26,9 +26,13 @@ import scala.jdk.javaapi.CollectionConverters;
  */
 public final class EnrichProcessor
     extends StatefulProcessorWithInitialState<byte[], Tuple2<byte[], byte[]>, Tuple2<byte[], byte[]>, Tuple2<byte[], byte[]>> {
-  /** Changes that a column orders may have equal versions: of those, the last one in the topic counts. */
+  /**
+   * Changes that a column orders stand by their place in the topic: of equal versions the last one there counts, and a
+   * tombstone without a version ends what stood before it. The others stand by lane and sequence.
+   */
   private static final Comparator<byte[]> BY_PLACE =
-      Comparator.comparingInt(Envelope::lane).thenComparingLong(Envelope::sequence)
+      Comparator.<byte[]>comparingInt(c -> Math.max(Envelope.lane(c), DecodeRecords.COLUMN_LANE))
+          .thenComparingLong(c -> Envelope.lane(c) < 0 ? 0 : Envelope.sequence(c))
           .thenComparingInt(Envelope::partition).thenComparingLong(Envelope::offset);
 
   private final int address;
@@ -108,6 +112,10 @@ public final class EnrichProcessor
       int lane = Envelope.lane(change);
       long sequence = Envelope.sequence(change);
       long timestamp = Envelope.timestamp(change);
+      if (lane == DecodeRecords.UNVERSIONED_LANE) {
+        held = end(held, timestamp);
+        continue;
+      }
       if (held != null && !TableRow.replaces(lane, sequence, timestamp, held)) continue;
       boolean deleted = Envelope.kind(change) == Envelope.TOMBSTONE;
       held = deleted
@@ -117,6 +125,13 @@ public final class EnrichProcessor
     }
     if (held != before) table.update(held);
     return held;
+  }
+
+  /** Returns the end of a row by a tombstone without a version: it takes the version of what it ends. */
+  private byte[] end(byte[] held, long timestamp) {
+    boolean versioned = held != null && TableRow.lane(held) == DecodeRecords.COLUMN_LANE;
+    long version = versioned ? TableRow.sequence(held) : Long.MIN_VALUE;
+    return TableRow.of(history.current(), true, DecodeRecords.COLUMN_LANE, version, timestamp, null, 0, 0);
   }
 
   private void answer(List<byte[]> events, byte[] held, byte[] key, List<Tuple2<byte[], byte[]>> out) {

@@ -6,11 +6,12 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import io.headgate.kernel.json.BadRecord;
 import io.headgate.kernel.json.JsonDecoder;
 import io.headgate.kernel.json.KeyText;
+import io.headgate.kernel.json.MessageKey;
 import io.headgate.kernel.operators.DecodeRecords;
 import io.headgate.kernel.operators.EnrichProcessor;
-import io.headgate.kernel.operators.RawRecord;
 import io.headgate.kernel.operators.SchemaHistory;
 import io.headgate.kernel.rows.Layout;
+import io.headgate.kernel.rows.MetaRow;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
@@ -90,7 +91,8 @@ public final class FlowPlan {
   }
 
   private void addSource(JsonNode node, JsonNode flow, RouteCompiler routes) {
-    Layout layout = Layout.of(schema(node.get("schema")));
+    Layout plain = Layout.of(schema(node.get("schema")));
+    Layout layout = node.path("meta").isTextual() ? plain.attach(node.get("meta").asText(), MetaRow.SCHEMA) : plain;
     boolean table = node.get("kind").asText().equals("table");
     var takers = new ArrayList<Integer>();
     for (JsonNode operator : flow.get("operators"))
@@ -103,6 +105,7 @@ public final class FlowPlan {
         new JsonDecoder(layout.base(), table),
         node.get("eventTime").isNull() ? null : layout.find(node.get("eventTime").asText()),
         table ? new KeyText(paths(layout, node.get("key"))) : null,
+        table ? new MessageKey(layout.base(), paths(layout, node.get("key"))) : null,
         node.get("version").isNull() ? null : layout.find(node.get("version").asText()),
         takers.stream().mapToInt(i -> i).toArray(),
         table ? null : routes.compile(node.get("route"), layout),
@@ -158,7 +161,7 @@ public final class FlowPlan {
 
   /** Turns a source's records into envelopes. */
   public Dataset<Row> decode(Dataset<Row> records, String source) {
-    return records.as(Encoders.bean(RawRecord.class)).mapPartitions(sources.get(source), ROW).toDF();
+    return records.as(Encoders.BINARY()).mapPartitions(sources.get(source), ROW).toDF();
   }
 
   /**
@@ -189,8 +192,8 @@ public final class FlowPlan {
   /** Returns the rows addressed to a function as columns, and in a last column what has to come along with each. */
   public Dataset<Row> columns(Dataset<Row> rows, int function) {
     Dataset<Row> mine = rows.filter(PackedColumns.address(rows.col("_2")).equalTo(function));
-    StructType schema = functions.get(function).schema();
-    return mine.select(PackedColumns.unpack(mine.col("_2"), schema).as("row"), mine.col("_2").as(PackedColumns.ORIGIN))
+    Column row = PackedColumns.unpack(mine.col("_2"), functions.get(function));
+    return mine.select(row.as("row"), mine.col("_2").as(PackedColumns.ORIGIN))
         .select("row.*", PackedColumns.ORIGIN);
   }
 

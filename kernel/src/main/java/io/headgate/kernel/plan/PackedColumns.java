@@ -1,6 +1,8 @@
 package io.headgate.kernel.plan;
 
 import io.headgate.kernel.rows.Envelope;
+import io.headgate.kernel.rows.Layout;
+import io.headgate.kernel.rows.SegmentedRow;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
@@ -14,6 +16,7 @@ import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
 import org.apache.spark.sql.classic.ExpressionUtils;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.ObjectType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -37,9 +40,12 @@ public final class PackedColumns {
     return call("addressOf", DataTypes.IntegerType, ExpressionUtils.expression(envelope));
   }
 
-  static Column unpack(Column envelope, StructType schema) {
-    return call("unpacked", schema, ExpressionUtils.expression(envelope),
-        Literal.create(schema.length(), DataTypes.IntegerType));
+  static Column unpack(Column envelope, Layout layout) {
+    if (layout.segments() > 1)
+      return call("joined", layout.schema(), ExpressionUtils.expression(envelope),
+          new Literal(layout, new ObjectType(Layout.class)));
+    return call("unpacked", layout.schema(), ExpressionUtils.expression(envelope),
+        Literal.create(layout.width(0), DataTypes.IntegerType));
   }
 
   static Column pack(Column struct, StructType schema) {
@@ -67,6 +73,12 @@ public final class PackedColumns {
   public static InternalRow unpacked(byte[] envelope, int width) {
     UnsafeRow row = new UnsafeRow(width);
     row.pointTo(envelope, Platform.BYTE_ARRAY_OFFSET + (long) Envelope.start(envelope, 0), Envelope.length(envelope, 0));
+    return row;
+  }
+
+  public static InternalRow joined(byte[] envelope, Layout layout) {
+    var row = new SegmentedRow(layout);
+    row.read(envelope);
     return row;
   }
 

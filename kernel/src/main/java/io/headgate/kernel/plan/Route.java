@@ -4,6 +4,7 @@ import io.headgate.kernel.json.BadRecord;
 import io.headgate.kernel.json.DeadLetter;
 import io.headgate.kernel.json.JsonEncoder;
 import io.headgate.kernel.json.KeyText;
+import io.headgate.kernel.json.OutputKey;
 import io.headgate.kernel.rows.Envelope;
 import io.headgate.kernel.rows.Header;
 import io.headgate.kernel.rows.Layout;
@@ -124,10 +125,14 @@ public final class Route implements Serializable {
     }
   }
 
-  record ToOutput(int address, JsonEncoder encoder) implements Step {
+  /** @param key what message keys are made of; null where messages have none */
+  record ToOutput(int address, JsonEncoder encoder, OutputKey key) implements Step {
     @Override public void take(SegmentedRow row, Header header, byte[] spread, Out out) {
       byte[] value = encoder.encode(row);
-      out.add(new Tuple2<>(spread, header.envelope(Envelope.OUTPUT, address, value, value.length)));
+      byte[] found = key == null ? null : key.of(row);
+      out.add(new Tuple2<>(spread, found == null
+          ? header.envelope(Envelope.OUTPUT, address, value, value.length)
+          : header.envelope(Envelope.OUTPUT, address, value, found)));
     }
   }
 

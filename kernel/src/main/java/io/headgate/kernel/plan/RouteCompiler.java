@@ -3,6 +3,7 @@ package io.headgate.kernel.plan;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.headgate.kernel.json.JsonEncoder;
 import io.headgate.kernel.json.KeyText;
+import io.headgate.kernel.json.OutputKey;
 import io.headgate.kernel.rows.Layout;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -10,9 +11,12 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.IntegralType;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.StructType;
 
 /** Turns the JSON of a route into steps, and learns on the way what rows each operator will see. */
 final class RouteCompiler {
@@ -51,7 +55,7 @@ final class RouteCompiler {
         arrivals.put(step.get("address").asInt(), layout);
         yield new Route.ToFunction(step.get("address").asInt());
       }
-      case "output" -> new Route.ToOutput(step.get("address").asInt(), encoder(step, layout));
+      case "output" -> new Route.ToOutput(step.get("address").asInt(), encoder(step, layout), outputKey(step, layout));
       case "count" -> new Route.Count(step.get("address").asInt());
       default -> throw new IllegalArgumentException("unknown step " + step);
     };
@@ -129,6 +133,16 @@ final class RouteCompiler {
       paths.add(path(layout, c.get("path"), step.get("name").asText()));
     }
     return new JsonEncoder(names, paths);
+  }
+
+  /** Returns what the output's message keys are made of, or null where it names no column for them. */
+  private static OutputKey outputKey(JsonNode step, Layout layout) {
+    if (!step.hasNonNull("key")) return null;
+    Layout.Path path = path(layout, step.get("key"), step.get("name").asText());
+    if (path.type() instanceof StructType || path.type() instanceof ArrayType || path.type() instanceof MapType)
+      throw new PlanException("KEY_MISMATCH", "cannot plan " + step.get("name").asText() + ": column '" + path.name() + "' is "
+          + path.type().sql() + ", and a message key is a single value");
+    return new OutputKey(path);
   }
 
   private static Layout.Path path(Layout layout, JsonNode parts, String operator) {

@@ -29,7 +29,7 @@ public final class Envelope {
   /** A row of a stream. */
   public static final byte EVENT = 2;
 
-  /** An encoded record for an output; its one segment is the record's value. */
+  /** An encoded record for an output; its segments are the record's value and, where it has one, its key. */
   public static final byte OUTPUT = 3;
 
   /** A row that is counted for an output nobody reads; carries no segment. */
@@ -53,6 +53,10 @@ public final class Envelope {
 
   public static int address(byte[] envelope) {
     return ((short) SHORT.get(envelope, 2)) & 0xffff;
+  }
+
+  public static int source(byte[] envelope) {
+    return ((short) SHORT.get(envelope, 4)) & 0xffff;
   }
 
   public static int segments(byte[] envelope) {

@@ -12,7 +12,7 @@ public final class Header {
 
   /** Takes the header of an envelope. */
   public void read(byte[] envelope) {
-    source = ((short) Envelope.SHORT.get(envelope, 4)) & 0xffff;
+    source = Envelope.source(envelope);
     eventTime = (long) Envelope.LONG.get(envelope, 8);
     partition = (int) Envelope.INT.get(envelope, 16);
     lane = (int) Envelope.INT.get(envelope, 20);
@@ -46,6 +46,14 @@ public final class Header {
   public byte[] envelope(byte kind, int address, byte[] segment, int length) {
     byte[] out = envelope(kind, address, 1, new int[] {length});
     System.arraycopy(segment, 0, out, Envelope.body(1), length);
+    return out;
+  }
+
+  /** Makes an envelope with two segments. */
+  public byte[] envelope(byte kind, int address, byte[] first, byte[] second) {
+    byte[] out = envelope(kind, address, 2, new int[] {first.length, second.length});
+    System.arraycopy(first, 0, out, Envelope.body(2), first.length);
+    System.arraycopy(second, 0, out, Envelope.body(2) + first.length, second.length);
     return out;
   }
 

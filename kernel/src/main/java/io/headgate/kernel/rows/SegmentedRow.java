@@ -46,7 +46,12 @@ public final class SegmentedRow extends InternalRow {
 
   /** Points segment 0 at a row that was packed elsewhere. */
   public void set(UnsafeRow row) {
-    segments[0].pointTo(row.getBaseObject(), row.getBaseOffset(), row.getSizeInBytes());
+    set(0, row);
+  }
+
+  /** Points segment i at a row that was packed elsewhere. */
+  public void set(int i, UnsafeRow row) {
+    segments[i].pointTo(row.getBaseObject(), row.getBaseOffset(), row.getSizeInBytes());
   }
 
   public UnsafeRow segment(int i) {

@@ -1,7 +1,9 @@
 package io.headgate.kernel.sink;
 
 import io.headgate.kernel.gate.Gatekeeper;
+import io.headgate.kernel.testing.CrashPoint;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -27,11 +29,17 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 /**
  * The one sink of a flow: main and side outputs, dead letters and counts, in the same epoch.
  *
- * <p>Rows are envelopes with what they are spread by. Options: {@code run} (the query's), {@code lineage} (what output files
- * are named after), {@code outputs} (JSON, see {@link Outputs}).
+ * <p>Rows are envelopes with what they are spread by. Options: {@code run} (the query's), {@code job}, {@code lineage} (what
+ * all that is written is named after), {@code tasks} (how many write an epoch), {@code outputs} (JSON, see {@link Outputs}),
+ * and for logs {@code clusters}, {@code sources} and {@code fence} (JSON, see {@link Logs}).
  */
 public final class FlowSink implements TableProvider {
   private static final StructType SCHEMA = StructType.fromDDL("_1 BINARY, _2 BINARY");
+
+  /** Lets go of what a query that has ended keeps open in this process. */
+  public static void forget(String run) {
+    Logs.forget(run);
+  }
 
   @Override public StructType inferSchema(CaseInsensitiveStringMap options) {
     return SCHEMA;
@@ -44,15 +52,31 @@ public final class FlowSink implements TableProvider {
   private static final class Sink implements SupportsWrite, ReportsSinkMetrics {
     private final Outputs outputs;
     private final String lineage;
+    private final Logs logs;
     private final RowFeed feed;
     private final Gatekeeper gate;
+    private boolean prepared;
     private volatile Map<String, String> counts = Map.of();
 
     Sink(CaseInsensitiveStringMap options) {
       outputs = Outputs.parse(options.get("outputs"));
       lineage = options.get("lineage");
+      logs = Logs.of(options, outputs);
       feed = RowFeed.of(options.get("run"));
       gate = Gatekeeper.of(options.get("run"));
+      gate.first(this::prepare);
+    }
+
+    /**
+     * Makes the clusters ready, once.
+     *
+     * <p>The gate asks for it before there is anything to write. A batch that was begun before a crash passes no gate, and
+     * asks for it itself.
+     */
+    private synchronized void prepare() {
+      if (prepared) return;
+      logs.prepare();
+      prepared = true;
     }
 
     @Override public String name() { return "headgate"; }
@@ -94,25 +118,25 @@ public final class FlowSink implements TableProvider {
   private record EpochWrite(Sink sink) implements Write, StreamingWrite {
     @Override public StreamingWrite toStreaming() { return this; }
 
-    /** A task that was tried twice finds its files in place: nothing has to decide between the tries. */
+    /** A task that was tried twice finds its rows in place: nothing has to decide between the tries. */
     @Override public boolean useCommitCoordinator() { return false; }
 
     @Override public StreamingDataWriterFactory createStreamingWriterFactory(PhysicalWriteInfo info) {
-      Outputs outputs = sink.outputs;
-      String lineage = sink.lineage;
-      return new Factory(outputs, lineage);
+      sink.prepare();
+      return new Factory(sink.outputs, sink.lineage, sink.logs, info.numPartitions());
     }
 
     @Override public void commit(long epoch, WriterCommitMessage[] messages) {
-      sink.committed(java.util.Arrays.stream(messages).map(m -> (FlowWriter.Done) m).toList());
+      CrashPoint.at("epoch-committed");
+      sink.committed(Arrays.stream(messages).map(m -> (FlowWriter.Done) m).toList());
     }
 
     @Override public void abort(long epoch, WriterCommitMessage[] messages) {}
   }
 
-  private record Factory(Outputs outputs, String lineage) implements StreamingDataWriterFactory {
+  private record Factory(Outputs outputs, String lineage, Logs logs, int partitions) implements StreamingDataWriterFactory {
     @Override public FlowWriter createWriter(int partition, long task, long epoch) {
-      return new FlowWriter(outputs, lineage, partition, task, epoch);
+      return new FlowWriter(outputs, lineage, logs, new FlowWriter.Turn(partition, partitions, task, epoch));
     }
   }
 }

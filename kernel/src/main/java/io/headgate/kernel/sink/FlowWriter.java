@@ -10,7 +10,12 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 
-/** Writes one task's rows of one epoch, each to the output it is addressed to. */
+/**
+ * Writes one task's rows of one epoch, each to the output it is addressed to.
+ *
+ * <p>A commit makes several things visible, one after the other. Each by itself is harmless to repeat, so a crash in between
+ * is mended by the replay.
+ */
 final class FlowWriter implements DataWriter<InternalRow> {
   /**
    * @param counts rows by output
@@ -18,30 +23,36 @@ final class FlowWriter implements DataWriter<InternalRow> {
    */
   record Done(long[] counts, List<byte[]> shown, List<Integer> shownOf) implements WriterCommitMessage {}
 
+  /** One try of one task at one epoch. */
+  record Turn(int partition, int partitions, long task, long epoch) {}
+
   private final Outputs outputs;
+  private final List<LogWriters> clusters;
+  private final Turn turn;
   private final String name;
-  private final int partition;
-  private final long task;
   private final long[] counts;
   private final TopicFile[] files;
+  private final LogWriter[] logs;
   private final List<byte[]> shown = new ArrayList<>();
   private final List<Integer> shownOf = new ArrayList<>();
 
-  FlowWriter(Outputs outputs, String lineage, int partition, long task, long epoch) {
+  FlowWriter(Outputs outputs, String lineage, Logs logs, Turn turn) {
     this.outputs = outputs;
-    this.partition = partition;
-    this.task = task;
+    this.turn = turn;
+    clusters = logs.clusters();
     // The same rows come under the same name in every try: the name is what makes a replay harmless.
-    name = String.format("%s-%010d-%05d", lineage, epoch, partition);
+    name = String.format("%s-%010d-%05d", lineage, turn.epoch, turn.partition);
     counts = new long[outputs.all().size()];
     files = new TopicFile[counts.length];
+    this.logs = new LogWriter[clusters.size()];
   }
 
   @Override public void write(InternalRow row) throws IOException {
     byte[] envelope = row.getBinary(1);
     byte kind = Envelope.kind(envelope);
     if (kind != Envelope.OUTPUT && kind != Envelope.COUNTED)
-      throw new IllegalStateException("a row of kind " + kind + " for address " + Envelope.address(envelope) + " reached the sink");
+      throw new IllegalStateException(
+          "a row of kind " + kind + " for address " + Envelope.address(envelope) + " reached the sink");
     int i = Envelope.address(envelope);
     counts[i]++;
     if (kind == Envelope.COUNTED) return;
@@ -52,19 +63,36 @@ final class FlowWriter implements DataWriter<InternalRow> {
       shown.add(Arrays.copyOfRange(envelope, start, start + length));
       shownOf.add(i);
     }
-    if (output.kind() != Outputs.Kind.FILES) return;
-    if (files[i] == null) files[i] = new TopicFile(Path.of(output.path()), name, partition, task);
-    files[i].line(envelope, start, length);
+    if (output.kind() == Outputs.Kind.FILES) file(i, output).line(envelope, start, length);
+    else if (output.kind().writers() != null) log(output.cluster()).write(i, envelope);
+  }
+
+  private TopicFile file(int i, Outputs.Output output) throws IOException {
+    if (files[i] == null) files[i] = new TopicFile(Path.of(output.path()), name, turn.partition, turn.task);
+    return files[i];
+  }
+
+  private LogWriter log(int cluster) {
+    if (logs[cluster] == null) logs[cluster] = clusters.get(cluster).open(turn.partition, turn.partitions, turn.epoch);
+    return logs[cluster];
   }
 
   @Override public WriterCommitMessage commit() throws IOException {
     for (TopicFile file : files) if (file != null) file.publish();
+    for (int c = 0; c < logs.length; c++) {
+      if (logs[c] == null) clusters.get(c).passed(turn.partition, turn.epoch);
+      else logs[c].commit();
+    }
     return new Done(counts, shown, shownOf);
   }
 
   @Override public void abort() throws IOException {
+    for (LogWriter log : logs) if (log != null) log.abort();
     for (TopicFile file : files) if (file != null) file.discard();
   }
 
-  @Override public void close() {}
+  /** Also comes where neither a commit nor an abort did. */
+  @Override public void close() {
+    for (LogWriter log : logs) if (log != null) log.abort();
+  }
 }

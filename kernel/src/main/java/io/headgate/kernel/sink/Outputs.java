@@ -6,23 +6,38 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 
 /** What each output of a flow is, by its address. */
 record Outputs(List<Output> all) implements Serializable {
-  enum Kind { FILES, CONSOLE, COUNTED }
+  enum Kind {
+    FILES(null), CONSOLE(null), COUNTED(null), KAFKA("io.headgate.kernel.kafka.KafkaWriters");
+
+    private final String writers;
+
+    Kind(String writers) {
+      this.writers = writers;
+    }
+
+    /** Returns the class that writes outputs of this kind, a {@link LogWriters}; null where this sink writes by itself. */
+    String writers() {
+      return writers;
+    }
+  }
 
   /**
    * @param path the topic's folder, for an embedded topic
+   * @param cluster which of the sink's clusters the topic is on, for a topic of a log
    * @param shown how many rows of a batch are shown, beside whatever else is done with them
    */
-  record Output(String id, Kind kind, String path, int shown) implements Serializable {}
+  record Output(String id, Kind kind, String path, int cluster, String topic, int shown) implements Serializable {}
 
   static Outputs parse(String json) {
     try {
       var all = new ArrayList<Output>();
       for (JsonNode n : new ObjectMapper().readTree(json))
-        all.add(new Output(n.get("id").asText(), Kind.valueOf(n.get("kind").asText().toUpperCase()),
-            n.path("path").asText(null), n.path("shown").asInt(0)));
+        all.add(new Output(n.get("id").asText(), Kind.valueOf(n.get("kind").asText().toUpperCase(Locale.ROOT)),
+            n.path("path").asText(null), n.path("cluster").asInt(-1), n.path("topic").asText(null), n.path("shown").asInt(0)));
       return new Outputs(all);
     } catch (JsonProcessingException e) {
       throw new IllegalArgumentException("not a list of outputs: " + json, e);

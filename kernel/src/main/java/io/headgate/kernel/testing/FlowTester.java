@@ -7,9 +7,10 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.headgate.kernel.operators.RawRecord;
 import io.headgate.kernel.plan.FlowPlan;
 import io.headgate.kernel.rows.Envelope;
+import io.headgate.kernel.rows.RawHeaders;
+import io.headgate.kernel.rows.RawRecord;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Base64;
@@ -47,7 +48,8 @@ public final class FlowTester {
   /**
    * Runs one batch.
    *
-   * @param records JSON: a list of objects with source, value (base64), partition, offset, timestamp, lane, sequence
+   * @param records JSON: a list of objects with source, value (base64 or null), partition, offset, timestamp, lane, sequence,
+   *     and if there are any: topic, key (base64), headers (pairs in base64, of which the second may be null)
    * @param seed rows reach each operator in an order drawn from it, as after a shuffle
    * @return JSON: a list of objects with output (its address) and value (text; null where rows are counted)
    */
@@ -82,15 +84,36 @@ public final class FlowTester {
     return JSON.writeValueAsString(out);
   }
 
-  private static RawRecord raw(JsonNode n) {
-    var record = new RawRecord();
-    record.setValue(Base64.getDecoder().decode(n.get("value").asText()));
-    record.setSize(record.getValue().length);
-    record.setPartition(n.get("partition").asInt());
-    record.setOffset(n.get("offset").asLong());
-    record.setTimestamp(n.get("timestamp").asLong());
-    record.setLane(n.get("lane").asInt());
-    record.setSequence(n.get("sequence").asLong());
+  private static byte[] raw(JsonNode n) {
+    byte[] topic = n.path("topic").asText("").getBytes(StandardCharsets.UTF_8);
+    byte[] key = bytes(n.path("key"));
+    byte[] value = bytes(n.get("value"));
+    byte[] headers = headers(n.path("headers"));
+    byte[] record = RawRecord.make(
+        topic, n.get("partition").asInt(), n.get("offset").asLong(), n.get("timestamp").asLong(), n.get("lane").asInt(),
+        n.get("sequence").asLong(), length(value, 0), length(key, RawRecord.NONE), length(headers, RawRecord.NONE),
+        length(value, RawRecord.NONE));
+    if (key != null) System.arraycopy(key, 0, record, RawRecord.keyStart(record), key.length);
+    if (headers != null) System.arraycopy(headers, 0, record, RawRecord.headersStart(record), headers.length);
+    if (value != null) System.arraycopy(value, 0, record, RawRecord.valueStart(record), value.length);
     return record;
+  }
+
+  private static byte[] headers(JsonNode pairs) {
+    if (pairs.isMissingNode() || pairs.isEmpty()) return null;
+    int size = 0;
+    for (JsonNode pair : pairs) size += RawHeaders.size(bytes(pair.get(0)), bytes(pair.get(1)));
+    byte[] out = new byte[size];
+    int at = 0;
+    for (JsonNode pair : pairs) at = RawHeaders.put(out, at, bytes(pair.get(0)), bytes(pair.get(1)));
+    return out;
+  }
+
+  private static int length(byte[] bytes, int otherwise) {
+    return bytes == null ? otherwise : bytes.length;
+  }
+
+  private static byte[] bytes(JsonNode base64) {
+    return base64.isTextual() ? Base64.getDecoder().decode(base64.asText()) : null;
   }
 }

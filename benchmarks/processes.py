@@ -1,0 +1,47 @@
+"""What processes take of the machine, out of Linux's /proc."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def peak_memory_kib(pid: int) -> int:
+    """Return the peak resident memory of a process and of its children, added up."""
+    return sum(_peak_kib(each) for each in _tree(pid))
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the processor time of a process and of its children, those that ended among them."""
+    return sum(_cpu_seconds(each) for each in _tree(pid))
+
+
+def _tree(pid: int) -> Iterator[int]:
+    yield pid
+    try:
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            for child in (task / "children").read_text().split():
+                yield from _tree(int(child))
+    except (FileNotFoundError, ProcessLookupError):
+        # A process that has just ended has no children left to tell of.
+        return
+
+
+def _peak_kib(pid: int) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
+
+
+def _cpu_seconds(pid: int) -> float:
+    try:
+        # The name may hold blanks and parentheses; what follows it does not.
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    return sum(int(field) for field in fields[11:15]) / _TICKS

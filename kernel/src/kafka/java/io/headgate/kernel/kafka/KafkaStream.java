@@ -1,0 +1,200 @@
+package io.headgate.kernel.kafka;
+
+import io.headgate.kernel.EventFeed;
+import io.headgate.kernel.gate.Presents;
+import io.headgate.kernel.kafka.KafkaOffset.Place;
+import io.headgate.kernel.kafka.KafkaSplit.Range;
+import io.headgate.kernel.kafka.Standing.Finding;
+import io.headgate.kernel.kafka.TopicCatalog.Topic;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.spark.SparkContext;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
+import org.apache.spark.sql.connector.read.streaming.Offset;
+import org.apache.spark.sql.connector.read.streaming.ReadLimit;
+import org.apache.spark.sql.connector.read.streaming.ReportsSourceMetrics;
+import org.apache.spark.sql.connector.read.streaming.SupportsAdmissionControl;
+import org.apache.spark.util.LongAccumulator;
+
+/**
+ * Reads topics in batches of bounded size; serves the query's thread.
+ *
+ * <p>Before each batch the position is held against the topics as they are. Records that are gone before they were read end
+ * the query, or are told and passed over, as the user chose.
+ */
+final class KafkaStream implements MicroBatchStream, SupportsAdmissionControl, ReportsSourceMetrics, Presents {
+  /** What a record is taken to have before any was seen. */
+  private static final long FIRST_GUESS = 256;
+  /** A broker that has just started may not know every topic yet. */
+  private static final long MISSING_MS = 3_000;
+  private static final long LOOK_AGAIN_MS = 250;
+  private static final int SHOWN = 5;
+
+  private final SourceOptions options;
+  private final TopicCatalog catalog;
+  private final LagProbe probe;
+  private final LongAccumulator records;
+  private final LongAccumulator bytes;
+  private final Set<String> told = new HashSet<>();
+  /** Topics that were looked for long enough. */
+  private Set<String> gone = Set.of();
+
+  KafkaStream(SourceOptions options) {
+    this.options = options;
+    catalog = new TopicCatalog(options);
+    probe = new LagProbe(options);
+    SparkContext spark = SparkSession.active().sparkContext();
+    records = spark.longAccumulator();
+    bytes = spark.longAccumulator();
+  }
+
+  @Override public Offset initialOffset() {
+    List<String> missing = missing(options.topics());
+    if (!missing.isEmpty())
+      throw new KafkaFailure(KafkaFailure.TOPIC_MISSING, "cannot read topic '" + missing.get(0) + "': there is none at "
+          + options.client().servers() + "; make it: headgate topics create " + missing.get(0));
+    return StartPosition.of(options.start(), catalog);
+  }
+
+  /** Returns those topics that are not there; one that has only just come out of sight is looked for for a while. */
+  private List<String> missing(Collection<String> names) {
+    long until = System.nanoTime() + MISSING_MS * 1_000_000L;
+    for (;;) {
+      SortedMap<String, Topic> today = catalog.look();
+      List<String> missing = names.stream().filter(name -> !today.containsKey(name)).toList();
+      if (gone.containsAll(missing) || System.nanoTime() > until) {
+        gone = Set.copyOf(missing);
+        return missing;
+      }
+      try {
+        Thread.sleep(LOOK_AGAIN_MS);
+      } catch (InterruptedException e) {
+        throw KafkaFailure.interrupted();
+      }
+      catalog.doubt();
+    }
+  }
+
+  @Override public Offset reportLatestOffset() {
+    var out = new TreeMap<String, Place>();
+    catalog.look().forEach((name, topic) -> out.put(name, new Place(topic.id(), topic.ends())));
+    return new KafkaOffset(out);
+  }
+
+  /** Returns a position as it lies in the topics of today, without a word about what has happened to them. */
+  @Override public KafkaOffset present(Offset position) {
+    return Standing.of((KafkaOffset) position, catalog.last(), options::reads).position();
+  }
+
+  @Override public Offset latestOffset(Offset start, ReadLimit limit) {
+    KafkaOffset from = (KafkaOffset) start;
+    missing(from.topics.keySet().stream().filter(options::reads).toList());
+    SortedMap<String, Topic> today = catalog.last();
+    Standing standing = Standing.of(from, today, options::reads);
+    judge(standing.findings());
+    return Allotment.end(from, standing.position(), today, Math.max(1, options.maxBytes() / meanSize()));
+  }
+
+  private long meanSize() {
+    long seen = records.value();
+    return seen == 0 ? FIRST_GUESS : Math.max(1, bytes.value() / seen);
+  }
+
+  /** Ends the query where records are lost and may not be, and tells the rest once. */
+  private void judge(List<Finding> findings) {
+    if (findings.isEmpty()) return;
+    List<String> losses = findings.stream().filter(Finding::isLoss).map(Finding::message).distinct().toList();
+    if (options.failOnLoss() && !losses.isEmpty())
+      throw new KafkaFailure(KafkaFailure.DATA_LOST, joined(losses) + advice(findings));
+    for (Finding finding : findings)
+      if (told.add(finding.message()))
+        EventFeed.of(options.run()).add(finding.kind().name(), options.source(), finding.message());
+  }
+
+  private static String joined(List<String> losses) {
+    String more = losses.size() > SHOWN ? "; and " + (losses.size() - SHOWN) + " more" : "";
+    return String.join("; ", losses.subList(0, Math.min(SHOWN, losses.size()))) + more;
+  }
+
+  private static String advice(List<Finding> findings) {
+    for (Finding finding : findings)
+      if (finding.kind() == Standing.Kind.TOPIC_GONE)
+        return "; make it again: headgate topics create " + finding.topic() + ", and go on with --on-data-loss continue";
+    return "; go on without what is gone: --on-data-loss continue";
+  }
+
+  @Override public Offset latestOffset() {
+    throw new UnsupportedOperationException("the position depends on where reading starts");
+  }
+
+  @Override public InputPartition[] planInputPartitions(Offset start, Offset end) {
+    KafkaOffset from = (KafkaOffset) start;
+    KafkaOffset to = (KafkaOffset) end;
+    List<KafkaSplit> splits = KafkaSplit.plan(from, to, options.splits());
+    Set<String> names = splits.stream().flatMap(s -> s.ranges().stream()).map(Range::topic).collect(Collectors.toSet());
+    if (!catalog.last().keySet().containsAll(names)) missing(names);
+    var findings = new ArrayList<Finding>();
+    List<InputPartition> out = new ArrayList<>();
+    for (KafkaSplit split : splits) {
+      KafkaSplit left = split.left(catalog.last(), findings);
+      if (!left.ranges().isEmpty()) out.add(left);
+    }
+    judge(findings);
+    return out.toArray(InputPartition[]::new);
+  }
+
+  @Override public PartitionReaderFactory createReaderFactory() {
+    return new KafkaReader.Settings(
+        options.client(), options.isolation(), options.run(), options.source(), options.maxRecord(), options.meta(),
+        options.failOnLoss(), records, bytes);
+  }
+
+  @Override public Offset deserializeOffset(String json) {
+    return KafkaOffset.parse(json);
+  }
+
+  @Override public void commit(Offset end) {}
+
+  @Override public void stop() {
+    probe.close();
+    ConsumerPool.close(options.run(), options.source());
+    catalog.close();
+  }
+
+  /** Tells how many offsets are unread, no fewer than records, and how old the oldest of them is. */
+  @Override public Map<String, String> metrics(Optional<Offset> consumed) {
+    if (consumed.isEmpty()) return Map.of();
+    KafkaOffset at = present(KafkaOffset.parse(consumed.get().json()));
+    var unread = new HashMap<TopicPartition, Long>();
+    long lag = 0;
+    for (var each : catalog.last().entrySet()) {
+      long[] next = at.topics.get(each.getKey()).next();
+      for (int i = 0; i < next.length; i++) {
+        long left = each.getValue().ends()[i] - next[i];
+        if (left <= 0) continue;
+        lag += left;
+        unread.put(new TopicPartition(each.getKey(), i), next[i]);
+      }
+    }
+    var out = new LinkedHashMap<String, String>();
+    out.put("lagRecords", Long.toString(lag));
+    if (lag == 0) out.put("lagMs", "0");
+    long now = System.currentTimeMillis();
+    probe.oldest(unread).ifPresent(oldest -> out.put("lagMs", Long.toString(Math.max(0, now - oldest))));
+    return out;
+  }
+}

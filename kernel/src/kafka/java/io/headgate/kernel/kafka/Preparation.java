@@ -1,0 +1,151 @@
+package io.headgate.kernel.kafka;
+
+import io.headgate.kernel.sink.LogSpec;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.GroupListing;
+import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.errors.InterruptException;
+import org.apache.kafka.common.errors.TopicExistsException;
+import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
+
+/** What the driver does at a cluster before a query's first epoch. */
+final class Preparation {
+  private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(15);
+  private static final long RETRY_MS = 100;
+  private static final String LONGEST = "transaction.max.timeout.ms";
+
+  private final LogSpec spec;
+  private final ClientOptions client;
+  private final Admin admin;
+  private final Lineage lineage;
+  private Set<String> groups;
+
+  Preparation(LogSpec spec, ClientOptions client, Admin admin) {
+    this.spec = spec;
+    this.client = client;
+    this.admin = admin;
+    lineage = new Lineage(spec.query().job(), spec.query().lineage());
+  }
+
+  /** Throws where a topic is missing; nothing makes one by the way. */
+  void checkTopics() {
+    var missing = missing(new TreeSet<>(spec.topics().values()));
+    if (missing.isEmpty()) return;
+    String names = missing.stream().map(t -> "'" + t + "'").collect(Collectors.joining(", "));
+    throw new KafkaFailure(KafkaFailure.TOPIC_MISSING,
+        "cannot write to " + (missing.size() == 1 ? "topic " : "topics ") + names + ": there is none at " + client.servers());
+  }
+
+  private Set<String> missing(Set<String> topics) {
+    var out = new LinkedHashSet<String>();
+    for (var each : admin.describeTopics(topics).topicNameValues().entrySet()) {
+      try {
+        Reply.of(each.getValue());
+      } catch (UnknownTopicOrPartitionException e) {
+        out.add(each.getKey());
+      }
+    }
+    return out;
+  }
+
+  /** Throws where brokers allow no transaction to be open as long as it is asked for; they may keep that to themselves. */
+  void checkTimeout() {
+    String allowed;
+    try {
+      int node = Reply.of(admin.describeCluster().nodes()).iterator().next().id();
+      var broker = new ConfigResource(ConfigResource.Type.BROKER, Integer.toString(node));
+      allowed = Reply.of(admin.describeConfigs(List.of(broker)).all()).get(broker).get(LONGEST).value();
+    } catch (RuntimeException e) {
+      // Not every user may read a broker's settings. A task asks in earnest.
+      return;
+    }
+    long asked = ProducerSettings.transactionTimeoutMs(client);
+    if (asked > Long.parseLong(allowed))
+      throw new KafkaFailure(KafkaFailure.REFUSED, "cannot open transactions of " + asked + " ms: the brokers at "
+          + client.servers() + " allow " + allowed + " ms: raise their " + LONGEST
+          + ", or lower the option producer.transaction.timeout.ms");
+  }
+
+  void makeMarkTopic() {
+    if (missing(Set.of(Marks.TOPIC)).isEmpty()) return;
+    try {
+      Reply.of(admin.createTopics(List.of(MarkTopic.wanted())).all());
+    } catch (TopicExistsException e) {
+      // Another job has just made it.
+    }
+  }
+
+  /** Returns whether this job has written here in transactions before. */
+  boolean hasMarks() {
+    return groups().stream().anyMatch(id -> lineages().keySet().stream().anyMatch(l -> l.has(id)));
+  }
+
+  /** Ends whatever earlier queries left open and keeps their tasks from writing, those of other lineages too. */
+  void fence(int slot) {
+    var ids = new TreeSet<String>();
+    lineages().forEach((which, tasks) -> {
+      claim(which);
+      for (int task = 0; task < tasks; task++) ids.add(which.id(task, slot));
+      // Earlier queries may have had more tasks and more clients.
+      groups().stream().filter(which::has).forEach(ids::add);
+    });
+    Reply.of(admin.fenceProducers(ids).all());
+  }
+
+  /** Returns the lineages whose tasks must be kept from writing, and how many each has. */
+  private Map<Lineage, Integer> lineages() {
+    var out = new LinkedHashMap<Lineage, Integer>();
+    out.put(lineage, spec.query().tasks());
+    for (LogSpec.Fenced earlier : spec.query().fence())
+      out.put(new Lineage(spec.query().job(), earlier.lineage()), earlier.tasks());
+    return out;
+  }
+
+  private void claim(Lineage which) {
+    long since = System.nanoTime();
+    for (;;) {
+      try {
+        Marks.claim(admin, which, spec.query().run());
+        return;
+      } catch (UnknownTopicOrPartitionException e) {
+        // The topic of marks is new, and not every broker has heard of it.
+        if (System.nanoTime() - since > PATIENCE_NANOS) throw e;
+        pause();
+      }
+    }
+  }
+
+  private static void pause() {
+    try {
+      Thread.sleep(RETRY_MS);
+    } catch (InterruptedException e) {
+      throw new InterruptException(e);
+    }
+  }
+
+  private Set<String> groups() {
+    if (groups == null)
+      groups = Reply.of(admin.listGroups().all()).stream().map(GroupListing::groupId).collect(Collectors.toSet());
+    return groups;
+  }
+
+  /** Returns what this lineage has written; its earlier queries must have been fenced. */
+  Written written(int slot) {
+    var ids = groups().stream().filter(lineage::has).collect(Collectors.toCollection(HashSet::new));
+    for (int task = 0; task < spec.query().tasks(); task++) ids.add(lineage.id(task, slot));
+    Map<String, Mark> marks = new HashMap<>(Marks.read(admin, ids));
+    if (!marks.keySet().containsAll(ids))
+      MarkTopic.read(client, lineage).forEach((id, mark) -> marks.merge(id, mark, Mark::later));
+    return Written.of(marks, slot, spec.topics().values());
+  }
+}

@@ -1,0 +1,34 @@
+package io.headgate.kernel.sink;
+
+import java.io.Serializable;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * What a flow writes to one cluster of a log.
+ *
+ * @param cluster its place in the sink's list of clusters
+ * @param client how clients reach it, as JSON; holds references to secrets, never secrets
+ * @param delivery {@code exactly-once} or {@code at-least-once}
+ * @param topics the topics by the address of the output
+ */
+public record LogSpec(Query query, int cluster, String client, String delivery, Map<Integer, String> topics)
+    implements Serializable {
+  /**
+   * What all clusters of a query have in common.
+   *
+   * @param run names this query alone
+   * @param lineage what everything written is named after; it lives as long as the checkpoint
+   * @param tasks how many tasks write an epoch, as far as it is known before the first one
+   * @param sources uids by number, as rows name the source they come from
+   * @param fence earlier lineages that must write no more
+   */
+  public record Query(String run, String job, String lineage, int tasks, List<String> sources, List<Fenced> fence)
+      implements Serializable {}
+
+  public record Fenced(String lineage, int tasks) implements Serializable {}
+
+  public boolean exactlyOnce() {
+    return delivery.equals("exactly-once");
+  }
+}

@@ -1,0 +1,13 @@
+package io.headgate.kernel.sink;
+
+/** Writes one task's rows of one epoch to one cluster; serves one thread. */
+public interface LogWriter {
+  /** @param envelope an encoded record: its value, and its key if it has one */
+  void write(int output, byte[] envelope);
+
+  /** Makes the rows visible, all or none; a replay of an epoch that was committed changes nothing. */
+  void commit();
+
+  /** Gives up what was not committed; safe to call whatever happened before. */
+  void abort();
+}

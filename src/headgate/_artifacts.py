@@ -1,0 +1,331 @@
+"""Jars that are not in the package: fetched once into a cache, and checked before they are used.
+
+Ivy's command line, which lies among PySpark's own jars, fetches them. A fetched jar gets its name
+in the cache only once its SHA-256 is right. One that was put there by hand counts as fetched, and
+is checked in the same way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TypeAlias
+
+from headgate._units import format_size
+from headgate.errors import Domain, HeadgateError
+
+FORMAT = 1
+# From here on it is faster to have Ivy look up once what an artifact needs.
+_MANY = 8
+_FETCHED = re.compile(r"\[SUCCESSFUL \] (?P<group>[^#\s]+)#(?P<name>[^;\s]+);(?P<version>[^!\s]+)!")
+_TROUBLE = re.compile(r"\S*Exception|unresolved|not found|Server access error", re.IGNORECASE)
+# An Ivy of its own settings file, for those who have a mirror in the house.
+_SETTINGS = "HEADGATE_IVY_SETTINGS"
+
+# Told of each file, one line at a time: its name, and which of how many it is.
+Progress: TypeAlias = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A jar as the registry knows it, and what its bytes must be."""
+
+    group: str
+    name: str
+    version: str
+    sha256: str
+    size: int
+
+    @property
+    def file(self) -> str:
+        """The file's name in the cache."""
+        return f"{self.name}-{self.version}.jar"
+
+    @property
+    def coordinates(self) -> str:
+        """The text that other tools fetch it by."""
+        return f"{self.group}:{self.name}:{self.version}"
+
+
+def cache_folder() -> Path:
+    """Return the folder of what is fetched once: HEADGATE_CACHE, or headgate in the user's."""
+    own = os.environ.get("HEADGATE_CACHE")
+    if own:
+        return Path(own).absolute()
+    users = os.environ.get("XDG_CACHE_HOME")
+    return (Path(users) if users else Path.home() / ".cache") / "headgate"
+
+
+def jars_folder() -> Path:
+    """Return the folder in the cache that holds the jars, one beside the other."""
+    return cache_folder() / "jars"
+
+
+def read_artifacts(file: Path) -> tuple[Artifact, ...]:
+    """Return the artifacts that a file of ours lists."""
+    content = json.loads(file.read_text(encoding="utf-8"))
+    if content["format"] != FORMAT:
+        raise HeadgateError(
+            "ARTIFACTS_UNREADABLE",
+            f"cannot read {file}: its format is {content['format']!r}, and this release reads"
+            f" {FORMAT}",
+            hint="pip install --force-reinstall headgate",
+            domain=Domain.INTERNAL,
+        )
+    return tuple(Artifact(**each) for each in content["artifacts"])
+
+
+def find_missing(artifacts: Iterable[Artifact]) -> list[Artifact]:
+    """Return those whose file is not in the cache; what the others hold is not looked at."""
+    folder = jars_folder()
+    return [artifact for artifact in artifacts if not (folder / artifact.file).is_file()]
+
+
+def resolve(
+    artifacts: Sequence[Artifact],
+    *,
+    progress: Progress | None = None,
+    root: Artifact | None = None,
+) -> tuple[Path, ...]:
+    """Return the files of the artifacts, in their order, each with the bytes it must have.
+
+    What is in the cache already starts no Java and needs no network. Several processes may
+    resolve the same artifacts at once: one fetches, and the others wait for it.
+
+    Args:
+        progress: Told a line before or after each file is fetched.
+        root: The one among them that the others are needed by: it is fetched together with what
+            it needs, which is faster than one by one where they are many.
+
+    Raises:
+        HeadgateError: ARTIFACT_CORRUPT where bytes are not what they must be, ARTIFACT_UNAVAILABLE
+            where a file can be fetched from nowhere, JAVA_MISSING, SPARK_MISSING.
+    """
+    folder = jars_folder()
+    if find_missing(artifacts):
+        with _alone(folder):
+            # Another process may have fetched them while this one waited.
+            _fetch_missing(artifacts, root, progress or _nobody)
+    for artifact in artifacts:
+        _check_published(folder / artifact.file, artifact)
+    return tuple(folder / artifact.file for artifact in artifacts)
+
+
+def find_java() -> str | None:
+    """Return the Java that Spark would start: that of JAVA_HOME, else the one on the path."""
+    home = os.environ.get("JAVA_HOME") or None
+    return shutil.which("java") if home is None else shutil.which("java", path=f"{home}/bin")
+
+
+def get_java(purpose: str) -> str:
+    """Return the Java to start, or refuse with JAVA_MISSING.
+
+    Args:
+        purpose: What it is needed for, as in "cannot PURPOSE".
+    """
+    java = find_java()
+    if java is None:
+        home = os.environ.get("JAVA_HOME")
+        found = f"JAVA_HOME is {home}, which has no bin/java" if home else "it is not on the PATH"
+        raise HeadgateError(
+            "JAVA_MISSING",
+            f"cannot {purpose}: there is no Java ({found})",
+            hint="install a JDK 17 or newer (apt install openjdk-17-jdk), or set JAVA_HOME to one",
+            domain=Domain.EXTERNAL,
+        )
+    return java
+
+
+def spark_jars() -> Path:
+    """Return the folder of PySpark's own jars."""
+    spec = find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise HeadgateError(
+            "SPARK_MISSING",
+            "cannot find Spark: the package pyspark is not installed",
+            hint="pip install pyspark==4.3.0",
+            domain=Domain.EXTERNAL,
+        )
+    return Path(spec.origin).parent / "jars"
+
+
+def _fetch_missing(
+    artifacts: Sequence[Artifact], root: Artifact | None, progress: Progress
+) -> None:
+    folder = jars_folder()
+    missing = find_missing(artifacts)
+    total = len(missing)
+    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder) as trial:
+        fetched = _Fetched(Path(trial), progress, total)
+        if root is not None and total >= _MANY:
+            progress(f"looking up {root.coordinates} and what it needs")
+            fetched.run(root, missing, with_needed=True)
+            _publish(missing, Path(trial), folder)
+        for artifact in find_missing(missing):
+            fetched.run(artifact, [artifact], with_needed=False)
+            _publish([artifact], Path(trial), folder)
+            if find_missing([artifact]):
+                # Without network none of the others would come either.
+                raise _unavailable(find_missing(artifacts), folder, fetched.trouble)
+
+
+class _Fetched:
+    """Runs Ivy into a folder, and tells of each file that comes."""
+
+    def __init__(self, folder: Path, progress: Progress, total: int) -> None:
+        self.trouble = ""
+        self._folder = folder
+        self._progress = progress
+        self._total = total
+        self._told: set[str] = set()
+
+    def run(self, root: Artifact, wanted: Sequence[Artifact], *, with_needed: bool) -> None:
+        """Fetch an artifact; what does not come is left out, and `trouble` tells why."""
+        files = {artifact.file: artifact for artifact in wanted}
+        if not with_needed:
+            self._tell(root)
+        command = ivy_command(root, self._folder, with_needed=with_needed)
+        with subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        ) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                match = _FETCHED.search(line)
+                if match:
+                    came = files.get(f"{match['name']}-{match['version']}.jar")
+                    if came is not None:
+                        self._tell(came)
+                elif not self.trouble and _TROUBLE.search(line):
+                    self.trouble = line.strip()
+
+    def _tell(self, artifact: Artifact) -> None:
+        if artifact.file not in self._told:
+            self._told.add(artifact.file)
+            number = f"{len(self._told)} of {self._total}"
+            self._progress(f"{artifact.file}, {format_size(artifact.size)} ({number})")
+
+
+def ivy_command(root: Artifact, folder: Path, *, with_needed: bool) -> list[str]:
+    """Return the command that brings an artifact into a folder, or it and all it needs."""
+    jars = spark_jars()
+    ivy = next(iter(sorted(jars.glob("ivy-*.jar"))), jars / "ivy.jar")
+    settings = os.environ.get(_SETTINGS)
+    command = [get_java(f"fetch {root.file}"), "-cp", str(ivy), "org.apache.ivy.Main"]
+    command += ["-settings", settings] if settings else []
+    command += ["-cache", str(cache_folder() / "ivy")]
+    command += ["-confs", "default"] if with_needed else ["-notransitive"]
+    command += ["-dependency", root.group, root.name, root.version]
+    command += ["-retrieve", f"{folder}/[artifact]-[revision].[ext]"]
+    # Some jars are packed as bundles, snappy-java for one.
+    return [*command, "-types", "jar", "bundle"]
+
+
+def _publish(artifacts: Iterable[Artifact], trial: Path, folder: Path) -> None:
+    for artifact in artifacts:
+        file = trial / artifact.file
+        if not file.is_file():
+            continue
+        found = _sha256(file)
+        # Ivy's own copy goes: a right one takes room, a wrong one would be given to the next try.
+        shutil.rmtree(cache_folder() / "ivy" / artifact.group / artifact.name, ignore_errors=True)
+        if found != artifact.sha256:
+            raise _corrupt(
+                artifact, found, "fetch", f"the registry's copy of {artifact.coordinates}"
+            )
+        _write_stamp(file, folder / artifact.file, artifact)
+        file.replace(folder / artifact.file)
+
+
+def _check_published(file: Path, artifact: Artifact) -> None:
+    """Refuse a file whose bytes are wrong; they are read again only where the file changed."""
+    if _has_stamp(file, artifact):
+        return
+    found = _sha256(file)
+    if found != artifact.sha256:
+        raise _corrupt(artifact, found, "use", str(file), hint=f"rm {file}")
+    with contextlib.suppress(OSError):
+        # A cache that cannot be written, in an image for one, is checked at every start.
+        _write_stamp(file, file, artifact)
+
+
+def _stamp_file(published: Path) -> Path:
+    return published.with_name(f".{published.name}.checked")
+
+
+def _stamp(file: Path, artifact: Artifact) -> str:
+    facts = file.stat()
+    return f"{FORMAT} {artifact.sha256} {facts.st_size} {facts.st_mtime_ns}\n"
+
+
+def _has_stamp(file: Path, artifact: Artifact) -> bool:
+    try:
+        return _stamp_file(file).read_text() == _stamp(file, artifact)
+    except FileNotFoundError:
+        return False
+
+
+def _write_stamp(file: Path, published: Path, artifact: Artifact) -> None:
+    target = _stamp_file(published)
+    making = target.with_name(f"{target.name}.{os.getpid()}.tmp")
+    making.write_text(_stamp(file, artifact))
+    making.replace(target)
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as source:
+        return hashlib.file_digest(source, "sha256").hexdigest()
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold the cache, so that two processes never fetch at once; Ivy's own cache has no lock."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _nobody(line: str) -> None:
+    pass
+
+
+def _corrupt(
+    artifact: Artifact, found: str, verb: str, what: str, *, hint: str = ""
+) -> HeadgateError:
+    return HeadgateError(
+        "ARTIFACT_CORRUPT",
+        f"cannot {verb} {artifact.file}: {what} has SHA-256 {found} and must have"
+        f" {artifact.sha256}",
+        hint=hint or f"put the right file into {jars_folder()}, and run this again",
+        domain=Domain.EXTERNAL,
+    )
+
+
+def _unavailable(missing: Sequence[Artifact], folder: Path, trouble: str) -> HeadgateError:
+    count = "a jar" if len(missing) == 1 else f"{len(missing)} jars"
+    lines = [f"  {artifact.file} ({artifact.coordinates})" for artifact in missing]
+    return HeadgateError(
+        "ARTIFACT_UNAVAILABLE",
+        f"cannot fetch {count}: the registry cannot be reached, or does not have"
+        f" {'it' if len(missing) == 1 else 'them'}{f' ({trouble})' if trouble else ''}\n"
+        + "\n".join(lines),
+        hint=f"run this again with network, or put the files named above into {folder}",
+        domain=Domain.EXTERNAL,
+        root_cause=trouble,
+    )

@@ -1,0 +1,1 @@
+"""Brokers for development and tests: real ones, on this machine, in the background."""

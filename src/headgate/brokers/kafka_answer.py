@@ -1,0 +1,46 @@
+"""Whether a Kafka broker answers: one question in its own protocol, over a plain socket."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from datetime import timedelta
+
+_METADATA = 3
+# The last version of the question and the answer with lengths of fixed size.
+_VERSION = 8
+_CLIENT = b"headgate"
+
+
+def is_serving(host: str, port: int, *, within: timedelta) -> bool:
+    """Tell whether a broker at this address has joined its cluster and takes requests."""
+    try:
+        with socket.create_connection((host, port), timeout=within.total_seconds()) as link:
+            link.sendall(_question())
+            (size,) = struct.unpack(">i", _read(link, 4))
+            return count_brokers(_read(link, size)) > 0
+    except (OSError, struct.error):
+        return False
+
+
+def count_brokers(answer: bytes) -> int:
+    """Return how many brokers an answer names; one that has yet to join its cluster names none."""
+    # The number of the question and how long to wait come first.
+    return int(struct.unpack_from(">iii", answer)[2])
+
+
+def _question() -> bytes:
+    head = struct.pack(">hhih", _METADATA, _VERSION, 1, len(_CLIENT)) + _CLIENT
+    # No topics are asked for; none is to be made, no rights are to be listed.
+    body = head + struct.pack(">i???", 0, False, False, False)
+    return struct.pack(">i", len(body)) + body
+
+
+def _read(link: socket.socket, size: int) -> bytes:
+    got = b""
+    while len(got) < size:
+        piece = link.recv(size - len(got))
+        if not piece:
+            raise ConnectionResetError("the broker hung up")
+        got += piece
+    return got

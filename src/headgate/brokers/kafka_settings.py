@@ -1,0 +1,147 @@
+"""What a local Kafka broker is told: its settings, and where its log goes.
+
+Paths are relative to the broker's folder, where its process runs: a comma in a path would part it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+HOST = "127.0.0.1"
+DATA = "kafka"
+LOG = "log/broker.log"
+
+# A broker on one machine has nobody to replicate to, and a small heap.
+_ALONE = {
+    "offsets.topic.replication.factor": "1",
+    "offsets.topic.num.partitions": "4",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.num.partitions": "4",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "share.coordinator.state.topic.num.partitions": "4",
+    "group.initial.rebalance.delay.ms": "0",
+    "auto.create.topics.enable": "false",
+    "log.retention.hours": "168",
+    # By default the cleaner takes 128 MiB of the heap before there is anything to clean.
+    "log.cleaner.dedupe.buffer.size": "16777216",
+}
+
+LOG4J = """\
+status = error
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = log/broker.log
+appender.file.filePattern = log/broker.%i.log
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{yyyy-MM-dd HH:mm:ss,SSS} %p %m (%c{1})%n
+appender.file.policies.type = Policies
+appender.file.policies.size.type = SizeBasedTriggeringPolicy
+appender.file.policies.size.size = 10MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 5
+rootLogger.level = info
+rootLogger.appenderRef.file.ref = file
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Where a broker listens, all on the loopback.
+
+    Attributes:
+        clients: What users are told.
+        controller: Where the broker finds its controller, which is itself.
+        inside: Where a secured broker talks to itself; the clients' port otherwise.
+    """
+
+    clients: int
+    controller: int
+    inside: int
+
+
+@dataclass(frozen=True, slots=True)
+class Security:
+    """What clients of a secured broker are asked for: TLS, and a user with a password.
+
+    Attributes:
+        keystore: A PKCS12 file with the broker's key and certificate.
+    """
+
+    user: str
+    password: str
+    keystore: str
+    keystore_password: str
+
+    @property
+    def scram_users(self) -> list[str]:
+        """The user, in the words of the tool that formats the broker's folder."""
+        return [
+            f"{mechanism}=[name={self.user},password={self.password}]"
+            for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512")
+        ]
+
+
+def server_properties(
+    ports: Ports, *, data: str, settings: Mapping[str, str], security: Security | None = None
+) -> str:
+    """Return the broker's settings file: broker and controller in one process.
+
+    Args:
+        data: Where the broker keeps its records, as seen from its folder.
+        settings: The user's own; they come last and win.
+    """
+    lines = {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "log.dirs": data,
+        "controller.quorum.bootstrap.servers": f"{HOST}:{ports.controller}",
+        "controller.listener.names": "CONTROLLER",
+        **(_plain(ports) if security is None else _secured(ports, security)),
+        **_ALONE,
+        **settings,
+    }
+    return "".join(f"{name}={_escape(value)}\n" for name, value in lines.items())
+
+
+def _plain(ports: Ports) -> dict[str, str]:
+    clients = f"PLAINTEXT://{HOST}:{ports.clients}"
+    return {
+        "listeners": f"{clients},CONTROLLER://{HOST}:{ports.controller}",
+        "advertised.listeners": clients,
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    }
+
+
+def _secured(ports: Ports, security: Security) -> dict[str, str]:
+    modules = "org.apache.kafka.common.security"
+    user, password = security.user, security.password
+    named = f"{modules}.plain.PlainLoginModule required user_{user}={_quoted(password)};"
+    scram = f"{modules}.scram.ScramLoginModule required;"
+    clients, inside = f"SASL_SSL://{HOST}:{ports.clients}", f"INSIDE://{HOST}:{ports.inside}"
+    return {
+        "listeners": f"{clients},{inside},CONTROLLER://{HOST}:{ports.controller}",
+        "advertised.listeners": f"{clients},{inside}",
+        "listener.security.protocol.map": (
+            "SASL_SSL:SASL_SSL,INSIDE:PLAINTEXT,CONTROLLER:PLAINTEXT"
+        ),
+        "inter.broker.listener.name": "INSIDE",
+        "sasl.enabled.mechanisms": "SCRAM-SHA-256,SCRAM-SHA-512,PLAIN",
+        "listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config": scram,
+        "listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config": scram,
+        "listener.name.sasl_ssl.plain.sasl.jaas.config": named,
+        "ssl.keystore.type": "PKCS12",
+        "ssl.keystore.location": security.keystore,
+        "ssl.keystore.password": security.keystore_password,
+    }
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _escape(value: str) -> str:
+    return value.replace("\\", "\\\\").replace("\n", "\\n")

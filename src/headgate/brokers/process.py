@@ -1,0 +1,176 @@
+"""A process in the background that outlives whoever started it, and is known by a file.
+
+The file names the process by its number and by when it started, so that another process that was
+given the same number later is never taken for it, and never ended in its place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from headgate._clock import Clock
+from headgate.errors import Domain, HeadgateError
+
+FORMAT = 1
+_LOOK_EVERY = timedelta(milliseconds=50)
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process that was started.
+
+    Attributes:
+        birth: What the system says of its start: no other process of this number has the same.
+        since: When it was started, in UTC.
+        facts: What its owner wants to find again, such as its ports.
+    """
+
+    pid: int
+    birth: str
+    since: datetime
+    facts: Mapping[str, str | int]
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it still runs."""
+        return read_birth(self.pid) == self.birth
+
+
+def read_birth(pid: int, proc: Path = Path("/proc")) -> str | None:
+    """Return what tells a process from another one of the same number, or None if it is over."""
+    if not proc.is_dir():
+        return _ask_birth(pid)
+    try:
+        # The name may hold blanks and parentheses; what follows it does not.
+        fields = (proc / str(pid) / "stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    if fields[0] in "ZX" and int(fields[17]) <= 1:
+        # It has ended, and its parent has yet to ask how. While other threads of it are still
+        # ending, its ports and files are not free yet.
+        return None
+    boot = _BOOT.read_text().strip() if _BOOT.exists() else ""
+    return f"{boot}/{fields[19]}"
+
+
+def _ask_birth(pid: int) -> str | None:
+    command = ["ps", "-o", "state=,lstart=", "-p", str(pid)]
+    said = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
+    return " ".join(said[1:]) if said and not said[0].startswith("Z") else None
+
+
+def find_process(file: Path) -> Process | None:
+    """Return the process that a file names, alive or not; None where there is no such file."""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise _unreadable(file, f"it is damaged ({error})") from error
+    found = content.pop("format", None)
+    if found != FORMAT:
+        raise _unreadable(file, f"its format is {found!r}, and this release reads {FORMAT}")
+    return Process(**{**content, "since": datetime.fromisoformat(content["since"])})
+
+
+def start_process(
+    command: Sequence[str],
+    file: Path,
+    *,
+    output: Path,
+    facts: Mapping[str, str | int],
+    clock: Clock,
+) -> Process:
+    """Start a process that neither the terminal's signals nor its end reach, and name it in a file.
+
+    Args:
+        output: Where its standard streams go; what was there is replaced.
+    """
+    since = clock.now()
+    with output.open("wb") as sink:
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+            cwd=file.parent,
+            start_new_session=True,
+        )
+    process = Process(child.pid, read_birth(child.pid) or "over", since, facts)
+    _write(file, process)
+    # It is nobody's child from here on: what is asked of it is asked by its number.
+    child.returncode = 0
+    return process
+
+
+def stop_process(process: Process, *, grace: timedelta, clock: Clock) -> bool:
+    """End a process and return once it is over; False where it had to be killed.
+
+    Args:
+        grace: How long it may take to end by itself once it was asked.
+    """
+    if _ended(process, signal.SIGTERM, grace, clock):
+        return True
+    if _ended(process, signal.SIGKILL, grace, clock):
+        return False
+    raise HeadgateError(
+        "BROKER_NOT_STOPPED",
+        f"cannot end process {process.pid}: it is still there after SIGKILL",
+        hint=f"ps -o pid,stat,wchan,cmd -p {process.pid}",
+        domain=Domain.EXTERNAL,
+        retryable=True,
+    )
+
+
+def _ended(process: Process, number: signal.Signals, within: timedelta, clock: Clock) -> bool:
+    deadline = clock.monotonic() + within.total_seconds()
+    if process.is_alive:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, number)
+    while process.is_alive:
+        if clock.monotonic() >= deadline:
+            return False
+        clock.sleep(_LOOK_EVERY)
+    _collect(process.pid)
+    return True
+
+
+def _collect(pid: int) -> None:
+    """Let the system forget a process that was a child of this one."""
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
+
+
+@contextlib.contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Hold a folder, so that of two commands the second waits for the first."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _write(file: Path, process: Process) -> None:
+    content = {"format": FORMAT, **asdict(process), "since": process.since.isoformat()}
+    making = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+    making.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    making.replace(file)
+
+
+def _unreadable(file: Path, found: str) -> HeadgateError:
+    return HeadgateError(
+        "BROKER_FILE_BROKEN",
+        f"cannot tell what runs here from {file}: {found}",
+        hint=f"end the broker if it runs, then: rm {file}",
+        domain=Domain.EXTERNAL,
+    )

@@ -1,0 +1,170 @@
+"""`headgate audit`: are a job's records in its outputs, each as often as it ought to be?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.text import Text
+
+from headgate._units import format_count
+from headgate.cli.job_options import Job, complete_checkpoint
+from headgate.cli.options import Home, Json
+from headgate.cli.output import Right, note, print_json, print_table, say, stderr, visible
+from headgate.jobs.service import (
+    DEFAULT_HOME,
+    Audit,
+    AuditProgress,
+    AuditRequest,
+    audit_job,
+)
+
+_NOT_WELL = 1
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("audit")(_audit)
+
+
+def _audit(
+    context: typer.Context,
+    job: Job,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMNS",
+            help="Compare these columns (a,b.c), not positions.",
+            show_default=False,
+        ),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="This stream of the flow alone.", show_default=False),
+    ] = None,
+    outputs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--output",
+            metavar="ID",
+            help="With --key: look into this output alone; may be given again.",
+            show_default=False,
+        ),
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            "--at",
+            metavar="CHECKPOINT",
+            help="Up to this kept checkpoint, not the last batch.",
+            show_default=False,
+            autocompletion=complete_checkpoint,
+        ),
+    ] = None,
+    lineage: Annotated[
+        str | None,
+        typer.Option(metavar="LINEAGE", help="This run, not the present one.", show_default=False),
+    ] = None,
+    home: Home = DEFAULT_HOME,
+    as_json: Json = False,
+) -> None:
+    """Find lost and doubled records: reads a job's inputs and outputs, and compares them.
+
+    Rows on Kafka say which record they came from. With --key the values of columns are compared,
+    on any log. The job may run meanwhile. It exits with 1 if anything is lost, or doubled against
+    the job's delivery.
+
+    [bold]Examples[/bold]
+
+      headgate audit order-enrichment
+      headgate audit order-enrichment --key invoiceId,lineItemId
+      headgate audit order-enrichment --at chk-17 --json
+    """
+    if outputs and key is None:
+        raise typer.BadParameter("--output goes with --key", context)
+    request = AuditRequest(
+        lineage=lineage,
+        at=at,
+        key=() if key is None else tuple(part.strip() for part in key.split(",")),
+        source=source,
+        outputs=tuple(outputs or ()),
+    )
+    with _bars() as show:
+        found = audit_job(home, job, request, progress=show)
+    if as_json:
+        print_json(found.to_json())
+    else:
+        _show(found)
+    if not found.ok:
+        raise typer.Exit(_NOT_WELL)
+
+
+def _show(audit: Audit) -> None:
+    by = f"by key {', '.join(audit.key)}" if audit.key else "by position"
+    say(f"Job '{audit.job}', run {audit.lineage}, up to {audit.checkpoint}, {by}")
+    say("")
+    _show_sources(audit)
+    say("")
+    print_table(
+        ["output", Right("rows"), Right("of other runs"), Right("without a mark")],
+        [
+            [name, *map(format_count, (each.rows, each.other_runs, each.foreign))]
+            for name, each in audit.outputs.items()
+        ],
+    )
+    if audit.examples:
+        say("")
+        for each in audit.examples:
+            say(Text(f"{each.kind.value:<9}{visible(each.source)}  {visible(str(each))}"))
+    say("")
+    for line in audit.notes:
+        note(f"note: {visible(line)}")
+    say(Text(audit.verdict, style="green" if audit.ok else "bold red"))
+
+
+def _show_sources(audit: Audit) -> None:
+    counts = ("records", "written", "lost", "doubled", "unknown", "ahead")
+    rows: list[list[str | Text]] = []
+    for name, source in audit.sources.items():
+        for number, each in source.partitions.items():
+            told = each.to_json()
+            rows.append([name, number, *(_count(told[column]) for column in counts)])
+    print_table(["source", Right("partition"), *map(Right, counts)], rows)
+
+
+def _count(count: int | None) -> str:
+    return "-" if count is None else format_count(count)
+
+
+@contextmanager
+def _bars() -> Iterator[Callable[[AuditProgress], None]]:
+    console = stderr()
+    progress = Progress(
+        TextColumn("{task.description:<16}"),
+        BarColumn(bar_width=None, complete_style="cyan", finished_style="green"),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        disable=not console.is_terminal,
+        transient=True,
+        expand=True,
+    )
+    tasks: dict[str, TaskID] = {}
+
+    def show(latest: AuditProgress) -> None:
+        if latest.topic not in tasks:
+            tasks[latest.topic] = progress.add_task(latest.topic, total=latest.total)
+        progress.update(tasks[latest.topic], completed=latest.done, total=latest.total)
+
+    with progress:
+        yield show

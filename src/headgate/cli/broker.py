@@ -1,0 +1,232 @@
+"""`headgate broker`: a real broker on this machine, for trying flows and for tests."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+from rich.text import Text
+
+from headgate._units import parse_size
+from headgate.cli.logs import show_log
+from headgate.cli.options import Json
+from headgate.cli.output import format_age, note, print_json, say, stderr
+from headgate.jobs.service import (
+    Broker,
+    BrokerKind,
+    BrokerOptions,
+    BrokerState,
+    broker_folder,
+    get_broker_log,
+    show_broker,
+    start_broker,
+    stop_broker,
+)
+
+Kind: TypeAlias = Annotated[BrokerKind, typer.Argument(metavar="KIND", help="Which one: kafka.")]
+Data: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        metavar="DIR",
+        help="The broker's folder; by default .headgate/brokers/KIND.",
+        file_okay=False,
+        show_default=False,
+    ),
+]
+_NAMES = {BrokerKind.KAFKA: "Kafka"}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the app."""
+    group = typer.Typer(rich_markup_mode="rich", no_args_is_help=True)
+    group.callback()(_broker)
+    group.command("start")(_start)
+    group.command("stop")(_stop)
+    group.command("status")(_status)
+    group.command("logs")(_logs)
+    app.add_typer(group, name="broker")
+
+
+def _broker() -> None:
+    """Start and stop a broker on this machine, to try a flow on.
+
+    It is a real one, for development and tests: one process in the background, on 127.0.0.1
+    alone, with nothing replicated.
+
+    [bold]Examples[/bold]
+
+      headgate broker start kafka
+      headgate broker status kafka
+      headgate broker logs kafka -f
+      headgate broker stop kafka
+    """
+
+
+def _start(
+    kind: Kind,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--port",
+            metavar="N",
+            min=0,
+            max=65535,
+            help="Where it listens; by default as last time, or 9092; 0 takes a free one.",
+            show_default=False,
+        ),
+    ] = None,
+    data: Data = None,
+    memory: Annotated[
+        str, typer.Option("--memory", metavar="SIZE", help="Memory of the broker's heap.")
+    ] = "512MiB",
+    secure: Annotated[
+        bool,
+        typer.Option("--secure", help="Clients must use TLS and a password, which are made up."),
+    ] = False,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A setting of the broker's own; may be given again.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Start a broker in the background, and return once it serves.
+
+    The first start fetches it (45 MB), later ones need no network. One that runs already stays
+    as it is. It outlives this terminal, and its records outlive it.
+
+    [bold]Examples[/bold]
+
+      headgate broker start kafka
+      headgate broker start kafka --port 0 --data /tmp/trial
+      headgate broker start kafka --secure --data .headgate/brokers/kafka-secure --port 9093
+    """
+    options = BrokerOptions(
+        data=broker_folder(kind, data),
+        port=port,
+        memory=parse_size(memory),
+        secure=secure,
+        settings=_parse_settings(settings or []),
+    )
+    with _progress(quiet=as_json) as told:
+        broker, started = start_broker(kind, options, progress=told)
+    if as_json:
+        print_json({**broker.to_json(), "started": started})
+        return
+    say(f"{_NAMES[kind]} {'serves' if started else 'is running already'} at {broker.address}")
+    _print_facts(broker)
+    say(Text("\nWhat to try next", style="bold"))
+    on = shlex.quote(f"{broker.url}")
+    for command in (
+        f"headgate produce store --orders 20000 --on {on}",
+        f"headgate run examples/orders/flow.py --on {on}",
+        f"headgate broker stop {kind}{_data(data)}",
+    ):
+        say(f"  {command}")
+
+
+def _stop(kind: Kind, data: Data = None, as_json: Json = False) -> None:
+    """Stop a broker, and wait until it has ended; its records stay.
+
+    [bold]Examples[/bold]
+
+      headgate broker stop kafka
+    """
+    broker, stopped = stop_broker(kind, broker_folder(kind, data))
+    if as_json:
+        print_json({**broker.to_json(), "stopped": stopped})
+    elif stopped:
+        say(f"{_NAMES[kind]} has stopped; its records stay in {_near(broker.data)}")
+    else:
+        say(f"{_NAMES[kind]} is not running in {_near(broker.data)}")
+
+
+def _status(kind: Kind, data: Data = None, as_json: Json = False) -> None:
+    """Tell whether a broker runs, and where.
+
+    [bold]Examples[/bold]
+
+      headgate broker status kafka
+      headgate broker status kafka --json
+    """
+    broker = show_broker(kind, broker_folder(kind, data))
+    if as_json:
+        print_json(broker.to_json())
+        return
+    at = "" if broker.state is BrokerState.STOPPED else f" at {broker.address}"
+    say(f"{_NAMES[kind]} is {broker.state.value}{at}")
+    _print_facts(broker)
+    if broker.state is BrokerState.STOPPED:
+        say(f"headgate broker start {kind}{_data(data)} starts it")
+
+
+def _logs(
+    kind: Kind,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="How many lines.")] = 50,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on with new lines until Ctrl-C.")
+    ] = False,
+    data: Data = None,
+    as_json: Json = False,  # noqa: ARG001 - errors are JSON then; lines are what they are
+) -> None:
+    """Print the last lines of a broker's log.
+
+    [bold]Examples[/bold]
+
+      headgate broker logs kafka -n 100
+      headgate broker logs kafka -f
+    """
+    show_log(get_broker_log(kind, broker_folder(kind, data)), lines=lines, follow=follow)
+
+
+@contextlib.contextmanager
+def _progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """Give where lines of progress go: one place on a terminal, one after the other elsewhere."""
+    console = stderr()
+    if quiet:
+        yield _nowhere
+    elif console.is_terminal:
+        with console.status("looking at what is there") as status:
+            yield status.update
+    else:
+        yield note
+
+
+def _nowhere(line: str) -> None:
+    pass
+
+
+def _print_facts(broker: Broker) -> None:
+    if broker.pid is not None:
+        say(f"  process  {broker.pid}, for {format_age(broker.since)}")
+    say(f"  data     {_near(broker.data)}")
+    if broker.log.is_file():
+        say(f"  log      {_near(broker.log)}")
+    if broker.client is not None:
+        say(f"  clients  {_near(broker.client)}")
+
+
+def _parse_settings(given: list[str]) -> dict[str, str]:
+    bad = [each for each in given if "=" not in each]
+    if bad:
+        raise typer.BadParameter(f"--set takes NAME=VALUE, and {bad[0]!r} has no '='")
+    return {name.strip(): value for name, _, value in (each.partition("=") for each in given)}
+
+
+def _data(data: Path | None) -> str:
+    return "" if data is None else f" --data {shlex.quote(str(data))}"
+
+
+def _near(path: Path) -> str:
+    """Return a path as it is typed here: from the present folder where it lies below it."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)

@@ -1,0 +1,116 @@
+"""The embedded topics under a folder as people see them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from headgate._clock import Clock
+from headgate.connectors.files import records
+from headgate.connectors.files import topic as folders
+from headgate.connectors.files.topic import TopicFile, TopicFolder
+from headgate.connectors.topics import (
+    MadeTopic,
+    PublishedFile,
+    TopicDetails,
+    TopicSummary,
+    WantedTopic,
+    check_partitions,
+)
+from headgate.errors import HeadgateError
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class FilesTopics:
+    """The topics in the folders of a folder."""
+
+    root: Path
+
+    def list_topics(self, *, count: bool) -> list[TopicSummary]:
+        """Return the topics by name; counting reads every file."""
+        return [
+            _summary(folder, folder.files(), count=count)
+            for folder in folders.list_topics(self.root)
+        ]
+
+    def show(self, name: str, *, count: bool, last_files: int) -> TopicDetails:
+        """Return all about one topic, or raise TOPIC_NOT_FOUND."""
+        folder = folders.get_topic(self.root, name)
+        meta = folder.find_meta()
+        files = folder.files()
+        return TopicDetails(
+            summary=_summary(folder, files, count=count),
+            where=str(folder.path),
+            id=None if meta is None else meta.id,
+            created=None if meta is None else _EPOCH + timedelta(milliseconds=meta.created),
+            ledger=len(folder.read_ledger()),
+            last_files=tuple(
+                PublishedFile(file.relative, file.size, _published(file), file.number)
+                for file in files[max(0, len(files) - last_files) :]
+            ),
+        )
+
+    def make(self, wanted: WantedTopic) -> MadeTopic:
+        """Make a topic unless it is there; by default with 1 partition.
+
+        Raises:
+            HeadgateError: TOPIC_OPTION_UNSUPPORTED: embedded topics keep everything, once.
+        """
+        _check_supported(wanted)
+        folder = TopicFolder(self.root / folders.check_topic_name(wanted.name))
+        asked = wanted.partitions
+        if asked is not None:
+            check_partitions(wanted.name, asked)
+        existed = folder.find_meta() is not None
+        made = not existed and folder.create(folder.partitions if asked is None else asked)
+        has = folder.partitions
+        differs = asked is not None and has != asked
+        return MadeTopic(
+            wanted.name,
+            has,
+            str(folder.path),
+            existed=not made,
+            differences=(f"it has {has} partitions and not {asked}",) if differs else (),
+        )
+
+    def tail(self, name: str, *, last: int) -> list[bytes]:
+        """Return the last records in reading order, without their newlines."""
+        return records.tail(folders.get_topic(self.root, name), last)
+
+    def follow(self, name: str, *, last: int, clock: Clock) -> Iterator[bytes]:
+        """Yield the last records, then every new one, for ever."""
+        return records.follow(folders.get_topic(self.root, name), clock=clock, last=last)
+
+
+def _check_supported(wanted: WantedTopic) -> None:
+    for option, given in (
+        ("--retention", wanted.retention is not None),
+        ("--compact", wanted.compact),
+        ("--replication", wanted.replication is not None),
+    ):
+        if given:
+            raise HeadgateError(
+                "TOPIC_OPTION_UNSUPPORTED",
+                f"cannot create topic '{wanted.name}' with {option}: embedded topics keep every "
+                "file, once, until somebody deletes it",
+                hint=f"leave {option} out, or create the topic on Kafka: --on kafka://HOST:9092",
+            )
+
+
+def _summary(folder: TopicFolder, files: list[TopicFile], *, count: bool) -> TopicSummary:
+    return TopicSummary(
+        name=folder.name,
+        partitions=folder.partitions,
+        files=len(files),
+        size=sum(file.size for file in files),
+        records=records.count_records(folder) if count else None,
+        newest=max((_published(file) for file in files), default=None),
+    )
+
+
+def _published(file: TopicFile) -> datetime:
+    return _EPOCH + timedelta(microseconds=file.modified_ns // 1000)

@@ -1,0 +1,133 @@
+"""How Kafka is reached, as a value: servers, options of its clients, and a file with more.
+
+Names of options are the Java client's. `sasl.username`, `sasl.password` and `ssl.ca.location`
+(a PEM file) are understood besides. An option that begins with `consumer.`, `producer.` or
+`admin.` is for that kind of client alone.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from headgate.connectors.kafka.references import check_secret
+from headgate.errors import HeadgateError
+from headgate.flow.json_values import JsonObject
+
+DEFAULT_PORT = 9092
+
+_SERVER = re.compile(r"(?P<host>\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?")
+_OPTION = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSpec:
+    """Two that are equal reach the same cluster in the same way.
+
+    Attributes:
+        servers: `host:port`, separated by commas.
+        options: Names and values, sorted by name; secrets are references.
+        config: A properties file that options win over, read when a client is made.
+    """
+
+    servers: str
+    options: tuple[tuple[str, str], ...] = ()
+    config: str | None = None
+
+    @classmethod
+    def of(
+        cls, servers: str, options: Mapping[str, object] | None = None, config: str | None = None
+    ) -> ClientSpec:
+        """Return the checked description.
+
+        Raises:
+            HeadgateError: BAD_SERVERS, BAD_CLIENT_OPTION, SECRET_IN_PLAIN.
+        """
+        return cls(parse_servers(servers), check_options(options or {}), config or None)
+
+    def to_json(self) -> JsonObject:
+        """Return what the kernel reads, which holds references and no secret."""
+        return {
+            "servers": self.servers,
+            "options": dict(self.options),
+            "config": None if self.config is None else str(Path(self.config).absolute()),
+        }
+
+    def to_text(self) -> str:
+        """Return the JSON as text; the same for equal descriptions."""
+        return json.dumps(self.to_json(), sort_keys=True)
+
+    def describe(self) -> str:
+        """Return servers, options and file in one line; secrets are references."""
+        parts = [f"{name}={value}" for name, value in self.options]
+        if self.config is not None:
+            parts.append(f"options of {self.config}")
+        return f"{self.servers} with {', '.join(parts)}" if parts else self.servers
+
+
+def parse_servers(text: str) -> str:
+    """Return the servers with their ports, separated by commas.
+
+    Raises:
+        HeadgateError: BAD_SERVERS; a text that may hold a password is not in it.
+    """
+    if not isinstance(text, str) or "@" in text:
+        raise _bad_servers("a name and a password stand before the servers, where none may")
+    return ",".join(_server(each.strip()) for each in text.split(","))
+
+
+def check_options(options: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+    """Return the options by name as text.
+
+    Raises:
+        HeadgateError: BAD_CLIENT_OPTION, SECRET_IN_PLAIN.
+    """
+    checked = []
+    for name, value in sorted(options.items()):
+        if not _OPTION.fullmatch(name):
+            raise bad_option(name, "it is no name of an option", "use names such as linger.ms")
+        if name == "bootstrap.servers":
+            raise bad_option(name, "the servers are named elsewhere", "use servers='host:9092'")
+        text = _text(name, value)
+        check_secret(name, text)
+        checked.append((name, text))
+    return tuple(checked)
+
+
+def bad_option(name: str, found: str, hint: str) -> HeadgateError:
+    """Return the error for an option that no client can have; values stay out of it."""
+    return HeadgateError(
+        "BAD_CLIENT_OPTION", f"cannot use option {name!r} of Kafka's clients: {found}", hint=hint
+    )
+
+
+def _server(text: str) -> str:
+    match = _SERVER.fullmatch(text)
+    if match is None:
+        found = f"{text!r} is no host and port" if text else "one of them is empty"
+        raise _bad_servers(found)
+    port = DEFAULT_PORT if match["port"] is None else int(match["port"])
+    if not 0 < port < 65536:
+        raise _bad_servers(f"{port} is no port, from 1 to 65535")
+    return f"{match['host']}:{port}"
+
+
+def _bad_servers(found: str) -> HeadgateError:
+    return HeadgateError(
+        "BAD_SERVERS",
+        f"cannot reach Kafka: servers are host:port, separated by commas, and {found}",
+        hint="use localhost:9092, or host1:9092,host2:9092",
+    )
+
+
+def _text(name: str, value: object) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str() | int() | float():
+            return str(value)
+        case _:
+            raise bad_option(name, f"its value is a {type(value).__name__}", "use text")

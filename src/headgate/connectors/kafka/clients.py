@@ -1,0 +1,189 @@
+"""Python's clients of Kafka: quiet, of limited patience, and told only what they know.
+
+librdkafka is loaded with the first client, so that verbs which need none start at once.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from headgate.connectors.kafka.client import ClientSpec, bad_option
+from headgate.connectors.kafka.failures import explain, is_final
+from headgate.connectors.kafka.librdkafka import Role, read_settings
+from headgate.connectors.kafka.references import MASK, is_secret
+from headgate.errors import HeadgateError
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+    from confluent_kafka.admin import AdminClient
+    from confluent_kafka.admin._metadata import ClusterMetadata
+
+PATIENCE_S = 10.0
+
+# A broker that refuses connections may be starting; one that does after this long is not there.
+_FIRST_LOOK_S = 2.0
+_LOOK_S = 1.0
+_UNKNOWN = re.compile(r'No such configuration property: "([^"]+)"')
+# Whose fault it is where librdkafka names no option.
+_SUSPECTS = ("sasl.mechanisms", "security.protocol", "acks")
+_GUARDS = ("sasl.", "ssl.", "security.")
+_KEPT_TROUBLES = 50
+C = TypeVar("C")
+
+
+@dataclass(frozen=True, slots=True)
+class Troubles:
+    """What a client reported in the background, oldest first."""
+
+    servers: str
+    errors: list[KafkaError] = field(default_factory=list)
+
+    def add(self, error: KafkaError) -> None:
+        """Keep an error; of many, the first."""
+        if len(self.errors) < _KEPT_TROUBLES:
+            self.errors.append(error)
+
+    def explain(self, doing: str, raised: KafkaException | KafkaError) -> HeadgateError:
+        """Return what ended a call as one of our errors."""
+        error = raised.args[0] if isinstance(raised, Exception) else raised
+        return explain(doing, error, servers=self.servers, troubles=self.errors)
+
+
+def open_admin(client: ClientSpec, *, doing: str) -> tuple[AdminClient, Troubles]:
+    """Return a client that has reached a broker.
+
+    Args:
+        client: How Kafka is reached.
+        doing: What it is for, after the word cannot.
+
+    Raises:
+        HeadgateError: BROKER_UNREACHABLE, within 10 s; BROKER_REFUSED; what is wrong with the
+            client's options.
+    """
+    from confluent_kafka.admin import AdminClient
+
+    admin, troubles = _open(AdminClient, client, Role.ADMIN, {})
+    read_metadata(admin, troubles, doing=doing)
+    return admin, troubles
+
+
+def open_consumer(client: ClientSpec, own: Mapping[str, Any]) -> tuple[Consumer, Troubles]:
+    """Return a consumer without a group's duties: partitions are assigned, nothing is committed.
+
+    It reads committed records, unless the client's options say otherwise.
+
+    Args:
+        own: What it needs besides, which wins.
+    """
+    from confluent_kafka import Consumer
+
+    settings = {
+        "group.id": "headgate-reader",
+        "enable.auto.commit": "false",
+        "enable.auto.offset.store": "false",
+        "auto.offset.reset": "error",
+        **own,
+    }
+    tuning = {"isolation.level": "read_committed"}
+    return _open(Consumer, client, Role.CONSUMER, settings, tuning=tuning)
+
+
+def open_producer(
+    client: ClientSpec,
+    own: Mapping[str, Any] | None = None,
+    *,
+    tuning: Mapping[str, Any] | None = None,
+) -> tuple[Producer, Troubles]:
+    """Return a producer.
+
+    Args:
+        own: What it needs besides, which wins.
+        tuning: What does it good, where the client's options say nothing.
+    """
+    from confluent_kafka import Producer
+
+    return _open(Producer, client, Role.PRODUCER, own or {}, tuning=tuning)
+
+
+def read_metadata(
+    of: AdminClient | Consumer | Producer,
+    troubles: Troubles,
+    *,
+    doing: str,
+    topic: str | None = None,
+    patience_s: float = PATIENCE_S,
+) -> ClusterMetadata:
+    """Return brokers and topics; give up early on a broker that is not there or refuses us.
+
+    Raises:
+        HeadgateError: BROKER_UNREACHABLE, BROKER_REFUSED.
+    """
+    from confluent_kafka import KafkaException
+
+    deadline = time.monotonic() + patience_s
+    look_s = min(_FIRST_LOOK_S, patience_s)
+    ask: dict[str, Any] = {} if topic is None else {"topic": topic}
+    while True:
+        try:
+            return of.list_topics(timeout=look_s, **ask)
+        except KafkaException as error:
+            # Errors of the background are told while the client is polled.
+            of.poll(0)
+            left = deadline - time.monotonic()
+            if left <= 0 or any(is_final(each) for each in troubles.errors):
+                raise troubles.explain(doing, error) from error
+            look_s = min(_LOOK_S, left)
+
+
+def _open(
+    make: Callable[[dict[str, Any]], C],
+    client: ClientSpec,
+    role: Role,
+    own: Mapping[str, Any],
+    *,
+    tuning: Mapping[str, Any] | None = None,
+) -> tuple[C, Troubles]:
+    from confluent_kafka import KafkaException
+
+    troubles = Troubles(client.servers)
+    given = read_settings(client, role)
+    settings: dict[str, Any] = {**(tuning or {}), **given, **own}
+    quiet = {"error_cb": troubles.add, "logger": _silence(), "log.connection.close": "false"}
+    while True:
+        try:
+            return make({**settings, **quiet}), troubles
+        except KafkaException as error:
+            found = str(error.args[0].str())
+            unknown = _UNKNOWN.search(found)
+            if unknown is None or unknown[1].startswith(_GUARDS):
+                raise _refuse(found, given) from None
+            # What only tunes the Java client.
+            del settings[unknown[1]]
+
+
+def _refuse(found: str, given: Mapping[str, str]) -> HeadgateError:
+    for name, value in given.items():
+        if value and is_secret(name):
+            found = found.replace(value, MASK)
+    named = re.search(r'property:? "([^"]+)"', found)
+    name = named[1] if named else next((each for each in _SUSPECTS if each in given), "options")
+    return bad_option(
+        name,
+        f"librdkafka, which everything but jobs uses, says: {found}",
+        "use security.protocol, sasl.mechanism=SCRAM-SHA-512, sasl.username, sasl.password and "
+        "ssl.ca.location, which all clients know",
+    )
+
+
+def _silence() -> logging.Logger:
+    """Return a logger for what librdkafka would print on the terminal."""
+    logger = logging.getLogger("headgate.kafka")
+    if not logger.handlers:
+        logger.addHandler(logging.NullHandler())
+        logger.propagate = False
+    return logger

@@ -1,0 +1,134 @@
+"""A topic on Kafka, as a value."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import ClassVar
+
+from headgate.connectors.kafka.client import ClientSpec
+from headgate.connectors.kafka.starts import check_start
+from headgate.errors import HeadgateError
+from headgate.flow.json_values import JsonObject, as_text, find_text, get_object, get_text
+from headgate.flow.names import check_topic_name
+from headgate.flow.topics import register_topic
+
+
+@register_topic
+@dataclass(frozen=True, slots=True)
+class Kafka:
+    """A topic on Kafka, wherever the flow's other topics are.
+
+    Attributes:
+        name: The topic's name, in the flow and on Kafka.
+        servers: `host:port`, separated by commas; the port is 9092 where it is left out.
+        options: Options of Kafka's clients by the Java client's names, `sasl.username`,
+            `sasl.password` and `ssl.ca.location`; a secret is a reference, `${env:NAME}` or
+            `${file:/path}`.
+        config: A properties file with more of them, read when a client is made; a relative one
+            is taken from where the job is started.
+        pattern: A regular expression as Java has it: every topic whose whole name it matches is
+            read as one, those made later too. Such a topic cannot be written.
+        start: Where reading begins when nothing was read before: `earliest` (the default),
+            `latest`, a time (UTC where it has no zone), or offsets by partition.
+    """
+
+    name: str
+    servers: str = field(kw_only=True)
+    options: Mapping[str, str] = field(kw_only=True, default_factory=dict, hash=False)
+    config: str | os.PathLike[str] | None = field(kw_only=True, default=None)
+    pattern: str | None = field(kw_only=True, default=None)
+    start: str | datetime | Mapping[int, int] | None = field(kw_only=True, default=None)
+
+    kind: ClassVar[str] = "kafka"
+    can_read: ClassVar[bool] = True
+    can_write: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_topic_name(self.name)
+        config = None if self.config is None else os.fspath(self.config)
+        client = ClientSpec.of(self.servers, self.options, config)
+        start = check_start(self.start, topic=self.name)
+        _check_pattern(self.name, self.pattern, start)
+        for attribute, value in (
+            ("servers", client.servers),
+            ("options", dict(client.options)),
+            ("config", client.config),
+            ("start", start),
+        ):
+            object.__setattr__(self, attribute, value)
+
+    @property
+    def client(self) -> ClientSpec:
+        """How its cluster is reached."""
+        config = None if self.config is None else os.fspath(self.config)
+        return ClientSpec(self.servers, tuple(sorted(self.options.items())), config)
+
+    @property
+    def start_text(self) -> str | None:
+        """Where reading begins, as text; None for the default."""
+        return self.start if isinstance(self.start, str) else None
+
+    def check_writable(self) -> None:
+        """Refuse a topic that stands for many.
+
+        Raises:
+            HeadgateError: BAD_TOPIC.
+        """
+        if self.pattern is not None:
+            raise HeadgateError(
+                "BAD_TOPIC",
+                f"cannot write to topic {self.name!r}: it stands for every topic that matches "
+                f"{self.pattern!r}, and rows go to one",
+                hint=f"write to Kafka({self.name!r}, servers={self.servers!r})",
+            )
+
+    def describe(self) -> str:
+        """Return the name and the servers."""
+        what = self.name if self.pattern is None else f"{self.name} (topics {self.pattern})"
+        return f"kafka {what} at {self.servers}"
+
+    def to_json(self) -> JsonObject:
+        """Return every field; secrets are references."""
+        return {
+            "name": self.name,
+            "servers": self.servers,
+            "options": dict(self.options),
+            "config": self.client.config,
+            "pattern": self.pattern,
+            "start": self.start_text,
+        }
+
+    @classmethod
+    def from_json(cls, holder: JsonObject) -> Kafka:
+        """Return the topic that `to_json` wrote."""
+        options = get_object(holder, "options")
+        return cls(
+            get_text(holder, "name"),
+            servers=get_text(holder, "servers"),
+            options={name: as_text(value, repr(name)) for name, value in options.items()},
+            config=find_text(holder, "config"),
+            pattern=find_text(holder, "pattern"),
+            start=find_text(holder, "start"),
+        )
+
+
+def _check_pattern(name: str, pattern: str | None, start: str | None) -> None:
+    if pattern is None:
+        return
+    try:
+        re.compile(pattern)
+        found = "" if pattern else "it is empty"
+    except re.error as error:
+        found = f"it is no regular expression ({error})"
+    if not found and start is not None and start.startswith("offsets:"):
+        found = "offsets are of one topic, and it may match many"
+    if found:
+        raise HeadgateError(
+            "BAD_TOPIC",
+            f"cannot read topics by pattern {pattern!r} as {name!r}: {found}",
+            hint=f"use pattern='{name}-.*', and a time to start from other than the earliest",
+        )

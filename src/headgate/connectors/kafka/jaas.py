@@ -1,0 +1,39 @@
+"""The line of `sasl.jaas.config`: how a Java client logs in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_LINE = re.compile(
+    r"\s*(?P<module>[\w.$]+)\s+(?:required|requisite|sufficient|optional)\b(?P<rest>.*?);?\s*",
+    re.IGNORECASE | re.DOTALL,
+)
+_OPTION = re.compile(r"""([\w.-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|([^\s;]+))""")
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A login module and its options.
+
+    Attributes:
+        module: The class's name, without its package.
+        options: By name, without their quotes.
+    """
+
+    module: str
+    options: Mapping[str, str]
+
+
+def parse_jaas(text: str) -> Login | None:
+    """Return the login that a line describes, or None where it is no such line."""
+    line = _LINE.fullmatch(text)
+    if line is None:
+        return None
+    options = {
+        match[1]: _ESCAPE.sub(r"\1", next((each for each in match.groups()[1:] if each), ""))
+        for match in _OPTION.finditer(line["rest"])
+    }
+    return Login(line["module"].rpartition(".")[2], options)

@@ -1,0 +1,103 @@
+"""Positions on Kafka, as the kernel's source writes them: the next offset of each partition."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from headgate.errors import Domain, HeadgateError
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPosition:
+    """How far one topic was read.
+
+    Attributes:
+        id: Kafka's id of the topic, which a topic made anew does not share.
+        next: The offset that comes next, by partition.
+    """
+
+    id: str
+    next: tuple[int, ...]
+
+
+def parse_position(text: str) -> dict[str, TopicPosition]:
+    """Return a position's topics by name.
+
+    Raises:
+        HeadgateError: POSITION_UNREADABLE.
+    """
+    try:
+        content = json.loads(text)
+        if content["format"] != FORMAT:
+            raise _unreadable(f"its format is {content['format']}, and {FORMAT} is known")
+        return {name: _topic(each) for name, each in sorted(content["topics"].items())}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _unreadable(f"it is damaged ({error})") from error
+
+
+def offsets(position: str) -> dict[tuple[str, int], int]:
+    """Return the next offset by topic and partition."""
+    return {
+        (name, partition): following
+        for name, topic in parse_position(position).items()
+        for partition, following in enumerate(topic.next)
+    }
+
+
+def count_between(start: str | None, end: str) -> int:
+    """Return how many offsets lie between two positions: no fewer than there are records.
+
+    Offsets have gaps, where transactions ended or compaction removed records. A topic that was
+    made anew in between counts from its beginning.
+
+    Args:
+        start: None for the beginning of each topic, as far as offsets tell.
+    """
+    before = {} if start is None else parse_position(start)
+    return sum(_between(before.get(name), topic) for name, topic in parse_position(end).items())
+
+
+def has_reached(position: str, target: str | None) -> bool:
+    """Tell whether a position lies at or behind another in every partition.
+
+    What was made anew or is gone since holds nothing of what was wanted; a target that is not
+    known is no hurdle.
+    """
+    if target is None:
+        return True
+    at = parse_position(position)
+    return all(_has_reached(at.get(name), each) for name, each in parse_position(target).items())
+
+
+def _topic(content: Mapping[str, Any]) -> TopicPosition:
+    return TopicPosition(str(content["id"]), tuple(int(each) for each in content["next"]))
+
+
+def _between(start: TopicPosition | None, end: TopicPosition) -> int:
+    if start is None or start.id != end.id:
+        return sum(end.next)
+    before = (*start.next, *(0 for _ in end.next[len(start.next) :]))
+    return sum(max(0, last - first) for first, last in zip(before, end.next, strict=False))
+
+
+def _has_reached(at: TopicPosition | None, wanted: TopicPosition) -> bool:
+    if at is None:
+        return not any(wanted.next)
+    if at.id != wanted.id:
+        return True
+    reached = (*at.next, *(0 for _ in wanted.next[len(at.next) :]))
+    return all(have >= want for have, want in zip(reached, wanted.next, strict=False))
+
+
+def _unreadable(found: str) -> HeadgateError:
+    return HeadgateError(
+        "POSITION_UNREADABLE",
+        f"cannot read a position on Kafka: {found}",
+        hint="restore from another checkpoint: headgate checkpoints NAME",
+        domain=Domain.EXTERNAL,
+    )

@@ -1,0 +1,109 @@
+"""Sending many records: each call returns when the brokers have all it was given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, Message
+
+from headgate.connectors.kafka.client import ClientSpec
+from headgate.connectors.kafka.clients import PATIENCE_S, open_producer, read_metadata
+from headgate.connectors.kafka.failures import unreachable
+
+# How long records may wait for a broker that is away before they count as lost.
+_DELIVERY_S = 60.0
+
+_TUNING = {
+    "enable.idempotence": "true",
+    # Where Java's clients put a key, so that both fill a topic alike.
+    "partitioner": "murmur2_random",
+    "linger.ms": "5",
+    "batch.size": "1000000",
+    "batch.num.messages": "100000",
+    "queue.buffering.max.messages": "1000000",
+    "queue.buffering.max.kbytes": "262144",
+    "delivery.timeout.ms": str(round(_DELIVERY_S * 1000)),
+}
+# Counting in Python what arrived would take longer than sending it.
+_OWN = {"delivery.report.only.error": True}
+
+
+class KafkaSender:
+    """Sends keyed records and waits for their acknowledgement. For one thread.
+
+    Args:
+        client: How Kafka is reached.
+
+    Raises:
+        HeadgateError: BROKER_UNREACHABLE, BROKER_REFUSED; what is wrong with the options.
+    """
+
+    def __init__(self, client: ClientSpec) -> None:
+        self._producer, self._troubles = open_producer(client, _OWN, tuning=_tuning(client))
+        self._failed: list[KafkaError] = []
+        read_metadata(self._producer, self._troubles, doing="send records", patience_s=PATIENCE_S)
+
+    def __enter__(self) -> KafkaSender:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # What is left belongs to a call that failed, and nobody counts on it.
+        self._producer.purge()
+        self._producer.flush(0)
+
+    def send(self, topic: str, records: Iterable[tuple[bytes | None, bytes | None]]) -> int:
+        """Send keys and values, and return how many were acknowledged: all of them.
+
+        A value of None is a tombstone. Records of one key keep their order.
+
+        Raises:
+            HeadgateError: What Kafka answered; some of the records may have arrived.
+        """
+        messages: list[Any] = [{"key": key, "value": value} for key, value in records]
+        left = messages
+        while left:
+            self._producer.produce_batch(topic, left, on_delivery=self._keep_failure)
+            refused = [message for message in left if "_error" in message]
+            self._check_room(topic, refused)
+            left = [{"key": each["key"], "value": each["value"]} for each in refused]
+        self._wait(topic)
+        return len(messages)
+
+    def _keep_failure(self, error: KafkaError | None, _message: Message) -> None:
+        if error is not None:
+            self._failed.append(error)
+
+    def _check_room(self, topic: str, refused: list[Any]) -> None:
+        """Make room for what found none; raise what else was wrong with a record."""
+        for message in refused:
+            error = message["_error"]
+            if error.code() != KafkaError._QUEUE_FULL:
+                raise self._troubles.explain(f"send to topic {topic!r}", KafkaException(error))
+        if refused:
+            self._wait(topic)
+
+    def _wait(self, topic: str) -> None:
+        left = self._producer.flush(_DELIVERY_S + PATIENCE_S)
+        if self._failed:
+            first, count = self._failed[0], len(self._failed)
+            self._failed.clear()
+            raise self._troubles.explain(f"send {count} records to topic {topic!r}", first)
+        if left:
+            found = f"no acknowledgement in {_DELIVERY_S:g}s"
+            doing = f"send {left} records to topic {topic!r}"
+            raise unreachable(doing, self._troubles.servers, found)
+
+
+def _tuning(client: ClientSpec) -> dict[str, str]:
+    """Return the tuning; who asks for fewer acknowledgements cannot have idempotence too."""
+    acks = {value for name, value in client.options if name in ("acks", "producer.acks")}
+    if acks <= {"all", "-1"}:
+        return _TUNING
+    return {name: value for name, value in _TUNING.items() if name != "enable.idempotence"}

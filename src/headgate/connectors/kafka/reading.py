@@ -1,0 +1,166 @@
+"""The records of a topic in bulk: from given offsets to given ends, by position.
+
+Offsets have gaps, where transactions ended or compaction took records away. So a partition is
+at its end when a record at or behind the last offset was seen, or the broker says there is none.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from headgate.connectors.kafka.client import ClientSpec
+from headgate.connectors.kafka.clients import Troubles, open_consumer
+from headgate.connectors.kafka.failures import unreachable
+from headgate.errors import Domain, HeadgateError
+
+PATIENCE_S = 30.0
+
+# A call waits for so many records or so long, whichever comes first.
+_AT_ONCE = 2_000
+_LOOK_S = 0.05
+# Fetches large enough that Python, and not the wire, sets the pace.
+_TUNING = {
+    "enable.partition.eof": "true",
+    "fetch.min.bytes": "1",
+    "fetch.wait.max.ms": "100",
+    "queued.min.messages": "200000",
+    "queued.max.messages.kbytes": "131072",
+    "check.crcs": "false",
+    "fetch.queue.backoff.ms": "10",
+    "max.partition.fetch.bytes": "8388608",
+}
+
+
+class Record(NamedTuple):
+    """One record.
+
+    Attributes:
+        timestamp: In epoch milliseconds; -1 where it has none.
+        value: None is a tombstone.
+        headers: Names and values in the order they were written.
+    """
+
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+
+    @classmethod
+    def of(cls, message: Message, *, headers: bool = True) -> Record:
+        """Return a message of the client's as a record."""
+        return cls(
+            message.partition() or 0,
+            message.offset() or 0,
+            message.timestamp()[1],
+            message.key(),
+            message.value(),
+            _headers(message) if headers else (),
+        )
+
+
+def read_records(
+    client: ClientSpec,
+    topic: str,
+    start: Mapping[int, int],
+    end: Mapping[int, int],
+    *,
+    headers: bool = True,
+    patience_s: float = PATIENCE_S,
+) -> Iterator[Record]:
+    """Yield the committed records of some partitions; in order within each of them.
+
+    Args:
+        start: The first offset by partition; those it names are read.
+        end: The offset behind the last, by partition; records from there on are left out.
+        headers: Leave them empty where they are not needed, which is faster.
+        patience_s: How long nothing may come while something is missing.
+
+    Raises:
+        HeadgateError: BROKER_UNREACHABLE, BROKER_REFUSED, BROKER_FAILED; DATA_LOST where the
+            first offset is gone.
+    """
+    left = {part: end[part] for part, first in start.items() if first < end[part]}
+    if not left:
+        return
+    consumer, troubles = open_consumer(client, _TUNING)
+    try:
+        consumer.assign([TopicPartition(topic, part, start[part]) for part in left])
+        yield from _read(_Reading(consumer, troubles, topic, left, patience_s), headers=headers)
+    finally:
+        consumer.close()
+
+
+def _headers(message: Message) -> tuple[tuple[str, bytes | None], ...]:
+    # A client that reads gives a list of bytes, whatever one that writes may be given.
+    found: Any = message.headers()
+    return tuple(found) if found else ()
+
+
+class _Reading(NamedTuple):
+    consumer: Consumer
+    troubles: Troubles
+    topic: str
+    left: dict[int, int]
+    patience_s: float
+
+
+def _read(reading: _Reading, *, headers: bool) -> Iterator[Record]:
+    left = reading.left
+    heard = time.monotonic()
+    while left:
+        messages = reading.consumer.consume(_AT_ONCE, _LOOK_S)
+        now = time.monotonic()
+        if messages:
+            heard = now
+        elif now - heard > reading.patience_s:
+            raise _stuck(reading)
+        for message in messages:
+            partition, offset = message.partition(), message.offset()
+            if partition not in left or partition is None or offset is None:
+                continue
+            error = message.error()
+            if error is not None:
+                _check(reading, error)
+                # The end of what is committed; what was wanted lay before it.
+                if offset >= left[partition]:
+                    _finish(reading, partition)
+                continue
+            if offset < left[partition]:
+                yield Record.of(message, headers=headers)
+            if offset + 1 >= left[partition]:
+                _finish(reading, partition)
+
+
+def _finish(reading: _Reading, partition: int) -> None:
+    del reading.left[partition]
+    reading.consumer.pause([TopicPartition(reading.topic, partition)])
+
+
+def _check(reading: _Reading, error: KafkaError) -> None:
+    code = error.code()
+    if code == KafkaError._PARTITION_EOF:
+        return
+    doing = f"read topic {reading.topic!r}"
+    if code in (KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET):
+        raise HeadgateError(
+            "DATA_LOST",
+            f"cannot {doing}: the first of the records that were asked for are not kept any more",
+            hint=f"headgate topics show {reading.topic} --on kafka://{reading.troubles.servers}",
+            domain=Domain.EXTERNAL,
+        )
+    raise reading.troubles.explain(doing, KafkaException(error))
+
+
+def _stuck(reading: _Reading) -> HeadgateError:
+    doing = f"read topic {reading.topic!r}"
+    parts = ", ".join(str(part) for part in sorted(reading.left))
+    found = f"nothing came from partitions {parts} for {reading.patience_s:g}s"
+    if reading.troubles.errors:
+        return reading.troubles.explain(doing, reading.troubles.errors[-1])
+    return unreachable(doing, reading.troubles.servers, found)

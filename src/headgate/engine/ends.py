@@ -1,0 +1,116 @@
+"""The ends of a query: topics as options of the kernel's sources and of its one sink. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+
+from headgate.connectors import Console, Files, Kafka
+from headgate.connectors.files import _spark as files
+from headgate.connectors.kafka import _spark as kafka
+from headgate.engine.plan import Destination, FlowPlan
+from headgate.engine.settings import AttemptSettings
+from headgate.errors import Domain, HeadgateError
+from headgate.flow.operators import Source
+from headgate.flow.topics import Topic
+
+_WORDS = ("earliest", "latest")
+
+
+def source_options(node: Source, settings: AttemptSettings) -> tuple[str, dict[str, str]]:
+    """Return the class that reads a source's topic, and its options."""
+    start = settings.starts.get(node.id)
+    match node.topic:
+        case Files() as topic:
+            if start is not None and not start.startswith("{") and start not in _WORDS:
+                raise _bad_start(topic, start)
+            return files.SOURCE, files.source_options(
+                topic,
+                max_batch=settings.max_batch,
+                max_record=settings.max_record,
+                splits=settings.spark.parallelism,
+                start=start or "earliest",
+            )
+        case Kafka() as topic:
+            return kafka.SOURCE, kafka.source_options(
+                topic,
+                max_batch=settings.max_batch,
+                max_record=settings.max_record,
+                splits=settings.spark.parallelism,
+                start=start,
+                on_data_loss=settings.on_data_loss,
+                meta=node.meta is not None,
+            )
+        case topic:
+            raise _unsupported(topic)
+
+
+def sink_options(plan: FlowPlan, settings: AttemptSettings) -> dict[str, str]:
+    """Return the options of the sink: where every output goes, and how."""
+    clusters = _clusters(plan.destinations)
+    outputs = [_output(each, clusters, shown=settings.shown) for each in plan.destinations]
+    return {
+        "job": settings.job,
+        "lineage": settings.lineage,
+        "outputs": json.dumps(outputs),
+        "clusters": json.dumps(
+            [
+                {"client": json.loads(client), "delivery": settings.delivery.value}
+                for client in clusters
+            ]
+        ),
+        "sources": json.dumps([source["id"] for source in plan.spec["sources"]]),
+        "tasks": str(count_tasks(plan, settings.spark.parallelism)),
+        "fence": json.dumps([asdict(each) for each in settings.fenced]),
+    }
+
+
+def count_tasks(plan: FlowPlan, parallelism: int) -> int:
+    """Return how many tasks write at most: each has transactions of its own.
+
+    Behind an operator there are as many as there are state partitions. Without one, the tasks
+    that read also write, and each source has its own.
+    """
+    return parallelism if plan.operators else parallelism * max(1, sum(plan.scans().values()))
+
+
+def _clusters(destinations: Iterable[Destination]) -> list[str]:
+    """Return how each Kafka cluster is reached that is written to; a place in it is its number."""
+    found = [
+        kafka.client_json(each.topic) for each in destinations if isinstance(each.topic, Kafka)
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _output(each: Destination, clusters: list[str], *, shown: int) -> dict[str, str | int]:
+    match each.topic:
+        case None:
+            return {"id": each.id, "kind": "counted"}
+        case Console(rows=rows):
+            return {"id": each.id, "kind": "console", "shown": rows}
+        case Files() as topic:
+            return files.output_option(each.id, topic, shown=shown)
+        case Kafka() as topic:
+            cluster = clusters.index(kafka.client_json(topic))
+            return kafka.output_option(each.id, topic, cluster=cluster, shown=shown)
+        case topic:
+            raise _unsupported(topic)
+
+
+def _bad_start(topic: Files, start: str) -> HeadgateError:
+    return HeadgateError(
+        "BAD_START",
+        f"cannot begin to read {topic.describe()} at {start!r}: embedded topics know earliest "
+        "and latest",
+        hint=f"--start {topic.name}=latest",
+    )
+
+
+def _unsupported(topic: Topic) -> HeadgateError:
+    return HeadgateError(
+        "TOPIC_UNBOUND",
+        f"cannot run topic {topic.name!r}: no connector of this release serves {topic.describe()}",
+        hint="bind it with --on files:DIR or --on kafka://HOST:9092",
+        domain=Domain.USER,
+    )

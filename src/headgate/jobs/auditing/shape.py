@@ -1,0 +1,148 @@
+"""What a flow's graph says of where a source's records must be. Pure.
+
+Each node takes rows from one port, so that a record has one way to any output. It may be in
+several outputs only behind a port that several nodes take rows from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
+
+from headgate.flow.graph import Graph
+from headgate.flow.operators import Enrich, Node, Output, Port, Source, Transform, Where, label
+
+_TOGETHER = "outputs"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What becomes of the records of one source.
+
+    Attributes:
+        source: Its id.
+        outputs: The outputs its rows may be in, without the dead letters; in the graph's order.
+        unseen: Why a record may be in no output that can be read: a line for each place.
+        copied: Where one record becomes several rows on purpose: a line for each place.
+        uncounted: Outputs, and operators that write dead letters, for which nobody can tell how
+            often a record may be there.
+    """
+
+    source: str
+    outputs: tuple[str, ...]
+    unseen: tuple[str, ...] = ()
+    copied: tuple[str, ...] = ()
+    uncounted: frozenset[str] = frozenset()
+
+    @property
+    def is_one_to_one(self) -> bool:
+        """Whether each record must be in exactly one row of all outputs together."""
+        return not self.unseen and not self.copied
+
+    def group(self, output: str, origin: str | None = None) -> str | None:
+        """Return the rows among which a record may be once; None where it may be often.
+
+        Args:
+            output: The output that a row is in.
+            origin: Of a dead letter: the source or operator that it says it is of.
+        """
+        place = output if origin is None else origin
+        if place in self.uncounted:
+            return None
+        if not self.copied:
+            return _TOGETHER
+        # One record may fail in several branches, and in each only once.
+        return output if origin is None else f"{output} {origin}"
+
+
+def shape_of(
+    graph: Graph, source: str, *, shows_places: Container[str], dead_letters_show: bool
+) -> Shape:
+    """Return what becomes of a source's records.
+
+    Args:
+        source: The id of a stream.
+        shows_places: The outputs whose rows tell which record they came from.
+        dead_letters_show: Whether dead letters can be read.
+    """
+    walk = _Walk(graph, shows_places)
+    walk.follow(Port(source, "out"), uncounted=False)
+    unseen = [*walk.unseen]
+    if not dead_letters_show:
+        unseen.append(f"dead letters go to {graph.dead_letters.describe()}, which cannot be read")
+    return Shape(
+        source,
+        tuple(node.id for node in graph.outputs() if node.id in walk.outputs),
+        tuple(unseen),
+        tuple(walk.copied),
+        frozenset(walk.uncounted),
+    )
+
+
+def origins(graph: Graph) -> dict[str, str]:
+    """Return the source of each node's rows, by what dead letters call the node.
+
+    Those of a source carry its id, those of an operator its kind and id.
+    """
+    found: dict[str, str] = {}
+    by_id: dict[str, str] = {}
+    for node in graph.nodes:
+        by_id[node.id] = node.id if isinstance(node, Source) else by_id[node.input.node]
+        found[node.id if isinstance(node, Source) else label(node)] = by_id[node.id]
+    return found
+
+
+def outputs_of(graph: Graph, source: str) -> tuple[Output, ...]:
+    """Return the outputs that a source's rows may be in, without the dead letters."""
+    of = origins(graph)
+    return tuple(node for node in graph.outputs() if of[label(node)] == source)
+
+
+class _Walk:
+    """Follows rows from port to port, and notes what an audit cannot see."""
+
+    def __init__(self, graph: Graph, shows_places: Container[str]) -> None:
+        self._graph = graph
+        self._shows_places = shows_places
+        self.outputs: set[str] = set()
+        self.unseen: list[str] = []
+        self.copied: list[str] = []
+        self.uncounted: set[str] = set()
+
+    def follow(self, port: Port, *, uncounted: bool) -> None:
+        takers = [node for node in self._graph.consumers(port) if not _is_its_table(node, port)]
+        if not takers:
+            self.unseen.append(f"rows of {str(port)!r} are counted, and written nowhere")
+        if len(takers) > 1:
+            names = ", ".join(label(node) for node in takers)
+            self.copied.append(f"rows of {str(port)!r} go to {names}")
+        for node in takers:
+            self._take(node, uncounted=uncounted)
+
+    def _take(self, node: Node, *, uncounted: bool) -> None:
+        match node:
+            case Output():
+                self.outputs.add(node.id)
+                if node.id not in self._shows_places:
+                    self.unseen.append(
+                        f"rows in {node.topic.describe()} do not tell which record they came from"
+                    )
+            case Where():
+                self.unseen.append(f"{label(node)} drops rows")
+            case Transform():
+                self.unseen.append(f"{label(node)} may drop rows")
+                uncounted = True
+            case _:
+                pass
+        if uncounted:
+            self.uncounted.add(node.id if isinstance(node, Output) else label(node))
+        for port in _ports(node):
+            self.follow(port, uncounted=uncounted)
+
+
+def _ports(node: Node) -> Iterator[Port]:
+    return (Port(node.id, output) for output in node.outputs)
+
+
+def _is_its_table(node: Node, port: Port) -> bool:
+    return isinstance(node, Enrich) and node.table == port.node and node.input != port

@@ -1,0 +1,111 @@
+"""Publishing how far a job has read, so that the tools of a log see its lag.
+
+Positions go to a consumer group named after the job. Nothing is read back: a job's own checkpoint
+says where it goes on.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from headgate.connectors import Kafka
+from headgate.connectors.kafka.groups import publish_positions
+from headgate.connectors.kafka.positions import offsets
+from headgate.errors import HeadgateError
+from headgate.flow.graph import Graph
+from headgate.flow.operators import Source
+
+Positions = Mapping[str, str | None]
+
+# How long the end of a job waits for its last positions to be published.
+_LAST_WORD = 5.0
+
+
+class Publisher(Protocol):
+    """Takes the positions of checkpoints."""
+
+    def offer(self, positions: Positions) -> None:
+        """Publish these positions, by source id; those offered before need not be any more."""
+
+    def close(self) -> None:
+        """Publish what is left, for a few seconds at most, and end."""
+
+
+class NoPublisher:
+    """For a job whose topics have no consumer groups."""
+
+    def offer(self, positions: Positions) -> None:
+        """Publish nothing."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class GroupPublisher:
+    """Publishes on a thread of its own: a broker that does not answer holds nobody up.
+
+    Args:
+        topics: The Kafka topics of sources, by source id.
+        failed: Told on that thread, once for each row of failures.
+    """
+
+    def __init__(
+        self, job: str, topics: Mapping[str, Kafka], failed: Callable[[HeadgateError], None]
+    ) -> None:
+        self._job = job
+        self._topics = topics
+        self._failed = failed
+        self._newest: Positions | None = None
+        self._closing = False
+        self._told = False
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def offer(self, positions: Positions) -> None:
+        """Publish these positions as soon as the ones before are."""
+        with self._changed:
+            self._newest = positions
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Publish what is left, for a few seconds at most, and end."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        self._thread.join(_LAST_WORD)
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._closing or self._newest is not None)
+                positions, self._newest = self._newest, None
+            if positions is None:
+                return
+            self._publish(positions)
+
+    def _publish(self, positions: Positions) -> None:
+        try:
+            for source, topic in self._topics.items():
+                position = positions.get(source)
+                if position is not None:
+                    publish_positions(topic.client, self._job, offsets(position))
+            self._told = False
+        except HeadgateError as error:
+            if not self._told:
+                self._told = True
+                self._failed(error)
+
+
+def make_publisher(
+    job: str, graph: Graph, failed: Callable[[HeadgateError], None]
+) -> GroupPublisher | NoPublisher:
+    """Return what publishes the positions of a flow's sources."""
+    topics = {
+        node.id: node.topic
+        for node in graph.nodes
+        if isinstance(node, Source) and isinstance(node.topic, Kafka)
+    }
+    return GroupPublisher(job, topics, failed) if topics else NoPublisher()

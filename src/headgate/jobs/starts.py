@@ -1,0 +1,51 @@
+"""Where sources begin to be read, as `--start` says it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from headgate.connectors.kafka.starts import check_start
+from headgate.errors import HeadgateError
+from headgate.flow.graph import Graph
+from headgate.flow.operators import Source
+
+
+def parse_starts(texts: Iterable[str], graph: Graph) -> dict[str, str]:
+    """Return where each source that is spoken of begins, by its id.
+
+    Tables begin at their earliest record unless they are named: a table that is read from
+    further on has holes.
+
+    Args:
+        texts: `POSITION` for all streams, or `SOURCE=POSITION`: earliest, latest, a time, or
+            offsets:0=15,1=20. A named source wins, then the last that was said.
+
+    Raises:
+        HeadgateError: BAD_START.
+    """
+    sources = {node.id: node for node in graph.nodes if isinstance(node, Source)}
+    everywhere: dict[str, str] = {}
+    named: dict[str, str] = {}
+    for text in texts:
+        name, equals, position = text.partition("=")
+        if equals and name in sources:
+            named[name] = _checked(position, text)
+        else:
+            start = _checked(text, text, known=sources)
+            everywhere.update({each.id: start for each in graph.streams()})
+    return {**everywhere, **named}
+
+
+def _checked(position: str, text: str, *, known: Iterable[str] = ()) -> str:
+    try:
+        checked = check_start(position, topic="")
+    except HeadgateError as error:
+        sources = f"; the flow's sources are {', '.join(known)}" if known else ""
+        raise HeadgateError(
+            "BAD_START",
+            f"cannot begin at {text!r}: it is neither a position nor SOURCE=POSITION{sources}",
+            hint="--start latest, --start orders=2026-11-15T10:05, or "
+            "--start orders=offsets:0=15,1=20",
+        ) from error
+    assert checked is not None, "a text is a start, or is refused"
+    return checked

@@ -1,0 +1,176 @@
+"""A real Kafka broker for tests, and what tests do with it: make topics, write, read to the end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from headgate.brokers.broker import Broker, BrokerOptions
+from headgate.brokers.certificates import find_security
+from headgate.brokers.kafka import look_at_kafka, start_kafka, stop_kafka
+
+_PATIENCE_S = 30
+# What a test waits for must not take a production broker's time.
+_HASTY = {
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
+    "group.min.session.timeout.ms": "500",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaBroker:
+    """A broker in a folder of the test's own; it may be stopped, killed and started again.
+
+    Attributes:
+        client: How a client of librdkafka reaches it.
+    """
+
+    data: Path
+    secure: bool = False
+    client: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def address(self) -> str:
+        """The host and the port, which stay the same over restarts."""
+        return self.client["bootstrap.servers"]
+
+    @property
+    def url(self) -> str:
+        """What `--on` takes."""
+        return look_at_kafka(self.data).url or ""
+
+    def start(self) -> Broker:
+        """Start it where it does not run."""
+        fresh = look_at_kafka(self.data).address is None
+        options = BrokerOptions(
+            data=self.data, port=0 if fresh else None, secure=self.secure, settings=_HASTY
+        )
+        broker, _ = start_kafka(options)
+        self.client.update(client_of(broker))
+        return broker
+
+    def stop(self) -> None:
+        """Stop it; its records stay."""
+        stop_kafka(self.data)
+
+    def kill(self) -> None:
+        """End it as a power failure would."""
+        pid = look_at_kafka(self.data).pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+
+    def admin(self) -> AdminClient:
+        """Return a client for topics and groups; what it promised is lost when it goes."""
+        return AdminClient(dict(self.client))
+
+    def make_topic(
+        self,
+        name: str | None = None,
+        *,
+        partitions: int = 1,
+        config: dict[str, str] | None = None,
+    ) -> str:
+        """Make a topic, of a name that no other test has unless one is given; return its name."""
+        topic = name or f"t-{uuid.uuid4().hex[:12]}"
+        new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=config or {})
+        admin = self.admin()
+        for made in admin.create_topics([new]).values():
+            made.result(_PATIENCE_S)
+        return topic
+
+    def drop_topic(self, name: str) -> None:
+        """Remove a topic and its records."""
+        admin = self.admin()
+        for gone in admin.delete_topics([name]).values():
+            gone.result(_PATIENCE_S)
+
+    def send(
+        self,
+        topic: str,
+        values: Iterable[bytes | str | None],
+        *,
+        key: bytes | str | None = None,
+        partition: int = -1,
+        headers: Sequence[tuple[str, bytes]] = (),
+        timestamp_ms: int = 0,
+    ) -> None:
+        """Write records and wait until the broker has them all."""
+        producer = Producer({**self.client, "linger.ms": "1", "acks": "all"})
+        for value in values:
+            producer.produce(
+                topic,
+                value,
+                key,
+                partition=partition,
+                headers=list(headers),
+                timestamp=timestamp_ms,
+            )
+            producer.poll(0)
+        assert producer.flush(_PATIENCE_S) == 0
+
+    def read(self, topic: str, *, committed: bool = True) -> list[Message]:
+        """Return every record of a topic, by partition and offset.
+
+        Args:
+            committed: Leave out what belongs to transactions that are open or were aborted.
+        """
+        consumer = Consumer(
+            {
+                **self.client,
+                "group.id": f"test-{uuid.uuid4().hex}",
+                "enable.auto.commit": "false",
+                "auto.offset.reset": "earliest",
+                "enable.partition.eof": "true",
+                "isolation.level": "read_committed" if committed else "read_uncommitted",
+            }
+        )
+        try:
+            return _read_to_the_end(consumer, topic)
+        finally:
+            consumer.close()
+
+    def values(self, topic: str, *, committed: bool = True) -> list[bytes | None]:
+        """Return the value of every record of a topic, by partition and offset."""
+        return [message.value() for message in self.read(topic, committed=committed)]
+
+
+def client_of(broker: Broker) -> dict[str, str]:
+    """Return how a client of librdkafka reaches a broker."""
+    client = {"bootstrap.servers": broker.address or "", "log_level": "2"}
+    access = find_security(broker.data)
+    if access is not None:
+        client |= {
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "SCRAM-SHA-256",
+            "sasl.username": access.security.user,
+            "sasl.password": access.security.password,
+            "ssl.ca.location": str(access.ca),
+        }
+    return client
+
+
+def _read_to_the_end(consumer: Consumer, topic: str) -> list[Message]:
+    found = consumer.list_topics(topic, _PATIENCE_S).topics[topic]
+    if found.error is not None:
+        raise KafkaException(found.error)
+    left = set(found.partitions)
+    consumer.assign([TopicPartition(topic, partition, 0) for partition in left])
+    read: list[Message] = []
+    while left:
+        message = consumer.poll(_PATIENCE_S)
+        assert message is not None, f"topic {topic!r} does not come to an end"
+        error = message.error()
+        if error is None:
+            read.append(message)
+        elif error.code() == KafkaError._PARTITION_EOF:
+            left.discard(message.partition())
+        else:
+            raise KafkaException(error)
+    return sorted(read, key=lambda each: (each.partition() or 0, each.offset() or 0))

@@ -1,0 +1,185 @@
+"""Kafka under fire: what a reader of committed records finds, whatever was killed when."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from kafka_broker import KafkaBroker
+from kafka_shop import KafkaShop
+from shop import JOB, OUTPUTS, Production, kill
+
+CRASHES = ("in-transaction", "state-committed", "task-committed", "epoch-committed")
+
+
+@pytest.fixture
+def kills() -> int:
+    """How often a process is killed: 8 in the short suite, 50 in `make test-faults`."""
+    return int(os.environ.get("HEADGATE_KAFKA_KILLS", "8"))
+
+
+@pytest.fixture
+def seed() -> int:
+    """Decides the moments of the kills; printed, so that a failure can be repeated."""
+    chosen = int(os.environ.get("HEADGATE_SEED", str(int.from_bytes(os.urandom(4)))))
+    print(f"HEADGATE_SEED={chosen}")
+    return chosen
+
+
+@pytest.fixture
+def shop(tmp_path: Path, own_kafka: KafkaBroker) -> Iterator[KafkaShop]:
+    made = KafkaShop(tmp_path, own_kafka)
+    made.set_up()
+    made.produce(0, 5_000)
+    yield made
+    if made.supervisor is not None and made.supervisor.poll() is None:
+        made.kill_supervisor()
+
+
+def test_a_child_killed_at_random_moments_loses_and_doubles_nothing_on_kafka(
+    shop: KafkaShop, kills: int, seed: int
+) -> None:
+    moments = random.Random(seed)
+    shop.start()
+    with Production(shop):
+        _kill_children(shop, kills, moments)
+    shop.drain()
+    shop.assert_exactly_once()
+    assert len(shop.events("FAILURE")) == kills
+
+
+def test_at_least_once_a_child_killed_at_random_moments_loses_nothing(
+    shop: KafkaShop, kills: int, seed: int
+) -> None:
+    shop.start("--delivery", "at-least-once")
+    with Production(shop):
+        _kill_children(shop, max(3, kills // 4), random.Random(seed))
+    shop.drain()
+    shop.assert_nothing_lost()
+
+
+def _kill_children(shop: KafkaShop, kills: int, moments: random.Random) -> None:
+    for number in range(kills):
+        shop.wait_until(lambda: bool(shop.status().get("child")))
+        before = shop.status()["attempt"]
+        # A third of the moments lie in the start of an attempt, the rest in the middle of batches.
+        if number % 3:
+            shop.wait_until(shop.is_running)
+        time.sleep(moments.uniform(0.2, 3.0))
+        shop.kill_child()
+        shop.wait_for_attempt_after(before)
+
+
+def test_a_crash_at_any_named_point_loses_and_doubles_nothing(shop: KafkaShop) -> None:
+    shop.start()
+    with Production(shop):
+        for point in CRASHES:
+            shop.wait_until(shop.is_running)
+            before = shop.status()["attempt"]
+            (shop.crashes / point).touch()
+            shop.wait_for_attempt_after(before)
+            assert not (shop.crashes / point).exists(), f"{point} was never reached"
+        shop.wait_until(shop.is_running)
+    shop.drain()
+    shop.assert_exactly_once()
+    roots = [each["root_cause"] for each in shop.events("FAILURE")]
+    assert len(roots) == len(CRASHES)
+
+
+def test_a_broker_that_is_killed_and_started_again_costs_nothing(
+    shop: KafkaShop, seed: int
+) -> None:
+    moments = random.Random(seed)
+    shop.start()
+    for number in range(1, 4):
+        shop.wait_until(shop.is_running)
+        shop.produce(number, 2_000)
+        time.sleep(moments.uniform(0.0, 1.5))
+        shop.broker.kill()
+        time.sleep(moments.uniform(0.0, 3.0))
+        shop.broker.start()
+    shop.wait_until(shop.is_running)
+    shop.drain()
+    shop.assert_exactly_once()
+
+
+def test_an_attempt_that_was_frozen_in_a_transaction_writes_nothing_when_it_wakes(
+    shop: KafkaShop,
+) -> None:
+    shop.start()
+    shop.wait_until(shop.is_running)
+    hold = shop.crashes / "state-committed.hold"
+    hold.touch()
+    shop.produce(1, 2_000)
+    shop.wait_until((shop.crashes / "state-committed.held").exists)
+    child = int(shop.status()["child"])
+    driver = _driver_of(child)
+    os.kill(driver, signal.SIGSTOP)
+    os.kill(child, signal.SIGSTOP)
+    try:
+        hold.unlink()
+        shop.kill_supervisor()
+        # The frozen driver holds the lock; on another machine its successor would not see it.
+        (shop.home / "jobs" / JOB / "driver.lock").unlink()
+        shop.start()
+        shop.wait_until(shop.is_running)
+        shop.wait_until(lambda: sum(shop.output(name).total() for name in OUTPUTS) > 6_500)
+        os.kill(driver, signal.SIGCONT)
+        shop.produce(2, 2_000)
+        shop.wait_until(lambda: "FENCED" in _spark_log(shop) or not _lives(driver))
+    finally:
+        kill(child)
+        kill(driver)
+    shop.drain()
+    shop.assert_exactly_once()
+
+
+def _driver_of(child: int) -> int:
+    """Return the JVM of a child."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            words = (folder / "cmdline").read_bytes()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if parent == child and b"java" in words:
+            return int(folder.name)
+    raise AssertionError(f"process {child} has no JVM")
+
+
+def _lives(pid: int) -> bool:
+    return Path(f"/proc/{pid}/cmdline").exists()
+
+
+def _spark_log(shop: KafkaShop) -> str:
+    logs = shop.home / "jobs" / JOB / "logs"
+    return "".join(file.read_text(errors="replace") for file in logs.iterdir() if file.is_file())
+
+
+def test_a_restored_run_writes_what_came_after_its_checkpoint_again_and_once(
+    shop: KafkaShop,
+) -> None:
+    shop.start("--checkpoint-every", "0s", "--retain", "50")
+    shop.drain()
+    first = shop.headgate("show", JOB)
+    checkpoint = first["checkpoint"]
+    before = {name: shop.output(name) for name in OUTPUTS}
+    shop.start()
+    shop.produce(1, 3_000)
+    shop.drain()
+    shop.assert_exactly_once()
+    after = {name: shop.output(name) for name in OUTPUTS}
+    shop.start("--from", checkpoint)
+    shop.drain()
+    lineage = shop.status()["lineage"]
+    assert lineage != first["lineage"]
+    for name in OUTPUTS:
+        again = after[name] - before[name]
+        # The first run's rows are there as they were; those behind the checkpoint once more.
+        assert shop.output(name) == after[name] + again, name
+        assert shop.lineages(name)[lineage] == again.total()

@@ -1,0 +1,183 @@
+"""`headgate broker`: a real Kafka that starts, is found again, and keeps what it was given."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaException, Producer
+from confluent_kafka.admin import AdminClient
+from kafka_broker import KafkaBroker
+from typer.testing import CliRunner, Result
+
+from headgate import HeadgateError
+from headgate.brokers.broker import BrokerOptions, BrokerState
+from headgate.brokers.kafka import look_at_kafka, start_kafka, stop_kafka
+from headgate.cli.app import app
+
+
+def headgate(*words: str) -> Result:
+    return CliRunner().invoke(app, [*words])
+
+
+def said(*words: str) -> dict[str, Any]:
+    """Return what a verb prints as JSON; it must not fail."""
+    done = headgate(*words, "--json")
+    assert done.exit_code == 0, done.output
+    value: dict[str, Any] = json.loads(done.stdout)
+    return value
+
+
+def refused(*words: str) -> dict[str, Any]:
+    done = headgate(*words, "--json")
+    assert done.exit_code == 2, done.output
+    value: dict[str, Any] = json.loads(done.stderr)
+    return value
+
+
+def test_a_second_start_finds_the_broker_that_runs(kafka: KafkaBroker) -> None:
+    data = ("--data", str(kafka.data))
+    first = said("broker", "status", "kafka", *data)
+    again = said("broker", "start", "kafka", *data)
+    assert not again.pop("started")
+    assert again == first
+    assert (first["state"], first["address"]) == ("running", kafka.address)
+    assert first["url"] == f"kafka://{kafka.address}"
+    assert not said("broker", "start", "kafka", "--port", "0", *data)["started"]
+
+
+def test_people_are_told_where_it_is_and_what_to_try(kafka: KafkaBroker) -> None:
+    done = headgate("broker", "start", "kafka", "--data", str(kafka.data))
+    assert f"is running already at {kafka.address}" in done.stdout
+    assert f"headgate run examples/orders/flow.py --on kafka://{kafka.address}" in done.stdout
+    status = headgate("broker", "status", "kafka", "--data", str(kafka.data))
+    assert status.stdout.startswith(f"Kafka is running at {kafka.address}\n")
+
+
+def test_another_port_for_a_broker_that_runs_is_refused(kafka: KafkaBroker) -> None:
+    error = refused("broker", "start", "kafka", "--port", "1", "--data", str(kafka.data))
+    assert error["code"] == "BROKER_RUNNING"
+    assert kafka.address.rpartition(":")[2] in error["message"]
+    assert error["hint"] == f"headgate broker stop kafka --data {kafka.data}"
+
+
+def test_a_port_of_another_program_is_refused_by_name(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+        error = refused("broker", "start", "kafka", "--port", port, "--data", str(tmp_path))
+    assert error["code"] == "BROKER_PORT_TAKEN"
+    assert port in error["message"]
+    assert error["hint"] == f"headgate broker start kafka --port 0 --data {tmp_path}"
+
+
+def test_the_log_of_the_broker_is_written_and_shown(kafka: KafkaBroker) -> None:
+    done = headgate("broker", "logs", "kafka", "-n", "2000", "--data", str(kafka.data))
+    assert "Kafka Server started" in done.stdout
+    last = headgate("broker", "logs", "kafka", "-n", "3", "--data", str(kafka.data))
+    assert len(last.stdout.splitlines()) == 3
+
+
+def test_a_broker_that_never_started_is_stopped_and_has_no_log(tmp_path: Path) -> None:
+    data = ("--data", str(tmp_path / "none"))
+    assert said("broker", "status", "kafka", *data)["state"] == "stopped"
+    assert not said("broker", "stop", "kafka", *data)["stopped"]
+    assert refused("broker", "logs", "kafka", *data)["code"] == "LOG_NOT_FOUND"
+    assert not (tmp_path / "none").exists()
+
+
+def test_records_outlive_a_stop_and_a_kill_and_the_address_stays(own_kafka: KafkaBroker) -> None:
+    topic, address = own_kafka.make_topic(partitions=2), own_kafka.address
+    own_kafka.send(topic, ["a", "b"], partition=0)
+    own_kafka.stop()
+    assert look_at_kafka(own_kafka.data).state is BrokerState.STOPPED
+    own_kafka.start()
+    own_kafka.send(topic, ["c"], partition=1)
+    own_kafka.kill()
+    assert own_kafka.start().address == address
+    assert own_kafka.values(topic) == [b"a", b"b", b"c"]
+
+
+def test_transactions_and_their_abort_are_seen_by_readers(kafka: KafkaBroker) -> None:
+    topic = kafka.make_topic()
+    producer = Producer({**kafka.client, "transactional.id": topic})
+    producer.init_transactions(30)
+    for value, is_kept in ((b"kept", True), (b"dropped", False)):
+        producer.begin_transaction()
+        producer.produce(topic, value)
+        producer.flush(30)
+        if is_kept:
+            producer.commit_transaction(30)
+        else:
+            producer.abort_transaction(30)
+    assert kafka.values(topic) == [b"kept"]
+    assert kafka.values(topic, committed=False) == [b"kept", b"dropped"]
+
+
+def test_topics_are_not_made_by_asking_for_them(kafka: KafkaBroker) -> None:
+    with pytest.raises(KafkaException, match="UNKNOWN_TOPIC"):
+        kafka.read("no-such-topic")
+
+
+def test_the_broker_outlives_the_process_that_started_it(tmp_path: Path) -> None:
+    words = ["-m", "headgate", "broker", "start", "kafka", "--port", "0", "--json"]
+    done = subprocess.run(
+        [sys.executable, *words, "--data", str(tmp_path)], capture_output=True, check=True
+    )
+    try:
+        broker = look_at_kafka(tmp_path)
+        assert broker.state is BrokerState.RUNNING
+        assert broker.pid is not None
+        assert broker.pid == json.loads(done.stdout)["pid"]
+        # A session of its own: neither the terminal's signals nor its end reach it.
+        assert os.getsid(broker.pid) == broker.pid
+    finally:
+        stop_kafka(tmp_path)
+
+
+def test_a_broker_that_cannot_start_says_why(tmp_path: Path) -> None:
+    options = BrokerOptions(data=tmp_path, port=0, settings={"log.retention.hours": "soon"})
+    with pytest.raises(HeadgateError, match=r"log\.retention\.hours") as caught:
+        start_kafka(options)
+    assert caught.value.code == "BROKER_NOT_STARTED"
+    assert look_at_kafka(tmp_path).state is BrokerState.STOPPED
+
+
+def test_a_secured_broker_takes_nobody_without_the_password(secure_kafka: KafkaBroker) -> None:
+    topic = secure_kafka.make_topic()
+    secure_kafka.send(topic, ["a"])
+    assert secure_kafka.values(topic) == [b"a"]
+    stranger = AdminClient({**secure_kafka.client, "sasl.password": "guess"})
+    with pytest.raises(KafkaException):
+        stranger.list_topics(timeout=5)
+    plain = AdminClient({"bootstrap.servers": secure_kafka.address, "log_level": "2"})
+    with pytest.raises(KafkaException):
+        plain.list_topics(timeout=3)
+
+
+@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-512", "PLAIN"])
+def test_a_secured_broker_knows_its_user_by_other_mechanisms_too(
+    secure_kafka: KafkaBroker, mechanism: str
+) -> None:
+    client = AdminClient({**secure_kafka.client, "sasl.mechanism": mechanism})
+    assert client.list_topics(timeout=20).brokers
+
+
+def test_what_clients_of_a_secured_broker_need_is_for_its_owner_alone(
+    secure_kafka: KafkaBroker,
+) -> None:
+    broker = look_at_kafka(secure_kafka.data)
+    assert broker.client is not None
+    assert broker.url == f"kafka://{broker.address}?config={broker.client}"
+    assert broker.client.stat().st_mode & 0o077 == 0
+    assert (secure_kafka.data / "server.properties").stat().st_mode & 0o077 == 0
+
+
+def test_a_broker_that_was_made_open_is_not_secured_later(kafka: KafkaBroker) -> None:
+    error = refused("broker", "start", "kafka", "--secure", "--data", str(kafka.data))
+    assert error["code"] == "BROKER_SECURITY_FIXED"

@@ -1,0 +1,46 @@
+"""Fixtures for every folder of tests: brokers, which are started when a test first asks for one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from kafka_broker import KafkaBroker
+
+# Tests that run jobs in this process share one JVM, whichever of them is first.
+os.environ.setdefault("HEADGATE_MODULES", "kafka")
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+    """Give a Kafka broker for the whole run: tests use topics of their own, and let it run."""
+    yield from _serving(tmp_path_factory.mktemp("kafka"), secure=False)
+
+
+@pytest.fixture(scope="session")
+def secure_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+    """Give a Kafka broker that wants TLS and a password, for the whole run."""
+    yield from _serving(tmp_path_factory.mktemp("secure-kafka"), secure=True)
+
+
+@pytest.fixture
+def own_kafka(tmp_path: Path) -> Iterator[KafkaBroker]:
+    """Give a Kafka broker to one test alone, which may stop and kill it."""
+    yield from _serving(tmp_path / "kafka", secure=False)
+
+
+def _serving(data: Path, *, secure: bool) -> Iterator[KafkaBroker]:
+    # Not at the top: a run without brokers needs no client of theirs.
+    from kafka_broker import KafkaBroker
+
+    broker = KafkaBroker(data, secure=secure)
+    try:
+        broker.start()
+        yield broker
+    finally:
+        broker.stop()

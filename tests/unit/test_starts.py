@@ -1,0 +1,41 @@
+"""Where sources begin, as it is said on the command line."""
+
+from __future__ import annotations
+
+import pytest
+
+from headgate import Flow
+from headgate.errors import HeadgateError
+from headgate.flow.graph import Graph
+from headgate.jobs.starts import parse_starts
+
+
+def graph() -> Graph:
+    flow = Flow("store")
+    users = flow.table("users", "id BIGINT NOT NULL", key="id")
+    for name in ("orders", "returns"):
+        rows = flow.stream(name, "id BIGINT NOT NULL, user BIGINT")
+        rows.enrich(f"{name}-user", users, on="user", into="u").matched.to(f"{name}-out")
+    return flow.graph()
+
+
+def test_a_position_alone_is_for_every_stream_and_for_no_table() -> None:
+    assert parse_starts(["latest"], graph()) == {"orders": "latest", "returns": "latest"}
+    assert parse_starts([], graph()) == {}
+
+
+def test_a_named_source_wins_wherever_it_stands() -> None:
+    said = ["users=latest", "orders=offsets:0=15,1=20", "2026-11-15T10:05"]
+    assert parse_starts(said, graph()) == {
+        "orders": "offsets:0=15,1=20",
+        "returns": "2026-11-15T10:05:00+00:00",
+        "users": "latest",
+    }
+
+
+@pytest.mark.parametrize("text", ["order=latest", "soon", "orders=soon", ""])
+def test_what_is_neither_a_position_nor_a_source_is_refused(text: str) -> None:
+    with pytest.raises(HeadgateError) as caught:
+        parse_starts([text], graph())
+    assert caught.value.code == "BAD_START"
+    assert "--start" in caught.value.hint

@@ -1,0 +1,67 @@
+"""What a supervisor and its child say to each other comes out as it went in."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from headgate import Flow
+from headgate.connectors import Kafka
+from headgate.engine.progress import BatchReport, SourceProgress, StateProgress
+from headgate.engine.settings import (
+    AttemptSettings,
+    Delivery,
+    Fenced,
+    OnDataLoss,
+    SparkSettings,
+)
+from headgate.jobs.wire import (
+    AttemptSpec,
+    Batch,
+    Loading,
+    News,
+    SourceEvent,
+    news_from_json,
+    news_to_json,
+)
+
+REPORT = BatchReport(
+    batch=3,
+    started=datetime(2026, 11, 15, 10, 0, tzinfo=UTC),
+    duration=timedelta(seconds=1.5),
+    sources={
+        "orders": SourceProgress(5, None, 7, timedelta(seconds=2.5), '{"format":1}'),
+        "files": SourceProgress(5, 100, None, None, "{}"),
+    },
+    outputs={"out": 5},
+    state={"e": StateProgress(1, 2)},
+    phases={"addBatch": timedelta(seconds=1)},
+)
+
+
+@pytest.mark.parametrize(
+    "news", [Batch(REPORT), Loading(True), SourceEvent("TOPIC_GREW", "orders", "it grew")]
+)
+def test_news_come_out_as_they_went_in(news: News) -> None:
+    assert news_from_json(json.loads(json.dumps(news_to_json(news)))) == news
+
+
+def test_a_spec_comes_out_as_it_went_in() -> None:
+    flow = Flow("store")
+    rows = flow.stream(Kafka("orders", servers="h:9092", start="latest"), "id BIGINT", meta="m")
+    rows.to(Kafka("out", servers="h:9092"), key="id")
+    settings = AttemptSettings(
+        job="store",
+        lineage="L1",
+        checkpoint=Path("checkpoint"),
+        spark=SparkSettings(parallelism=3, log_file=Path("spark.log")),
+        starts={"orders": "latest"},
+        delivery=Delivery.AT_LEAST_ONCE,
+        on_data_loss=OnDataLoss.CONTINUE,
+        fenced=(Fenced("L0", 4),),
+    )
+    spec = AttemptSpec(flow.graph(), settings, Path("near"))
+    assert AttemptSpec.from_json(json.loads(json.dumps(spec.to_json()))) == spec
