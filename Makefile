@@ -53,7 +53,7 @@ bench-kafka: setup  ## The same on Kafka, with a broker of its own: rates of bot
 	$(BIN)/python benchmarks/kafka.py
 
 test-faults: setup  ## The long fault suite: many kills at random moments
-	HEADGATE_KILLS=40 $(BIN)/python -m pytest tests/faults -s
+	HEADGATE_KILLS=40 HEADGATE_KAFKA_KILLS=50 $(BIN)/python -m pytest tests/faults tests/brokers/test_kafka_faults.py -s
 
 wheel: setup  ## Build a wheel with the kernel in it
 	$(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps --wheel-dir dist .

@@ -27,7 +27,7 @@ from headgate.flow import (
     schema_of,
 )
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "Console",

@@ -62,6 +62,7 @@ class Feeds:
         self._progress = kernel(spark).ProgressFeed()
         self._row_class = kernel(spark).sink.RowFeed
         self._rows = self._row_class.of(run)
+        self._sink_class = kernel(spark).sink.FlowSink
         self._event_class = kernel(spark).EventFeed
         self._events = self._event_class.of(run)
         self._streams = spark._jsparkSession.streams()
@@ -69,7 +70,7 @@ class Feeds:
 
     def progress(self) -> list[dict[str, Any]]:
         """Return Spark's progress reports since the last call, oldest first."""
-        return [json.loads(report) for report in self._progress.drain()]
+        return [json.loads(report) for report in json.loads(self._progress.drain())]
 
     def await_end(self, seconds: float) -> None:
         """Wait until all reports of a query that has ended are there, but no longer than this."""
@@ -77,16 +78,17 @@ class Feeds:
 
     def rows(self) -> list[tuple[str, str]]:
         """Return rows for the terminal since the last call: pairs of output and JSON text."""
-        return [(pair[0], pair[1]) for pair in self._rows.drain()]
+        return [(pair[0], pair[1]) for pair in json.loads(self._rows.drain())]
 
     def events(self) -> list[tuple[str, str, str]]:
         """Return what happened to topics since the last call: kind, source and message."""
-        return [(each[0], each[1], each[2]) for each in self._events.drain()]
+        return [(each[0], each[1], each[2]) for each in json.loads(self._events.drain())]
 
     def close(self) -> None:
         """Stop listening."""
         self._streams.removeListener(self._progress)
         self._event_class.forget(self._run)
+        self._sink_class.forget(self._run)
         self._row_class.forget(self._run)
 
 

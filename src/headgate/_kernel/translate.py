@@ -41,6 +41,11 @@ _FAILURES = {
         "headgate topics show TOPIC --on LOG; raise max.message.bytes of the topic",
         False,
     ),
+    "OUTPUT_AHEAD": ("go on in a run of its own: headgate restore JOB --from latest", False),
+    "OUTPUT_CHANGED": (
+        "run it once as it was with --until-caught-up, then with the change",
+        False,
+    ),
     "TRANSACTION_TIMEOUT": (
         "run with a smaller --max-batch, or raise the option producer.transaction.timeout.ms",
         False,

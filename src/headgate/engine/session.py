@@ -71,6 +71,8 @@ def spark_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
     options = [
         # More throughput for a local driver than the default collector gave in a trial.
         "-XX:+UseParallelGC",
+        # Spark brings some 100 MiB of classes: every growth on the way there is a full collection.
+        "-XX:MetaspaceSize=192m",
         # A driver without memory limps on and says nothing; one that has ended is noticed.
         "-XX:+ExitOnOutOfMemoryError",
         f"-Dlog4j2.configurationFile={_logging_file(settings).as_uri()}",

@@ -2,7 +2,6 @@ package io.headgate.kernel;
 
 import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -35,10 +34,10 @@ public final class EventFeed {
     events.add(new String[] {kind, source, message});
   }
 
-  /** Takes what has come since the last call, oldest first: kind, source and message of each. */
-  public synchronized List<String[]> drain() {
+  /** Takes what has come since the last call, oldest first: kind, source and message of each, as JSON. */
+  public synchronized String drain() {
     var out = new ArrayList<>(events);
     events.clear();
-    return out;
+    return Listing.of(out);
   }
 }

@@ -1,7 +1,6 @@
 package io.headgate.kernel;
 
 import java.util.ArrayList;
-import java.util.List;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -29,10 +28,10 @@ public final class ProgressFeed extends StreamingQueryListener {
     ended.await(millis, TimeUnit.MILLISECONDS);
   }
 
-  /** Takes the reports that have come since the last call, oldest first. */
-  public List<String> drain() {
+  /** Takes the reports that have come since the last call, oldest first, as a JSON list of texts. */
+  public String drain() {
     var out = new ArrayList<String>();
     for (String report = reports.poll(); report != null; report = reports.poll()) out.add(report);
-    return out;
+    return Listing.of(out);
   }
 }

@@ -149,10 +149,8 @@ final class KafkaStream implements MicroBatchStream, SupportsAdmissionControl, R
     if (!catalog.last().keySet().containsAll(names)) missing(names);
     var findings = new ArrayList<Finding>();
     List<InputPartition> out = new ArrayList<>();
-    for (KafkaSplit split : splits) {
-      KafkaSplit left = split.left(catalog.last(), findings);
-      if (!left.ranges().isEmpty()) out.add(left);
-    }
+    // Also those of which nothing is left: a task's number says whose transaction it goes on with.
+    for (KafkaSplit split : splits) out.add(split.left(catalog.last(), findings));
     judge(findings);
     return out.toArray(InputPartition[]::new);
   }

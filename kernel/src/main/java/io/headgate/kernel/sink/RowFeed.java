@@ -1,8 +1,8 @@
 package io.headgate.kernel.sink;
 
+import io.headgate.kernel.Listing;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -32,12 +32,12 @@ public final class RowFeed {
     rows.add(new String[] {output, row});
   }
 
-  /** Takes what has come since the last call: pairs of output and row. */
-  public synchronized List<String[]> drain() {
+  /** Takes what has come since the last call: pairs of output and row, as JSON. */
+  public synchronized String drain() {
     var out = new ArrayList<>(rows);
     if (dropped > 0) out.add(0, new String[] {"", dropped + " rows were not shown"});
     dropped = 0;
     rows.clear();
-    return out;
+    return Listing.of(out);
   }
 }
