@@ -102,7 +102,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--items", type=int, default=2_198)
     parser.add_argument("--rate", type=int, default=2_000, help="orders per second, for latency")
     parser.add_argument("--seconds", type=int, default=30, help="how long, for latency")
-    parser.add_argument("--warm-up", type=int, default=30, help="seconds of the load before that")
+    parser.add_argument("--warm-up", type=int, default=60, help="seconds of the load before that")
     parser.add_argument("--max-batch", metavar="SIZE", help="what headgate run takes")
     return parser.parse_args()
 
@@ -238,6 +238,8 @@ def _print_table(
             f"{delivery:<15}{seen.p50:>8.0f}{seen.p95:>8.0f}{seen.p99:>8.0f}{seen.longest:>8.0f} ms"
             f"{seen.behind_ms:>14.0f} ms{delay.job_cpu:>7.0%}{delay.broker_cpu:>13.0%}"
         )
+        early = " ".join(f"{ms:,.0f}" for ms in seen.first)
+        print(f"  the {wanted.warm_up} s before, p50 p95 p99: {early}")
         print(f"  {_phases(delay.phases, delay.batches)}")
 
 

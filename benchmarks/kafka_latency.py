@@ -59,6 +59,7 @@ class Latency:
     """Milliseconds from sending an order to seeing its output.
 
     Attributes:
+        first: The 50th, 95th and 99th percentile of the orders that warmed the job up.
         began: When the measured orders began, in seconds since the epoch.
         behind_ms: How far the sender fell behind its schedule at most.
     """
@@ -67,6 +68,7 @@ class Latency:
     p95: float
     p99: float
     longest: float
+    first: tuple[float, float, float]
     orders: int
     began: float
     behind_ms: float
@@ -98,11 +100,23 @@ def measure_latency(servers: str, load: Load, *, isolation: str) -> Latency:
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         seen = pool.apply_async(_receive, (servers, ends, isolation, load))
         sent = pool.apply_async(_send, (servers, load)).get(patience)
-        latencies = np.array(seen.get(patience))
-    p50, p95, p99 = np.percentile(latencies, (50, 95, 99)).tolist()
+        first, counted = (np.array(each) for each in seen.get(patience))
+    p50, p95, p99 = _percentiles(counted)
     return Latency(
-        p50, p95, p99, float(latencies.max()), len(latencies), sent.began, sent.behind_ms
+        p50=p50,
+        p95=p95,
+        p99=p99,
+        longest=float(counted.max()),
+        first=_percentiles(first) if len(first) else (0.0, 0.0, 0.0),
+        orders=len(counted),
+        began=sent.began,
+        behind_ms=sent.behind_ms,
     )
+
+
+def _percentiles(latencies: np.ndarray) -> tuple[float, float, float]:
+    p50, p95, p99 = np.percentile(latencies, (50, 95, 99)).tolist()
+    return p50, p95, p99
 
 
 def _send(servers: str, load: Load) -> _Sent:
@@ -139,8 +153,10 @@ def _orders(load: Load) -> Iterator[tuple[bytes | None, bytes]]:
             yield key, bytes(value or b"").partition(b',"createdAt":')[0]
 
 
-def _receive(servers: str, since: list[_Position], isolation: str, load: Load) -> list[int]:
-    """Return the milliseconds that each measured order took."""
+def _receive(
+    servers: str, since: list[_Position], isolation: str, load: Load
+) -> tuple[list[int], list[int]]:
+    """Return the milliseconds that each order took: those that warmed up, and those that count."""
     consumer = Consumer(
         {
             "bootstrap.servers": servers,
@@ -166,12 +182,12 @@ def _receive(servers: str, since: list[_Position], isolation: str, load: Load) -
     return _latencies(arrived, load)
 
 
-def _latencies(arrived: list[tuple[int, bytes]], load: Load) -> list[int]:
+def _latencies(arrived: list[tuple[int, bytes]], load: Load) -> tuple[list[int], list[int]]:
     took: dict[int, int] = {}
     for moment, value in arrived:
         row = json.loads(value)
-        if row["paidAt"] >= load.unmeasured:
-            took.setdefault(row["paidAt"], moment - row["createdAt"])
-    if len(took) != load.orders - load.unmeasured:
-        raise RuntimeError(f"{len(took):,} orders came out that count, not all of them")
-    return list(took.values())
+        took.setdefault(row["paidAt"], moment - row["createdAt"])
+    if len(took) != load.orders:
+        raise RuntimeError(f"{len(took):,} orders came out, not all of them")
+    first = [ms for number, ms in took.items() if number < load.unmeasured]
+    return first, [ms for number, ms in took.items() if number >= load.unmeasured]

@@ -90,6 +90,8 @@ def spark_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
         "spark.executor.extraClassPath": class_path,
         "spark.hadoop.fs.AbstractFileSystem.file.impl": "io.headgate.kernel.local.LocalFs",
         "spark.ui.enabled": "false",
+        # Spark describes the plan of every batch to an interface that is off: the short way.
+        "spark.sql.ui.explainMode": "simple",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
         # Replays must put the same rows into the same tasks: exactly-once sinks rest on it.
