@@ -267,3 +267,10 @@ def test_only_a_job_that_ended_in_the_middle_leaves_something_to_clear_up(tmp_pa
     with pytest.raises(HeadgateError):
         dead.run()
     assert dead.dead_ends == ["FAILED"]
+
+
+def test_a_job_that_was_replaced_leaves_what_is_open_to_its_successor(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, [Running(), failed("FENCED", retryable=False)])
+    with pytest.raises(HeadgateError):
+        bench.run()
+    assert bench.dead_ends == []

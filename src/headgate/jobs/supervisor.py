@@ -145,12 +145,16 @@ class Supervisor:
             if self._child is not None:
                 self._child.kill()
             self._publisher.close()
-        if self._machine.state in (JobState.FAILED, JobState.CANCELED):
+        if self._machine.state in (JobState.FAILED, JobState.CANCELED) and not self._is_replaced():
             self._on_dead_end()
         self._tell(at_once=True)
         if self._machine.state is JobState.FAILED and self._failure is not None:
             raise self._failure
         return self.snapshot()
+
+    def _is_replaced(self) -> bool:
+        """Tell whether another attempt has taken over: what it has open is not ours to end."""
+        return self._failure is not None and self._failure.code == "FENCED"
 
     def snapshot(self) -> JobSnapshot:
         """Return what the job is and has done."""
