@@ -16,6 +16,14 @@ if TYPE_CHECKING:
 os.environ.setdefault("HEADGATE_MODULES", "kafka")
 
 
+@pytest.fixture
+def seed() -> int:
+    """Decides the moments of the kills; printed, so that a failure can be repeated."""
+    chosen = int(os.environ.get("HEADGATE_SEED", str(int.from_bytes(os.urandom(4)))))
+    print(f"HEADGATE_SEED={chosen}")
+    return chosen
+
+
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
     """Give a Kafka broker for the whole run: tests use topics of their own, and let it run."""

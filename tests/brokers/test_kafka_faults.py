@@ -24,14 +24,6 @@ def kills() -> int:
 
 
 @pytest.fixture
-def seed() -> int:
-    """Decides the moments of the kills; printed, so that a failure can be repeated."""
-    chosen = int(os.environ.get("HEADGATE_SEED", str(int.from_bytes(os.urandom(4)))))
-    print(f"HEADGATE_SEED={chosen}")
-    return chosen
-
-
-@pytest.fixture
 def shop(tmp_path: Path, own_kafka: KafkaBroker) -> Iterator[KafkaShop]:
     made = KafkaShop(tmp_path, own_kafka)
     made.set_up()
@@ -159,6 +151,27 @@ def _lives(pid: int) -> bool:
 def _spark_log(shop: KafkaShop) -> str:
     logs = shop.home / "jobs" / JOB / "logs"
     return "".join(file.read_text(errors="replace") for file in logs.iterdir() if file.is_file())
+
+
+def test_a_batch_that_readers_have_is_skipped_when_the_broker_has_forgotten_its_groups(
+    shop: KafkaShop,
+) -> None:
+    """Brokers forget the offsets of a group that was idle for a week."""
+    shop.start("--restart", "none")
+    shop.wait_until(shop.is_running)
+    (shop.crashes / "epoch-committed").touch()
+    shop.produce(1, 2_000)
+    assert shop.supervisor is not None
+    assert shop.supervisor.wait(timeout=120) != 0
+    admin = shop.broker.admin()
+    known = admin.list_consumer_groups().result(30).valid
+    marks = [each.group_id for each in known if each.group_id.startswith(f"headgate.{JOB}.")]
+    assert marks, "the epochs were in groups"
+    for gone in admin.delete_consumer_groups(marks).values():
+        gone.result(30)
+    shop.start()
+    shop.drain()
+    shop.assert_exactly_once()
 
 
 def test_a_restored_run_writes_what_came_after_its_checkpoint_again_and_once(

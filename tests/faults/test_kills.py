@@ -17,14 +17,6 @@ def kills() -> int:
     return int(os.environ.get("HEADGATE_KILLS", "8"))
 
 
-@pytest.fixture
-def seed() -> int:
-    """Decides the moments of the kills; printed, so that a failure can be repeated."""
-    chosen = int(os.environ.get("HEADGATE_SEED", str(int.from_bytes(os.urandom(4)))))
-    print(f"HEADGATE_SEED={chosen}")
-    return chosen
-
-
 def test_a_child_killed_at_random_moments_loses_and_doubles_nothing(
     tmp_path: Path, kills: int, seed: int
 ) -> None:

@@ -14,7 +14,7 @@ import pytest
 from fake_supervisor import FakeSupervisor
 from typer.testing import CliRunner, Result
 
-from headgate.cli import run as run_verb
+from headgate.cli import running
 from headgate.cli.app import app
 from headgate.cli.control import fill_savepoint
 from headgate.jobs.home import JobHome
@@ -225,7 +225,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[RunOptions]:
         found.append(options)
         return snapshot(JobState.FINISHED)
 
-    monkeypatch.setattr(run_verb, "run_job", note)
+    monkeypatch.setattr(running, "run_job", note)
     return found
 
 
@@ -301,7 +301,7 @@ def test_a_run_that_is_cancelled_ends_as_an_interrupt(monkeypatch: pytest.Monkey
     def cancelled(*_: Any) -> JobSnapshot:
         return snapshot(JobState.CANCELED)
 
-    monkeypatch.setattr(run_verb, "run_job", cancelled)
+    monkeypatch.setattr(running, "run_job", cancelled)
     result = run("run", "flow.py")
     assert result.exit_code == 130
     assert "was cancelled" in result.stdout
@@ -312,7 +312,7 @@ def test_a_start_that_fell_back_is_told_of(home: JobHome, monkeypatch: pytest.Mo
         watcher.on_snapshot(replace(snapshot(JobState.RUNNING), notice="went back to chk-3"))
         return snapshot(JobState.FINISHED)
 
-    monkeypatch.setattr(run_verb, "run_job", fell_back)
+    monkeypatch.setattr(running, "run_job", fell_back)
     assert "warning: went back to chk-3\n" in run("run", "flow.py").stderr
     with FakeSupervisor(home, notice="went back to chk-3"):
         assert "warning     went back to chk-3\n" in run("show", "orders").stdout

@@ -11,7 +11,7 @@ from headgate._units import format_size
 from headgate.cli.job_options import DEFAULT_TIMEOUT, Job, Timeout, patience
 from headgate.cli.options import Home, Json
 from headgate.cli.output import print_json, say
-from headgate.cli.run import show_run, tell_detached
+from headgate.cli.running import show_run, tell_detached
 from headgate.jobs.service import (
     DEFAULT_HOME,
     JobView,

@@ -16,7 +16,7 @@ from headgate._units import format_count
 from headgate.cli.options import Home, Json
 from headgate.cli.output import Right, note, print_json, print_table, say, visible
 from headgate.cli.produce import show_production
-from headgate.cli.run import show_run
+from headgate.cli.running import show_run
 from headgate.jobs.service import (
     DEFAULT_HOME,
     DemoPlace,

@@ -10,7 +10,7 @@ from headgate._units import format_count
 from headgate.cli.job_options import Job
 from headgate.cli.options import Home, Json
 from headgate.cli.output import Right, print_json, print_table, say
-from headgate.cli.run import show_detached, show_run
+from headgate.cli.running import show_detached, show_run
 from headgate.jobs.service import (
     DEFAULT_HOME,
     RestorePlan,

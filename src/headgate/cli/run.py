@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 import enum
-from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
-from headgate._units import format_count, format_duration
-from headgate.cli.failures import INTERRUPTED
 from headgate.cli.options import Home, Json
-from headgate.cli.output import Right, note, print_json, print_table, say, visible
-from headgate.cli.status import start_line, terminal_watcher
+from headgate.cli.running import show_detached, show_run
 from headgate.jobs.service import (
     DEFAULT_HOME,
     DEFAULT_LOG,
     Delivery,
-    Detached,
-    JobSnapshot,
-    JobState,
     OnDataLoss,
     RunOptions,
-    Watcher,
     resolve_options,
-    run_job,
-    run_watched,
-    start_detached,
 )
 
 _HELP = """Run a flow as a job, until Ctrl-C or until it has caught up.
@@ -345,90 +333,3 @@ def _exclude(flags: dict[str, object]) -> None:
     given = [name for name, value in flags.items() if value]
     if len(given) > 1:
         raise typer.BadParameter(f"{' and '.join(given)} exclude each other")
-
-
-def show_detached(flow: str, options: RunOptions, *, as_json: bool) -> None:
-    """Start a job in the background, and print its name."""
-    tell_detached(start_detached(flow, options), as_json=as_json)
-
-
-def tell_detached(started: Detached, *, as_json: bool) -> None:
-    """Print the name of a job that runs in the background, and what to do with it."""
-    if as_json:
-        print_json(started.to_json())
-        return
-    say(started.job)
-    note(f"Job '{started.job}' is STARTING in the background, as process {started.pid}")
-    _warn(str(started.snapshot.get("notice") or ""))
-    note(f"headgate show {started.job} tells how it goes; headgate stop {started.job} ends it")
-
-
-def _warn(notice: str) -> None:
-    """Print what the user has to know about a start, such as that a checkpoint is damaged."""
-    if notice:
-        note(Text.assemble(("warning", "bold yellow"), f": {visible(notice)}"))
-
-
-def show_run(flow: str, options: RunOptions, *, as_json: bool, watch: bool = False) -> JobSnapshot:
-    """Run a job with a live status, and print what it did.
-
-    Args:
-        watch: Run it again each time the flow's file changes.
-
-    Raises:
-        typer.Exit: With the code of an interrupt, if the job was cancelled.
-    """
-    begun = False
-
-    with terminal_watcher(as_json=as_json) as shown:
-
-        def tell(snapshot: JobSnapshot) -> None:
-            nonlocal begun
-            if not begun and not as_json:
-                begun = True
-                note(start_line(snapshot))
-                _warn(snapshot.notice)
-            shown.on_snapshot(snapshot)
-
-        def tell_notice(line: str) -> None:
-            note(visible(line))
-
-        def tell_change(line: str) -> None:
-            nonlocal begun
-            begun = False
-            note(line)
-
-        watcher = Watcher(on_snapshot=tell, on_row=shown.on_row, on_notice=tell_notice)
-        if watch:
-            ended = run_watched(flow, options, watcher, told=tell_change)
-        else:
-            ended = run_job(flow, options, watcher)
-    if as_json:
-        print_json(ended.to_json())
-    else:
-        print_summary(ended)
-    if ended.state is JobState.CANCELED:
-        raise typer.Exit(INTERRUPTED)
-    return ended
-
-
-_ENDS = {JobState.FINISHED: "caught up", JobState.CANCELED: "was cancelled"}
-
-
-def print_summary(ended: JobSnapshot) -> None:
-    """Print the counts of a job that has ended."""
-    totals = ended.totals
-    word = _ENDS.get(ended.state, "was stopped")
-    batches = f"{format_count(totals.batches)} batch{'' if totals.batches == 1 else 'es'}"
-    say(f"Job '{ended.job}' {word} after {format_duration(_rounded(ended))}, {batches}")
-    rows = [("in", name, format_count(count)) for name, count in sorted(totals.inputs.items())]
-    rows += [("out", name, format_count(count)) for name, count in sorted(totals.outputs.items())]
-    rows += [
-        ("state", name, format_count(count)) for name, count in sorted(totals.state_rows.items())
-    ]
-    if rows:
-        print_table(("", "topic or operator", Right("records")), rows)
-
-
-def _rounded(ended: JobSnapshot) -> timedelta:
-    return timedelta(milliseconds=round(ended.elapsed.total_seconds() * 10) * 100)

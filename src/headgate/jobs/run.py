@@ -16,6 +16,7 @@ from headgate._kernel.jar import get_jars
 from headgate.checkpoints.problems import Problem
 from headgate.checkpoints.sparklog import find_last_commit, find_open_batch
 from headgate.checkpoints.verify import find_good
+from headgate.connectors.kafka.reaching import check_brokers
 from headgate.connectors.logs import bind, parse_log
 from headgate.engine.plan import kernel_modules
 from headgate.engine.settings import (
@@ -108,6 +109,7 @@ def _open_run(home: JobHome, graph: Graph, options: RunOptions, clock: Clock) ->
             domain=Domain.EXTERNAL,
         )
     if known is None:
+        check_brokers(graph)
         run = new_run(
             home,
             graph,
