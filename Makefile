@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
 
-.PHONY: setup core kernel demo test check format bench bench-restore bench-kafka test-faults wheel clean help
+.PHONY: setup core kernel demo test check format bench bench-restore bench-kafka bench-pulsar bench-windows test-faults wheel clean help
 
 help:  ## Show what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -52,8 +52,14 @@ bench-restore: setup  ## What checkpoints cost and how long a restore takes, by 
 bench-kafka: setup  ## The same on Kafka, with a broker of its own: rates of both deliveries, and latency
 	$(BIN)/python benchmarks/kafka.py
 
+bench-pulsar: setup  ## The same orders on Kafka and on Pulsar, exactly-once, one after the other
+	$(BIN)/python benchmarks/pulsar_store.py
+
+bench-windows: setup  ## Count 5,000,000 visits in windows on Kafka, beside Spark's own windows
+	$(BIN)/python benchmarks/windows.py
+
 test-faults: setup  ## The long fault suite: many kills at random moments
-	HEADGATE_KILLS=40 HEADGATE_KAFKA_KILLS=50 $(BIN)/python -m pytest tests/faults tests/brokers/test_kafka_faults.py -s
+	HEADGATE_KILLS=40 HEADGATE_KAFKA_KILLS=50 HEADGATE_PULSAR_KILLS=40 $(BIN)/python -m pytest tests/faults tests/brokers/test_kafka_faults.py tests/brokers/test_pulsar_faults.py -s
 
 wheel: setup  ## Build a wheel with the kernel in it
 	$(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps --wheel-dir dist .

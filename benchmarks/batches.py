@@ -15,10 +15,10 @@ _REPORT = "Streaming query made progress: "
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How many orders had been read at a moment, in seconds since the epoch."""
+    """How many records had been read at a moment, in seconds since the epoch."""
 
     at: float
-    orders: int
+    records: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +27,13 @@ class Batch:
 
     Attributes:
         started: In seconds since the epoch.
-        orders: How many it read.
+        records: How many it read.
         phases: Where its time went in milliseconds, by Spark's names; `triggerExecution` is all
             of it.
     """
 
     started: float
-    orders: int
+    records: int
     phases: Mapping[str, int]
 
     @property
@@ -43,27 +43,27 @@ class Batch:
 
 
 def steady_rate(marks: Sequence[Mark]) -> float:
-    """Return orders per second from the mark that reached a fifth of all orders to the last one.
+    """Return records per second from the mark that reached a fifth of all to the last one.
 
     By then the JVM has compiled most of what it will. Where the last mark is the one, it counts
     from the mark before.
 
     Args:
-        marks: Two or more, the first with no orders.
+        marks: Two or more, the first with no records.
     """
     last = marks[-1]
-    fifth = next(mark for mark in marks if mark.orders >= last.orders / 5)
+    fifth = next(mark for mark in marks if mark.records >= last.records / 5)
     if fifth is last:
         fifth = marks[-2]
-    return (last.orders - fifth.orders) / (last.at - fifth.at)
+    return (last.records - fifth.records) / (last.at - fifth.at)
 
 
 def to_marks(batches: Sequence[Batch]) -> list[Mark]:
-    """Return how many orders had been read when the first batch began, and at the end of each."""
+    """Return how many records had been read when the first batch began, and at the end of each."""
     marks = [Mark(batches[0].started, 0)]
     for batch in batches:
-        if batch.orders:
-            marks.append(Mark(batch.ended, marks[-1].orders + batch.orders))
+        if batch.records:
+            marks.append(Mark(batch.ended, marks[-1].records + batch.records))
     return marks
 
 
@@ -76,38 +76,46 @@ def median_phases(batches: Sequence[Batch]) -> dict[str, float]:
     return dict(sorted(medians.items(), key=lambda each: -each[1]))
 
 
-def read_batches(log: Path, *, since: float) -> list[Batch]:
+def read_batches(log: Path, *, since: float, source: str) -> list[Batch]:
     """Return the batches that Spark's log tells of, oldest first.
 
     Args:
         log: The job's logs/spark.log; what was rolled away beside it is read too.
         since: Only batches that started at or after this moment, in seconds since the epoch.
+        source: The stream whose records count.
     """
     files = [log, *log.parent.glob(f"{log.name}.*")]
-    found = (batch for file in files for batch in _batches(file.read_text(encoding="utf-8")))
+    found = (
+        batch for file in files for batch in _batches(file.read_text(encoding="utf-8"), source)
+    )
     return sorted(
         (batch for batch in found if batch.started >= since), key=lambda batch: batch.started
     )
 
 
-def _batches(text: str) -> Iterator[Batch]:
+def _batches(text: str, source: str) -> Iterator[Batch]:
     decoder = json.JSONDecoder()
     place = text.find(_REPORT)
     while place >= 0:
         report, end = decoder.raw_decode(text, place + len(_REPORT))
         if "addBatch" in report["durationMs"]:
-            yield _batch(report)
+            yield to_batch(report, source)
         place = text.find(_REPORT, end)
 
 
-def _batch(report: Mapping[str, Any]) -> Batch:
+def to_batch(report: Mapping[str, Any], source: str | None) -> Batch:
+    """Return the batch that a progress report of Spark's tells of.
+
+    Args:
+        source: The stream whose records count; None for every source.
+    """
     return Batch(
         started=datetime.fromisoformat(report["timestamp"]).timestamp(),
-        orders=sum(
-            int(source["numInputRows"])
-            for source in report["sources"]
+        records=sum(
+            int(each["numInputRows"])
+            for each in report["sources"]
             # The gate in front of a source calls itself by the source's id.
-            if source["description"] == "orders"
+            if source is None or each["description"] == source
         ),
         phases=report["durationMs"],
     )

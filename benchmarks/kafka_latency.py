@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
-from kafka_job import OUTPUTS
 from kafka_outputs import find_ends
+from store_job import OUTPUTS
 
 from headgate.producers.store import StoreShape, StoreTopic, generate, key_values
 

@@ -57,16 +57,16 @@ class Meter:
         if not self.marks and snapshot.state is JobState.RUNNING:
             self.marks.append(Mark(datetime.now(UTC).timestamp(), 0))
         committed, read = snapshot.totals.committed, snapshot.totals.inputs.get("orders", 0)
-        if committed is not None and read > self.marks[-1].orders:
+        if committed is not None and read > self.marks[-1].records:
             self.marks.append(Mark(committed.timestamp(), read))
 
     def result(self) -> Result:
         """Return the figures of what was noted."""
         first, last = self.marks[0], self.marks[-1]
         return Result(
-            orders=last.orders,
+            orders=last.records,
             seconds=last.at - first.at,
-            orders_per_s=last.orders / (last.at - first.at),
+            orders_per_s=last.records / (last.at - first.at),
             steady_orders_per_s=steady_rate(self.marks),
             peak_rss_mb=self.peak_kib / 1024,
         )

@@ -11,9 +11,12 @@ import pytest
 
 if TYPE_CHECKING:
     from kafka_broker import KafkaBroker
+    from pulsar_broker import PulsarBroker
 
 # Tests that run jobs in this process share one JVM, whichever of them is first.
-os.environ.setdefault("HEADGATE_MODULES", "kafka")
+os.environ.setdefault("HEADGATE_MODULES", "kafka,pulsar")
+# A terminal may say where its own topics are; those of tests are elsewhere.
+os.environ.pop("HEADGATE_ON", None)
 
 
 @pytest.fixture
@@ -42,11 +45,41 @@ def own_kafka(tmp_path: Path) -> Iterator[KafkaBroker]:
     yield from _serving(tmp_path / "kafka", secure=False)
 
 
+@pytest.fixture(scope="session")
+def pulsar(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PulsarBroker]:
+    """Give a Pulsar broker for the whole run: tests use topics of their own, and let it run."""
+    yield from _serving_pulsar(tmp_path_factory.mktemp("pulsar"), secure=False)
+
+
+@pytest.fixture(scope="session")
+def secure_pulsar(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PulsarBroker]:
+    """Give a Pulsar broker that wants TLS and a token, for the whole run."""
+    yield from _serving_pulsar(tmp_path_factory.mktemp("secure-pulsar"), secure=True)
+
+
+@pytest.fixture
+def own_pulsar(tmp_path: Path) -> Iterator[PulsarBroker]:
+    """Give a Pulsar broker to one test alone, which may stop and kill it."""
+    # A blank, since Pulsar makes addresses of paths.
+    yield from _serving_pulsar(tmp_path / "own pulsar", secure=False)
+
+
 def _serving(data: Path, *, secure: bool) -> Iterator[KafkaBroker]:
     # Not at the top: a run without brokers needs no client of theirs.
     from kafka_broker import KafkaBroker
 
     broker = KafkaBroker(data, secure=secure)
+    try:
+        broker.start()
+        yield broker
+    finally:
+        broker.stop()
+
+
+def _serving_pulsar(data: Path, *, secure: bool) -> Iterator[PulsarBroker]:
+    from pulsar_broker import PulsarBroker
+
+    broker = PulsarBroker(data, secure=secure)
     try:
         broker.start()
         yield broker

@@ -9,13 +9,15 @@ The rooms, from the door down; imports only go down:
     edges       connectors/  formats/    descriptors are plain values, Spark is kept apart
                 brokers/  producers/     a broker on this machine; example data
     declare     flow/                    what you write, the graph, its JSON
+                windows.py               the words for windows of event time
     floor       errors.py  _clock.py  _units.py  _artifacts.py  and _kernel/, which alone meets
                 the JVM
 """
 
-from headgate.connectors import Console, Files, Kafka
+from headgate.connectors import Console, Files, Kafka, Pulsar
 from headgate.errors import Domain, HeadgateError
 from headgate.flow import (
+    Deduped,
     Enriched,
     Flow,
     Graph,
@@ -24,13 +26,15 @@ from headgate.flow import (
     Stream,
     Table,
     Topic,
+    Windowed,
     schema_of,
 )
 
-__version__ = "0.3.0"
+__version__ = "0.5.0"
 
 __all__ = [
     "Console",
+    "Deduped",
     "Domain",
     "Enriched",
     "Files",
@@ -39,10 +43,12 @@ __all__ = [
     "HeadgateError",
     "Kafka",
     "LogicalTopic",
+    "Pulsar",
     "Schema",
     "Stream",
     "Table",
     "Topic",
+    "Windowed",
     "__version__",
     "schema_of",
 ]

@@ -2,7 +2,7 @@
 
 Ivy's command line, which lies among PySpark's own jars, fetches them. A fetched jar gets its name
 in the cache only once its SHA-256 is right. One that was put there by hand counts as fetched, and
-is checked in the same way.
+is checked in the same way. An archive, such as a broker's, is fetched like a jar.
 """
 
 from __future__ import annotations
@@ -32,6 +32,18 @@ _FETCHED = re.compile(r"\[SUCCESSFUL \] (?P<group>[^#\s]+)#(?P<name>[^;\s]+);(?P
 _TROUBLE = re.compile(r"\S*Exception|unresolved|not found|Server access error", re.IGNORECASE)
 # An Ivy of its own settings file, for those who have a mirror in the house.
 _SETTINGS = "HEADGATE_IVY_SETTINGS"
+_IVY_FILE = """\
+<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
+  <info organisation="headgate" module="fetched"/>
+  <configurations><conf name="default"/></configurations>
+  <dependencies>
+    <dependency org="{group}" name="{name}" rev="{version}" transitive="false"
+        conf="default->master">
+      <artifact name="{name}" type="{extension}" ext="{extension}" m:classifier="{classifier}"/>
+    </dependency>
+  </dependencies>
+</ivy-module>
+"""
 
 # Told of each file, one line at a time: its name, and which of how many it is.
 Progress: TypeAlias = Callable[[str], None]
@@ -39,23 +51,33 @@ Progress: TypeAlias = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """A jar as the registry knows it, and what its bytes must be."""
+    """A jar as the registry knows it, and what its bytes must be.
+
+    Attributes:
+        classifier: Tells it from other files of the same name; empty for the plain jar.
+        extension: How its file ends, which is its type too.
+    """
 
     group: str
     name: str
     version: str
     sha256: str
     size: int
+    classifier: str = ""
+    extension: str = "jar"
 
     @property
     def file(self) -> str:
         """The file's name in the cache."""
-        return f"{self.name}-{self.version}.jar"
+        classifier = self.classifier and f"-{self.classifier}"
+        return f"{self.name}-{self.version}{classifier}.{self.extension}"
 
     @property
     def coordinates(self) -> str:
         """The text that other tools fetch it by."""
-        return f"{self.group}:{self.name}:{self.version}"
+        if not self.classifier:
+            return f"{self.group}:{self.name}:{self.version}"
+        return f"{self.group}:{self.name}:{self.extension}:{self.classifier}:{self.version}"
 
 
 def cache_folder() -> Path:
@@ -229,11 +251,29 @@ def ivy_command(root: Artifact, folder: Path, *, with_needed: bool) -> list[str]
     command = [get_java(f"fetch {root.file}"), "-cp", str(ivy), "org.apache.ivy.Main"]
     command += ["-settings", settings] if settings else []
     command += ["-cache", str(cache_folder() / "ivy")]
+    if root.classifier:
+        return [*command, *_ivy_file(root, folder)]
     command += ["-confs", "default"] if with_needed else ["-notransitive"]
     command += ["-dependency", root.group, root.name, root.version]
     command += ["-retrieve", f"{folder}/[artifact]-[revision].[ext]"]
     # Some jars are packed as bundles, snappy-java for one.
     return [*command, "-types", "jar", "bundle"]
+
+
+def _ivy_file(artifact: Artifact, folder: Path) -> list[str]:
+    """Return the words that bring one file with a classifier; only a file can ask Ivy for that."""
+    asks = folder / f"{artifact.name}.xml"
+    asks.write_text(
+        _IVY_FILE.format(
+            group=artifact.group,
+            name=artifact.name,
+            version=artifact.version,
+            classifier=artifact.classifier,
+            extension=artifact.extension,
+        )
+    )
+    words = ["-ivy", str(asks), "-types", artifact.extension]
+    return [*words, "-retrieve", f"{folder}/[artifact]-[revision]-[classifier].[ext]"]
 
 
 def _publish(artifacts: Iterable[Artifact], trial: Path, folder: Path) -> None:
@@ -318,7 +358,7 @@ def _corrupt(
 
 
 def _unavailable(missing: Sequence[Artifact], folder: Path, trouble: str) -> HeadgateError:
-    count = "a jar" if len(missing) == 1 else f"{len(missing)} jars"
+    count = "a file" if len(missing) == 1 else f"{len(missing)} files"
     lines = [f"  {artifact.file} ({artifact.coordinates})" for artifact in missing]
     return HeadgateError(
         "ARTIFACT_UNAVAILABLE",

@@ -13,14 +13,16 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from headgate.brokers.broker import Broker, BrokerOptions
-from headgate.brokers.certificates import find_security
 from headgate.brokers.kafka import look_at_kafka, start_kafka, stop_kafka
+from headgate.brokers.kafka_security import find_security
 
 _PATIENCE_S = 30
 # What a test waits for must not take a production broker's time.
 _HASTY = {
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
     "group.min.session.timeout.ms": "500",
+    # Tests write records of years ago, which must not be too old for their topics.
+    "log.retention.check.interval.ms": str(24 * 60 * 60 * 1000),
 }
 
 
@@ -139,6 +141,26 @@ class KafkaBroker:
     def values(self, topic: str, *, committed: bool = True) -> list[bytes | None]:
         """Return the value of every record of a topic, by partition and offset."""
         return [message.value() for message in self.read(topic, committed=committed)]
+
+    def changes(self, topic: str) -> list[tuple[bytes, bytes | None]]:
+        """Return the key and the value of every record, in the order of each partition."""
+        return [_change_of(message) for message in self.read(topic)]
+
+    def marks(self, topic: str) -> list[str]:
+        """Return what every record says of where it came from."""
+        return [_mark_of(message) for message in self.read(topic)]
+
+
+def _change_of(message: Message) -> tuple[bytes, bytes | None]:
+    key, value = message.key(), message.value()
+    assert key is not None
+    return bytes(key), None if value is None else bytes(value)
+
+
+def _mark_of(message: Message) -> str:
+    place = dict(message.headers() or ())["headgate"]
+    assert isinstance(place, bytes)
+    return place.decode()
 
 
 def client_of(broker: Broker) -> dict[str, str]:

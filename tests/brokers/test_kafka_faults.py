@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from broker_shop import BrokerShop
 from kafka_broker import KafkaBroker
-from kafka_shop import KafkaShop
 from shop import JOB, OUTPUTS, Production, kill
 
 CRASHES = ("in-transaction", "state-committed", "task-committed", "epoch-committed")
@@ -24,8 +24,8 @@ def kills() -> int:
 
 
 @pytest.fixture
-def shop(tmp_path: Path, own_kafka: KafkaBroker) -> Iterator[KafkaShop]:
-    made = KafkaShop(tmp_path, own_kafka)
+def shop(tmp_path: Path, own_kafka: KafkaBroker) -> Iterator[BrokerShop]:
+    made = BrokerShop(tmp_path, own_kafka)
     made.set_up()
     made.produce(0, 5_000)
     yield made
@@ -34,40 +34,28 @@ def shop(tmp_path: Path, own_kafka: KafkaBroker) -> Iterator[KafkaShop]:
 
 
 def test_a_child_killed_at_random_moments_loses_and_doubles_nothing_on_kafka(
-    shop: KafkaShop, kills: int, seed: int
+    shop: BrokerShop, kills: int, seed: int
 ) -> None:
     moments = random.Random(seed)
     shop.start()
     with Production(shop):
-        _kill_children(shop, kills, moments)
+        shop.kill_children(kills, moments)
     shop.drain()
     shop.assert_exactly_once()
     assert len(shop.events("FAILURE")) == kills
 
 
 def test_at_least_once_a_child_killed_at_random_moments_loses_nothing(
-    shop: KafkaShop, kills: int, seed: int
+    shop: BrokerShop, kills: int, seed: int
 ) -> None:
     shop.start("--delivery", "at-least-once")
     with Production(shop):
-        _kill_children(shop, max(3, kills // 4), random.Random(seed))
+        shop.kill_children(max(2, kills // 4), random.Random(seed))
     shop.drain()
     shop.assert_nothing_lost()
 
 
-def _kill_children(shop: KafkaShop, kills: int, moments: random.Random) -> None:
-    for number in range(kills):
-        shop.wait_until(lambda: bool(shop.status().get("child")))
-        before = shop.status()["attempt"]
-        # A third of the moments lie in the start of an attempt, the rest in the middle of batches.
-        if number % 3:
-            shop.wait_until(shop.is_running)
-        time.sleep(moments.uniform(0.2, 3.0))
-        shop.kill_child()
-        shop.wait_for_attempt_after(before)
-
-
-def test_a_crash_at_any_named_point_loses_and_doubles_nothing(shop: KafkaShop) -> None:
+def test_a_crash_at_any_named_point_loses_and_doubles_nothing(shop: BrokerShop) -> None:
     shop.start()
     with Production(shop):
         for point in CRASHES:
@@ -84,7 +72,7 @@ def test_a_crash_at_any_named_point_loses_and_doubles_nothing(shop: KafkaShop) -
 
 
 def test_a_broker_that_is_killed_and_started_again_costs_nothing(
-    shop: KafkaShop, seed: int
+    shop: BrokerShop, seed: int
 ) -> None:
     moments = random.Random(seed)
     shop.start()
@@ -101,7 +89,7 @@ def test_a_broker_that_is_killed_and_started_again_costs_nothing(
 
 
 def test_an_attempt_that_was_frozen_in_a_transaction_writes_nothing_when_it_wakes(
-    shop: KafkaShop,
+    shop: BrokerShop,
 ) -> None:
     shop.start()
     shop.wait_until(shop.is_running)
@@ -111,8 +99,8 @@ def test_an_attempt_that_was_frozen_in_a_transaction_writes_nothing_when_it_wake
     shop.wait_until((shop.crashes / "state-committed.held").exists)
     child = int(shop.status()["child"])
     driver = _driver_of(child)
-    os.kill(driver, signal.SIGSTOP)
-    os.kill(child, signal.SIGSTOP)
+    _freeze(shop, driver)
+    _freeze(shop, child)
     try:
         hold.unlink()
         shop.kill_supervisor()
@@ -144,17 +132,31 @@ def _driver_of(child: int) -> int:
     raise AssertionError(f"process {child} has no JVM")
 
 
+def _freeze(shop: BrokerShop, pid: int) -> None:
+    """Stop a process, and wait until it stands: until then its other threads still run."""
+    os.kill(pid, signal.SIGSTOP)
+    shop.wait_until(lambda: all(map(_stands, Path(f"/proc/{pid}/task").iterdir())), seconds=20)
+
+
+def _stands(thread: Path) -> bool:
+    """Tell whether a thread is stopped; one that has ended is."""
+    try:
+        return (thread / "stat").read_text().rpartition(")")[2].split()[0] in "TtZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
 def _lives(pid: int) -> bool:
     return Path(f"/proc/{pid}/cmdline").exists()
 
 
-def _spark_log(shop: KafkaShop) -> str:
+def _spark_log(shop: BrokerShop) -> str:
     logs = shop.home / "jobs" / JOB / "logs"
     return "".join(file.read_text(errors="replace") for file in logs.iterdir() if file.is_file())
 
 
 def test_a_batch_that_readers_have_is_skipped_when_the_broker_has_forgotten_its_groups(
-    shop: KafkaShop,
+    shop: BrokerShop, own_kafka: KafkaBroker
 ) -> None:
     """Brokers forget the offsets of a group that was idle for a week."""
     shop.start("--restart", "none")
@@ -163,7 +165,7 @@ def test_a_batch_that_readers_have_is_skipped_when_the_broker_has_forgotten_its_
     shop.produce(1, 2_000)
     assert shop.supervisor is not None
     assert shop.supervisor.wait(timeout=120) != 0
-    admin = shop.broker.admin()
+    admin = own_kafka.admin()
     known = admin.list_consumer_groups().result(30).valid
     marks = [each.group_id for each in known if each.group_id.startswith(f"headgate.{JOB}.")]
     assert marks, "the epochs were in groups"
@@ -175,7 +177,7 @@ def test_a_batch_that_readers_have_is_skipped_when_the_broker_has_forgotten_its_
 
 
 def test_a_restored_run_writes_what_came_after_its_checkpoint_again_and_once(
-    shop: KafkaShop,
+    shop: BrokerShop,
 ) -> None:
     shop.start("--checkpoint-every", "0s", "--retain", "50")
     shop.drain()

@@ -125,6 +125,7 @@ def test_keys_headers_and_places_are_columns(kafka: KafkaBroker, bench: Bench) -
         "timestamp": "2023-11-14T22:13:20.123Z",
         "key": "k-1",
         "headers": {"trace": "b", "other": "é"},
+        "event_time": None,
     }
     assert (second["m"]["key"], second["m"]["headers"]) == (None, {})
     assert {message.key() for message in kafka.read(pair.target)} == {b"k-1", None}

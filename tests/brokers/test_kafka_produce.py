@@ -17,6 +17,7 @@ from headgate.connectors.kafka.log import KafkaLog
 from headgate.connectors.kafka.producing import KafkaSender
 from headgate.connectors.logs import parse_log
 from headgate.producers.store import StoreShape, StoreTopic, generate, key_values
+from headgate.producers.visits import VisitsShape, generate_visits, visit_key_values
 
 SHAPE = StoreShape(users=300, items=50, orders=30_000, updates=200, deletes=0.1, bad=0.01)
 ARGS = (
@@ -144,3 +145,23 @@ def test_the_rate_holds_for_orders(own_kafka: KafkaBroker) -> None:
     result = run("produce", "store", *args, "--json", "--on", own_kafka.url)
     assert result.exit_code == 0, result.stderr
     assert 1.5 < json.loads(result.stdout)["seconds"] < 10
+
+
+def test_every_visit_that_was_counted_is_read_with_its_visit_as_the_key(store: KafkaBroker) -> None:
+    args = ("--count", "25000", "--visits", "40", "--late", "0.1", "--json", "--on", store.url)
+    result = run("produce", "visits", *args)
+    assert result.exit_code == 0, result.stderr
+    told = json.loads(result.stdout)
+    assert (told["visits"], told["late"]) == (25_000, 2_500)
+    assert [(each["name"], each["partitions"], each["retention"]) for each in told["made"]] == [
+        ("visits", 4, "7d")
+    ]
+    shape = VisitsShape(25_000, visits=40, late=0.1)
+    wanted = [pair for chunk in generate_visits(shape) for pair in visit_key_values(chunk.lines)]
+    read = store.read("visits")
+    assert Counter((each.key(), each.value()) for each in read) == Counter(wanted)
+    # The events of a visit stay in the order they were made.
+    by_key: dict[bytes | str | None, list[bytes | str | None]] = {}
+    for each in read:
+        by_key.setdefault(each.key(), []).append(each.value())
+    assert all(by_key[key] == [value for whose, value in wanted if whose == key] for key in by_key)

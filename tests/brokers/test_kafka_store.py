@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from broker_shop import BrokerShop
 from kafka_broker import KafkaBroker
-from kafka_shop import KafkaShop
 from shop import JOB, OUTPUTS, Shop
 
 
@@ -13,7 +13,7 @@ def test_the_same_flow_gives_the_same_outputs_on_embedded_topics_and_on_kafka(
     tmp_path: Path, own_kafka: KafkaBroker
 ) -> None:
     embedded = Shop(tmp_path / "embedded")
-    kafka = KafkaShop(tmp_path / "kafka-shop", own_kafka)
+    kafka = BrokerShop(tmp_path / "kafka-shop", own_kafka)
     kafka.set_up()
     for shop in (embedded, kafka):
         shop.folder.mkdir(exist_ok=True)

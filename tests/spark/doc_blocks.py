@@ -16,6 +16,8 @@ GAP = "…"
 
 _FENCE = re.compile(r"^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
+_EXPORT = re.compile(r"export (?P<name>\w+)=")
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -87,7 +89,19 @@ class Shell:
         }
 
     def run(self, command: str) -> subprocess.CompletedProcess[str]:
-        """Run a command; standard error is part of its output, as on a terminal."""
+        """Run a command; standard error is part of its output, as on a terminal.
+
+        A variable that is exported is there for the commands that follow.
+        """
+        exported = _EXPORT.match(command)
+        if exported is None:
+            return self._run(command)
+        name = exported["name"]
+        done = self._run(f'{command}; printf "%s" "${name}"')
+        self._environment[name] = done.stdout
+        return done
+
+    def _run(self, command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             ["bash", "-o", "pipefail", "-c", command],
             cwd=self.folder,

@@ -24,12 +24,26 @@ class MemoryFlow:
         self._names = [each.id for each in plan.destinations]
         self._tester = FlowTester(spark, plan.spec)
 
-    def batch(self, records: Iterable[TestRecord], *, seed: int = 0) -> dict[str, list[Any]]:
+    def batch(
+        self,
+        records: Iterable[TestRecord],
+        *,
+        seed: int = 0,
+        watermark: int = 0,
+        clock: int = 0,
+        one_by_one: bool = False,
+    ) -> dict[str, list[Any]]:
         """Run one batch; rows that are only counted are None."""
         out: dict[str, list[Any]] = defaultdict(list)
-        for address, value in self._tester.batch(records, seed=seed):
+        for address, value in self._tester.batch(
+            records, seed=seed, watermark=watermark, clock=clock, one_by_one=one_by_one
+        ):
             out[self._names[address]].append(value)
         return out
+
+    def restart(self) -> None:
+        """Begin anew with what state holds, as a restored job does."""
+        self._tester.restart()
 
     def feed(self, source: str, *values: Any, seed: int = 0) -> dict[str, list[Any]]:
         """Run one batch of records of one source, placed one behind the other."""

@@ -29,9 +29,22 @@ LINK = re.compile(r"\[[^\]]*\]\((?!\w+:)(?P<path>[^)#]*)(?:#(?P<anchor>[^)]*))?\
 TEST = re.compile(r"`(test_\w+)`")
 
 
-def test_the_tutorial_runs_from_an_empty_folder_as_it_is_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "page", sorted((DOCS / "tutorial").glob("*.md")), ids=lambda page: page.stem
+)
+def test_a_tutorial_runs_from_an_empty_folder_as_it_is_written(tmp_path: Path, page: Path) -> None:
     shell = Shell(tmp_path)
-    for block in read_blocks(DOCS / "tutorial" / "orders.md"):
+    try:
+        _follow(page, shell)
+    finally:
+        # A page that fails half way leaves nobody to stop them.
+        for broker in (shell.folder / ".headgate" / "brokers").glob("*"):
+            shell.run(f"headgate broker stop {broker.name}")
+
+
+def _follow(page: Path, shell: Shell) -> None:
+    """Do what a page says, and compare what is printed with what it says is printed."""
+    for block in read_blocks(page):
         where = f"line {block.line}"
         if block.kind == "python":
             file = shell.save(block)

@@ -27,6 +27,7 @@ META = {
     "timestamp": "2026-11-15T18:16:14.613Z",
     "key": "k\ufffd",
     "headers": {"first": "1", "none": None, "twice": "\ufffd", "": ""},
+    "event_time": None,
 }
 
 

@@ -102,6 +102,27 @@ def test_ivy_is_asked_for_one_jar_and_keeps_its_files_in_the_cache(stage: Stage)
     assert call.endswith("-types jar bundle")
 
 
+def test_a_file_with_a_classifier_is_asked_for_in_a_file(stage: Stage) -> None:
+    digest = hashlib.sha256(b"packed").hexdigest()
+    packed = Artifact("org.example", "big", "1.0", digest, 6, classifier="bin", extension="tar.gz")
+    stage.java_does(
+        """
+while [ $# -gt 0 ]; do
+  [ "$1" = -ivy ] && asks=$2
+  [ "$1" = -retrieve ] && folder=${2%/*}
+  shift
+done
+grep -q 'type="tar.gz" ext="tar.gz" m:classifier="bin"' "$asks" &&
+  printf packed > "$folder/big-1.0-bin.tar.gz"
+"""
+    )
+    assert resolve((packed,)) == (stage.jars / "big-1.0-bin.tar.gz",)
+    assert packed.coordinates == "org.example:big:tar.gz:bin:1.0"
+    (call,) = stage.calls
+    assert call.endswith("/[artifact]-[revision]-[classifier].[ext]")
+    assert "-dependency" not in call
+
+
 def test_a_settings_file_of_the_house_is_handed_to_ivy(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -322,7 +322,7 @@ def test_the_examples_of_topics_work() -> None:
         line.strip().partition(" # ")[0]
         for each in docs
         for line in (inspect.getdoc(each) or "").splitlines()
-        if line.startswith("  headgate ") and "kafka://" not in line
+        if line.startswith("  headgate ") and "://" not in line
     ]
     assert len(lines) > 6
     for line in lines:
@@ -378,3 +378,19 @@ def test_an_age_is_told_in_its_largest_unit(ago: int, text: str) -> None:
 
 def test_visible_text_keeps_letters_and_tabs() -> None:
     assert visible("é\t日\x1b\x9b\x7f") == "é\t日\\x1b\\x9b\\x7f"
+
+
+def test_a_variable_says_where_topics_are_and_an_option_wins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = f"files:{tmp_path / 'here'}", f"files:{tmp_path / 'there'}"
+    monkeypatch.setenv("HEADGATE_ON", here)
+    assert run("topics", "create", "orders").exit_code == 0
+    assert run("topics", "create", "users", "--on", there).exit_code == 0
+    for group in (("topics",), ("topics", "list")):
+        names = [each["name"] for each in json.loads(run(*group, "--json").stdout)]
+        assert names == ["orders"]
+    assert "users" in run("topics", "list", "--on", there).stdout
+    # Set to nothing, it says nothing.
+    monkeypatch.setenv("HEADGATE_ON", "")
+    assert "orders" not in run("topics", "list").stdout

@@ -32,6 +32,10 @@ FIT = Machine(
         FetchedJars(what="client", cache=Path("c"), missing=0),
         FetchedJars(what="broker", cache=Path("c"), missing=0),
     ),
+    pulsar=(
+        FetchedJars(what="client", cache=Path("c"), missing=0),
+        FetchedJars(what="broker", cache=Path("b"), missing=0),
+    ),
     cores=2,
     memory=8 * GIB,
     memory_free=6 * GIB,
@@ -51,7 +55,8 @@ def test_a_fit_machine_is_fine_throughout() -> None:
     findings = judge(FIT)
     assert {finding.status for finding in findings} == {Status.OK}
     assert [finding.name for finding in findings] == [
-        *("python", "java", "spark", "kernel", "kafka", "cores", "memory", "loopback"),
+        *("python", "java", "spark", "kernel", "kafka", "pulsar"),
+        *("cores", "memory", "loopback"),
         *("topics", "jobs", "disk"),
     ]
 
@@ -118,6 +123,13 @@ def test_what_kafka_needs_is_fetched_on_first_use_and_nothing_to_mend() -> None:
     assert find(some, "kafka").found == "client in c; fetched on first use: broker 44MiB"
     assert find(none, "kafka").found == "fetched on first use: client 10MiB, broker 44MiB"
     assert {find(machine, "kafka").status for machine in (some, none)} == {Status.OK}
+
+
+def test_what_pulsar_needs_lies_in_two_places() -> None:
+    client, broker = FIT.pulsar
+    assert find(FIT, "pulsar").found == "client in c; broker in b"
+    some = replace(FIT, pulsar=(client, replace(broker, missing=234 * MIB)))
+    assert find(some, "pulsar").found == "client in c; fetched on first use: broker 234MiB"
 
 
 def test_a_system_that_tells_no_memory_is_not_blamed() -> None:

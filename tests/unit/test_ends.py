@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from headgate import Flow
-from headgate.connectors import Console, Files, Kafka
+from headgate.connectors import Console, Files, Kafka, Pulsar
 from headgate.engine.ends import count_tasks, sink_options, source_options
-from headgate.engine.plan import FlowPlan, plan_flow
+from headgate.engine.plan import FlowPlan, kernel_modules, plan_flow
 from headgate.engine.settings import (
     AttemptSettings,
     Delivery,
@@ -64,6 +64,33 @@ def test_topics_of_one_cluster_share_a_transaction() -> None:
     clusters = json.loads(told["clusters"])
     assert [each["client"]["servers"] for each in clusters] == ["one:9092", "two:9092"]
     assert {each["delivery"] for each in clusters} == {"at-least-once"}
+
+
+def test_clusters_of_both_brokers_stand_in_one_list() -> None:
+    made = plan(
+        Pulsar("a", service="pulsar://p"),
+        Kafka("b", servers="k"),
+        Pulsar("c", service="pulsar://p", namespace="shop/eu"),
+        Pulsar("d", service="pulsar://p", admin="http://elsewhere:8080"),
+    )
+    told = sink_options(made, settings(unfinished_since_ms=5))
+    outputs = json.loads(told["outputs"])
+    assert [each.get("cluster") for each in outputs] == [0, 1, 0, 2, None]
+    assert [each["kind"] for each in outputs] == ["pulsar", "kafka", "pulsar", "pulsar", "files"]
+    assert outputs[2]["topic"] == "persistent://shop/eu/c"
+    clients = [each["client"] for each in json.loads(told["clusters"])]
+    assert [each.get("service") for each in clients] == ["pulsar://p:6650", None, "pulsar://p:6650"]
+    assert told["unfinished.since"] == "5"
+    assert kernel_modules(made.graph) == ("kafka", "pulsar")
+
+
+def test_a_source_on_pulsar_is_told_its_whole_name_and_where_to_begin() -> None:
+    topic = Pulsar("in", service="pulsar://p", start="latest")
+    inner, told = source_options(source(topic), settings())
+    assert inner.endswith("PulsarSource")
+    assert (told["topics"], told["start"]) == ("persistent://public/default/in", "latest")
+    _, told = source_options(source(topic), settings(starts={"in": "messages:0=5:1"}))
+    assert told["start"] == "messages:0=5:1"
 
 
 def test_the_sink_is_told_who_writes_and_who_must_not_any_more() -> None:

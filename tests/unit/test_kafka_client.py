@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from headgate import HeadgateError
-from headgate.connectors.kafka.client import ClientSpec, parse_servers
+from headgate.connectors.kafka.client import ClientSpec, parse_kafka_servers
 from headgate.connectors.kafka.jaas import parse_jaas
 from headgate.connectors.kafka.librdkafka import Role, read_settings, translate
-from headgate.connectors.kafka.properties import parse_properties
-from headgate.connectors.kafka.references import is_secret, resolve
+from headgate.connectors.properties import parse_properties
+from headgate.connectors.references import is_secret, resolve
 
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
@@ -30,20 +30,20 @@ OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
     ],
 )
 def test_servers_are_hosts_with_ports_and_9092_where_none_is_named(text: str, servers: str) -> None:
-    assert parse_servers(text) == servers
-    assert parse_servers(servers) == servers
+    assert parse_kafka_servers(text) == servers
+    assert parse_kafka_servers(servers) == servers
 
 
 @pytest.mark.parametrize("text", ["", "h:", "h:0", "h:65536", "h,,i", "h:x", "a b", "h:1/x", "::1"])
 def test_anything_else_is_no_server(text: str) -> None:
     with pytest.raises(HeadgateError) as caught:
-        parse_servers(text)
+        parse_kafka_servers(text)
     assert caught.value.code == "BAD_SERVERS"
 
 
 def test_a_password_before_the_servers_is_refused_and_not_repeated() -> None:
     with pytest.raises(HeadgateError) as caught:
-        parse_servers("me:hunter2@h:9092")
+        parse_kafka_servers("me:hunter2@h:9092")
     assert caught.value.code == "BAD_SERVERS"
     assert "hunter2" not in str(caught.value)
 

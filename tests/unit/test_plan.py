@@ -74,6 +74,7 @@ def test_rows_are_sent_from_operator_to_operator_by_address() -> None:
             "address": 1,
             "columns": None,
             "key": None,
+            "format": "json",
         }
     ]
     assert with_item["missing"] == [{"step": "count", "address": 3}]

@@ -196,7 +196,7 @@ def test_a_reader_that_dies_leaves_nothing_behind(
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(HeadgateError) as caught:
         take_portable(home, to=tmp_path / "to" / "there")
-    assert caught.value.code == "SAVEPOINT_NOT_TAKEN"
+    assert caught.value.code == "SAVEPOINT_NOT_TAKEN", caught.value
     assert files_under(run.checkpoint.parent) == before
     assert list((tmp_path / "to").iterdir()) == []
 

@@ -50,6 +50,29 @@ def test_a_report_tells_when_the_batch_began_and_how_long_it_took() -> None:
     assert last.phases["addBatch"] == timedelta(milliseconds=1136)
 
 
+@pytest.mark.parametrize(
+    ("told", "watermark"),
+    [
+        ({}, None),
+        ({"watermark": "1970-01-01T00:00:00.000Z"}, None),
+        (
+            {"max": "2025-09-04T10:05:00.000Z", "watermark": "2025-09-04T10:00:00.250Z"},
+            datetime(2025, 9, 4, 10, 0, 0, 250_000, tzinfo=UTC),
+        ),
+    ],
+)
+def test_a_report_tells_the_watermark_once_there_is_one(
+    told: dict[str, str], watermark: datetime | None
+) -> None:
+    assert parse({**REPORTS[1], "eventTime": told}).watermark == watermark
+
+
+def test_a_clock_is_no_source_of_a_report() -> None:
+    clock = {**REPORTS[1]["sources"][0], "description": "clock of orders", "numInputRows": 1}
+    found = parse({**REPORTS[1], "sources": [*REPORTS[1]["sources"], clock]})
+    assert found == parse(REPORTS[1])
+
+
 def test_a_report_tells_the_rows_of_every_output() -> None:
     assert parse(REPORTS[1]).outputs == {
         "dead-letters": 1,

@@ -12,9 +12,9 @@ from headgate.connectors import Kafka
 from headgate.connectors.kafka.client import ClientSpec
 from headgate.errors import HeadgateError
 from headgate.jobs import publishing
-from headgate.jobs.publishing import GroupPublisher
+from headgate.jobs.publishing import GroupMark, Mark, MarkPublisher
 
-TOPIC = Kafka("orders", servers="h:9092")
+MARK = GroupMark(Kafka("orders", servers="h:9092").client, "store")
 
 
 def position(*following: int) -> str:
@@ -50,7 +50,7 @@ def group(monkeypatch: pytest.MonkeyPatch) -> Group:
 
 
 def test_a_broker_that_does_not_answer_gets_the_newest_position_once_it_does(group: Group) -> None:
-    publisher = GroupPublisher("store", {"orders": TOPIC}, lambda _: None)
+    publisher = MarkPublisher({"orders": MARK}, lambda _: None)
     publisher.offer({"orders": position(1), "files": "{}"})
     assert group.asked.wait(10)
     for following in range(2, 100):
@@ -64,7 +64,7 @@ def test_a_broker_that_does_not_answer_gets_the_newest_position_once_it_does(gro
 def test_a_row_of_failures_is_told_once(group: Group) -> None:
     told: list[str] = []
     group.answers.set()
-    publisher = GroupPublisher("store", {"orders": TOPIC}, lambda error: told.append(error.code))
+    publisher = MarkPublisher({"orders": MARK}, lambda error: told.append(error.code))
 
     def offer(following: int) -> None:
         group.asked.clear()
@@ -81,7 +81,27 @@ def test_a_row_of_failures_is_told_once(group: Group) -> None:
 
 def test_a_source_without_a_position_yet_is_left_out(group: Group) -> None:
     group.answers.set()
-    publisher = GroupPublisher("store", {"orders": TOPIC}, lambda _: None)
+    publisher = MarkPublisher({"orders": MARK}, lambda _: None)
     publisher.offer({"orders": None})
     publisher.close()
     assert group.published == []
+
+
+def test_a_broker_that_refuses_does_not_keep_positions_from_the_others(group: Group) -> None:
+    class Shown:
+        def __init__(self) -> None:
+            self.positions: list[str] = []
+
+        def move(self, position: str) -> None:
+            self.positions.append(position)
+
+    told: list[str] = []
+    shown = Shown()
+    group.answers.set()
+    group.refuses = True
+    marks: dict[str, Mark] = {"orders": MARK, "users": shown}
+    publisher = MarkPublisher(marks, lambda error: told.append(error.code))
+    publisher.offer({"orders": position(1), "users": "here"})
+    publisher.close()
+    assert told == ["BROKER_UNREACHABLE"]
+    assert shown.positions == ["here"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headgate import Flow
+from headgate import Flow, Kafka, Pulsar
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
 from headgate.jobs.starts import parse_starts
@@ -39,3 +39,34 @@ def test_what_is_neither_a_position_nor_a_source_is_refused(text: str) -> None:
         parse_starts([text], graph())
     assert caught.value.code == "BAD_START"
     assert "--start" in caught.value.hint
+
+
+def mixed() -> Graph:
+    flow = Flow("mixed")
+    flow.stream(Pulsar("orders", service="pulsar://h"), "id BIGINT").to("a")
+    flow.stream(Kafka("returns", servers="h"), "id BIGINT").to("b")
+    return flow.graph()
+
+
+def test_a_start_fits_the_kind_of_its_topic() -> None:
+    said = ["orders=messages:1=3:4,0=1:2", "returns=offsets:0=5"]
+    assert parse_starts(said, mixed()) == {
+        "orders": "messages:0=1:2,1=3:4",
+        "returns": "offsets:0=5",
+    }
+    assert set(parse_starts(["latest"], mixed()).values()) == {"latest"}
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("orders=offsets:0=5", "orders=messages:0="),
+        ("returns=messages:0=1:2", "returns=offsets:0="),
+        ("messages:0=1:2", "returns=offsets:0="),
+    ],
+)
+def test_a_start_of_another_broker_is_refused_with_one_that_fits(text: str, hint: str) -> None:
+    with pytest.raises(HeadgateError) as caught:
+        parse_starts([text], mixed())
+    assert caught.value.code == "BAD_START"
+    assert hint in caught.value.hint

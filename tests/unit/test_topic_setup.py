@@ -18,7 +18,7 @@ from headgate.connectors.kafka.keeping import (
     topic_config,
 )
 from headgate.connectors.kafka.reading import Record
-from headgate.connectors.kafka.records import merge
+from headgate.connectors.merging import merge
 from headgate.connectors.topics import (
     FOREVER,
     MadeTopic,
@@ -230,5 +230,6 @@ def test_records_of_partitions_are_merged_by_time_and_keep_their_order() -> None
 
     first = [record(0, 0, 10), record(0, 1, 5), record(0, 2, 30)]
     second = [record(1, 0, 8), record(1, 1, 20)]
-    merged = [(each.partition, each.offset) for each in merge([first, second])]
+    found = merge([first, second], time=lambda each: each.timestamp)
+    merged = [(each.partition, each.offset) for each in found]
     assert merged == [(1, 0), (0, 0), (0, 1), (1, 1), (0, 2)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from headgate.engine.progress import BatchReport, SourceProgress, StateProgress
@@ -36,6 +37,7 @@ def test_nothing_has_happened_at_first() -> None:
         "batch": None,
         "batches": 0,
         "records_per_s": 0,
+        "watermark": None,
     }
 
 
@@ -47,6 +49,12 @@ def test_counts_add_up_and_state_and_lag_are_the_last_known() -> None:
     assert (totals.state_rows, totals.state_bytes) == ({"e": 50}, {"e": 5000})
     assert (totals.batch, totals.batches) == (5, 2)
     assert totals.committed == START + timedelta(seconds=6)
+
+
+def test_the_watermark_is_that_of_the_last_batch() -> None:
+    moved = replace(report(1, 5), watermark=START)
+    assert Totals().plus(moved).to_json()["watermark"] == START.isoformat()
+    assert Totals().plus(moved).plus(report(2, 5)).watermark is None
 
 
 def test_a_snapshot_stays_as_it_was() -> None:

@@ -38,6 +38,7 @@ REPORT = BatchReport(
     },
     outputs={"out": 5},
     state={"e": StateProgress(1, 2)},
+    watermark=datetime(2026, 11, 15, 9, 55, tzinfo=UTC),
     phases={"addBatch": timedelta(seconds=1)},
 )
 
@@ -62,6 +63,9 @@ def test_a_spec_comes_out_as_it_went_in() -> None:
         delivery=Delivery.AT_LEAST_ONCE,
         on_data_loss=OnDataLoss.CONTINUE,
         fenced=(Fenced("L0", 4),),
+        watermark_ms=5,
+        times={"orders": 7},
+        unfinished_since_ms=9,
     )
     spec = AttemptSpec(flow.graph(), settings, Path("near"))
     assert AttemptSpec.from_json(json.loads(json.dumps(spec.to_json()))) == spec

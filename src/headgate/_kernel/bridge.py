@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 from headgate._kernel.translate import translated
 
 GATED_SOURCE = "io.headgate.kernel.gate.GatedSource"
+CLOCK_SOURCE = "io.headgate.kernel.time.ClockSource"
 FLOW_SINK = "io.headgate.kernel.sink.FlowSink"
 
 
@@ -23,6 +24,7 @@ class Gate:
     def __init__(self, spark: SparkSession, run: str) -> None:
         self._run = run
         self._class = kernel(spark).gate.Gatekeeper
+        self._clocks = kernel(spark).time.Clocks
         self._keeper = self._class.of(run)
 
     def open(self) -> None:
@@ -41,9 +43,13 @@ class Gate:
         """End the query once all that was there when it started has been read."""
         self._keeper.untilCaughtUp()
 
+    def drain(self) -> None:
+        """End the query likewise, and event time before it: every window is over then."""
+        self._keeper.drain()
+
     def set_min_pause(self, pause: timedelta) -> None:
         """Let no batch begin sooner than this after the one before was written."""
-        self._keeper.minPause(round(pause.total_seconds() * 1000))
+        self._keeper.minPause(to_millis(pause))
 
     def is_loading(self) -> bool:
         """Tell whether streams still wait for tables to be read."""
@@ -51,6 +57,7 @@ class Gate:
 
     def forget(self) -> None:
         """Drop the gates of a query that has ended."""
+        self._clocks.forget(self._run)
         self._class.forget(self._run)
 
 
@@ -110,6 +117,18 @@ class CompiledFlow:
         """Turn a source's records into envelopes."""
         return self._wrap(self.plan.decode(records._jdf, source))
 
+    def start_clocks(self, run: str) -> None:
+        """Have the clocks of a query follow the event times that are decoded."""
+        self.plan.startClocks(run)
+
+    def timed(self, rows: DataFrame, clock: DataFrame, *, delay: timedelta) -> DataFrame:
+        """Put Spark's watermark behind the envelopes of a stream and those of its clock.
+
+        Args:
+            delay: How far the watermark trails the stream's greatest event time.
+        """
+        return self._wrap(self.plan.timed(rows._jdf, clock._jdf, to_millis(delay)))
+
     def union(self, branches: Iterable[DataFrame]) -> DataFrame:
         """Put branches together, of which several may read the same source."""
         return self._wrap(self.plan.union([branch._jdf for branch in branches]))
@@ -148,6 +167,11 @@ class CompiledFlow:
 def explained(rows: DataFrame) -> str:
     """Return Spark's plan of a DataFrame as text."""
     return str(rows._jdf.queryExecution().toString())
+
+
+def to_millis(span: timedelta) -> int:
+    """Return a span of time as the JVM counts it."""
+    return span // timedelta(milliseconds=1)
 
 
 def kernel(spark: SparkSession) -> Any:

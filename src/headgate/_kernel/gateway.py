@@ -13,6 +13,9 @@ from pyspark.java_gateway import launch_gateway
 
 from headgate.errors import Domain, HeadgateError
 
+# What the JVM's second compiler leaves alone, and why.
+DIRECTIVES = Path(__file__).with_name("compiler-directives.json")
+
 
 def start_jvm(
     conf: Mapping[str, str], *, streams: Path | None, inherited: Sequence[int] = ()
@@ -27,7 +30,8 @@ def start_jvm(
     """
     settings = SparkConf(loadDefaults=False).setAll(list(conf.items()))
     target: IO[bytes] | None = None if streams is None else streams.open("ab")
-    options: dict[str, Any] = {} if target is None else {"stdout": target, "stderr": target}
+    # What the JVM says of itself must not get among what the command prints.
+    options: dict[str, Any] = {"stdout": 2 if target is None else target, "stderr": target}
     options["pass_fds"] = tuple(inherited)
     try:
         gateway = launch_gateway(settings, popen_kwargs=options)  # type: ignore[no-untyped-call]

@@ -45,11 +45,22 @@ class FlowTester:
         compiled = CompiledFlow.compile(spark, spec)
         self._tester = kernel(spark).testing.FlowTester(compiled.plan)
 
-    def batch(self, records: Iterable[TestRecord], *, seed: int = 0) -> list[tuple[int, Any]]:
+    def batch(
+        self,
+        records: Iterable[TestRecord],
+        *,
+        seed: int = 0,
+        watermark: int = 0,
+        clock: int = 0,
+        one_by_one: bool = False,
+    ) -> list[tuple[int, Any]]:
         """Run one batch and return its rows: the output's address and the decoded value.
 
         Args:
             seed: Rows reach operators in an order drawn from it, as after a shuffle.
+            watermark: As of this batch, in epoch milliseconds; it must not go back.
+            clock: As of this batch, in epoch milliseconds.
+            one_by_one: Whether each row reaches operators alone, as in real-time mode.
         """
         given = [
             {
@@ -66,11 +77,15 @@ class FlowTester:
             }
             for each in records
         ]
-        made = json.loads(self._tester.batch(json.dumps(given), seed))
+        made = json.loads(self._tester.batch(json.dumps(given), seed, watermark, clock, one_by_one))
         return [
             (row["output"], None if row["value"] is None else json.loads(row["value"]))
             for row in made
         ]
+
+    def restart(self) -> None:
+        """Begin anew with what state holds, as a restored job does."""
+        self._tester.restart()
 
 
 def _text(given: bytes | None) -> str | None:

@@ -17,6 +17,9 @@ _DEEPEST = 20
 _HINTS = {
     "BAD_EXPRESSION": "mend the SQL text in the flow",
     "UNKNOWN_COLUMN": "name a column that is there",
+    "BAD_OUTPUT": "make the text first: .select(\"concat(a, ' ', b) AS line\"), then .to(...)",
+    "BAD_AGGREGATE": "use a column of a type that fits, or make one with with_columns",
+    "KEY_TYPE": "use an integer, string, boolean, date, timestamp or decimal column",
     "KEY_MISMATCH": "cast the column first: .with_columns(id='CAST(id AS BIGINT)')",
 }
 
@@ -24,21 +27,26 @@ _HINTS = {
 # may mend them.
 _FAILURES = {
     "DATA_LOST": (
-        "put back what is gone; or, on Kafka, go on without it: --on-data-loss continue",
+        "put back what is gone; or, on a broker, go on without it: --on-data-loss continue",
         False,
     ),
     "TOPIC_MISSING": ("headgate setup FLOW --on LOG makes all topics of a flow", False),
-    "BROKER_UNREACHABLE": ("headgate broker status kafka, or look after the servers named", True),
+    "BROKER_UNREACHABLE": ("headgate broker status KIND, or look after the servers named", True),
     "BROKER_REFUSED": (
         "mend the client's options or the broker's, then: headgate start JOB",
         False,
     ),
     "BAD_CLIENT_OPTION": ("mend the client's options in --on or in the flow", False),
-    "BAD_TOPIC": ("mend the topic's start: earliest, latest, a time, or offsets:0=15", False),
+    "BAD_TOPIC": (
+        "mend the topic's start: earliest, latest, a time, offsets:0=15 on Kafka, "
+        "messages:0=12:5 on Pulsar",
+        False,
+    ),
     "CLIENT_CONFIG_UNREADABLE": ("name a properties file that can be read: ?config=FILE", False),
     "SECRET_NOT_FOUND": ("set the variable, or write the file, that the option names", False),
     "RECORD_TOO_LARGE": (
-        "headgate topics show TOPIC --on LOG; raise max.message.bytes of the topic",
+        "headgate topics show TOPIC --on LOG; raise the topic's max.message.bytes on Kafka, or the "
+        "brokers' maxMessageSize on Pulsar",
         False,
     ),
     "OUTPUT_AHEAD": ("go on in a run of its own: headgate restore JOB --from latest", False),
@@ -46,8 +54,21 @@ _FAILURES = {
         "run it once as it was with --until-caught-up, then with the change",
         False,
     ),
+    "DEDUPLICATION_OFF": (
+        "headgate setup FLOW --on LOG turns it on; or run with --delivery at-least-once",
+        False,
+    ),
+    "DEDUPLICATION_FORGOTTEN": (
+        "finish it with --delivery at-least-once: some of its rows may be written twice",
+        False,
+    ),
+    "PRODUCER_BUSY": ("headgate jobs tells which attempt runs; end the other one", True),
     "TRANSACTION_TIMEOUT": (
         "run with a smaller --max-batch, or raise the option producer.transaction.timeout.ms",
+        False,
+    ),
+    "STATE_INCOMPATIBLE": (
+        "keep it as it was, or give the operator another uid and start with --fresh",
         False,
     ),
     "FENCED": ("headgate jobs tells which attempt runs; nothing of this one was written", False),

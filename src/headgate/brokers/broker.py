@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import itertools
+import os
 import random
 import socket
 from collections.abc import Mapping
@@ -12,8 +13,26 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-_PORTS = range(20_000, 32_000)
+HOST = "127.0.0.1"
 DEFAULT_MEMORY = 512 * 1024**2
+LOG = "log/broker.log"
+LOG4J = """\
+status = error
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = log/broker.log
+appender.file.filePattern = log/broker.%i.log
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{yyyy-MM-dd HH:mm:ss,SSS} %p %m (%c{1})%n
+appender.file.policies.type = Policies
+appender.file.policies.size.type = SizeBasedTriggeringPolicy
+appender.file.policies.size.size = 10MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 5
+rootLogger.level = info
+rootLogger.appenderRef.file.ref = file
+"""
+_PORTS = range(20_000, 32_000)
 
 
 class BrokerState(enum.StrEnum):
@@ -31,13 +50,16 @@ class BrokerOptions:
     Attributes:
         data: Its folder: records, settings, log. It may be there from an earlier start.
         port: None for the one it had last, or its kind's usual one; 0 for any that is free.
+        admin_port: The same for the port of its administration, where it has one of its own.
         memory: Bytes of its heap.
-        secure: Whether clients must use TLS and a password; decided by a folder's first start.
+        secure: Whether clients must use TLS and prove who they are; decided by a folder's first
+            start.
         settings: The broker's own, over those it has by default.
     """
 
     data: Path
     port: int | None = None
+    admin_port: int | None = None
     memory: int = DEFAULT_MEMORY
     secure: bool = False
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -97,3 +119,20 @@ def find_ports(host: str, count: int) -> list[int]:
     """
     tries = random.sample(_PORTS, len(_PORTS))
     return list(itertools.islice((port for port in tries if is_free(host, port)), count))
+
+
+def properties(settings: Mapping[str, str]) -> str:
+    """Return settings as the text of a Java properties file."""
+    return "".join(f"{name}={_escape(value)}\n" for name, value in settings.items())
+
+
+def write_private(file: Path, text: str) -> None:
+    """Replace a file that nobody else may read: a secured broker's settings hold passwords."""
+    making = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+    with os.fdopen(os.open(making, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as sink:
+        sink.write(text)
+    making.replace(file)
+
+
+def _escape(value: str) -> str:
+    return value.replace("\\", "\\\\").replace("\n", "\\n")

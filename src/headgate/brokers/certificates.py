@@ -1,94 +1,45 @@
-"""Certificates and a password for a secured local broker, made with the JDK's own keytool."""
+"""Certificates for a secured local broker, made with the JDK's own keytool."""
 
 from __future__ import annotations
 
-import json
+import contextlib
 import os
-import secrets
 import shutil
 import subprocess
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
 from headgate._artifacts import get_java
-from headgate.brokers.kafka_settings import Security
 from headgate.errors import Domain, HeadgateError
 
-FORMAT = 1
 FOLDER = "secure"
-_USER = "headgate"
+AUTHORITY = "ca.pem"
+KEYSTORE = "broker.p12"
 _DAYS = "3650"
 _NAMES = "san=dns:localhost,ip:127.0.0.1"
 
 
-@dataclass(frozen=True, slots=True)
-class ClientAccess:
-    """What a client needs to reach a secured broker.
-
-    Attributes:
-        file: Settings in the Java client's terms, with the password in it; for its owner alone.
-        ca: The certificate, as PEM, that the broker's own is signed with.
-    """
-
-    security: Security
-    file: Path
-    ca: Path
-
-
-def find_security(folder: Path) -> ClientAccess | None:
-    """Return what clients of a folder's broker need, or None where they need nothing."""
-    inner = folder / FOLDER
-    try:
-        content = json.loads((inner / "security.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    keystore = f"{FOLDER}/broker.p12"
-    security = Security(
-        content["user"], content["password"], keystore, content["keystore_password"]
-    )
-    return ClientAccess(security, inner / "client.properties", inner / "ca.pem")
-
-
-def make_security(folder: Path) -> ClientAccess:
-    """Make certificates for 127.0.0.1 and localhost, and a user; they are there whole or not.
-
-    The key that signed them is thrown away, so that nothing else can be signed with it.
-    """
+@contextlib.contextmanager
+def making_security(folder: Path) -> Iterator[Path]:
+    """Give a folder to make what secures a broker in; it gets its name once all is there."""
     making = folder / f".{FOLDER}.making"
     # What an earlier try left; whoever makes a broker is alone in its folder.
     shutil.rmtree(making, ignore_errors=True)
     making.mkdir(mode=0o700)
-    password = secrets.token_urlsafe(18)
-    # Letters and digits: it goes through the settings files of several programs.
-    keystore_password = secrets.token_hex(16)
-    _make_certificates(making, keystore_password)
-    _write(making / "client.properties", _client_properties(folder / FOLDER, password))
-    content = {"format": FORMAT, "user": _USER, "password": password}
-    content["keystore_password"] = keystore_password
-    _write(making / "security.json", json.dumps(content, indent=2) + "\n")
+    yield making
     making.rename(folder / FOLDER)
-    made = find_security(folder)
-    assert made is not None
-    return made
 
 
-def _client_properties(folder: Path, password: str) -> str:
-    return (
-        "security.protocol=SASL_SSL\n"
-        "sasl.mechanism=SCRAM-SHA-256\n"
-        f"sasl.username={_USER}\n"
-        f"sasl.password={password}\n"
-        f"ssl.ca.location={folder / 'ca.pem'}\n"
-    )
+def make_certificates(folder: Path, password: str) -> None:
+    """Make AUTHORITY and KEYSTORE in a folder, for 127.0.0.1 and localhost.
 
-
-def _make_certificates(folder: Path, password: str) -> None:
-    """Make ca.pem and broker.p12 in a folder."""
-    ca, broker = folder / "ca.p12", folder / "broker.p12"
+    The key that signed them is thrown away, so that nothing else can be signed with it.
+    """
+    ca, broker = folder / "ca.p12", folder / KEYSTORE
     key = ["-genkeypair", "-keyalg", "RSA", "-keysize", "2048", "-validity", _DAYS]
     _keytool(ca, password, *key, "-alias", "ca", "-dname", "CN=Headgate local CA", "-ext", "bc:c")
     _keytool(broker, password, *key, "-alias", "broker", "-dname", "CN=localhost", "-ext", _NAMES)
-    request, signed, authority = folder / "broker.csr", folder / "broker.pem", folder / "ca.pem"
+    request, signed, authority = folder / "broker.csr", folder / "broker.pem", folder / AUTHORITY
     _keytool(broker, password, "-certreq", "-alias", "broker", "-file", str(request))
     sign = ["-gencert", "-alias", "ca", "-rfc", "-validity", _DAYS, "-ext", _NAMES]
     _keytool(ca, password, *sign, "-infile", str(request), "-outfile", str(signed))
@@ -98,6 +49,12 @@ def _make_certificates(folder: Path, password: str) -> None:
     _keytool(broker, password, *take, "-alias", "broker", "-file", str(signed))
     for file in (ca, request, signed):
         file.unlink()
+
+
+def write_secret(file: Path, content: bytes) -> None:
+    """Make a file that only its owner may read."""
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as sink:
+        sink.write(content)
 
 
 def _keytool(store: Path, password: str, *words: str) -> None:
@@ -119,8 +76,3 @@ def _keytool(store: Path, password: str, *words: str) -> None:
             hint="set JAVA_HOME to a JDK 17 or newer; it brings keytool",
             domain=Domain.EXTERNAL,
         )
-
-
-def _write(file: Path, text: str) -> None:
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as sink:
-        sink.write(text)

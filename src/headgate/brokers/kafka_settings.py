@@ -1,4 +1,4 @@
-"""What a local Kafka broker is told: its settings, and where its log goes.
+"""What a local Kafka broker is told.
 
 Paths are relative to the broker's folder, where its process runs: a comma in a path would part it.
 """
@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-HOST = "127.0.0.1"
+from headgate.brokers.broker import HOST, properties
+
 DATA = "kafka"
-LOG = "log/broker.log"
 
 # A broker on one machine has nobody to replicate to, and a small heap.
 _ALONE = {
@@ -28,23 +28,6 @@ _ALONE = {
     # By default the cleaner takes 128 MiB of the heap before there is anything to clean.
     "log.cleaner.dedupe.buffer.size": "16777216",
 }
-
-LOG4J = """\
-status = error
-appender.file.type = RollingFile
-appender.file.name = file
-appender.file.fileName = log/broker.log
-appender.file.filePattern = log/broker.%i.log
-appender.file.layout.type = PatternLayout
-appender.file.layout.pattern = %d{yyyy-MM-dd HH:mm:ss,SSS} %p %m (%c{1})%n
-appender.file.policies.type = Policies
-appender.file.policies.size.type = SizeBasedTriggeringPolicy
-appender.file.policies.size.size = 10MB
-appender.file.strategy.type = DefaultRolloverStrategy
-appender.file.strategy.max = 5
-rootLogger.level = info
-rootLogger.appenderRef.file.ref = file
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +86,7 @@ def server_properties(
         **_ALONE,
         **settings,
     }
-    return "".join(f"{name}={_escape(value)}\n" for name, value in lines.items())
+    return properties(lines)
 
 
 def _plain(ports: Ports) -> dict[str, str]:
@@ -141,7 +124,3 @@ def _secured(ports: Ports, security: Security) -> dict[str, str]:
 def _quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
-
-
-def _escape(value: str) -> str:
-    return value.replace("\\", "\\\\").replace("\n", "\\n")

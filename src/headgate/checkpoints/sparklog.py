@@ -32,7 +32,8 @@ class Batch:
     """A batch as it was begun: where it ends in every source.
 
     Attributes:
-        positions: As JSON text, by the source's name in Spark; None before its first record.
+        positions: As JSON text, by the source's name in Spark; None before its first record. The
+            clocks of timed streams are among them, under names that no source has.
         conf: The settings that Spark fixed for the life of the query.
     """
 

@@ -22,12 +22,15 @@ from headgate.jobs.service import (
     BrokerState,
     broker_folder,
     get_broker_log,
+    get_broker_url,
     show_broker,
     start_broker,
     stop_broker,
 )
 
-Kind: TypeAlias = Annotated[BrokerKind, typer.Argument(metavar="KIND", help="Which one: kafka.")]
+Kind: TypeAlias = Annotated[
+    BrokerKind, typer.Argument(metavar="KIND", help="Which one: kafka or pulsar.")
+]
 Data: TypeAlias = Annotated[
     Path | None,
     typer.Option(
@@ -38,7 +41,7 @@ Data: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
-_NAMES = {BrokerKind.KAFKA: "Kafka"}
+_NAMES = {BrokerKind.KAFKA: "Kafka", BrokerKind.PULSAR: "Pulsar"}
 
 
 def register(app: typer.Typer) -> None:
@@ -48,6 +51,7 @@ def register(app: typer.Typer) -> None:
     group.command("start")(_start)
     group.command("stop")(_stop)
     group.command("status")(_status)
+    group.command("url")(_url)
     group.command("logs")(_logs)
     app.add_typer(group, name="broker")
 
@@ -61,6 +65,7 @@ def _broker() -> None:
     [bold]Examples[/bold]
 
       headgate broker start kafka
+      headgate broker start pulsar
       headgate broker status kafka
       headgate broker logs kafka -f
       headgate broker stop kafka
@@ -76,7 +81,20 @@ def _start(
             metavar="N",
             min=0,
             max=65535,
-            help="Where it listens; by default as last time, or 9092; 0 takes a free one.",
+            help="Where it listens; by default as last time, or 9092 (Kafka), 6650 (Pulsar, "
+            "secured 6651); 0 takes a free one.",
+            show_default=False,
+        ),
+    ] = None,
+    admin_port: Annotated[
+        int | None,
+        typer.Option(
+            "--admin-port",
+            metavar="N",
+            min=0,
+            max=65535,
+            help="Where Pulsar is administered; by default as last time, or 8080 (secured 8443), "
+            "or a free one.",
             show_default=False,
         ),
     ] = None,
@@ -86,7 +104,9 @@ def _start(
     ] = "512MiB",
     secure: Annotated[
         bool,
-        typer.Option("--secure", help="Clients must use TLS and a password, which are made up."),
+        typer.Option(
+            "--secure", help="Clients must use TLS and a password or token, which are made up."
+        ),
     ] = False,
     settings: Annotated[
         list[str] | None,
@@ -101,18 +121,22 @@ def _start(
 ) -> None:
     """Start a broker in the background, and return once it serves.
 
-    The first start fetches it (45 MB), later ones need no network. One that runs already stays
-    as it is. It outlives this terminal, and its records outlive it.
+    The first start fetches it (Kafka 45 MB, Pulsar 245 MB), later ones need no network. One that
+    runs already stays as it is. It outlives this terminal, and its records outlive it.
 
     [bold]Examples[/bold]
 
       headgate broker start kafka
+      headgate broker start pulsar --admin-port 8081
       headgate broker start kafka --port 0 --data /tmp/trial
       headgate broker start kafka --secure --data .headgate/brokers/kafka-secure --port 9093
     """
+    if admin_port is not None and kind is not BrokerKind.PULSAR:
+        raise typer.BadParameter(f"--admin-port is Pulsar's, and {_NAMES[kind]} has none")
     options = BrokerOptions(
         data=broker_folder(kind, data),
         port=port,
+        admin_port=admin_port,
         memory=parse_size(memory),
         secure=secure,
         settings=_parse_settings(settings or []),
@@ -167,6 +191,21 @@ def _status(kind: Kind, data: Data = None, as_json: Json = False) -> None:
     _print_facts(broker)
     if broker.state is BrokerState.STOPPED:
         say(f"headgate broker start {kind}{_data(data)} starts it")
+
+
+def _url(kind: Kind, data: Data = None, as_json: Json = False) -> None:
+    """Print the address of a broker that was started, as --on takes it.
+
+    [bold]Examples[/bold]
+
+      export HEADGATE_ON=$(headgate broker url pulsar)
+      headgate topics list --on $(headgate broker url kafka)
+    """
+    url = get_broker_url(kind, broker_folder(kind, data))
+    if as_json:
+        print_json({"url": url})
+    else:
+        print(url)
 
 
 def _logs(

@@ -100,7 +100,7 @@ def _stop(
         ),
     ] = None,
     drain: Annotated[
-        bool, typer.Option("--drain", help="Read what is there first, then stop.")
+        bool, typer.Option("--drain", help="Read what is there first, end all windows, then stop.")
     ] = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
     home: Home = DEFAULT_HOME,

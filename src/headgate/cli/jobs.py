@@ -129,6 +129,8 @@ def _facts(details: JobDetails) -> Iterable[tuple[str, str]]:
     if status.get("batch") is not None:
         rate = format_count(view.records_per_s)
         yield "batch", f"{format_count(status['batch'])}, {rate} records/s"
+    if status.get("watermark"):
+        yield "watermark", f"{status['watermark'][:19].replace('T', ' ')} UTC"
     error = status.get("intent_error")
     if error:
         yield "last wish", visible(f"{error['code']} {error['message']}")

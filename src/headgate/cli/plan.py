@@ -51,7 +51,13 @@ def _plan(
         print_json(plan.to_json())
         return
     say(plan.text)
-    print_table(["output", "delivery"], [list(each) for each in plan.deliveries.items()])
+    print_table(
+        ["output", "topic", "delivery", "rests on"],
+        [
+            [name, each.topic, each.delivery, each.rests_on]
+            for name, each in plan.deliveries.items()
+        ],
+    )
     if plan.spark is not None:
         say(plan.spark)
     if not plan.checked:

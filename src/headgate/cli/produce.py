@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated
 
 import typer
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TaskID,
-    TextColumn,
-)
-from rich.text import Text
 
-from headgate._units import format_count
 from headgate.cli.options import Json, On
-from headgate.cli.output import note, print_json, say, stderr
-from headgate.cli.topics import describe_made
+from headgate.cli.output import print_json, say
+from headgate.cli.produce_visits import send_visits
+from headgate.cli.sending import (
+    HOW_MUCH,
+    WHAT_KIND,
+    Partitions,
+    Quiet,
+    sending_bars,
+    tell_sent,
+)
 from headgate.jobs.service import (
     DEFAULT_LOG,
     Produced,
@@ -31,8 +26,6 @@ from headgate.jobs.service import (
 )
 
 _DEFAULTS = StoreOptions()
-_HOW_MUCH = "How much"
-_WHAT_KIND = "What kind"
 
 
 def register(app: typer.Typer) -> None:
@@ -40,6 +33,7 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(rich_markup_mode="rich", no_args_is_help=True)
     group.callback()(_produce)
     group.command("store")(_store)
+    group.command("visits")(send_visits)
     app.add_typer(group, name="produce")
 
 
@@ -49,23 +43,23 @@ def _produce() -> None:
 
 def _store(
     users: Annotated[
-        int, typer.Option(metavar="N", help="How many users.", rich_help_panel=_HOW_MUCH)
+        int, typer.Option(metavar="N", help="How many users.", rich_help_panel=HOW_MUCH)
     ] = _DEFAULTS.users,
     items: Annotated[
-        int, typer.Option(metavar="N", help="How many items.", rich_help_panel=_HOW_MUCH)
+        int, typer.Option(metavar="N", help="How many items.", rich_help_panel=HOW_MUCH)
     ] = _DEFAULTS.items,
     orders: Annotated[
-        int, typer.Option(metavar="N", help="How many orders.", rich_help_panel=_HOW_MUCH)
+        int, typer.Option(metavar="N", help="How many orders.", rich_help_panel=HOW_MUCH)
     ] = _DEFAULTS.orders,
     updates: Annotated[
-        int, typer.Option(metavar="N", help="Changes of users.", rich_help_panel=_HOW_MUCH)
+        int, typer.Option(metavar="N", help="Changes of users.", rich_help_panel=HOW_MUCH)
     ] = _DEFAULTS.updates,
     rate: Annotated[
         float | None,
         typer.Option(
             metavar="N",
             help="Orders per second; full speed if left out.",
-            rich_help_panel=_HOW_MUCH,
+            rich_help_panel=HOW_MUCH,
             show_default=False,
         ),
     ] = None,
@@ -74,7 +68,7 @@ def _store(
         typer.Option(
             metavar="SHARE",
             help="Orders whose user or item does not exist.",
-            rich_help_panel=_WHAT_KIND,
+            rich_help_panel=WHAT_KIND,
         ),
     ] = _DEFAULTS.unknown,
     bad: Annotated[
@@ -82,7 +76,7 @@ def _store(
         typer.Option(
             metavar="SHARE",
             help="Order records that cannot be decoded.",
-            rich_help_panel=_WHAT_KIND,
+            rich_help_panel=WHAT_KIND,
         ),
     ] = _DEFAULTS.bad,
     deletes: Annotated[
@@ -90,12 +84,12 @@ def _store(
         typer.Option(
             metavar="SHARE",
             help="Updates that delete the user.",
-            rich_help_panel=_WHAT_KIND,
+            rich_help_panel=WHAT_KIND,
         ),
     ] = _DEFAULTS.deletes,
     seed: Annotated[
         int,
-        typer.Option(metavar="N", help="Another seed, another store.", rich_help_panel=_WHAT_KIND),
+        typer.Option(metavar="N", help="Another seed, another store.", rich_help_panel=WHAT_KIND),
     ] = _DEFAULTS.seed,
     number: Annotated[
         int,
@@ -103,29 +97,19 @@ def _store(
             "--round",
             metavar="N",
             help="From 1 on: only updates and orders, which continue after the round before.",
-            rich_help_panel=_WHAT_KIND,
+            rich_help_panel=WHAT_KIND,
         ),
     ] = _DEFAULTS.round,
     on: On = DEFAULT_LOG,
-    partitions: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="Of topics that are missing; by default 1, on Kafka 4.",
-            show_default=False,
-        ),
-    ] = None,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print nothing but errors (and --json).")
-    ] = False,
+    partitions: Partitions = None,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Send a store's users, items and orders to the topics of these names.
 
-    Topics that are missing are made. On Kafka records have keys (the id of a user or an item, an
-    order's invoice), users and items are compacted and kept for ever, orders are kept for 7 days,
-    and a user that is deleted is a record without a value.
+    Topics that are missing are made. On Kafka and Pulsar records have keys (the id of a user or an
+    item, an order's invoice), users and items are kept for ever (on Kafka they are compacted too),
+    orders are kept for 7 days, and a user that is deleted is a record without a value.
 
     [bold]Examples[/bold]
 
@@ -133,6 +117,7 @@ def _store(
       headgate produce store --orders 100000 --rate 2000
       headgate produce store --round 1 --orders 50000 --updates 1000 --deletes 0.1
       headgate produce store --on kafka://localhost:9092 --partitions 8
+      headgate produce store --on pulsar://localhost:6650
     """
     options = StoreOptions(
         users=users,
@@ -164,69 +149,21 @@ def show_production(
         rate: Orders per second; None is full speed.
         quiet: Show no bars; there are none without a terminal either.
     """
-    with _bars(hidden=quiet) as bars:
-        try:
-            return produce_store(on, options, rate=rate, progress=bars.show)
-        except KeyboardInterrupt:
-            bars.interrupt()
-            raise
+    with sending_bars(hidden=quiet) as bars:
+
+        def show(latest: StoreProgress) -> None:
+            topics = ("users", "items", "orders")
+            counts = {
+                topic: (getattr(latest.sent, topic), getattr(latest.total, topic))
+                for topic in topics
+            }
+            bars.show(counts, latest.sent.summary)
+
+        return produce_store(on, options, rate=rate, progress=show)
 
 
 def _tell(produced: Produced) -> None:
-    for topic in produced.made:
-        say(f"Created topic '{topic.name}' {describe_made(topic)}")
-    rate = format_count(round(produced.records_per_s))
-    records = format_count(produced.sent.records)
-    say(f"{records} records in {produced.seconds:.1f}s, {rate} records/s, to {produced.where}")
+    tell_sent(produced.sent.records, produced.seconds, where=produced.where, made=produced.made)
     if produced.updates:
         say(f"Among the user records are '{produced.updates}' updates")
     say(produced.sent.summary)
-
-
-class _Speed(ProgressColumn):
-    """Acknowledged records per second since the topic's first one."""
-
-    def render(self, task: Task) -> Text:
-        speed = task.finished_speed or task.speed
-        return Text("" if speed is None else f"{format_count(round(speed))}/s", justify="right")
-
-
-class _Bars:
-    """A bar for each topic that gets records."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._latest: StoreProgress | None = None
-        self._tasks: dict[str, TaskID] = {}
-
-    def show(self, latest: StoreProgress) -> None:
-        """Move the bars to what has been acknowledged."""
-        self._latest = latest
-        for topic in ("users", "items", "orders"):
-            total, sent = getattr(latest.total, topic), getattr(latest.sent, topic)
-            if total and topic not in self._tasks:
-                self._tasks[topic] = self._progress.add_task(topic, total=total)
-            if topic in self._tasks:
-                self._progress.update(self._tasks[topic], completed=sent)
-
-    def interrupt(self) -> None:
-        """Tell what had been acknowledged when the user had enough."""
-        self._progress.stop()
-        if self._latest is not None:
-            note(f"{self._latest.sent.summary}, then was interrupted")
-
-
-@contextmanager
-def _bars(*, hidden: bool) -> Iterator[_Bars]:
-    console = stderr()
-    progress = Progress(
-        TextColumn("{task.description:<6}"),
-        BarColumn(bar_width=None, complete_style="cyan", finished_style="green"),
-        MofNCompleteColumn(),
-        _Speed(),
-        console=console,
-        disable=hidden or not console.is_terminal,
-        expand=True,
-    )
-    with progress:
-        yield _Bars(progress)

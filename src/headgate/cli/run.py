@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from headgate.cli.options import Home, Json
+from headgate.cli.options import ON_VARIABLE, Home, Json
 from headgate.cli.running import show_detached, show_run
 from headgate.jobs.service import (
     DEFAULT_HOME,
@@ -56,11 +56,20 @@ def register(app: typer.Typer) -> None:
     app.command("run", help=_HELP)(_run)
 
 
-def _setting(name: str, metavar: str, default: str, help_: str, panel: str, *more: str) -> Any:
+def _setting(
+    name: str,
+    metavar: str,
+    default: str,
+    help_: str,
+    panel: str,
+    *more: str,
+    variable: str | None = None,
+) -> Any:
     """Return the option of a setting: what is not given may be in headgate.toml."""
     return typer.Option(
         name,
         *more,
+        envvar=variable,
         metavar=metavar,
         help=help_,
         show_default=default,
@@ -135,8 +144,9 @@ def _run(
             "--on",
             "LOG",
             DEFAULT_LOG,
-            "Where the topics are: files:DIR, kafka://HOST:9092.",
+            "Where the topics are: files:DIR, kafka://HOST:9092, pulsar://HOST:6650.",
             _READING,
+            variable=ON_VARIABLE,
         ),
     ] = None,
     start: Annotated[

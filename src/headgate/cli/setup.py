@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from headgate._units import format_count
-from headgate.cli.options import Json
+from headgate.cli.options import ON_VARIABLE, Json
 from headgate.cli.output import Right, note, print_json, print_table, say
 from headgate.cli.topics import format_kept
 from headgate.jobs.service import FlowTopic, SetupOptions, set_up
@@ -28,8 +28,9 @@ def _setup(
         typer.Option(
             "--on",
             metavar="LOG",
-            help="Where the topics are: files:DIR, kafka://HOST:9092; by default what "
-            "headgate.toml says.",
+            envvar=ON_VARIABLE,
+            help="Where the topics are: files:DIR, kafka://HOST:9092, pulsar://HOST:6650; by "
+            "default what headgate.toml says.",
             show_default=False,
         ),
     ] = None,
@@ -48,8 +49,8 @@ def _setup(
         typer.Option(
             "--retention",
             metavar="DURATION",
-            help="Kafka: how long streams, outputs and dead letters are kept: 7d (the default), "
-            "12h, infinite.",
+            help="Kafka, Pulsar: how long streams, outputs and dead letters are kept: 7d (the "
+            "default), 12h, infinite.",
             show_default=False,
         ),
     ] = None,
@@ -72,30 +73,38 @@ def _setup(
     """Make the topics of a flow that are missing; those that are there stay as they are.
 
     On Kafka, tables are compacted and kept for ever; streams, outputs and dead letters are kept
-    for a while; and headgate-epochs is made, in which exactly-once keeps its books. A topic that
-    is there and will not do is warned of.
+    for a while; and headgate-epochs is made, in which exactly-once keeps its books. On Pulsar,
+    tenant and namespace are made too, tables are kept for ever, topics get a JSON schema of their
+    columns, and those that the flow writes get deduplication; of these two, a topic that is there
+    gets what it lacks. A topic that is there and will not do is warned of.
 
     [bold]Examples[/bold]
 
       headgate setup examples/orders/flow.py
       headgate setup examples/orders/flow.py --on kafka://localhost:9092 --partitions 8
+      headgate setup examples/orders/flow.py --on pulsar://localhost:6650/shop/prod
     """
     options = SetupOptions(partitions=partitions, retention=retention, replication=replication)
     made = set_up(flow, on, options, profile=profile)
     if as_json:
         print_json(made.to_json())
         return
-    columns = ["topic", "is", "state", Right("partitions"), "kept", "where"]
-    print_table(columns, [_row(topic) for topic in made.topics])
+    guarded = any(topic.made.deduplicated is not None for topic in made.topics)
+    more = ["deduplicated", "schema"] if guarded else []
+    columns = ["topic", "is", "state", Right("partitions"), "kept", *more, "where"]
+    print_table(columns, [_row(topic, guarded=guarded) for topic in made.topics])
     for left in made.left_out:
         say(f"Not made: {left}")
     for topic in made.topics:
+        for change in topic.made.changes:
+            say(f"Topic '{topic.made.name}' was there, and {change}")
         for warning in topic.warnings:
-            told = f": topic '{topic.made.name}' was there, and {warning}"
+            was_there = "was there, and " if topic.made.existed else ""
+            told = f": topic '{topic.made.name}' {was_there}{warning}"
             note(Text.assemble(("warning", "bold yellow"), told))
 
 
-def _row(topic: FlowTopic) -> list[str]:
+def _row(topic: FlowTopic, *, guarded: bool) -> list[str]:
     made = topic.made
     return [
         made.name,
@@ -103,5 +112,10 @@ def _row(topic: FlowTopic) -> list[str]:
         "was there" if made.existed else "made",
         format_count(made.partitions),
         "for ever" if made.retention is None else format_kept(made),
+        *([_answer(made.deduplicated), made.schema or "-"] if guarded else []),
         made.where,
     ]
+
+
+def _answer(value: bool | None) -> str:
+    return "-" if value is None else "yes" if value else "no"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterable
 from typing import Annotated, TypeAlias
@@ -22,9 +23,11 @@ from headgate.cli.output import (
 )
 from headgate.jobs.service import (
     DEFAULT_LOG,
+    LedgerPart,
     MadeTopic,
     TopicDetails,
     TopicPart,
+    TopicSubscription,
     TopicSummary,
     create_topic,
     follow_topic,
@@ -64,21 +67,29 @@ def _topics(
     """
     if context.invoked_subcommand is None:
         _list(on, count, as_json)
-    elif count or as_json or on != DEFAULT_LOG:
+    elif any(_was_typed(context, name) for name in ("on", "count", "as_json")):
         raise typer.BadParameter(f"options go after '{context.invoked_subcommand}'", context)
+
+
+def _was_typed(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def _list(on: On = DEFAULT_LOG, count: Count = False, as_json: Json = False) -> None:
     """List the topics: partitions, files and size, and how long ago the last file came.
 
     On Kafka: partitions, records, replicas, how long records are kept, and how old the newest is.
-    Offsets have gaps, so there are at most so many records; --count tells.
+    Offsets have gaps, so there are at most so many records; --count tells. On Pulsar: partitions,
+    entries (each a record or a batch of them), size, how long records are kept, and how old the
+    newest is.
 
     [bold]Examples[/bold]
 
       headgate topics list --count
       headgate topics list --on files:/data/topics --json
       headgate topics list --on kafka://localhost:9092
+      headgate topics list --on pulsar://localhost:6650/shop/prod
     """
     found = list_topics(on, count=count)
     if as_json:
@@ -90,12 +101,14 @@ def _list(on: On = DEFAULT_LOG, count: Count = False, as_json: Json = False) -> 
 
 
 def _create_command(on: str) -> str:
-    return f"headgate topics create NAME{'' if on == DEFAULT_LOG else f' --on {on}'}"
+    return f"headgate topics create NAME{'' if on == DEFAULT_LOG else f' --on {shlex.quote(on)}'}"
 
 
 def _columns(first: TopicSummary, *, count: bool) -> list[str | Right]:
     own: list[str | Right]
-    if first.files is None:
+    if first.entries is not None:
+        own = [Right("entries"), Right("size"), Right("kept")]
+    elif first.files is None:
         own = [Right("at most"), Right("replicas"), Right("kept")]
     else:
         own = [Right("files"), Right("size")]
@@ -105,7 +118,9 @@ def _columns(first: TopicSummary, *, count: bool) -> list[str | Right]:
 
 def _row(topic: TopicSummary) -> list[str]:
     row = [topic.name, format_count(topic.partitions)]
-    if topic.files is None:
+    if topic.entries is not None:
+        row += [format_count(topic.entries), format_size(topic.size or 0), format_kept(topic)]
+    elif topic.files is None:
         row += [format_count(topic.at_most or 0), format_count(topic.replication or 0)]
         row.append(format_kept(topic))
     else:
@@ -117,20 +132,25 @@ def _row(topic: TopicSummary) -> list[str]:
 
 def format_kept(topic: TopicSummary | MadeTopic) -> str:
     """Return how long a topic's records are kept, in a few words."""
-    kept = "for ever" if str(topic.retention) == "infinite" else str(topic.retention)
+    kept = {"infinite": "for ever", "0s": "until read"}.get(
+        str(topic.retention), str(topic.retention)
+    )
     return f"compacted, {kept}" if topic.compacted else kept
 
 
 def _show(name: Name, on: On = DEFAULT_LOG, count: Count = False, as_json: Json = False) -> None:
     """Show one topic: where it is, its id, its size, and its last 10 files.
 
-    On Kafka: its id, how long records are kept, and the offsets and replicas of each partition.
+    On Kafka: its id, how long records are kept, and the offsets and replicas of each partition. On
+    Pulsar: its whole name, how long records are kept, deduplication, schema, the ledgers of each
+    partition, and the subscriptions.
 
     [bold]Examples[/bold]
 
       headgate topics show orders
       headgate topics show orders --count --json
       headgate topics show orders --on kafka://localhost:9092
+      headgate topics show orders --on pulsar://localhost:6650
     """
     topic = show_topic(on, name, count=count)
     if as_json:
@@ -152,13 +172,38 @@ def _show(name: Name, on: On = DEFAULT_LOG, count: Count = False, as_json: Json 
                 for file in topic.last_files
             ],
         )
+    _print_parts(topic)
+
+
+def _print_parts(topic: TopicDetails) -> None:
+    heads: tuple[str, ...] = ("partition", "first", "next", "leader", "in sync", "newest")
+    if topic.subscriptions is not None:
+        heads = ("partition", "first", "next", "ledgers", "entries", "size", "newest")
     if topic.parts:
         say("")
-        heads = ("partition", "first", "next", "leader", "in sync", "newest")
         print_table([Right(head) for head in heads], [_part_row(part) for part in topic.parts])
+    if topic.subscriptions:
+        say("")
+        columns = ["subscription", Right("unread entries"), Right("consumers")]
+        print_table(columns, [_subscription_row(each) for each in topic.subscriptions])
 
 
-def _part_row(part: TopicPart) -> list[str]:
+def _subscription_row(subscription: TopicSubscription) -> list[str]:
+    unread, consumers = subscription.unread, subscription.consumers
+    return [subscription.name, format_count(unread), format_count(consumers)]
+
+
+def _part_row(part: TopicPart | LedgerPart) -> list[str]:
+    if isinstance(part, LedgerPart):
+        return [
+            format_count(part.number),
+            part.first,
+            part.next,
+            format_count(part.ledgers),
+            format_count(part.entries),
+            format_size(part.size),
+            format_age(part.newest),
+        ]
     return [
         format_count(part.number),
         format_count(part.first),
@@ -180,6 +225,11 @@ def _facts(topic: TopicDetails) -> Iterable[tuple[str, str]]:
     if topic.ledger is not None:
         yield "files", f"{format_count(summary.files or 0)}, {format_size(summary.size or 0)}"
         yield "ledger", f"{format_count(topic.ledger)} files numbered by readers"
+    elif summary.entries is not None:
+        yield "kept", format_kept(summary)
+        yield "entries", f"{format_count(summary.entries)}, {format_size(summary.size or 0)}"
+        yield "repeats", "dropped" if summary.deduplicated else "kept: deduplication is off"
+        yield "schema", summary.schema or "none"
     else:
         yield "replicas", format_count(summary.replication or 0)
         yield "kept", format_kept(summary)
@@ -205,13 +255,23 @@ def _create(
         typer.Option(
             "--retention",
             metavar="DURATION",
-            help="Kafka: how long records are kept: 7d, 12h, infinite.",
+            help="Kafka, Pulsar: how long records are kept: 7d, 12h, infinite.",
             show_default=False,
         ),
     ] = None,
     compact: Annotated[
         bool,
-        typer.Option("--compact", help="Kafka: keep the last record of each key, for a table."),
+        typer.Option(
+            "--compact",
+            help="Kafka: keep the last record of each key, for a table. Pulsar: keep all, and let "
+            "readers ask for the last of each key.",
+        ),
+    ] = False,
+    deduplicate: Annotated[
+        bool,
+        typer.Option(
+            "--deduplicate", help="Pulsar: drop what a producer sends again, for exactly-once."
+        ),
     ] = False,
     replication: Annotated[
         int | None,
@@ -232,6 +292,7 @@ def _create(
       headgate topics create orders
       headgate topics create orders --partitions 4
       headgate topics create users --compact --on kafka://localhost:9092
+      headgate topics create enriched --deduplicate --on pulsar://localhost:6650
     """
     topic = create_topic(
         on,
@@ -240,6 +301,7 @@ def _create(
         retention=retention,
         compact=compact,
         replication=replication,
+        deduplicate=deduplicate,
     )
     if as_json:
         print_json(topic.to_json())
@@ -254,8 +316,9 @@ def describe_made(topic: MadeTopic) -> str:
     of = f"with {topic.partitions} partition{'' if topic.partitions == 1 else 's'}"
     if topic.retention is None:
         return f"{of}, in {topic.where}" if topic.existed else f"{of} in {topic.where}"
-    kept = "for ever" if topic.retention.duration is None else f"for {topic.retention}"
-    return f"{of}, {'compacted, ' if topic.compacted else ''}kept {kept}, in {topic.where}"
+    kept = "for ever" if str(topic.retention) == "infinite" else f"for {topic.retention}"
+    told = "compacted, " if topic.compacted else "deduplicated, " if topic.deduplicated else ""
+    return f"{of}, {told}kept {kept}, in {topic.where}"
 
 
 def _tail(
@@ -274,7 +337,8 @@ def _tail(
     """Print the last records of a topic, one on a line, as they are.
 
     A pipe gets the records' own bytes; a terminal gets colours. On Kafka these are the values of
-    committed records, by timestamp over all partitions; a record without a value is null.
+    committed records, by timestamp over all partitions; a record without a value is null. On
+    Pulsar the same, by publish time.
 
     [bold]Examples[/bold]
 
@@ -282,6 +346,7 @@ def _tail(
       headgate tail enriched-orders -f
       headgate tail dead-letters -n 1000 | jq .reason
       headgate tail orders --on kafka://localhost:9092
+      headgate tail orders --on pulsar://localhost:6650
     """
     if not follow:
         _print_records(tail_topic(on, topic, last=last))

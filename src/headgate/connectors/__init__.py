@@ -7,5 +7,6 @@ lies in each connector's `_spark.py`, which only the engine reads.
 from headgate.connectors.console import Console
 from headgate.connectors.files import Files
 from headgate.connectors.kafka import Kafka
+from headgate.connectors.pulsar import Pulsar
 
-__all__ = ["Console", "Files", "Kafka"]
+__all__ = ["Console", "Files", "Kafka", "Pulsar"]

@@ -9,6 +9,8 @@ from typing import Protocol
 from headgate.connectors.files.descriptor import Files
 from headgate.connectors.kafka.log import SCHEME as KAFKA
 from headgate.connectors.kafka.log import KafkaLog, parse_kafka_log
+from headgate.connectors.pulsar.log import SCHEMES as PULSAR
+from headgate.connectors.pulsar.log import PulsarLog, parse_pulsar_log
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
 from headgate.flow.operators import Node, Output, Source
@@ -45,18 +47,21 @@ def parse_log(text: str) -> Log:
     """Return the log that `--on` names.
 
     Raises:
-        HeadgateError: LOG_UNSUPPORTED; and what is wrong with the servers or options of Kafka.
+        HeadgateError: LOG_UNSUPPORTED; and what is wrong with the servers or options of a broker.
     """
     scheme, colon, rest = text.partition(":")
     if scheme == "files" and colon and rest:
         return FilesLog(Path(rest))
     if text.startswith(KAFKA):
         return parse_kafka_log(text)
+    if text.startswith(PULSAR):
+        return parse_pulsar_log(text)
     raise HeadgateError(
         "LOG_UNSUPPORTED",
-        f"cannot use {_without_secrets(text)!r} as a log: there are embedded topics and Kafka",
-        hint="use --on files:DIR or --on kafka://HOST:9092, or leave it out for "
-        "files:.headgate/topics",
+        f"cannot use {_without_secrets(text)!r} as a log: there are embedded topics, Kafka and "
+        "Pulsar",
+        hint="use --on files:DIR, --on kafka://HOST:9092 or --on pulsar://HOST:6650, or leave it "
+        "out for files:.headgate/topics",
     )
 
 
@@ -72,6 +77,9 @@ def anchored(text: str) -> str:
             return str(FilesLog(root.absolute()))
         case KafkaLog(client) if client.config is not None:
             return str(KafkaLog(replace(client, config=str(Path(client.config).absolute()))))
+        case PulsarLog(client, namespace) if client.config is not None:
+            anchor = str(Path(client.config).absolute())
+            return str(PulsarLog(replace(client, config=anchor), namespace))
         case _:
             return str(log)
 

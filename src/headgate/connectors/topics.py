@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from headgate._clock import Clock
-from headgate._units import format_duration, parse_duration
+from headgate._units import format_duration, format_size, parse_duration
 from headgate.errors import HeadgateError
+from headgate.flow.names import did_you_mean
+from headgate.flow.schema import Schema
 
 INFINITE = "infinite"
+
+# Of the topics that there are, in a message.
+_NAMED = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long a log keeps records: a duration, or for ever."""
+    """How long a log keeps records: a duration, or for ever.
+
+    Attributes:
+        duration: None for ever.
+        size: How many bytes it keeps at most of them; None for any number.
+    """
 
     duration: timedelta | None
+    size: int | None = None
 
     def __str__(self) -> str:
-        return INFINITE if self.duration is None else format_duration(self.duration)
+        kept = INFINITE if self.duration is None else format_duration(self.duration)
+        return kept if self.size is None else f"{kept}, {format_size(self.size)} at most"
 
 
 FOREVER = Retention(None)
@@ -50,6 +62,9 @@ class WantedTopic:
         retention: How long records are kept.
         compact: Whether the last record of each key is kept whatever its age, and older ones go.
         replication: How many brokers keep a copy.
+        deduplicate: Whether the brokers drop what a producer sends again.
+        schema: What records are like, on a log that keeps such a thing.
+        amend: Whether a topic that is there gets the deduplication and the schema that it lacks.
     """
 
     name: str
@@ -57,6 +72,9 @@ class WantedTopic:
     retention: Retention | None = None
     compact: bool = False
     replication: int | None = None
+    deduplicate: bool = False
+    schema: Schema | None = None
+    amend: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +86,10 @@ class MadeTopic:
         differences: In what a topic that was there is not as it was wanted, in words.
         replication: None where the log has no such thing; likewise the retention.
         retention: How long records are kept.
+        deduplicated: Whether the brokers drop what is sent again; None where they cannot.
+        schema: The kind of the schema it carries; None for none.
+        changes: What a topic that was there was given, in words.
+        warnings: What is odd about it, whatever was asked for, in words.
     """
 
     name: str
@@ -78,6 +100,10 @@ class MadeTopic:
     replication: int | None = None
     retention: Retention | None = None
     compacted: bool = False
+    deduplicated: bool | None = None
+    schema: str | None = None
+    changes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the topic as JSON values."""
@@ -85,8 +111,10 @@ class MadeTopic:
             "name": self.name,
             "partitions": self.partitions,
             **_kept(self.replication, self.retention, compacted=self.compacted),
+            **_guarded(self.deduplicated, self.schema),
             "where": self.where,
             "existed": self.existed,
+            **({"changes": [*self.changes]} if self.changes else {}),
             **({"differences": [*self.differences]} if self.differences else {}),
         }
 
@@ -102,6 +130,9 @@ class TopicSummary:
         newest: When the last file was published or the last record written; None while there
             is none.
         at_most: How many offsets there are, on a log that tells no more.
+        entries: How many entries, each a record or a batch of them, on a log of ledgers.
+        deduplicated: Whether the brokers drop what is sent again; None where they cannot.
+        schema: The kind of the schema it carries; None for none.
     """
 
     name: str
@@ -114,16 +145,25 @@ class TopicSummary:
     replication: int | None = None
     retention: Retention | None = None
     compacted: bool = False
+    entries: int | None = None
+    deduplicated: bool | None = None
+    schema: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the line as JSON values; records only where they were counted."""
-        told = {"files": self.files, "size": self.size, "records_at_most": self.at_most}
+        told = {
+            "files": self.files,
+            "entries": self.entries,
+            "size": self.size,
+            "records_at_most": self.at_most,
+        }
         counted = {**told, "records": self.records}
         return {
             "name": self.name,
             "partitions": self.partitions,
             **{key: value for key, value in counted.items() if value is not None},
             **_kept(self.replication, self.retention, compacted=self.compacted),
+            **_guarded(self.deduplicated, self.schema),
             "newest": None if self.newest is None else self.newest.isoformat(),
         }
 
@@ -186,6 +226,57 @@ class TopicPart:
 
 
 @dataclass(frozen=True, slots=True)
+class LedgerPart:
+    """One partition of a topic that is kept in ledgers.
+
+    Attributes:
+        first: The earliest entry that is kept, `ledger:entry`.
+        next: The entry that comes next.
+        ledgers: How many there are.
+        size: In bytes, as the brokers keep them.
+        newest: When the last entry was published.
+    """
+
+    number: int
+    first: str
+    next: str
+    ledgers: int
+    entries: int
+    size: int
+    newest: datetime | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the partition as JSON values."""
+        return {
+            "partition": self.number,
+            "first": self.first,
+            "next": self.next,
+            "ledgers": self.ledgers,
+            "entries": self.entries,
+            "size": self.size,
+            "newest": None if self.newest is None else self.newest.isoformat(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSubscription:
+    """Who reads a topic, or marks how far somebody did.
+
+    Attributes:
+        unread: How many entries it has not passed.
+        consumers: How many are connected.
+    """
+
+    name: str
+    unread: int
+    consumers: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the subscription as JSON values."""
+        return {"name": self.name, "unread": self.unread, "consumers": self.consumers}
+
+
+@dataclass(frozen=True, slots=True)
 class TopicDetails:
     """All there is to tell about a topic.
 
@@ -196,6 +287,7 @@ class TopicDetails:
             None on a log that has no files.
         last_files: The last ones in reading order.
         parts: The partitions of a topic on a broker.
+        subscriptions: Of a log that has them; None on another.
     """
 
     summary: TopicSummary
@@ -204,11 +296,14 @@ class TopicDetails:
     created: datetime | None = None
     ledger: int | None = None
     last_files: tuple[PublishedFile, ...] = ()
-    parts: tuple[TopicPart, ...] = ()
+    parts: tuple[TopicPart, ...] | tuple[LedgerPart, ...] = ()
+    subscriptions: tuple[TopicSubscription, ...] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the topic as JSON values."""
         told = {**self.summary.to_json(), "where": self.where, "id": self.id}
+        if self.subscriptions is not None:
+            told["subscriptions"] = [each.to_json() for each in self.subscriptions]
         if self.ledger is None:
             return {**told, "parts": [part.to_json() for part in self.parts]}
         return {
@@ -257,13 +352,37 @@ def check_partitions(name: str, partitions: int) -> int:
     return partitions
 
 
+def topic_not_found(name: str, names: Sequence[str], *, where: str, on: str) -> HeadgateError:
+    """Return the error for a topic that a log does not have.
+
+    Args:
+        names: The topics that it has.
+        where: Who was asked.
+        on: The log, as `--on` names it.
+    """
+    near = did_you_mean(name, names)
+    more = ", ..." if len(names) > _NAMED else ""
+    return HeadgateError(
+        "TOPIC_NOT_FOUND",
+        f"cannot find topic '{name}' at {where}: "
+        f"it has {', '.join(names[:_NAMED]) or 'no topics'}{more}",
+        hint=near
+        if near.startswith("did you mean")
+        else f"headgate topics create {name} --on {on}",
+    )
+
+
+def _guarded(deduplicated: bool | None, schema: str | None) -> dict[str, Any]:
+    return {} if deduplicated is None else {"deduplicated": deduplicated, "schema": schema}
+
+
 def _kept(
     replication: int | None, retention: Retention | None, *, compacted: bool
 ) -> dict[str, Any]:
     if replication is None and retention is None:
         return {}
     return {
-        "replication": replication,
+        **({} if replication is None else {"replication": replication}),
         "retention": None if retention is None else str(retention),
         "compacted": compacted,
     }

@@ -120,9 +120,9 @@ class Attempt:
         self._gate.stop()
 
     def drain(self) -> None:
-        """End the query once all that is there now has been read."""
+        """End the query once all that is there now has been read and every window is over."""
         self._stopping = True
-        self._gate.stop_when_caught_up()
+        self._gate.drain()
 
     def hold(self) -> None:
         """Let no further batch begin; the query stays as it is."""

@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict
 
-from headgate.connectors import Console, Files, Kafka
+from headgate.connectors import Console, Files, Kafka, Pulsar
 from headgate.connectors.files import _spark as files
 from headgate.connectors.kafka import _spark as kafka
+from headgate.connectors.pulsar import _spark as pulsar
 from headgate.engine.plan import Destination, FlowPlan
 from headgate.engine.settings import AttemptSettings
 from headgate.errors import Domain, HeadgateError
@@ -42,6 +43,16 @@ def source_options(node: Source, settings: AttemptSettings) -> tuple[str, dict[s
                 on_data_loss=settings.on_data_loss,
                 meta=node.meta is not None,
             )
+        case Pulsar() as topic:
+            return pulsar.SOURCE, pulsar.source_options(
+                topic,
+                max_batch=settings.max_batch,
+                max_record=settings.max_record,
+                splits=settings.spark.parallelism,
+                start=start,
+                on_data_loss=settings.on_data_loss,
+                meta=node.meta is not None,
+            )
         case topic:
             raise _unsupported(topic)
 
@@ -63,6 +74,7 @@ def sink_options(plan: FlowPlan, settings: AttemptSettings) -> dict[str, str]:
         "sources": json.dumps([source["id"] for source in plan.spec["sources"]]),
         "tasks": str(count_tasks(plan, settings.spark.parallelism)),
         "fence": json.dumps([asdict(each) for each in settings.fenced]),
+        "unfinished.since": str(settings.unfinished_since_ms),
     }
 
 
@@ -76,11 +88,20 @@ def count_tasks(plan: FlowPlan, parallelism: int) -> int:
 
 
 def _clusters(destinations: Iterable[Destination]) -> list[str]:
-    """Return how each Kafka cluster is reached that is written to; a place in it is its number."""
-    found = [
-        kafka.client_json(each.topic) for each in destinations if isinstance(each.topic, Kafka)
-    ]
-    return list(dict.fromkeys(found))
+    """Return how each cluster is reached that is written to; a place in it is its number."""
+    found = (_find_client(each.topic) for each in destinations)
+    return list(dict.fromkeys(each for each in found if each is not None))
+
+
+def _find_client(topic: Topic | None) -> str | None:
+    """Return how the cluster of a topic is reached; None for one that is on no broker."""
+    match topic:
+        case Kafka():
+            return kafka.client_json(topic)
+        case Pulsar():
+            return pulsar.client_json(topic)
+        case _:
+            return None
 
 
 def _output(each: Destination, clusters: list[str], *, shown: int) -> dict[str, str | int]:
@@ -94,6 +115,9 @@ def _output(each: Destination, clusters: list[str], *, shown: int) -> dict[str, 
         case Kafka() as topic:
             cluster = clusters.index(kafka.client_json(topic))
             return kafka.output_option(each.id, topic, cluster=cluster, shown=shown)
+        case Pulsar() as topic:
+            cluster = clusters.index(pulsar.client_json(topic))
+            return pulsar.output_option(each.id, topic, cluster=cluster, shown=shown)
         case topic:
             raise _unsupported(topic)
 
@@ -111,6 +135,6 @@ def _unsupported(topic: Topic) -> HeadgateError:
     return HeadgateError(
         "TOPIC_UNBOUND",
         f"cannot run topic {topic.name!r}: no connector of this release serves {topic.describe()}",
-        hint="bind it with --on files:DIR or --on kafka://HOST:9092",
+        hint="bind it with --on files:DIR, --on kafka://HOST:9092 or --on pulsar://HOST:6650",
         domain=Domain.USER,
     )

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from headgate.engine.spark_types import is_known, to_spark_json
+from headgate.engine.timed_specs import (
+    dedupe_spec,
+    find_millis,
+    find_nudge,
+    path_of,
+    window_spec,
+)
 from headgate.flow.graph import Graph
 from headgate.flow.names import split_path
 from headgate.flow.operators import (
+    Dedupe,
     Enrich,
     Node,
     Output,
@@ -18,6 +27,7 @@ from headgate.flow.operators import (
     Source,
     Transform,
     Where,
+    Window,
     WithColumns,
     label,
 )
@@ -27,7 +37,7 @@ from headgate.flow.topics import Topic
 # Operators and functions share one space of addresses, of 16 bits; outputs have their own.
 _FIRST_FUNCTION = 1000
 # Kinds of topics whose source and sink lie in a jar of their own.
-_MODULES = frozenset({"kafka"})
+_MODULES = frozenset({"kafka", "pulsar"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +75,9 @@ class FlowPlan:
         operators: The uids of the stateful operators, in the order rows pass through them.
         functions: In the order they are applied.
         destinations: Every way out, by address.
+        timed: The streams whose events move the flow's watermark; empty where no operator asks
+            for event time.
+        nudge: How often a quiet flow must look whether results are due by the clock.
     """
 
     graph: Graph
@@ -72,6 +85,8 @@ class FlowPlan:
     operators: tuple[str, ...]
     functions: tuple[Function, ...]
     destinations: tuple[Destination, ...]
+    timed: tuple[Source, ...] = ()
+    nudge: timedelta | None = None
 
     def scans(self) -> dict[str, int]:
         """Return how often a batch reads each source: once, and once more for each function."""
@@ -130,6 +145,10 @@ class _Planner:
             *(Destination(str(port), None) for port in graph.unused_side_outputs()),
         )
         self.addresses = {each.id: i for i, each in enumerate(self.destinations)}
+        timed = any(isinstance(node, Window | Dedupe) for node in graph.nodes)
+        self.timed = tuple(
+            each for each in graph.streams() if timed and each.event_time is not None
+        )
 
     def plan(self) -> FlowPlan:
         nodes = self.graph.nodes
@@ -138,14 +157,22 @@ class _Planner:
             "deadLetters": len(self.graph.outputs()),
             "sources": [self._source(node) for node in nodes if isinstance(node, Source)],
             "functions": [self._function(node) for node in nodes if isinstance(node, Transform)],
-            "operators": [self._enrich(node) for node in nodes if isinstance(node, Enrich)],
+            "operators": [self._operator(node) for node in self.graph.stateful()],
         }
         functions = tuple(
             Function(node, self.functions[node.id], self._upstream(node))
             for node in nodes
             if isinstance(node, Transform)
         )
-        return FlowPlan(self.graph, spec, tuple(self.operators), functions, self.destinations)
+        return FlowPlan(
+            self.graph,
+            spec,
+            tuple(self.operators),
+            functions,
+            self.destinations,
+            self.timed,
+            find_nudge(self.graph),
+        )
 
     def _source(self, node: Source) -> dict[str, Any]:
         return {
@@ -157,6 +184,10 @@ class _Planner:
             "version": node.version,
             "eventTime": node.event_time,
             "meta": node.meta,
+            "timed": node in self.timed,
+            "timeUnit": node.event_time_unit.value,
+            "outOfOrderness": find_millis(node.out_of_orderness),
+            "idleAfter": find_millis(node.idle_after),
             "route": self._route(Port(node.id, "out")),
         }
 
@@ -168,10 +199,22 @@ class _Planner:
             "route": self._route(Port(node.id, "out")),
         }
 
+    def _operator(self, node: Node) -> dict[str, Any]:
+        match node:
+            case Enrich():
+                return self._enrich(node)
+            case Window():
+                return self._timed(node, window_spec(node))
+            case Dedupe():
+                return self._timed(node, dedupe_spec(node))
+            case _:
+                raise AssertionError(f"{label(node)} holds no state")
+
     def _enrich(self, node: Enrich) -> dict[str, Any]:
         present = self.schemas[Port(node.table, "out")]
         history = self.history.get(node.table, (present,))
         return {
+            "kind": node.operator,
             "id": node.id,
             "address": self.operators[node.id],
             "table": node.table,
@@ -181,10 +224,14 @@ class _Planner:
             "missing": self._route(Port(node.id, "missing")),
         }
 
+    def _timed(self, node: Window | Dedupe, spec: dict[str, Any]) -> dict[str, Any]:
+        routes = {output: self._route(Port(node.id, output)) for output in node.outputs}
+        return {**spec, "address": self.operators[node.id], **routes}
+
     def _upstream(self, node: Transform) -> str:
         at = self.graph.node(node.input.node)
         while not isinstance(at, Source | Transform):
-            assert not isinstance(at, Enrich), "a function stands before the first operator"
+            assert not at.stateful, "a function stands before the first operator"
             at = self.graph.node(at.input.node)
         return at.id
 
@@ -212,12 +259,17 @@ class _Planner:
                 return [self._compute(node, keep=True)]
             case Transform():
                 return [{"step": "function", "address": self.functions[node.id]}]
-            case Enrich():
-                on = [list(split_path(path) or (path,)) for path in node.on]
-                address = self.operators[node.id]
-                return [{"step": "operator", "name": label(node), "address": address, "on": on}]
+            case Enrich(on=on) | Window(key=on) | Dedupe(by=on):
+                return [
+                    {
+                        "step": "operator",
+                        "name": label(node),
+                        "address": self.operators[node.id],
+                        "on": [path_of(path) for path in on],
+                    }
+                ]
             case Output():
-                return [self._output(node, None, _path(node.key))]
+                return [self._output(node, None, path_of(node.key))]
             case Source():
                 return []
 
@@ -256,16 +308,13 @@ class _Planner:
             "address": self.addresses[node.id],
             "columns": columns,
             "key": key,
+            "format": node.format.value,
         }
-
-
-def _path(column: str | None) -> list[str] | None:
-    return None if column is None else list(split_path(column) or (column,))
 
 
 def _key_below(column: str | None, columns: Sequence[Mapping[str, Any]]) -> list[str] | None:
     """Return the way to the key in the rows that columns are picked from."""
-    path = _path(column)
+    path = path_of(column)
     if path is None:
         return None
     picked = next(each["path"] for each in columns if each["name"] == path[0])

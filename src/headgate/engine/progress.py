@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
+
+_EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,8 @@ class BatchReport:
         outputs: Rows by destination, among them dead letters and side outputs nobody uses.
         state: By operator uid.
         phases: Where the time went, by Spark's names for it.
+        watermark: The event time up to which windows were over in the batch; None in a flow
+            without event time, or before its first watermark.
     """
 
     batch: int
@@ -54,6 +58,7 @@ class BatchReport:
     outputs: Mapping[str, int]
     state: Mapping[str, StateProgress]
     phases: Mapping[str, timedelta]
+    watermark: datetime | None = None
 
     @property
     def rows(self) -> int:
@@ -91,7 +96,14 @@ def parse_report(
             for uid, each in zip(reversed(operators), report["stateOperators"], strict=False)
         },
         phases=phases,
+        watermark=_watermark(report.get("eventTime", {}).get("watermark")),
     )
+
+
+def _watermark(text: str | None) -> datetime | None:
+    # Spark's watermark is 1970 before there is one.
+    found = None if text is None else datetime.fromisoformat(text)
+    return None if found is None or found <= _EPOCH else found
 
 
 def _source_id(source: Mapping[str, Any]) -> str:

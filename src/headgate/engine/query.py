@@ -7,11 +7,12 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from headgate._kernel.bridge import FLOW_SINK, GATED_SOURCE, CompiledFlow
+from headgate._kernel.bridge import CLOCK_SOURCE, FLOW_SINK, GATED_SOURCE, CompiledFlow
 from headgate._kernel.translate import starting
 from headgate.connectors import Files
 from headgate.connectors.files import _spark as files
 from headgate.engine import functions
+from headgate.engine.clocks import clock_name, clock_options, delay
 from headgate.engine.ends import sink_options, source_options
 from headgate.engine.plan import FlowPlan, source_name
 from headgate.engine.portable import TableForm, taken_rows
@@ -39,6 +40,10 @@ def build(
     parts = {
         node.id: flow.decode(_read(spark, node, settings, run=run), node.id) for node in sources
     }
+    flow.start_clocks(run)
+    for node in plan.timed:
+        clock = _clock(spark, node, plan, settings, run=run)
+        parts[node.id] = flow.timed(parts[node.id], clock, delay=delay(node, plan.nudge))
     for function in plan.functions:
         rows = parts[function.upstream]
         parts[function.node.id] = functions.apply(function, rows, flow, near)
@@ -79,6 +84,16 @@ def _read(spark: SparkSession, node: Source, settings: AttemptSettings, *, run: 
     }
     reader = spark.readStream.format(GATED_SOURCE).name(source_name(node.id))
     return reader.options(**options, **gate).load()
+
+
+def _clock(
+    spark: SparkSession, node: Source, plan: FlowPlan, settings: AttemptSettings, *, run: str
+) -> DataFrame:
+    options = clock_options(
+        node, plan.nudge, watermark_ms=settings.watermark_ms, reached=settings.times
+    )
+    reader = spark.readStream.format(CLOCK_SOURCE).name(clock_name(node.id))
+    return reader.options(gate=run, **options).load()
 
 
 def _held(

@@ -47,11 +47,13 @@ class HeldState:
         checkpoint: A checkpoint folder that Spark can read, which stays until the first commit.
         operator: The number Spark knew the operator by.
         batch: The batch after which the state is taken.
+        variable: What the kernel calls the operator's state.
     """
 
     checkpoint: Path
     operator: int
     batch: int
+    variable: str = "table"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,10 @@ class AttemptSettings:
         delivery: Where a log serves both.
         fenced: Runs whose open transactions are ended before this one writes.
         loaded: Tables that streams need not wait for, since their rows are taken over.
+        watermark_ms: What event time goes on from where state is taken over; 0 for none.
+        times: The event time each stream had reached there, in epoch milliseconds, by source id.
+        unfinished_since_ms: When the batch was begun that is to be finished first; 0 for none.
+            Brokers forget what they know of producers that are silent for long.
     """
 
     job: str
@@ -130,3 +136,6 @@ class AttemptSettings:
     on_data_loss: OnDataLoss = OnDataLoss.FAIL
     fenced: tuple[Fenced, ...] = ()
     loaded: tuple[str, ...] = ()
+    watermark_ms: int = 0
+    times: Mapping[str, int] = field(default_factory=dict)
+    unfinished_since_ms: int = 0

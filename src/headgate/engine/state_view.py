@@ -9,8 +9,11 @@ from pyspark.sql import DataFrame, SparkSession
 from headgate.engine.session import open_session
 from headgate.engine.settings import HeldState, SparkSettings
 
-# The state variable that an enrich operator keeps its table in.
-_TABLE = "table"
+# The length of the key in four bytes, the key, the value: what operators that keep a map take over.
+_MAP_KEY = "user_map_key.value"
+_MAP_ENTRY = (
+    f"concat(unhex(lpad(hex(octet_length({_MAP_KEY})), 8, '0')), {_MAP_KEY}, user_map_value.value)"
+)
 
 
 def held_rows(spark: SparkSession, held: HeldState) -> DataFrame:
@@ -19,10 +22,11 @@ def held_rows(spark: SparkSession, held: HeldState) -> DataFrame:
         spark.read.format("statestore")
         .option("batchId", held.batch)
         .option("operatorId", held.operator)
-        .option("stateVarName", _TABLE)
+        .option("stateVarName", held.variable)
     )
     rows = reader.load(f"file:{held.checkpoint.absolute()}")
-    return rows.selectExpr("key.`_1` AS key", "value.value AS value")
+    value = _MAP_ENTRY if "user_map_key" in rows.columns else "value.value"
+    return rows.selectExpr("key.`_1` AS key", f"{value} AS value")
 
 
 def count_rows(settings: SparkSettings, held: Mapping[str, HeldState]) -> dict[str, int]:

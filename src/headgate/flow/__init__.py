@@ -7,27 +7,33 @@ written as JSON.
 from headgate.flow.exchange import Edge, Exchange, edges_of
 from headgate.flow.flow import Flow
 from headgate.flow.graph import Graph
+from headgate.flow.keyed import KeyedStream
 from headgate.flow.operators import Port
-from headgate.flow.outputs import Enriched
+from headgate.flow.outputs import Deduped, Enriched, Windowed
 from headgate.flow.schema import Schema, difference, only_adds, schema_of
+from headgate.flow.state_shape import find_state_change
 from headgate.flow.stream import Stream
 from headgate.flow.table import Table
 from headgate.flow.topics import LogicalTopic, Topic, register_topic
 
 __all__ = [
+    "Deduped",
     "Edge",
     "Enriched",
     "Exchange",
     "Flow",
     "Graph",
+    "KeyedStream",
     "LogicalTopic",
     "Port",
     "Schema",
     "Stream",
     "Table",
     "Topic",
+    "Windowed",
     "difference",
     "edges_of",
+    "find_state_change",
     "only_adds",
     "register_topic",
     "schema_of",

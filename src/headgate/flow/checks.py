@@ -10,20 +10,24 @@ from headgate.flow.event_time import check_event_time, get_column
 from headgate.flow.names import check_column_name, check_function, check_uid, did_you_mean
 from headgate.flow.operators import (
     Column,
+    Dedupe,
     Enrich,
     Node,
     Output,
+    OutputFormat,
     Port,
     Select,
     Source,
     SourceKind,
     Transform,
     Where,
+    Window,
     WithColumns,
     input_ports,
 )
 from headgate.flow.schema import Primitive, Schema, key_kind, type_to_ddl
-from headgate.flow.types import INTEGERS
+from headgate.flow.types import INTEGERS, Unknown
+from headgate.flow.window_checks import check_dedupe, check_window
 
 Nodes = Mapping[str, Node]
 Schemas = Mapping[Port, Schema]
@@ -45,6 +49,12 @@ def check_node(node: Node, nodes: Nodes, schemas: Schemas, *, what: str) -> None
         case Enrich():
             check_uid(node.id)
             _check_enrich(node, nodes, schemas, what)
+        case Window():
+            check_uid(node.id)
+            check_window(node, nodes, schemas[node.input], what=what)
+        case Dedupe():
+            check_uid(node.id)
+            check_dedupe(node, nodes, schemas[node.input], what=what)
         case Select(input=port, columns=columns) | WithColumns(input=port, columns=columns):
             _check_columns(columns, schemas[port], what)
         case Where(input=port, condition=condition):
@@ -84,7 +94,7 @@ def _check_source(source: Source, what: str) -> None:
     if not source.topic.can_read:
         raise _wrong_way(what, source.topic.describe(), "read")
     if source.event_time is not None:
-        check_event_time(source.schema, source.event_time, what=what)
+        check_event_time(source.schema, source.event_time, source.event_time_unit, what=what)
     if source.kind is SourceKind.TABLE:
         _check_key(source, what)
     if source.version is not None:
@@ -96,11 +106,23 @@ def _check_source(source: Source, what: str) -> None:
 def _check_output(node: Output, schema: Schema, what: str) -> None:
     if not node.topic.can_write:
         raise _wrong_way(what, node.topic.describe(), "written")
+    if node.format is OutputFormat.TEXT:
+        _check_text(schema, what)
     if node.key is None:
         return
     column = schema.get(node.key, what=what)
     if key_kind(column.type) is None:
         raise _no_key(node.key, type_to_ddl(column.type), what)
+
+
+def _check_text(schema: Schema, what: str) -> None:
+    types = [each.type for each in schema.fields]
+    if len(types) != 1 or types[0] not in (Primitive("string"), Unknown()):
+        raise HeadgateError(
+            "BAD_OUTPUT",
+            f"{what}: text is one column, a string, and its rows have {schema.to_ddl()}",
+            hint="make the text first: .select(\"concat(a, ' ', b) AS line\"), then .to(...)",
+        )
 
 
 def _check_key(table: Source, what: str) -> None:

@@ -7,9 +7,14 @@ from datetime import timedelta
 from headgate._units import parse_duration
 from headgate.errors import HeadgateError
 from headgate.flow.names import did_you_mean
+from headgate.flow.operators import TimeUnit
 from headgate.flow.schema import Field, Primitive, Schema
 
-_TIMES = frozenset({"int", "bigint", "timestamp"})
+# For how long a stream without records holds the others back, unless it says otherwise.
+IDLE_AFTER = timedelta(seconds=30)
+_TIMES = frozenset({"int", "bigint", "timestamp", "string"})
+# Only where it counts seconds: there it may have a fraction.
+_FRACTIONS = "double"
 
 
 def parse_out_of_orderness(
@@ -34,15 +39,43 @@ def parse_out_of_orderness(
     return None
 
 
-def check_event_time(schema: Schema, column: str, *, what: str) -> None:
-    """Refuse a column that is not there, or that cannot hold a time."""
-    found = get_column(schema, column, what=what)
-    if not (isinstance(found.type, Primitive) and found.type.name in _TIMES):
+def parse_idle_after(
+    event_time: str | None, given: str | timedelta | None, *, what: str
+) -> timedelta | None:
+    """Return for how long a silent stream holds back event time, or None for ever."""
+    if event_time is None or given is None:
+        return None
+    duration = parse_duration(given) if isinstance(given, str) else given
+    if duration <= timedelta(0):
+        raise HeadgateError(
+            "BAD_DURATION",
+            f"{what}: idle_after is not above zero",
+            hint="use idle_after='30s', or idle_after=None to wait for ever",
+        )
+    return duration
+
+
+def parse_time_unit(given: str, *, what: str) -> TimeUnit:
+    """Return what a number that is a time counts."""
+    try:
+        return TimeUnit(given)
+    except ValueError:
         raise HeadgateError(
             "BAD_EVENT_TIME",
-            f"{what}: event_time {column!r} is neither a whole number of milliseconds "
-            "since 1970 nor a timestamp",
-            hint="declare the column as int (epoch milliseconds) or datetime",
+            f"{what}: event_time_unit is {given!r}, and it is 'ms' or 's'",
+            hint="use event_time_unit='ms' or event_time_unit='s'",
+        ) from None
+
+
+def check_event_time(schema: Schema, column: str, unit: TimeUnit, *, what: str) -> None:
+    """Refuse a column that is not there, or that cannot hold a time."""
+    found = get_column(schema, column, what=what)
+    name = found.type.name if isinstance(found.type, Primitive) else ""
+    if name not in _TIMES and not (name == _FRACTIONS and unit is TimeUnit.SECONDS):
+        raise HeadgateError(
+            "BAD_EVENT_TIME",
+            f"{what}: event_time {column!r} is neither a whole number, nor a timestamp, nor text",
+            hint="declare the column as int (epoch milliseconds), datetime or str (ISO 8601)",
         )
 
 

@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 
 from headgate.flow.graph import Graph
-from headgate.flow.operators import Enrich, Node, Port, Source, input_ports
+from headgate.flow.operators import Dedupe, Enrich, Node, Port, Source, Window, input_ports
 
 
 class Exchange(enum.StrEnum):
@@ -38,6 +38,10 @@ def edges_of(graph: Graph) -> tuple[Edge, ...]:
 
 
 def _edge(port: Port, node: Node, graph: Graph) -> Edge:
+    if isinstance(node, Window):
+        return Edge(port, node.id, Exchange.HASH, node.key)
+    if isinstance(node, Dedupe):
+        return Edge(port, node.id, Exchange.HASH, node.by)
     if not isinstance(node, Enrich):
         return Edge(port, node.id, Exchange.FORWARD, ())
     if port == node.input:

@@ -9,15 +9,18 @@ from headgate.flow.exchange import Edge, edges_of
 from headgate.flow.graph import Graph
 from headgate.flow.operators import (
     Column,
+    Dedupe,
     Enrich,
     Node,
     Output,
+    OutputFormat,
     Port,
     Select,
     Source,
     SourceKind,
     Transform,
     Where,
+    Window,
     WithColumns,
 )
 
@@ -74,6 +77,15 @@ def _says(node: Node) -> str:
             return f"table of {node.topic.describe()}, key {', '.join(node.key)}{version}, {when}"
         case Enrich():
             return f"enrich from {node.table} into {node.into}"
+        case Window():
+            figures = ", ".join(
+                f"{each.aggregate.describe()} AS {each.name}" for each in node.aggregates
+            )
+            late = f", {format_duration(node.lateness)} of lateness" if node.lateness else ""
+            early = "".join(f", early {each.describe()}" for each in node.early)
+            return f"window {node.windows.describe()}: {figures}{late}{early}"
+        case Dedupe():
+            return f"dedupe by {', '.join(node.by)} within {format_duration(node.within)}"
         case Select(columns=columns):
             return f"select {_columns(columns)}"
         case Where(condition=condition):
@@ -84,7 +96,8 @@ def _says(node: Node) -> str:
             return f"transform by {function}"
         case Output(topic=topic, key=key):
             keyed = f", keyed by {key}" if key else ""
-            return f"output to {topic.describe()}{keyed}"
+            text = " as text" if node.format is OutputFormat.TEXT else ""
+            return f"output to {topic.describe()}{text}{keyed}"
 
 
 def _times(node: Source) -> str:

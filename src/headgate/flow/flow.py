@@ -8,7 +8,12 @@ from datetime import timedelta
 from headgate.errors import HeadgateError
 from headgate.flow.builder import Builder
 from headgate.flow.completeness import check_complete
-from headgate.flow.event_time import parse_out_of_orderness
+from headgate.flow.event_time import (
+    IDLE_AFTER,
+    parse_idle_after,
+    parse_out_of_orderness,
+    parse_time_unit,
+)
 from headgate.flow.explain import explain
 from headgate.flow.graph import Graph
 from headgate.flow.names import check_uid, did_you_mean
@@ -41,7 +46,9 @@ class Flow:
         schema: type | str | Schema,
         *,
         event_time: str | None = None,
+        event_time_unit: str = "ms",
         out_of_orderness: str | timedelta = "0s",
+        idle_after: str | timedelta | None = IDLE_AFTER,
         meta: str | None = None,
         uid: str | None = None,
     ) -> Stream:
@@ -50,11 +57,14 @@ class Flow:
         Args:
             topic: A name, or a topic bound on its own.
             schema: A dataclass, DDL or a schema.
-            event_time: The column that says when the event happened: epoch milliseconds
-                or a timestamp.
+            event_time: The column that says when the event happened: a number since 1970, a
+                timestamp, or text as in ISO 8601 (UTC where it names no zone).
+            event_time_unit: What a number counts: "ms" or "s".
             out_of_orderness: How late an event may come: "5s".
+            idle_after: For how long a stream without records holds back the event time of the
+                flow, which is that of its slowest stream; None for ever.
             meta: The name of a further column, a struct with where each record was and what came
-                with it: topic, partition, offset, timestamp, key, headers.
+                with it: topic, partition, offset, timestamp, key, headers, event_time.
             uid: What the source's position is kept under; the topic's name where left out.
         """
         bound = as_topic(topic)
@@ -72,6 +82,8 @@ class Flow:
                 version=None,
                 load=Load.TOGETHER,
                 meta=meta,
+                idle_after=parse_idle_after(event_time, idle_after, what=what),
+                event_time_unit=parse_time_unit(event_time_unit, what=what),
             )
         )
         return Stream(Port(source_id, "out"), self._builder)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from headgate.flow.aggregates import result_field
 from headgate.flow.columns import field_of
 from headgate.flow.operators import (
+    Dedupe,
     Enrich,
     Node,
     Output,
@@ -14,9 +16,19 @@ from headgate.flow.operators import (
     Source,
     Transform,
     Where,
+    Window,
     WithColumns,
 )
 from headgate.flow.schema import Field, MapOf, Primitive, Schema, Struct
+from headgate.flow.types import Unknown
+from headgate.flow.window_checks import (
+    CORRECTION,
+    PARTIAL,
+    PROCESSED_AT,
+    WINDOW_END,
+    WINDOW_START,
+    key_names,
+)
 
 # Where a record was in its topic, and what came with it: the column `meta` of a stream.
 META = Struct(
@@ -27,6 +39,7 @@ META = Struct(
         Field("timestamp", Primitive("timestamp"), nullable=False),
         Field("key", Primitive("string"), nullable=True),
         Field("headers", MapOf(Primitive("string"), nullable=True), nullable=False),
+        Field("event_time", Primitive("timestamp"), nullable=True),
     )
 )
 
@@ -50,6 +63,13 @@ def output_schemas(node: Node, known: Mapping[Port, Schema]) -> dict[Port, Schem
                 Port(node.id, "matched"): known[port].with_fields(Field(into, row, nullable=False)),
                 Port(node.id, "missing"): known[port],
             }
+        case Window(input=port):
+            return {
+                Port(node.id, "updates"): _updates(node, known[port]),
+                Port(node.id, "late"): known[port],
+            }
+        case Dedupe(input=port):
+            return {Port(node.id, output): known[port] for output in node.outputs}
         case Select(input=port, columns=columns):
             fields = tuple(field_of(column, known[port]) for column in columns)
             return {Port(node.id, "out"): Schema(fields)}
@@ -60,3 +80,32 @@ def output_schemas(node: Node, known: Mapping[Port, Schema]) -> dict[Port, Schem
             return {Port(node.id, "out"): known[port]}
         case Output():
             return {}
+
+
+def _updates(node: Window, events: Schema) -> Schema:
+    keys = [
+        Field(name, _found(events, path).type, nullable=False)
+        for name, path in zip(key_names(node), node.key, strict=True)
+    ]
+    figures = [
+        result_field(
+            each, None if (path := each.aggregate.column) is None else _found(events, path)
+        )
+        for each in node.aggregates
+    ]
+    time, flag = Primitive("timestamp"), Primitive("boolean")
+    return Schema(
+        (
+            *keys,
+            Field(WINDOW_START, time, nullable=False),
+            Field(WINDOW_END, time, nullable=False),
+            *(each for each in figures if each is not None),
+            Field(PARTIAL, flag, nullable=False),
+            Field(CORRECTION, flag, nullable=False),
+            Field(PROCESSED_AT, time, nullable=False),
+        )
+    )
+
+
+def _found(schema: Schema, path: str) -> Field:
+    return schema.find(path) or Field(path, Unknown(), nullable=True)

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar, TypeAlias
 
+from headgate.flow.aggregates import NamedAggregate
 from headgate.flow.schema import Schema
 from headgate.flow.topics import Topic
+from headgate.flow.triggers import Trigger
+from headgate.flow.windowing import Windows
 
 
 class SourceKind(enum.StrEnum):
@@ -23,6 +26,20 @@ class Load(enum.StrEnum):
 
     FIRST = "first"
     TOGETHER = "together"
+
+
+class TimeUnit(enum.StrEnum):
+    """What a number that is a time counts since 1970."""
+
+    MILLISECONDS = "ms"
+    SECONDS = "s"
+
+
+class OutputFormat(enum.StrEnum):
+    """How rows are written: as JSON objects, or their one column as it is."""
+
+    JSON = "json"
+    TEXT = "text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +72,9 @@ class Source:
         version: Tables: the column that orders the changes of a row, if one was named.
         load: Tables: when to read it on a first start; streams have TOGETHER.
         meta: Streams: the column that tells where a record was, if one was asked for.
+        idle_after: Streams: for how long a stream without records holds event time back; None
+            for ever.
+        event_time_unit: Streams: what a number in the event time's column counts.
     """
 
     id: str
@@ -67,6 +87,8 @@ class Source:
     version: str | None
     load: Load
     meta: str | None = None
+    idle_after: timedelta | None = None
+    event_time_unit: TimeUnit = TimeUnit.MILLISECONDS
 
     operator: ClassVar[str] = "source"
     outputs: ClassVar[tuple[str, ...]] = ("out",)
@@ -90,6 +112,47 @@ class Enrich:
     operator: ClassVar[str] = "enrich"
     outputs: ClassVar[tuple[str, ...]] = ("matched", "missing")
     side_outputs: ClassVar[tuple[str, ...]] = ("missing",)
+    stateful: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Finds figures of each key's events, window by window of event time.
+
+    Results go to `updates`; events whose windows are over, as they came, to `late`.
+
+    Attributes:
+        key: The columns that tell keys apart; empty where all events are taken together.
+        lateness: For how long after its end a window still takes events.
+        early: When there are results before the window's end.
+    """
+
+    id: str
+    input: Port
+    key: tuple[str, ...]
+    windows: Windows
+    aggregates: tuple[NamedAggregate, ...]
+    lateness: timedelta
+    early: tuple[Trigger, ...]
+
+    operator: ClassVar[str] = "window"
+    outputs: ClassVar[tuple[str, ...]] = ("updates", "late")
+    side_outputs: ClassVar[tuple[str, ...]] = ("late",)
+    stateful: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True)
+class Dedupe:
+    """Lets the first event of a key pass, and none like it within a span of event time."""
+
+    id: str
+    input: Port
+    by: tuple[str, ...]
+    within: timedelta
+
+    operator: ClassVar[str] = "dedupe"
+    outputs: ClassVar[tuple[str, ...]] = ("unique", "repeated", "late")
+    side_outputs: ClassVar[tuple[str, ...]] = ("repeated", "late")
     stateful: ClassVar[bool] = True
 
 
@@ -162,6 +225,7 @@ class Output:
     input: Port
     topic: Topic
     key: str | None = None
+    format: OutputFormat = OutputFormat.JSON
 
     operator: ClassVar[str] = "output"
     outputs: ClassVar[tuple[str, ...]] = ()
@@ -169,7 +233,9 @@ class Output:
     stateful: ClassVar[bool] = False
 
 
-Node: TypeAlias = Source | Enrich | Select | Where | WithColumns | Transform | Output
+Node: TypeAlias = (
+    Source | Enrich | Window | Dedupe | Select | Where | WithColumns | Transform | Output
+)
 
 
 def input_ports(node: Node) -> tuple[Port, ...]:

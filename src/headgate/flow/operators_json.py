@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from enum import StrEnum
 from typing import TypeVar
 
 from headgate._units import format_duration, parse_duration
+from headgate.flow.event_time import IDLE_AFTER
 from headgate.flow.json_values import (
     Json,
     JsonObject,
@@ -22,20 +24,32 @@ from headgate.flow.json_values import (
 )
 from headgate.flow.operators import (
     Column,
+    Dedupe,
     Enrich,
     Load,
     Node,
     Output,
+    OutputFormat,
     Port,
     Select,
     Source,
     SourceKind,
+    TimeUnit,
     Transform,
     Where,
+    Window,
     WithColumns,
 )
 from headgate.flow.schema import Schema
 from headgate.flow.topics import topic_from_json, topic_to_json
+from headgate.flow.window_json import (
+    aggregate_to_json,
+    aggregates_from_json,
+    trigger_from_json,
+    trigger_to_json,
+    windows_from_json,
+    windows_to_json,
+)
 
 E = TypeVar("E", bound=StrEnum)
 
@@ -67,6 +81,8 @@ def _fields(node: Node) -> JsonObject:
                 "version": node.version,
                 "load": node.load.value,
                 "meta": node.meta,
+                "idle_after": None if node.idle_after is None else format_duration(node.idle_after),
+                "event_time_unit": node.event_time_unit.value,
             }
         case Enrich():
             return {
@@ -74,6 +90,21 @@ def _fields(node: Node) -> JsonObject:
                 "table": node.table,
                 "on": list(node.on),
                 "into": node.into,
+            }
+        case Window():
+            return {
+                "input": _port_to_json(node.input),
+                "key": list(node.key),
+                "windows": windows_to_json(node.windows),
+                "aggregates": [aggregate_to_json(each) for each in node.aggregates],
+                "lateness": format_duration(node.lateness),
+                "early": [trigger_to_json(each) for each in node.early],
+            }
+        case Dedupe():
+            return {
+                "input": _port_to_json(node.input),
+                "by": list(node.by),
+                "within": format_duration(node.within),
             }
         case Select() | WithColumns():
             columns: list[Json] = [
@@ -93,6 +124,7 @@ def _fields(node: Node) -> JsonObject:
                 "input": _port_to_json(node.input),
                 "topic": topic_to_json(node.topic),
                 "key": node.key,
+                "format": node.format.value,
             }
 
 
@@ -109,7 +141,17 @@ def _source(node_id: str, holder: JsonObject) -> Source:
         find_text(holder, "version"),
         _member(Load, holder, "load"),
         find_late_text(holder, "meta"),
+        _idle_after(holder),
+        _late_member(TimeUnit, holder, "event_time_unit", TimeUnit.MILLISECONDS),
     )
+
+
+def _idle_after(holder: JsonObject) -> timedelta | None:
+    if "idle_after" not in holder:
+        # Of an older release: what the same flow says today.
+        return None if find_text(holder, "event_time") is None else IDLE_AFTER
+    text = find_text(holder, "idle_after")
+    return None if text is None else parse_duration(text)
 
 
 def _enrich(node_id: str, holder: JsonObject) -> Enrich:
@@ -122,6 +164,23 @@ def _enrich(node_id: str, holder: JsonObject) -> Enrich:
     )
 
 
+def _window(node_id: str, holder: JsonObject) -> Window:
+    return Window(
+        node_id,
+        _port(holder),
+        get_texts(holder, "key"),
+        windows_from_json(get_value(holder, "windows")),
+        aggregates_from_json(holder),
+        parse_duration(get_text(holder, "lateness")),
+        tuple(trigger_from_json(each) for each in get_list(holder, "early")),
+    )
+
+
+def _dedupe(node_id: str, holder: JsonObject) -> Dedupe:
+    within = parse_duration(get_text(holder, "within"))
+    return Dedupe(node_id, _port(holder), get_texts(holder, "by"), within)
+
+
 def _transform(node_id: str, holder: JsonObject) -> Transform:
     schema = Schema.from_json(get_value(holder, "schema"))
     return Transform(node_id, _port(holder), get_text(holder, "function"), schema)
@@ -130,6 +189,8 @@ def _transform(node_id: str, holder: JsonObject) -> Transform:
 _READERS: dict[str, Callable[[str, JsonObject], Node]] = {
     Source.operator: _source,
     Enrich.operator: _enrich,
+    Window.operator: _window,
+    Dedupe.operator: _dedupe,
     Select.operator: lambda node_id, holder: Select(node_id, _port(holder), _columns(holder)),
     Where.operator: lambda node_id, holder: Where(
         node_id, _port(holder), get_text(holder, "condition")
@@ -143,6 +204,7 @@ _READERS: dict[str, Callable[[str, JsonObject], Node]] = {
         _port(holder),
         topic_from_json(get_object(holder, "topic")),
         find_late_text(holder, "key"),
+        _late_member(OutputFormat, holder, "format", OutputFormat.JSON),
     ),
 }
 
@@ -159,6 +221,11 @@ def _port(holder: JsonObject) -> Port:
 def _columns(holder: JsonObject) -> tuple[Column, ...]:
     columns = [as_object(value, "a column") for value in get_list(holder, "columns")]
     return tuple(Column(get_text(each, "name"), get_text(each, "expression")) for each in columns)
+
+
+def _late_member(kind: type[E], holder: JsonObject, key: str, default: E) -> E:
+    """Return a member that graphs of older releases do not have."""
+    return default if find_late_text(holder, key) is None else _member(kind, holder, key)
 
 
 def _member(kind: type[E], holder: JsonObject, key: str) -> E:

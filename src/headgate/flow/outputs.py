@@ -21,3 +21,32 @@ class Enriched:
 
     matched: Stream
     missing: Stream
+
+
+@dataclass(frozen=True, slots=True)
+class Windowed:
+    """What `aggregate` gives.
+
+    Attributes:
+        updates: A row for each result of a window. The main output: it must go somewhere.
+        late: Events whose windows are over, as they came. A side output: where nobody uses it,
+            its rows are counted and not written.
+    """
+
+    updates: Stream
+    late: Stream
+
+
+@dataclass(frozen=True, slots=True)
+class Deduped:
+    """What `dedupe` gives.
+
+    Attributes:
+        unique: The first event of each key. The main output: it must go somewhere.
+        repeated: Events of a key that was seen before. A side output.
+        late: Events so old that what was seen at their time is forgotten. A side output.
+    """
+
+    unique: Stream
+    repeated: Stream
+    late: Stream

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from headgate.errors import HeadgateError
 from headgate.flow.builder import Builder
 from headgate.flow.columns import check_expression, parse_column
-from headgate.flow.names import check_column_name
+from headgate.flow.keyed import KeyedStream, WindowedStream
+from headgate.flow.names import check_column_name, did_you_mean
 from headgate.flow.operators import (
     Column,
+    Dedupe,
     Enrich,
     Output,
+    OutputFormat,
     Port,
     Select,
     Transform,
     Where,
     WithColumns,
 )
-from headgate.flow.outputs import Enriched
+from headgate.flow.outputs import Deduped, Enriched
 from headgate.flow.schema import Schema, schema_of
 from headgate.flow.table import Table
 from headgate.flow.topics import Topic, as_topic
+from headgate.flow.triggers import Trigger
+from headgate.flow.windowing import Windows, parse_span
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,8 +62,55 @@ class Stream:
         columns = (on,) if isinstance(on, str) else tuple(on)
         self._builder.add(Enrich(uid, self.port, table.id, columns, into))
         return Enriched(
-            matched=Stream(Port(uid, "matched"), self._builder),
-            missing=Stream(Port(uid, "missing"), self._builder),
+            matched=self._at(Port(uid, "matched")), missing=self._at(Port(uid, "missing"))
+        )
+
+    def key_by(self, *columns: str) -> KeyedStream:
+        """Look at events key by key: what `window` cuts up.
+
+        Args:
+            columns: One or more; dotted paths work.
+        """
+        if not columns or not all(isinstance(each, str) for each in columns):
+            raise HeadgateError(
+                "KEY_MISMATCH",
+                f"{self._builder.cannot_add('key_by')}: it names no column",
+                hint="name one or several: key_by('shop', 'user.id'); for all events together "
+                "call window without it",
+            )
+        return KeyedStream(self.port, columns, self._builder, self._at)
+
+    def window(
+        self,
+        uid: str,
+        windows: Windows,
+        *,
+        allowed_lateness: str | timedelta = "0s",
+        early: Trigger | Sequence[Trigger] = (),
+    ) -> WindowedStream:
+        """Cut all events together into windows of event time; one task does it.
+
+        Args:
+            uid: Names the operator's state for good.
+            windows: As in `KeyedStream.window`, and so are the others.
+        """
+        together = KeyedStream(self.port, (), self._builder, self._at)
+        return together.window(uid, windows, allowed_lateness=allowed_lateness, early=early)
+
+    def dedupe(self, uid: str, *, by: str | Sequence[str], within: str | timedelta) -> Deduped:
+        """Let the first event of each key pass, and tell those like it apart.
+
+        Args:
+            uid: Names the operator's state for good; keep it and the state is found again.
+            by: The column or columns that events are the same by; dotted paths work.
+            within: Events of one key less than this apart in event time are the same.
+        """
+        columns = (by,) if isinstance(by, str) else tuple(by)
+        self._builder.add(Dedupe(uid, self.port, columns, parse_span(within, f"dedupe {uid!r}")))
+        return Deduped(
+            unique=self._at(Port(uid, "unique")),
+            repeated=self._at(Port(uid, "repeated")),
+            late=self._at(Port(uid, "late")),
         )
 
     def select(self, *columns: str) -> Stream:
@@ -107,20 +160,43 @@ class Stream:
         returned = self.schema if schema is None else schema_of(schema)
         return self._add(Transform(node_id, self.port, function, returned))
 
-    def to(self, topic: str | Topic, *, key: str | None = None) -> None:
+    def to(
+        self,
+        topic: str | Topic,
+        *,
+        key: str | None = None,
+        format: str = "json",  # noqa: A002 - the word for it
+    ) -> None:
         """Write the rows to a topic: a name, or a topic bound on its own.
 
         Args:
             key: The column whose text is the message's key; dotted paths work. Logs that have
                 keys keep the rows of one key in order, and compact by it.
+            format: "json" for an object per row; "text" for the text of its one column, a
+                string, with line ends as blanks.
         """
         target = as_topic(topic)
-        self._builder.add(Output(target.name, self.port, target, key))
+        what = self._builder.cannot_add(f"output {target.name!r}")
+        self._builder.add(Output(target.name, self.port, target, key, _format(format, what)))
 
     def _named(self, operator: str) -> tuple[str, str]:
         node_id = self._builder.free_id(self.port, operator)
         return node_id, self._builder.cannot_add(f"{operator} {node_id!r}")
 
+    def _at(self, port: Port) -> Stream:
+        return Stream(port, self._builder)
+
     def _add(self, node: Select | Where | WithColumns | Transform) -> Stream:
         self._builder.add(node)
-        return Stream(Port(node.id, "out"), self._builder)
+        return self._at(Port(node.id, "out"))
+
+
+def _format(text: str, what: str) -> OutputFormat:
+    try:
+        return OutputFormat(text)
+    except ValueError:
+        raise HeadgateError(
+            "BAD_OUTPUT",
+            f"{what}: its format is {text!r}, and it is 'json' or 'text'",
+            hint=did_you_mean(str(text), list(OutputFormat)),
+        ) from None

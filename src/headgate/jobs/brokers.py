@@ -8,6 +8,7 @@ from pathlib import Path
 from headgate._artifacts import Progress
 from headgate.brokers.broker import Broker, BrokerOptions
 from headgate.brokers.kafka import look_at_kafka, start_kafka, stop_kafka
+from headgate.brokers.pulsar import look_at_pulsar, start_pulsar, stop_pulsar
 from headgate.errors import HeadgateError
 from headgate.jobs.home import DEFAULT_HOME
 
@@ -18,11 +19,12 @@ class BrokerKind(enum.StrEnum):
     """The brokers that can be started here."""
 
     KAFKA = "kafka"
+    PULSAR = "pulsar"
 
 
-_START = {BrokerKind.KAFKA: start_kafka}
-_STOP = {BrokerKind.KAFKA: stop_kafka}
-_LOOK = {BrokerKind.KAFKA: look_at_kafka}
+_START = {BrokerKind.KAFKA: start_kafka, BrokerKind.PULSAR: start_pulsar}
+_STOP = {BrokerKind.KAFKA: stop_kafka, BrokerKind.PULSAR: stop_pulsar}
+_LOOK = {BrokerKind.KAFKA: look_at_kafka, BrokerKind.PULSAR: look_at_pulsar}
 
 
 def broker_folder(kind: BrokerKind, data: Path | None) -> Path:
@@ -57,3 +59,15 @@ def get_broker_log(kind: BrokerKind, data: Path) -> Path:
             hint=f"headgate broker start {kind} --data {data}",
         )
     return log
+
+
+def get_broker_url(kind: BrokerKind, data: Path) -> str:
+    """Return what `--on` takes, or refuse with BROKER_NOT_FOUND where it never started."""
+    url = show_broker(kind, data).url
+    if url is None:
+        raise HeadgateError(
+            "BROKER_NOT_FOUND",
+            f"cannot tell the address of broker {kind!s}: none was ever started in {data}",
+            hint=f"headgate broker start {kind} --data {data}",
+        )
+    return url

@@ -91,7 +91,8 @@ def judge(machine: Machine) -> list[Finding]:
         _judge_java(machine.java),
         _judge_spark(machine),
         _judge_kernel(machine.kernel),
-        _judge_kafka(machine.kafka),
+        _judge_fetched("kafka", machine.kafka),
+        _judge_fetched("pulsar", machine.pulsar),
         _judge_cores(machine.cores),
         _judge_memory(machine.memory, machine.memory_free),
         _judge_loopback(machine.loopback_problem),
@@ -195,16 +196,17 @@ def _judge_kernel(kernel: Kernel) -> Finding:
     )
 
 
-def _judge_kafka(jars: tuple[FetchedJars, ...]) -> Finding:
+def _judge_fetched(name: str, jars: tuple[FetchedJars, ...]) -> Finding:
     # What is fetched on first use is nothing to mend, unless there will be no network then.
-    here = [each.what for each in jars if not each.missing]
+    here: dict[Path, list[str]] = {}
+    for each in jars:
+        if not each.missing:
+            here.setdefault(each.cache, []).append(each.what)
+    found = [f"{' and '.join(names)} in {cache}" for cache, names in here.items()]
     to_fetch = [f"{each.what} {format_size(each.missing)}" for each in jars if each.missing]
-    found = []
-    if here:
-        found.append(f"{' and '.join(here)} in {jars[0].cache}")
     if to_fetch:
         found.append(f"fetched on first use: {', '.join(to_fetch)}")
-    return Finding("kafka", Status.OK, "; ".join(found))
+    return Finding(name, Status.OK, "; ".join(found))
 
 
 def _judge_cores(cores: int) -> Finding:

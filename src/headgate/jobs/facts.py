@@ -14,10 +14,11 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from headgate._artifacts import find_java, find_missing, jars_folder
+from headgate._artifacts import Artifact, find_java, find_missing, jars_folder
 from headgate._kernel import jar
 from headgate._kernel.connector_jars import CONNECTORS
 from headgate.brokers.kafka import broker_jars
+from headgate.brokers.pulsar_distribution import count_missing, distribution_folder
 
 _JAVA_TIMEOUT_S = 20
 
@@ -100,6 +101,7 @@ class Machine:
     java: Java
     kernel: Kernel
     kafka: tuple[FetchedJars, ...]
+    pulsar: tuple[FetchedJars, ...]
     cores: int
     memory: int | None
     memory_free: int | None
@@ -123,7 +125,8 @@ def read_machine(*, topics: Path | None, home: Path) -> Machine:
         own_spark=str(Path(spec.origin).parent) if spec and spec.origin else None,
         java=read_java(),
         kernel=_read_kernel(),
-        kafka=_look_for_kafka(),
+        kafka=(_look_for("client", CONNECTORS["kafka"]), _look_for("broker", broker_jars())),
+        pulsar=(_look_for("client", CONNECTORS.get("pulsar", ())), _look_for_pulsar()),
         cores=_count_cores(),
         memory=total,
         memory_free=free,
@@ -174,16 +177,14 @@ def _read_kernel() -> Kernel:
     )
 
 
-def _look_for_kafka() -> tuple[FetchedJars, ...]:
-    wanted = {"client": CONNECTORS["kafka"], "broker": broker_jars()}
-    return tuple(
-        FetchedJars(
-            what=what,
-            cache=jars_folder(),
-            missing=sum(artifact.size for artifact in find_missing(artifacts)),
-        )
-        for what, artifacts in wanted.items()
-    )
+def _look_for(what: str, artifacts: tuple[Artifact, ...]) -> FetchedJars:
+    missing = sum(artifact.size for artifact in find_missing(artifacts))
+    return FetchedJars(what=what, cache=jars_folder(), missing=missing)
+
+
+def _look_for_pulsar() -> FetchedJars:
+    # It comes in one piece, and lies unpacked in a folder of its own.
+    return FetchedJars(what="broker", cache=distribution_folder(), missing=count_missing())
 
 
 def _find_version(package: str) -> str | None:

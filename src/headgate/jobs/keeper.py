@@ -21,7 +21,7 @@ from headgate.checkpoints.catalog import (
     remove,
 )
 from headgate.checkpoints.retention import to_delete
-from headgate.checkpoints.sparklog import find_last_commit, read_batch, read_offsets
+from headgate.checkpoints.sparklog import find_last_commit, read_batch, read_commit, read_offsets
 from headgate.checkpoints.storage import sweep
 from headgate.engine.plan import source_name
 from headgate.engine.progress import BatchReport
@@ -30,6 +30,9 @@ from headgate.flow.graph import Graph
 from headgate.flow.operators import Source
 from headgate.jobs.home import JobHome
 from headgate.jobs.runs import Run
+
+# The last moment that Python knows: where a drain leaves event time.
+_LAST = datetime.max.replace(tzinfo=UTC) - datetime.fromtimestamp(0, UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +190,16 @@ class CheckpointKeeper:
             },
             keys={table: list(key) for table, key in self._run.keys.items()},
             flow=json.loads(self._run.flow.to_json()),
+            watermark=_watermark(self._run.checkpoint, batch),
         )
+
+
+def _watermark(checkpoint: Path, batch: int) -> datetime | None:
+    """Return the watermark that the batch after this one begins with."""
+    found = read_commit(checkpoint, batch).watermark_ms
+    if found <= 0:
+        return None
+    return datetime.fromtimestamp(0, UTC) + min(timedelta(milliseconds=found), _LAST)
 
 
 def _completed(checkpoint: Path, batch: int, report: BatchReport | None) -> datetime:

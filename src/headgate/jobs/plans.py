@@ -21,6 +21,28 @@ from headgate.jobs.loading import load_flow
 # Steps of a route that hold SQL or a function; the rest was checked when the flow was built.
 _CHECKED_BY_SPARK = ("where", "compute", "function")
 
+# By the kind of a topic: what exactly-once rests on.
+_RESTS_ON = {"kafka": "transactions", "pulsar": "the broker's deduplication"}
+
+
+@dataclass(frozen=True, slots=True)
+class OutputPlan:
+    """Where the rows of an output go, and how often each is there, whatever was killed.
+
+    Attributes:
+        topic: The bound topic, in words.
+        delivery: How often.
+        rests_on: What makes it so, in words; empty where nothing has to.
+    """
+
+    topic: str
+    delivery: str
+    rests_on: str
+
+    def to_json(self) -> dict[str, str]:
+        """Return it as JSON values."""
+        return {"topic": self.topic, "delivery": self.delivery, "rests_on": self.rests_on}
+
 
 @dataclass(frozen=True, slots=True)
 class JobPlan:
@@ -30,14 +52,14 @@ class JobPlan:
         text: The graph, with the exchange on every edge.
         checked: Whether Spark has checked the SQL in it; True where there is none.
         spark: Spark's own plan, if it was asked for.
-        deliveries: How often a row is in each output, by its id, in words.
+        deliveries: By the id of an output, where its rows go and how often each is there.
     """
 
     graph: Graph
     text: str
     checked: bool
     spark: str | None
-    deliveries: Mapping[str, str]
+    deliveries: Mapping[str, OutputPlan]
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as JSON values."""
@@ -45,7 +67,7 @@ class JobPlan:
             "flow": json.loads(self.graph.to_json()),
             "operators": [node.id for node in self.graph.stateful()],
             "outputs": [node.id for node in self.graph.outputs()],
-            "delivery": dict(self.deliveries),
+            "delivery": {name: each.to_json() for name, each in self.deliveries.items()},
             "counted_only": [str(port) for port in self.graph.unused_side_outputs()],
             "checked_by_spark": self.checked,
             "spark_plan": self.spark,
@@ -79,21 +101,26 @@ def plan_job(flow: str, on: str, *, delivery: Delivery, with_spark: bool, check:
     )
 
 
-def _deliveries(graph: Graph, delivery: Delivery) -> dict[str, str]:
+def _deliveries(graph: Graph, delivery: Delivery) -> dict[str, OutputPlan]:
     topics = {node.id: node.topic for node in graph.outputs()}
     topics[graph.dead_letters.name] = graph.dead_letters
-    return {name: _delivery(topic, delivery) for name, topic in topics.items()}
+    return {
+        name: OutputPlan(topic.describe(), *_delivery(topic, delivery))
+        for name, topic in topics.items()
+    }
 
 
-def _delivery(topic: Topic, delivery: Delivery) -> str:
+def _delivery(topic: Topic, delivery: Delivery) -> tuple[str, str]:
     match topic:
         case Console():
-            return "shown, not kept"
+            return "shown, not kept", ""
         case Files():
-            # A file is named by lineage, epoch and task, and never replaced: there is no less.
-            return Delivery.EXACTLY_ONCE.value
+            # There is no less on embedded topics.
+            return Delivery.EXACTLY_ONCE.value, "files named by run, batch and task"
+        case _ if delivery is Delivery.AT_LEAST_ONCE:
+            return delivery.value, "acknowledgements"
         case _:
-            return delivery.value
+            return delivery.value, _RESTS_ON.get(topic.kind, "")
 
 
 def _spark_plan(graph: Graph, folder: Path) -> str:

@@ -36,7 +36,7 @@ from headgate.checkpoints.storage import is_draft, link_files, publishing
 from headgate.engine.settings import HeldState, SparkSettings
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.names import check_uid
-from headgate.flow.operators import Enrich
+from headgate.flow.operators import Enrich, label
 from headgate.flow.schema import Schema
 from headgate.jobs.home import JobHome
 from headgate.jobs.keeper import by_source
@@ -281,6 +281,14 @@ class _Table:
 
 
 def _tables(run: Run) -> list[_Table]:
+    for node in run.flow.stateful():
+        if not isinstance(node, Enrich):
+            raise HeadgateError(
+                "SAVEPOINT_NOT_TAKEN",
+                f"cannot take a portable savepoint: {label(node)} holds state that has no "
+                "portable form",
+                hint="take an ordinary savepoint: leave --portable out",
+            )
     tables = {node.id: node.table for node in run.flow.stateful() if isinstance(node, Enrich)}
     return [
         # Spark counts stateful operators from the sink up.

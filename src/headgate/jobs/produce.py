@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headgate._clock import Clock, SystemClock
-from headgate.connectors.files.topic import TopicFolder
-from headgate.connectors.kafka.client import ClientSpec
-from headgate.connectors.kafka.log import KafkaLog
-from headgate.connectors.logs import FilesLog, Log, parse_log
+from headgate.connectors.logs import parse_log
 from headgate.connectors.topics import MadeTopic
-from headgate.jobs.setup import SetupOptions, TopicRole, wanted_topic
-from headgate.jobs.topics import open_topics
+from headgate.jobs.sending import make_topics, open_sink
+from headgate.jobs.setup import TopicRole
 
 if TYPE_CHECKING:
     # numpy comes with these; whoever only asks for help does not wait for it.
-    from headgate.producers.pace import Sent, Sink
-    from headgate.producers.store import StoreTopic
+    from headgate.producers.pace import Sent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +22,7 @@ class StoreOptions:
     """How much data, and of what kind; as `headgate.producers.store.StoreShape`.
 
     Attributes:
-        partitions: Of topics that are missing; None is 1 on embedded topics and 4 on Kafka.
+        partitions: Of topics that are missing; None is 1 on embedded topics, else 4.
     """
 
     users: int = 117_178
@@ -101,7 +94,7 @@ def produce_store(
 
     Topics that are missing are made. On embedded topics changelogs go to partition 0, so that
     the changes of a key stay in order, and orders take the partitions of their topic in turn. On
-    Kafka records have keys, and a user that is deleted is a tombstone.
+    brokers records have keys, and a user that is deleted is a tombstone.
 
     Args:
         on: The log, as `--on` names it.
@@ -111,7 +104,7 @@ def produce_store(
         clock: Keeps the rate and takes the time.
     """
     from headgate.producers.pace import Pace, Sent, send_store
-    from headgate.producers.store import StoreShape, StoreTopic
+    from headgate.producers.store import StoreShape, StoreTopic, key_values
 
     clock = clock or SystemClock()
     shape = StoreShape(
@@ -128,78 +121,25 @@ def produce_store(
     # A rate that is refused must not leave topics behind.
     Pace(rate, clock)
     log = parse_log(on)
-    made = _make_topics(log, options.partitions)
+    roles = {
+        topic.value: TopicRole.STREAM if topic is StoreTopic.ORDERS else TopicRole.TABLE
+        for topic in StoreTopic
+    }
+    made = make_topics(log, roles, options.partitions)
     total = Sent(
         users=shape.count(StoreTopic.USERS),
         items=shape.count(StoreTopic.ITEMS),
         orders=shape.count(StoreTopic.ORDERS),
     )
-    with _sink(log) as sink:
+    with open_sink(log, roles, lambda topic, lines: key_values(StoreTopic(topic), lines)) as sink:
         progress(StoreProgress(Sent(), total))
         started = clock.monotonic()
         sent = send_store(
             shape,
-            sink,
+            lambda topic, lines, records: sink(topic.value, lines, records),
             clock=clock,
             rate=rate,
             progress=lambda so_far: progress(StoreProgress(so_far, total)),
         )
         seconds = clock.monotonic() - started
     return Produced(sent, shape.updates, seconds, on, made)
-
-
-def _make_topics(log: Log, partitions: int | None) -> tuple[MadeTopic, ...]:
-    from headgate.producers.store import StoreTopic
-
-    if isinstance(log, FilesLog):
-        for each in StoreTopic:
-            folder = TopicFolder(log.root / each.value)
-            asked = partitions if each is StoreTopic.ORDERS else None
-            is_missing = folder.find_meta() is None
-            folder.create(asked if asked is not None and is_missing else folder.partitions)
-        return ()
-    topics = open_topics(log)
-    options = SetupOptions(partitions=partitions)
-    roles = dict.fromkeys(StoreTopic, TopicRole.TABLE) | {StoreTopic.ORDERS: TopicRole.STREAM}
-    made = (topics.make(wanted_topic(each.value, role, options)) for each, role in roles.items())
-    return tuple(topic for topic in made if not topic.existed)
-
-
-@contextmanager
-def _sink(log: Log) -> Iterator[Sink]:
-    match log:
-        case KafkaLog(client):
-            with _kafka_sink(client) as sink:
-                yield sink
-        case FilesLog(root):
-            yield _files_sink(root)
-        case _:
-            # Refused before, where its topics were to be made.
-            raise AssertionError(f"{log} has no topics")
-
-
-def _files_sink(root: Path) -> Sink:
-    from headgate.producers.store import StoreTopic
-
-    topics = {each: TopicFolder(root / each.value) for each in StoreTopic}
-    turns = itertools.cycle(range(topics[StoreTopic.ORDERS].partitions))
-
-    def publish(topic: StoreTopic, lines: bytes, _records: int) -> None:
-        partition = next(turns) if topic is StoreTopic.ORDERS else 0
-        topics[topic].publish(lines, partition=partition)
-
-    return publish
-
-
-@contextmanager
-def _kafka_sink(client: ClientSpec) -> Iterator[Sink]:
-    from headgate.connectors.kafka.producing import KafkaSender
-    from headgate.producers.store import key_values
-
-    with KafkaSender(client) as sender:
-
-        def send(topic: StoreTopic, lines: bytes, records: int) -> None:
-            acknowledged = sender.send(topic.value, key_values(topic, lines))
-            assert acknowledged == records, f"{acknowledged} of {records} records"
-
-        yield send

@@ -1,21 +1,25 @@
 """Publishing how far a job has read, so that the tools of a log see its lag.
 
-Positions go to a consumer group named after the job. Nothing is read back: a job's own checkpoint
-says where it goes on.
+Positions go to a consumer group on Kafka and to a subscription on Pulsar, both named after the
+job. Nothing is read back: a job's own checkpoint says where it goes on.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
-from headgate.connectors import Kafka
+from headgate.connectors import Kafka, Pulsar
+from headgate.connectors.kafka.client import ClientSpec
 from headgate.connectors.kafka.groups import publish_positions
 from headgate.connectors.kafka.positions import offsets
+from headgate.connectors.pulsar.subscriptions import Subscription
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
 from headgate.flow.operators import Source
+from headgate.flow.topics import Topic
 
 Positions = Mapping[str, str | None]
 
@@ -34,7 +38,7 @@ class Publisher(Protocol):
 
 
 class NoPublisher:
-    """For a job whose topics have no consumer groups."""
+    """For a job whose topics have no such thing."""
 
     def offer(self, positions: Positions) -> None:
         """Publish nothing."""
@@ -43,23 +47,39 @@ class NoPublisher:
         """Do nothing."""
 
 
-class GroupPublisher:
+class Mark(Protocol):
+    """Where one source's position is shown to others."""
+
+    def move(self, position: str) -> None:
+        """Show a position, as the kernel's source writes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMark:
+    """A consumer group on Kafka."""
+
+    client: ClientSpec
+    group: str
+
+    def move(self, position: str) -> None:
+        """Set the offsets of the group."""
+        publish_positions(self.client, self.group, offsets(position))
+
+
+class MarkPublisher:
     """Publishes on a thread of its own: a broker that does not answer holds nobody up.
 
     Args:
-        topics: The Kafka topics of sources, by source id.
-        failed: Told on that thread, once for each row of failures.
+        marks: Where the positions of sources go, by source id.
+        failed: Told on that thread, once for each row of failures of a source.
     """
 
-    def __init__(
-        self, job: str, topics: Mapping[str, Kafka], failed: Callable[[HeadgateError], None]
-    ) -> None:
-        self._job = job
-        self._topics = topics
+    def __init__(self, marks: Mapping[str, Mark], failed: Callable[[HeadgateError], None]) -> None:
+        self._marks = marks
         self._failed = failed
         self._newest: Positions | None = None
         self._closing = False
-        self._told = False
+        self._told: set[str] = set()
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
@@ -87,25 +107,33 @@ class GroupPublisher:
             self._publish(positions)
 
     def _publish(self, positions: Positions) -> None:
-        try:
-            for source, topic in self._topics.items():
-                position = positions.get(source)
-                if position is not None:
-                    publish_positions(topic.client, self._job, offsets(position))
-            self._told = False
-        except HeadgateError as error:
-            if not self._told:
-                self._told = True
-                self._failed(error)
+        for source, mark in self._marks.items():
+            position = positions.get(source)
+            if position is None:
+                continue
+            try:
+                mark.move(position)
+                self._told.discard(source)
+            except HeadgateError as error:
+                if source not in self._told:
+                    self._told.add(source)
+                    self._failed(error)
 
 
 def make_publisher(
     job: str, graph: Graph, failed: Callable[[HeadgateError], None]
-) -> GroupPublisher | NoPublisher:
+) -> MarkPublisher | NoPublisher:
     """Return what publishes the positions of a flow's sources."""
-    topics = {
-        node.id: node.topic
-        for node in graph.nodes
-        if isinstance(node, Source) and isinstance(node.topic, Kafka)
-    }
-    return GroupPublisher(job, topics, failed) if topics else NoPublisher()
+    found = {node.id: _mark(job, node.topic) for node in graph.nodes if isinstance(node, Source)}
+    marks = {source: mark for source, mark in found.items() if mark is not None}
+    return MarkPublisher(marks, failed) if marks else NoPublisher()
+
+
+def _mark(job: str, topic: Topic) -> Mark | None:
+    match topic:
+        case Kafka():
+            return GroupMark(topic.client, job)
+        case Pulsar():
+            return Subscription(topic.client, job)
+        case _:
+            return None

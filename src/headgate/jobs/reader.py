@@ -32,6 +32,9 @@ def ask_reader(module: str, order: Mapping[str, Any], log: Path) -> dict[str, An
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
+            # What a buffer kept from a reader that is gone would be written again, in vain, at
+            # the end of this block.
+            bufsize=0,
         ) as process,
     ):
         assert process.stdin is not None
@@ -39,7 +42,6 @@ def ask_reader(module: str, order: Mapping[str, Any], log: Path) -> dict[str, An
         # Standard input stays open: its end tells the reader that nobody waits for it any more.
         with suppress(BrokenPipeError):
             process.stdin.write(json.dumps(order).encode() + b"\n")
-            process.stdin.flush()
         told = process.stdout.read()
     try:
         answer: dict[str, Any] = json.loads(told.splitlines()[-1])

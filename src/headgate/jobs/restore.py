@@ -18,17 +18,21 @@ from headgate.checkpoints.sparklog import (
     find_last_commit,
     find_load_target,
     find_open_batch,
+    read_commit,
     read_offsets,
     survey,
 )
 from headgate.checkpoints.verify import verify_batch
 from headgate.connectors.positions import count_between, has_reached
+from headgate.engine.clocks import read_times
 from headgate.engine.plan import source_name
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
 from headgate.flow.names import did_you_mean
 from headgate.flow.operators import Enrich, Source
 from headgate.flow.schema import Schema
+from headgate.flow.state_shape import find_state_change
+from headgate.jobs.drained import check_not_drained_at
 from headgate.jobs.home import JobHome
 from headgate.jobs.keeper import by_source
 from headgate.jobs.portable import copy_states, is_portable, list_portable, read_portable
@@ -135,6 +139,7 @@ def plan_restore(
     home: JobHome, graph: Graph, kept: Kept, *, drop: Collection[str], parallelism: int | None
 ) -> RestorePlan:
     """Return what restoring a flow from a checkpoint does, or refuse what it cannot do."""
+    check_not_drained_at(kept, list_past(home), job=home.name)
     facts = kept.manifest.facts
     before = tuple(facts.operators)
     now = tuple(node.id for node in graph.stateful())
@@ -150,7 +155,7 @@ def plan_restore(
     taken = tuple(uid for uid in now if uid in before and uid not in drop)
     old = Graph.from_json(json.dumps(facts.flow))
     for uid in taken:
-        _check_same_table(home.name, kept, old, graph, uid)
+        _check_state(home.name, kept, old, graph, uid)
     known = {
         table: tuple(Schema.from_json(each) for each in schemas)
         for table, schemas in facts.tables.items()
@@ -216,6 +221,8 @@ def restore_run(
             began=_positions(kept, graph),
             loading=() if portable else _loading(folder, kept, graph),
             portable=portable,
+            watermark_ms=0 if portable else read_commit(kept.folder, kept.batch).watermark_ms,
+            times={} if portable else _times(kept, graph),
         )
     return Run(
         lineage=run.lineage,
@@ -256,6 +263,10 @@ def _loading(folder: Path, kept: Kept, graph: Graph) -> tuple[str, ...]:
             find_load_target(folder, source_name(table.id)),
         )
     )
+
+
+def _times(kept: Kept, graph: Graph) -> dict[str, int]:
+    return read_times(read_offsets(kept.folder, kept.batch), graph.streams())
 
 
 def _positions(kept: Kept, graph: Graph) -> dict[str, str]:
@@ -303,14 +314,13 @@ def _tables_of(graph: Graph, taken: Collection[str]) -> list[Source]:
     return [table for table in graph.tables() if table.id in names]
 
 
-def _check_same_table(job: str, kept: Kept, old: Graph, new: Graph, uid: str) -> None:
-    before, now = old.node(uid), new.node(uid)
-    if isinstance(before, Enrich) and isinstance(now, Enrich) and before.table != now.table:
+def _check_state(job: str, kept: Kept, old: Graph, new: Graph, uid: str) -> None:
+    change = find_state_change(old, new, uid)
+    if change is not None:
         raise HeadgateError(
             "STATE_INCOMPATIBLE",
-            f"cannot restore job {job!r} from {kept.id}: operator {uid!r} holds rows of table "
-            f"{before.table!r}, and the flow gives it {now.table!r}",
-            hint=f"keep the table, or add --drop-state {uid}",
+            f"cannot restore job {job!r} from {kept.id}: operator {uid!r} {change}",
+            hint=f"keep it as it was, or add --drop-state {uid}",
         )
 
 

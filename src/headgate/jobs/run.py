@@ -16,8 +16,8 @@ from headgate._kernel.jar import get_jars
 from headgate.checkpoints.problems import Problem
 from headgate.checkpoints.sparklog import find_last_commit, find_open_batch
 from headgate.checkpoints.verify import find_good
-from headgate.connectors.kafka.reaching import check_brokers
 from headgate.connectors.logs import bind, parse_log
+from headgate.connectors.reaching import check_brokers
 from headgate.engine.plan import kernel_modules
 from headgate.engine.settings import (
     AttemptSettings,
@@ -26,8 +26,10 @@ from headgate.engine.settings import (
     HeldState,
     SparkSettings,
 )
+from headgate.engine.state_variables import state_variable
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.graph import Graph
+from headgate.jobs.drained import check_not_drained
 from headgate.jobs.home import JobHome
 from headgate.jobs.intent import find_intent
 from headgate.jobs.job import JobSnapshot, RunOptions, Watcher
@@ -45,6 +47,7 @@ from headgate.jobs.states import JobState
 from headgate.jobs.supervisor import Supervisor
 from headgate.jobs.totals import Totals
 from headgate.jobs.transactions import earlier_runs, end_transactions, has_transactions
+from headgate.jobs.unfinished import unfinished_since_ms
 from headgate.jobs.wire import AttemptSpec
 
 
@@ -123,6 +126,7 @@ def _open_run(home: JobHome, graph: Graph, options: RunOptions, clock: Clock) ->
     problems = find_damage(known.checkpoint, known=home.checkpoints_folder(known.lineage))
     if problems:
         return _fall_back(home, graph, options, clock, problems)
+    check_not_drained(known.checkpoint, list_past(home), job=home.name)
     run = continue_run(known, graph, job=home.name)
     _check_open_batch(known, graph, job=home.name)
     write_run(home, run)
@@ -266,7 +270,7 @@ def _settings(
         held = {
             uid: HeldFiles(state_folder(folder, uid))
             if origin.portable
-            else HeldState(folder, number, origin.batch)
+            else HeldState(folder, number, origin.batch, state_variable(run.flow.node(uid)))
             for uid, number in origin.operators.items()
         }
     return AttemptSettings(
@@ -287,6 +291,9 @@ def _settings(
         loaded=()
         if origin is None
         else tuple(name for name in origin.positions if name not in origin.loading),
+        watermark_ms=0 if origin is None else origin.watermark_ms,
+        times={} if origin is None else origin.times,
+        unfinished_since_ms=unfinished_since_ms(run.checkpoint),
         spark=SparkSettings(
             parallelism=run.parallelism,
             master=options.master,

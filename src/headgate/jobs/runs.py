@@ -12,8 +12,9 @@ from typing import Any
 
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
-from headgate.flow.operators import Enrich, Source
+from headgate.flow.operators import Source
 from headgate.flow.schema import Schema, difference, only_adds
+from headgate.flow.state_shape import find_state_change
 from headgate.jobs.home import JobHome, read_json, write_json
 
 
@@ -32,6 +33,8 @@ class Origin:
         loading: Tables that were still being read for the first time; only with `folder`.
         portable: Whether `folder` holds a portable savepoint's state, and nothing of Spark's.
         began: Where the checkpoint stands in each source, by source id.
+        watermark_ms: The checkpoint's watermark, 0 for none; only with `folder`.
+        times: The event time each stream had reached, in epoch milliseconds; only with `folder`.
     """
 
     checkpoint: str
@@ -43,6 +46,8 @@ class Origin:
     loading: tuple[str, ...] = ()
     portable: bool = False
     began: Mapping[str, str] = field(default_factory=dict)
+    watermark_ms: int = 0
+    times: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,14 +209,13 @@ def _check_operators(run: Run, graph: Graph, job: str) -> None:
             f"{', '.join(run.operators) or 'none'}, and the flow has {', '.join(now) or 'none'}",
             hint="add --from latest (operators keep their state by uid), or start with --fresh",
         )
-    before = {node.id: node.table for node in run.flow.stateful() if isinstance(node, Enrich)}
-    for node in graph.stateful():
-        if isinstance(node, Enrich) and before[node.id] != node.table:
+    for uid in now:
+        change = find_state_change(run.flow, graph, uid)
+        if change is not None:
             raise HeadgateError(
                 "STATE_INCOMPATIBLE",
-                f"cannot resume job {job!r}: operator {node.id!r} holds rows of table "
-                f"{before[node.id]!r}, and the flow gives it {node.table!r}",
-                hint="keep the table, or give the operator another uid and start with --fresh",
+                f"cannot resume job {job!r}: operator {uid!r} {change}",
+                hint="keep it as it was, or give the operator another uid and start with --fresh",
             )
 
 

@@ -10,10 +10,12 @@ from pathlib import Path
 from headgate.brokers.broker import Broker, BrokerOptions, BrokerState
 from headgate.connectors.logs import DEFAULT_LOG
 from headgate.connectors.topics import (
+    LedgerPart,
     MadeTopic,
     PublishedFile,
     TopicDetails,
     TopicPart,
+    TopicSubscription,
     TopicSummary,
 )
 from headgate.engine.settings import Delivery, OnDataLoss
@@ -22,6 +24,7 @@ from headgate.jobs.brokers import (
     BrokerKind,
     broker_folder,
     get_broker_log,
+    get_broker_url,
     show_broker,
     start_broker,
     stop_broker,
@@ -59,6 +62,12 @@ from headgate.jobs.options import resolve_options
 from headgate.jobs.plans import JobPlan, plan_job
 from headgate.jobs.portable import PortableSavepoint, take_portable
 from headgate.jobs.produce import Produced, StoreOptions, StoreProgress, produce_store
+from headgate.jobs.produce_visits import (
+    ProducedVisits,
+    VisitsOptions,
+    VisitsProgress,
+    produce_visits,
+)
 from headgate.jobs.registry import get_home, list_names
 from headgate.jobs.restore import RestorePlan
 from headgate.jobs.restoring import get_restore, plan_of_restore
@@ -105,12 +114,14 @@ __all__ = [
     "JobSnapshot",
     "JobState",
     "JobView",
+    "LedgerPart",
     "Log",
     "Loss",
     "MadeTopic",
     "OnDataLoss",
     "Patience",
     "Produced",
+    "ProducedVisits",
     "PublishedFile",
     "RestorePlan",
     "RunOptions",
@@ -122,8 +133,11 @@ __all__ = [
     "StoreProgress",
     "TopicDetails",
     "TopicPart",
+    "TopicSubscription",
     "TopicSummary",
     "Totals",
+    "VisitsOptions",
+    "VisitsProgress",
     "Watcher",
     "audit_job",
     "broker_folder",
@@ -134,6 +148,7 @@ __all__ = [
     "follow_topic",
     "foresee_cancel",
     "get_broker_log",
+    "get_broker_url",
     "get_checkpoint",
     "get_log",
     "get_restore",
@@ -148,6 +163,7 @@ __all__ = [
     "plan_of_restore",
     "prepare_demo",
     "produce_store",
+    "produce_visits",
     "read_demo",
     "resolve_options",
     "restart_job",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from headgate.connectors.kafka.starts import check_start
+from headgate.connectors import Pulsar
+from headgate.connectors.kafka import starts as kafka
+from headgate.connectors.pulsar import starts as pulsar
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
 from headgate.flow.operators import Source
@@ -18,7 +20,8 @@ def parse_starts(texts: Iterable[str], graph: Graph) -> dict[str, str]:
 
     Args:
         texts: `POSITION` for all streams, or `SOURCE=POSITION`: earliest, latest, a time, or
-            offsets:0=15,1=20. A named source wins, then the last that was said.
+            offsets:0=15,1=20 on Kafka and messages:0=12:5,1=13:0 on Pulsar. A named source wins,
+            then the last that was said.
 
     Raises:
         HeadgateError: BAD_START.
@@ -29,23 +32,30 @@ def parse_starts(texts: Iterable[str], graph: Graph) -> dict[str, str]:
     for text in texts:
         name, equals, position = text.partition("=")
         if equals and name in sources:
-            named[name] = _checked(position, text)
+            named[name] = _checked(position, text, sources[name])
         else:
-            start = _checked(text, text, known=sources)
-            everywhere.update({each.id: start for each in graph.streams()})
+            for each in graph.streams():
+                everywhere[each.id] = _checked(text, text, each, known=sources)
     return {**everywhere, **named}
 
 
-def _checked(position: str, text: str, *, known: Iterable[str] = ()) -> str:
+def _checked(position: str, text: str, source: Source, *, known: Iterable[str] = ()) -> str:
+    """Return a start that fits the kind of a source's topic."""
+    check, own = (
+        (pulsar.check_start, "messages:0=12:5,1=13:0")
+        if isinstance(source.topic, Pulsar)
+        else (kafka.check_start, "offsets:0=15,1=20")
+    )
     try:
-        checked = check_start(position, topic="")
+        checked = check(position, topic="")
     except HeadgateError as error:
         sources = f"; the flow's sources are {', '.join(known)}" if known else ""
         raise HeadgateError(
             "BAD_START",
-            f"cannot begin at {text!r}: it is neither a position nor SOURCE=POSITION{sources}",
-            hint="--start latest, --start orders=2026-11-15T10:05, or "
-            "--start orders=offsets:0=15,1=20",
+            f"cannot begin at {text!r}: it is neither a position on {source.topic.describe()} nor "
+            f"SOURCE=POSITION{sources}",
+            hint=f"--start latest, --start {source.id}=2026-11-15T10:05, or "
+            f"--start {source.id}={own}",
         ) from error
     assert checked is not None, "a text is a start, or is refused"
     return checked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +12,9 @@ from headgate.checkpoints.catalog import Kept
 from headgate.checkpoints.problems import Problem
 from headgate.checkpoints.restore import fork
 from headgate.engine.settings import HeldState, SparkSettings
+from headgate.engine.state_variables import state_variable
 from headgate.errors import HeadgateError
+from headgate.flow.graph import Graph
 from headgate.jobs.reader import answer_order, ask_reader
 
 
@@ -22,6 +25,7 @@ def open_state(kept: Kept) -> tuple[dict[str, int], list[Problem]]:
     the state.
     """
     facts = kept.manifest.facts
+    flow = Graph.from_json(json.dumps(facts.flow))
     last = len(facts.operators) - 1
     with tempfile.TemporaryDirectory(prefix="headgate-verify-") as scratch:
         checkpoint = Path(scratch) / "checkpoint"
@@ -38,6 +42,7 @@ def open_state(kept: Kept) -> tuple[dict[str, int], list[Problem]]:
                 "log": str(Path(scratch) / "spark.log"),
                 # Spark counts stateful operators from the sink up.
                 "operators": {uid: last - place for place, uid in enumerate(facts.operators)},
+                "variables": {uid: state_variable(flow.node(uid)) for uid in facts.operators},
             },
             Path(scratch) / "spark.log",
         )
@@ -57,7 +62,7 @@ def _read(order: Mapping[str, Any]) -> Mapping[str, Any]:
 
     settings = SparkSettings(parallelism=order["parallelism"], log_file=Path(order["log"]))
     held = {
-        uid: HeldState(Path(order["checkpoint"]), number, order["batch"])
+        uid: HeldState(Path(order["checkpoint"]), number, order["batch"], order["variables"][uid])
         for uid, number in order["operators"].items()
     }
     return {"rows": count_rows(settings, held)}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from headgate._clock import Clock, SystemClock
 from headgate.connectors.files.topics import FilesTopics
 from headgate.connectors.kafka.log import KafkaLog
 from headgate.connectors.logs import FilesLog, Log, parse_log
+from headgate.connectors.pulsar.log import PulsarLog
 from headgate.connectors.topics import (
     MadeTopic,
     TopicDetails,
@@ -42,6 +44,7 @@ def create_topic(
     retention: str | None = None,
     compact: bool = False,
     replication: int | None = None,
+    deduplicate: bool = False,
 ) -> MadeTopic:
     """Make a topic unless it is there; what is not said is left to the log.
 
@@ -52,6 +55,7 @@ def create_topic(
         retention: A duration, or `infinite`.
         compact: Keep the last record of each key, whatever its age.
         replication: How many brokers keep a copy.
+        deduplicate: Let the brokers drop what a producer sends again.
 
     Raises:
         HeadgateError: TOPIC_EXISTS: it is there, and not like that.
@@ -62,13 +66,15 @@ def create_topic(
         retention=None if retention is None else parse_retention(retention),
         compact=compact,
         replication=replication,
+        deduplicate=deduplicate,
     )
     topic = open_topics(parse_log(on)).make(wanted)
     if topic.differences:
         raise HeadgateError(
             "TOPIC_EXISTS",
             f"cannot create topic '{topic.name}': it exists, and {', '.join(topic.differences)}",
-            hint=f"choose another name, or leave it: headgate topics show {topic.name} --on {on}",
+            hint="choose another name, or leave it: "
+            f"headgate topics show {topic.name} --on {shlex.quote(on)}",
         )
     return topic
 
@@ -93,9 +99,13 @@ def open_topics(log: Log) -> Topics:
             from headgate.connectors.kafka.topics import KafkaTopics
 
             return KafkaTopics(client)
+        case PulsarLog(client, namespace):
+            from headgate.connectors.pulsar.topics import PulsarTopics
+
+            return PulsarTopics(client, namespace)
         case _:
             raise HeadgateError(
                 "LOG_UNSUPPORTED",
                 f"cannot look into {log}: its topics cannot be listed, read and filled from here",
-                hint="use --on files:DIR or --on kafka://HOST:9092",
+                hint="use --on files:DIR, --on kafka://HOST:9092 or --on pulsar://HOST:6650",
             )

@@ -26,6 +26,7 @@ class Totals:
         state_rows: Rows held, by operator.
         batch: The last batch that committed, or None before the first.
         recent: Rows and seconds of the last few batches.
+        watermark: That of the last batch; None where there is none.
     """
 
     inputs: Mapping[str, int] = field(default_factory=dict)
@@ -39,6 +40,7 @@ class Totals:
     batches: int = 0
     committed: datetime | None = None
     recent: tuple[tuple[int, float], ...] = ()
+    watermark: datetime | None = None
 
     def plus(self, report: BatchReport) -> Totals:
         """Return the totals with one more batch."""
@@ -61,6 +63,7 @@ class Totals:
             batches=self.batches + 1,
             committed=report.started + report.duration,
             recent=(*self.recent, (report.rows, seconds))[-_RATE_BATCHES:],
+            watermark=report.watermark,
         )
 
     @property
@@ -82,6 +85,7 @@ class Totals:
             "batch": self.batch,
             "batches": self.batches,
             "records_per_s": round(self.rate),
+            "watermark": None if self.watermark is None else self.watermark.isoformat(),
         }
 
 

@@ -215,10 +215,12 @@ def _report_to_json(report: BatchReport) -> dict[str, Any]:
         "outputs": dict(report.outputs),
         "state": {name: asdict(each) for name, each in report.state.items()},
         "phases": {name: each.total_seconds() for name, each in report.phases.items()},
+        "watermark": None if report.watermark is None else report.watermark.isoformat(),
     }
 
 
 def _report_from_json(value: dict[str, Any]) -> BatchReport:
+    watermark = value["watermark"]
     return BatchReport(
         batch=value["batch"],
         started=datetime.fromisoformat(value["started"]),
@@ -227,6 +229,7 @@ def _report_from_json(value: dict[str, Any]) -> BatchReport:
         outputs=value["outputs"],
         state={name: StateProgress(**each) for name, each in value["state"].items()},
         phases={name: timedelta(seconds=each) for name, each in value["phases"].items()},
+        watermark=None if watermark is None else datetime.fromisoformat(watermark),
     )
 
 

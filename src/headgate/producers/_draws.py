@@ -49,6 +49,11 @@ class Column(enum.IntEnum):
     UPDATE_KIND = 24
     UPDATE_VALUE = 25
     UPDATE_DELETE = 26
+    VISIT_ID = 27
+    VISIT_PAGE = 28
+    VISIT_SHIFT = 29
+    VISIT_LATE = 30
+    VISIT_LATE_BY = 31
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,16 +4,32 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from headgate._clock import Clock
 from headgate.errors import HeadgateError
-from headgate.producers.store import Chunk, StoreShape, StoreTopic, generate
+from headgate.producers.store import StoreShape, StoreTopic, generate
+from headgate.producers.visits import VisitsShape, generate_visits
 
 SLICES_PER_SECOND = 10
 
 Sink: TypeAlias = Callable[[StoreTopic, bytes, int], None]
 """Takes a topic, lines with their newlines and how many; returns when they are acknowledged."""
+
+VisitsSink: TypeAlias = Callable[[bytes, int], None]
+"""Takes lines with their newlines and how many; returns when they are acknowledged."""
+
+
+class Lines(Protocol):
+    """Some records of one topic, as lines."""
+
+    @property
+    def lines(self) -> bytes:
+        """The records, each with its newline."""
+
+    @property
+    def records(self) -> int:
+        """How many there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +90,7 @@ class Pace:
         self._start: float | None = None
         self._admitted = 0
 
-    def slices(self, chunk: Chunk) -> Iterator[tuple[bytes, int]]:
+    def slices(self, chunk: Lines) -> Iterator[tuple[bytes, int]]:
         """Yield the chunk's lines in slices with their counts, each when it is due.
 
         A slice is about a tenth of a second's records; at full speed it is the whole chunk.
@@ -125,5 +141,32 @@ def send_store(
         for lines, records in pace.slices(chunk):
             sink(chunk.topic, lines, records)
             sent = sent.plus(chunk.topic, records)
+            progress(sent)
+    return sent
+
+
+def send_visits(
+    shape: VisitsShape,
+    sink: VisitsSink,
+    *,
+    clock: Clock,
+    rate: float | None = None,
+    progress: Callable[[int], None] = lambda _: None,
+) -> int:
+    """Send a round of visits and return how many events were acknowledged.
+
+    Args:
+        shape: What to send.
+        sink: Called with each slice; what it raises ends the sending.
+        clock: Keeps the rate.
+        rate: Events per second; None is full speed.
+        progress: Called with the count so far after each slice that the sink has acknowledged.
+    """
+    pace = Pace(rate, clock)
+    sent = 0
+    for chunk in generate_visits(shape):
+        for lines, records in pace.slices(chunk):
+            sink(lines, records)
+            sent += records
             progress(sent)
     return sent

@@ -91,6 +91,7 @@ def _check_supported(wanted: WantedTopic) -> None:
         ("--retention", wanted.retention is not None),
         ("--compact", wanted.compact),
         ("--replication", wanted.replication is not None),
+        ("--deduplicate", wanted.deduplicate),
     ):
         if given:
             raise HeadgateError(

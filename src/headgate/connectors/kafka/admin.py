@@ -23,9 +23,8 @@ from headgate.connectors.kafka.client import ClientSpec
 from headgate.connectors.kafka.clients import PATIENCE_S, Troubles, open_admin, read_metadata
 from headgate.connectors.kafka.failures import unreachable
 from headgate.connectors.kafka.keeping import is_compacted, read_retention
-from headgate.connectors.topics import Retention, TopicPart
+from headgate.connectors.topics import Retention, TopicPart, topic_not_found
 from headgate.errors import HeadgateError
-from headgate.flow.names import did_you_mean
 
 _USUAL_REPLICATION = 3
 # Of a question that is asked of a whole cluster.
@@ -303,15 +302,8 @@ class Cluster:
             time.sleep(_PAUSE_S)
 
     def _not_found(self, name: str, names: Sequence[str]) -> HeadgateError:
-        near = did_you_mean(name, names)
-        create = f"headgate topics create {name} --on kafka://{self._client.servers}"
-        more = ", ..." if len(names) > 12 else ""
-        return HeadgateError(
-            "TOPIC_NOT_FOUND",
-            f"cannot find topic '{name}' at {self._client.servers}: "
-            f"it has {', '.join(names[:12]) or 'no topics'}{more}",
-            hint=near if near.startswith("did you mean") else create,
-        )
+        servers = self._client.servers
+        return topic_not_found(name, names, where=servers, on=f"kafka://{servers}")
 
 
 def _moment(millis: int) -> datetime | None:

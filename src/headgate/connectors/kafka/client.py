@@ -8,19 +8,17 @@ Names of options are the Java client's. `sasl.username`, `sasl.password` and `ss
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from headgate.connectors.kafka.references import check_secret
+from headgate.connectors.kafka.jaas import find_secrets
+from headgate.connectors.options import option_text, parse_servers
+from headgate.connectors.references import check_secret
 from headgate.errors import HeadgateError
 from headgate.flow.json_values import JsonObject
 
 DEFAULT_PORT = 9092
-
-_SERVER = re.compile(r"(?P<host>\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?")
-_OPTION = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,7 @@ class ClientSpec:
         Raises:
             HeadgateError: BAD_SERVERS, BAD_CLIENT_OPTION, SECRET_IN_PLAIN.
         """
-        return cls(parse_servers(servers), check_options(options or {}), config or None)
+        return cls(parse_kafka_servers(servers), check_options(options or {}), config or None)
 
     def to_json(self) -> JsonObject:
         """Return what the kernel reads, which holds references and no secret."""
@@ -68,15 +66,13 @@ class ClientSpec:
         return f"{self.servers} with {', '.join(parts)}" if parts else self.servers
 
 
-def parse_servers(text: str) -> str:
+def parse_kafka_servers(text: str) -> str:
     """Return the servers with their ports, separated by commas.
 
     Raises:
         HeadgateError: BAD_SERVERS; a text that may hold a password is not in it.
     """
-    if not isinstance(text, str) or "@" in text:
-        raise _bad_servers("a name and a password stand before the servers, where none may")
-    return ",".join(_server(each.strip()) for each in text.split(","))
+    return ",".join(parse_servers(text, port=DEFAULT_PORT, fault=_bad_servers))
 
 
 def check_options(options: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
@@ -87,12 +83,11 @@ def check_options(options: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
     """
     checked = []
     for name, value in sorted(options.items()):
-        if not _OPTION.fullmatch(name):
-            raise bad_option(name, "it is no name of an option", "use names such as linger.ms")
+        text = option_text(name, value, fault=bad_option, example="linger.ms")
         if name == "bootstrap.servers":
             raise bad_option(name, "the servers are named elsewhere", "use servers='host:9092'")
-        text = _text(name, value)
-        check_secret(name, text)
+        is_login = name.lower().endswith("sasl.jaas.config")
+        check_secret(name, text, broker="Kafka", parts=find_secrets(text) if is_login else None)
         checked.append((name, text))
     return tuple(checked)
 
@@ -104,30 +99,9 @@ def bad_option(name: str, found: str, hint: str) -> HeadgateError:
     )
 
 
-def _server(text: str) -> str:
-    match = _SERVER.fullmatch(text)
-    if match is None:
-        found = f"{text!r} is no host and port" if text else "one of them is empty"
-        raise _bad_servers(found)
-    port = DEFAULT_PORT if match["port"] is None else int(match["port"])
-    if not 0 < port < 65536:
-        raise _bad_servers(f"{port} is no port, from 1 to 65535")
-    return f"{match['host']}:{port}"
-
-
 def _bad_servers(found: str) -> HeadgateError:
     return HeadgateError(
         "BAD_SERVERS",
         f"cannot reach Kafka: servers are host:port, separated by commas, and {found}",
         hint="use localhost:9092, or host1:9092,host2:9092",
     )
-
-
-def _text(name: str, value: object) -> str:
-    match value:
-        case bool():
-            return "true" if value else "false"
-        case str() | int() | float():
-            return str(value)
-        case _:
-            raise bad_option(name, f"its value is a {type(value).__name__}", "use text")

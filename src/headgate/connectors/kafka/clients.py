@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from headgate.connectors.kafka.client import ClientSpec, bad_option
 from headgate.connectors.kafka.failures import explain, is_final
 from headgate.connectors.kafka.librdkafka import Role, read_settings
-from headgate.connectors.kafka.references import MASK, is_secret
+from headgate.connectors.references import MASK, is_secret
 from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:

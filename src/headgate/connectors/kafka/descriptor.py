@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import ClassVar
 
 from headgate.connectors.kafka.client import ClientSpec
-from headgate.connectors.kafka.starts import check_start
+from headgate.connectors.kafka.starts import OFFSETS, check_start
+from headgate.connectors.options import check_pattern
 from headgate.errors import HeadgateError
 from headgate.flow.json_values import JsonObject, as_text, find_text, get_object, get_text
 from headgate.flow.names import check_topic_name
@@ -52,7 +52,8 @@ class Kafka:
         config = None if self.config is None else os.fspath(self.config)
         client = ClientSpec.of(self.servers, self.options, config)
         start = check_start(self.start, topic=self.name)
-        _check_pattern(self.name, self.pattern, start)
+        is_of_one = start is not None and start.startswith(OFFSETS)
+        check_pattern(self.name, self.pattern, positions="offsets" if is_of_one else None)
         for attribute, value in (
             ("servers", client.servers),
             ("options", dict(client.options)),
@@ -113,22 +114,4 @@ class Kafka:
             config=find_text(holder, "config"),
             pattern=find_text(holder, "pattern"),
             start=find_text(holder, "start"),
-        )
-
-
-def _check_pattern(name: str, pattern: str | None, start: str | None) -> None:
-    if pattern is None:
-        return
-    try:
-        re.compile(pattern)
-        found = "" if pattern else "it is empty"
-    except re.error as error:
-        found = f"it is no regular expression ({error})"
-    if not found and start is not None and start.startswith("offsets:"):
-        found = "offsets are of one topic, and it may match many"
-    if found:
-        raise HeadgateError(
-            "BAD_TOPIC",
-            f"cannot read topics by pattern {pattern!r} as {name!r}: {found}",
-            hint=f"use pattern='{name}-.*', and a time to start from other than the earliest",
         )

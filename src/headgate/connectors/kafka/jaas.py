@@ -11,6 +11,7 @@ _LINE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _OPTION = re.compile(r"""([\w.-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|([^\s;]+))""")
+_SECRET = re.compile(r"password|secret|token", re.IGNORECASE)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -37,3 +38,11 @@ def parse_jaas(text: str) -> Login | None:
         for match in _OPTION.finditer(line["rest"])
     }
     return Login(line["module"].rpartition(".")[2], options)
+
+
+def find_secrets(text: str) -> list[str] | None:
+    """Return what is secret in a line, or None where it is no such line."""
+    login = parse_jaas(text)
+    if login is None:
+        return None
+    return [value for name, value in login.options.items() if _SECRET.search(name)]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from headgate.connectors.kafka.client import ClientSpec, bad_option
 from headgate.connectors.kafka.jaas import parse_jaas
-from headgate.connectors.kafka.properties import read_properties
-from headgate.connectors.kafka.references import resolve
+from headgate.connectors.properties import read_properties
+from headgate.connectors.references import resolve
 
 # Java's value means nothing to librdkafka, or something else, and it does well without.
 _LEFT_OUT = frozenset(
@@ -62,7 +62,7 @@ def read_settings(
     Raises:
         HeadgateError: CLIENT_CONFIG_UNREADABLE, SECRET_NOT_FOUND, BAD_CLIENT_OPTION.
     """
-    file = {} if client.config is None else read_properties(Path(client.config))
+    file = {} if client.config is None else read_properties(Path(client.config), broker="Kafka")
     chosen = {**_for_role(file, role), **_for_role(dict(client.options), role)}
     resolved = {
         name: resolve(name, value, environment=environment) for name, value in chosen.items()

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from urllib.parse import quote, unquote
 
 from headgate.connectors.kafka.client import ClientSpec, bad_option
 from headgate.connectors.kafka.descriptor import Kafka
+from headgate.connectors.options import parse_query, query_text
 from headgate.errors import HeadgateError
 
 SCHEME = "kafka://"
 CONFIG = "config"
-
-# Besides letters and digits: what stands for itself between `?`, `&` and `=`.
-_PLAIN = "${}:/,.-_~*@!;()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +32,7 @@ class KafkaLog:
         pairs = [*self.client.options]
         if self.client.config is not None:
             pairs.append((CONFIG, self.client.config))
-        query = "&".join(f"{name}={quote(value, safe=_PLAIN)}" for name, value in pairs)
-        return f"{SCHEME}{self.client.servers}{'?' if query else ''}{query}"
+        return f"{SCHEME}{self.client.servers}{query_text(pairs)}"
 
 
 def parse_kafka_log(text: str) -> KafkaLog:
@@ -55,7 +50,7 @@ def parse_kafka_log(text: str) -> KafkaLog:
             "names in the flow, and none is named here",
             hint=f"use --on {SCHEME}{mask_login(servers)}",
         )
-    options = dict(_pairs(query))
+    options = dict(parse_query(query, fault=bad_option))
     config = options.pop(CONFIG, None)
     return KafkaLog(ClientSpec.of(servers, options, config))
 
@@ -63,11 +58,3 @@ def parse_kafka_log(text: str) -> KafkaLog:
 def mask_login(servers: str) -> str:
     """Return servers without a name and a password that somebody put before them."""
     return servers.rpartition("@")[2]
-
-
-def _pairs(query: str) -> Iterator[tuple[str, str]]:
-    for pair in query.split("&") if query else ():
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise bad_option(unquote(name), "it has no value", "write name=value&name=value")
-        yield unquote(name), unquote(value)

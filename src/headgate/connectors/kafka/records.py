@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from confluent_kafka import KafkaError, TopicPartition
 
@@ -11,6 +10,7 @@ from headgate.connectors.kafka.admin import Cluster
 from headgate.connectors.kafka.client import ClientSpec
 from headgate.connectors.kafka.clients import open_consumer
 from headgate.connectors.kafka.reading import Record, read_records
+from headgate.connectors.merging import merge
 
 _STEP_BACK = 8
 _LOOK_S = 0.1
@@ -43,20 +43,6 @@ def count_records(client: ClientSpec, topic: str) -> int:
     return sum(1 for _ in read_records(client, topic, first, end, headers=False))
 
 
-def merge(partitions: Iterable[Iterable[Record]]) -> Iterator[Record]:
-    """Yield the records of partitions by timestamp, and keep the order within each."""
-
-    def with_times(records: Iterable[Record]) -> Iterator[tuple[int, int, int, Record]]:
-        latest = -1
-        for record in records:
-            # A record that was written late does not go before the one it follows.
-            latest = max(latest, record.timestamp)
-            yield latest, record.partition, record.offset, record
-
-    for *_, record in heapq.merge(*(with_times(each) for each in partitions)):
-        yield record
-
-
 def _tail(client: ClientSpec, topic: str, count: int) -> tuple[list[Record], dict[int, int]]:
     first, end = _bounds(client, topic)
     span = count
@@ -67,7 +53,7 @@ def _tail(client: ClientSpec, topic: str, count: int) -> tuple[list[Record], dic
             by_part[record.partition].append(record)
         # Where offsets have gaps, so many of them hold fewer records.
         if all(len(by_part[part]) >= count or start[part] == first[part] for part in end):
-            merged = list(merge(by_part.values()))
+            merged = list(merge(by_part.values(), time=lambda record: record.timestamp))
             return merged[max(0, len(merged) - count) :], end
         span *= _STEP_BACK
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
+from headgate.connectors.starts import find_start, kernel_time, start_of_time
 from headgate.errors import HeadgateError
 
-_WORDS = ("earliest", "latest")
+OFFSETS = "offsets:"
+
 _OFFSETS = re.compile(r"offsets:[0-9]+=[0-9]+(?:,[0-9]+=[0-9]+)*")
-_TIMESTAMP = re.compile(r"timestamp:[0-9]+")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def check_start(start: object, *, topic: str) -> str | None:
@@ -35,7 +35,7 @@ def check_start(start: object, *, topic: str) -> str | None:
         case str():
             return _checked(start.strip(), topic)
         case datetime():
-            return _utc(start).isoformat()
+            return start_of_time(start)
         case Mapping():
             return _offsets(start, topic)
         case _:
@@ -51,26 +51,17 @@ def kernel_start(start: str) -> str:
     if start.startswith("{"):
         return start
     checked = _checked(start.strip(), "")
-    if checked in _WORDS or checked.startswith(("offsets:", "timestamp:")):
-        return checked
-    return f"timestamp:{(datetime.fromisoformat(checked) - _EPOCH) // timedelta(milliseconds=1)}"
+    return checked if checked.startswith(OFFSETS) else kernel_time(checked)
 
 
 def _checked(text: str, topic: str) -> str:
-    if text in _WORDS or _TIMESTAMP.fullmatch(text):
-        return text
     if _OFFSETS.fullmatch(text):
-        pairs = (pair.split("=") for pair in text.removeprefix("offsets:").split(","))
+        pairs = (pair.split("=") for pair in text.removeprefix(OFFSETS).split(","))
         return _offsets({int(partition): int(offset) for partition, offset in pairs}, topic)
-    try:
-        return _utc(datetime.fromisoformat(text)).isoformat()
-    except (ValueError, OverflowError) as error:
-        raise _bad_start(topic, repr(text)) from error
-
-
-def _utc(moment: datetime) -> datetime:
-    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-    return aware.astimezone(UTC)
+    found = find_start(text)
+    if found is None:
+        raise _bad_start(topic, repr(text))
+    return found
 
 
 def _offsets(offsets: Mapping[object, object], topic: str) -> str:
@@ -81,7 +72,7 @@ def _offsets(offsets: Mapping[object, object], topic: str) -> str:
         pairs.append((int(str(partition)), int(str(offset))))
     if not pairs:
         raise _bad_start(topic, "{}")
-    return "offsets:" + ",".join(f"{partition}={offset}" for partition, offset in sorted(pairs))
+    return OFFSETS + ",".join(f"{partition}={offset}" for partition, offset in sorted(pairs))
 
 
 def _is_count(value: object) -> bool:

@@ -24,6 +24,7 @@ from headgate.connectors.topics import (
     WantedTopic,
     check_partitions,
 )
+from headgate.errors import HeadgateError
 
 # What a record without a value is shown as.
 _TOMBSTONE = b"null"
@@ -55,6 +56,13 @@ class KafkaTopics:
     def make(self, wanted: WantedTopic) -> MadeTopic:
         """Make a topic unless it is there; what is not said is left to the brokers."""
         check_topic_name(wanted.name)
+        if wanted.deduplicate:
+            raise HeadgateError(
+                "TOPIC_OPTION_UNSUPPORTED",
+                f"cannot create topic '{wanted.name}' with --deduplicate: on Kafka producers see "
+                "to that, and transactions to exactly-once",
+                hint="leave --deduplicate out",
+            )
         if wanted.partitions is not None:
             check_partitions(wanted.name, wanted.partitions)
         cluster = Cluster(self.client, doing=f"create topic {wanted.name!r}")

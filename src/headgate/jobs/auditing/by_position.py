@@ -101,7 +101,9 @@ def _shape(scope: Scope, node: Source) -> Shape:
     readable = can_read(flow.dead_letters)
     shape = shape_of(flow, node.id, shows_places=shows, dead_letters_show=readable)
     if not any(output in shows for output in shape.outputs):
-        raise _needs_key(scope, node, "rows tell which record they came from on Kafka alone")
+        why = "; ".join(shape.unseen) if not shape.outputs else ""
+        found = why or "rows tell which record they came from on Kafka alone"
+        raise _needs_key(scope, node, found)
     return shape
 
 

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-# The header of every row on Kafka: lineage, source, partition and offset, between slashes.
+# The header of every row on Kafka that came from one record: lineage, source, partition and offset,
+# between slashes.
 HEADER = "headgate"
 
 

@@ -10,7 +10,17 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 from headgate.flow.graph import Graph
-from headgate.flow.operators import Enrich, Node, Output, Port, Source, Transform, Where, label
+from headgate.flow.operators import (
+    Enrich,
+    Node,
+    Output,
+    Port,
+    Source,
+    Transform,
+    Where,
+    Window,
+    label,
+)
 
 _TOGETHER = "outputs"
 
@@ -95,7 +105,22 @@ def origins(graph: Graph) -> dict[str, str]:
 def outputs_of(graph: Graph, source: str) -> tuple[Output, ...]:
     """Return the outputs that a source's rows may be in, without the dead letters."""
     of = origins(graph)
-    return tuple(node for node in graph.outputs() if of[label(node)] == source)
+    return tuple(
+        node
+        for node in graph.outputs()
+        if of[label(node)] == source and not _is_of_windows(graph, node)
+    )
+
+
+def _is_of_windows(graph: Graph, node: Node) -> bool:
+    """Tell whether a node's rows are made of many records each."""
+    at = node
+    while not isinstance(at, Source):
+        above = graph.node(at.input.node)
+        if isinstance(above, Window) and at.input.output == "updates":
+            return True
+        at = above
+    return False
 
 
 class _Walk:
@@ -132,6 +157,10 @@ class _Walk:
             case Transform():
                 self.unseen.append(f"{label(node)} may drop rows")
                 uncounted = True
+            case Window():
+                self.unseen.append(f"{label(node)} makes rows of many records")
+                self.follow(Port(node.id, "late"), uncounted=uncounted)
+                return
             case _:
                 pass
         if uncounted:

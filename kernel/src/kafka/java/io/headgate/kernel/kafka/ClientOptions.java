@@ -3,6 +3,7 @@ package io.headgate.kernel.kafka;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.headgate.kernel.secrets.References;
 import java.io.IOException;
 import java.io.Reader;
 import java.io.Serializable;

@@ -1,5 +1,6 @@
 package io.headgate.kernel.kafka;
 
+import io.headgate.kernel.CodedFailure;
 import org.apache.kafka.common.errors.AuthenticationException;
 import org.apache.kafka.common.errors.AuthorizationException;
 import org.apache.kafka.common.errors.DisconnectException;
@@ -50,7 +51,7 @@ final class Failures {
     if (refused != null)
       return new KafkaFailure(KafkaFailure.REFUSED,
           "cannot " + doing + ": the brokers at " + servers + " refuse: " + refused.getMessage(), thrown);
-    Throwable known = find(thrown, KafkaFailure.class, InterruptException.class, AuthenticationException.class,
+    Throwable known = find(thrown, CodedFailure.class, InterruptException.class, AuthenticationException.class,
         AuthorizationException.class, TimeoutException.class, DisconnectException.class);
     return KafkaFailure.of(known != null ? known : thrown, servers, doing);
   }

@@ -1,7 +1,6 @@
 package io.headgate.kernel.kafka;
 
-import java.io.InterruptedIOException;
-import java.io.UncheckedIOException;
+import io.headgate.kernel.CodedFailure;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
 import org.apache.kafka.common.errors.AuthenticationException;
@@ -12,25 +11,13 @@ import org.apache.kafka.common.errors.RetriableException;
 import org.apache.kafka.common.errors.TimeoutException;
 
 /** Something that went wrong with Kafka, named by a code at the head of its message, which is one line without secrets. */
-public final class KafkaFailure extends RuntimeException {
-  public static final String DATA_LOST = "DATA_LOST";
-  public static final String TOPIC_MISSING = "TOPIC_MISSING";
-  public static final String BAD_START = "BAD_TOPIC";
-  public static final String UNREACHABLE = "BROKER_UNREACHABLE";
-  public static final String REFUSED = "BROKER_REFUSED";
-  public static final String BAD_OPTION = "BAD_CLIENT_OPTION";
-  public static final String NO_CONFIG = "CLIENT_CONFIG_UNREADABLE";
-  public static final String NO_SECRET = "SECRET_NOT_FOUND";
-
-  public final String code;
-
+public final class KafkaFailure extends CodedFailure {
   public KafkaFailure(String code, String message) {
-    this(code, message, null);
+    super(code, message);
   }
 
   public KafkaFailure(String code, String message, Throwable cause) {
-    super(code + ": " + oneLine(message), cause);
-    this.code = code;
+    super(code, message, cause);
   }
 
   /**
@@ -41,7 +28,7 @@ public final class KafkaFailure extends RuntimeException {
   public static RuntimeException of(Throwable thrown, String servers, String doing) {
     Throwable e = thrown;
     while ((e instanceof ExecutionException || e instanceof CompletionException) && e.getCause() != null) e = e.getCause();
-    if (e instanceof KafkaFailure failure) return failure;
+    if (e instanceof CodedFailure failure) return failure;
     if (e instanceof InterruptException || e instanceof InterruptedException) return interrupted();
     if (e instanceof AuthenticationException || e instanceof AuthorizationException)
       return new KafkaFailure(REFUSED, "cannot " + doing + ": the brokers at " + servers + " refuse: " + e.getMessage(), e);
@@ -52,11 +39,6 @@ public final class KafkaFailure extends RuntimeException {
 
   /** Returns what Spark takes for a query that was told to end. */
   static RuntimeException interrupted() {
-    Thread.currentThread().interrupt();
-    return new UncheckedIOException(new InterruptedIOException("interrupted while waiting for Kafka"));
-  }
-
-  private static String oneLine(String text) {
-    return text.strip().replaceAll("\\s*\\R\\s*", " ");
+    return interrupted("Kafka");
   }
 }

@@ -99,7 +99,7 @@ final class KafkaReader implements PartitionReader<InternalRow> {
     int headersLength = headers == null ? RawRecord.NONE : length(headers);
     int kept = size > settings.maxRecord ? Math.min(size, RawRecord.KEPT) : size;
     byte[] out = RawRecord.make(
-        topic, record.partition(), record.offset(), record.timestamp(), lane, record.offset(), size,
+        topic, record.partition(), record.offset(), record.timestamp(), RawRecord.NO_TIME, lane, record.offset(), size,
         name == null ? RawRecord.NONE : name.remaining(), headersLength, value == null ? RawRecord.NONE : kept);
     if (name != null) name.get(name.position(), out, RawRecord.keyStart(out), name.remaining());
     if (headersLength > 0) put(headers, out);

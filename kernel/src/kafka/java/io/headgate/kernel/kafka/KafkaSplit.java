@@ -1,8 +1,8 @@
 package io.headgate.kernel.kafka;
 
 import io.headgate.kernel.kafka.KafkaOffset.Place;
-import io.headgate.kernel.kafka.Standing.Finding;
 import io.headgate.kernel.kafka.TopicCatalog.Topic;
+import io.headgate.kernel.source.Finding;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
@@ -43,7 +43,7 @@ record KafkaSplit(int group, List<Range> ranges) implements InputPartition {
     for (Range range : ranges) {
       Topic topic = today.get(range.topic);
       if (topic == null || !topic.id().equals(range.id)) {
-        findings.add(new Finding(Standing.Kind.DATA_LOST, range.topic, "topic '" + range.topic
+        findings.add(new Finding(Finding.Kind.DATA_LOST, range.topic, "topic '" + range.topic
             + "' is gone or was made anew, and with it the records of a batch that was begun and is read again"));
         continue;
       }

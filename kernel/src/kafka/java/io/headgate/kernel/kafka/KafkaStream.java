@@ -1,15 +1,15 @@
 package io.headgate.kernel.kafka;
 
-import io.headgate.kernel.EventFeed;
 import io.headgate.kernel.gate.Presents;
 import io.headgate.kernel.kafka.KafkaOffset.Place;
 import io.headgate.kernel.kafka.KafkaSplit.Range;
-import io.headgate.kernel.kafka.Standing.Finding;
 import io.headgate.kernel.kafka.TopicCatalog.Topic;
+import io.headgate.kernel.source.Finding;
+import io.headgate.kernel.source.Judge;
+import io.headgate.kernel.source.LagProbe;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -42,21 +42,21 @@ final class KafkaStream implements MicroBatchStream, SupportsAdmissionControl, R
   /** A broker that has just started may not know every topic yet. */
   private static final long MISSING_MS = 3_000;
   private static final long LOOK_AGAIN_MS = 250;
-  private static final int SHOWN = 5;
 
   private final SourceOptions options;
   private final TopicCatalog catalog;
-  private final LagProbe probe;
+  private final LagProbe<TopicPartition, Long> probe;
+  private final Judge judge;
   private final LongAccumulator records;
   private final LongAccumulator bytes;
-  private final Set<String> told = new HashSet<>();
   /** Topics that were looked for long enough. */
   private Set<String> gone = Set.of();
 
   KafkaStream(SourceOptions options) {
     this.options = options;
     catalog = new TopicCatalog(options);
-    probe = new LagProbe(options);
+    probe = new LagProbe<>("headgate-kafka-lag", () -> new OldestUnread(options));
+    judge = new Judge(options.run(), options.source(), options.failOnLoss());
     SparkContext spark = SparkSession.active().sparkContext();
     records = spark.longAccumulator();
     bytes = spark.longAccumulator();
@@ -105,36 +105,13 @@ final class KafkaStream implements MicroBatchStream, SupportsAdmissionControl, R
     missing(from.topics.keySet().stream().filter(options::reads).toList());
     SortedMap<String, Topic> today = catalog.last();
     Standing standing = Standing.of(from, today, options::reads);
-    judge(standing.findings());
+    judge.judge(standing.findings());
     return Allotment.end(from, standing.position(), today, Math.max(1, options.maxBytes() / meanSize()));
   }
 
   private long meanSize() {
     long seen = records.value();
     return seen == 0 ? FIRST_GUESS : Math.max(1, bytes.value() / seen);
-  }
-
-  /** Ends the query where records are lost and may not be, and tells the rest once. */
-  private void judge(List<Finding> findings) {
-    if (findings.isEmpty()) return;
-    List<String> losses = findings.stream().filter(Finding::isLoss).map(Finding::message).distinct().toList();
-    if (options.failOnLoss() && !losses.isEmpty())
-      throw new KafkaFailure(KafkaFailure.DATA_LOST, joined(losses) + advice(findings));
-    for (Finding finding : findings)
-      if (told.add(finding.message()))
-        EventFeed.of(options.run()).add(finding.kind().name(), options.source(), finding.message());
-  }
-
-  private static String joined(List<String> losses) {
-    String more = losses.size() > SHOWN ? "; and " + (losses.size() - SHOWN) + " more" : "";
-    return String.join("; ", losses.subList(0, Math.min(SHOWN, losses.size()))) + more;
-  }
-
-  private static String advice(List<Finding> findings) {
-    for (Finding finding : findings)
-      if (finding.kind() == Standing.Kind.TOPIC_GONE)
-        return "; make it again: headgate topics create " + finding.topic() + ", and go on with --on-data-loss continue";
-    return "; go on without what is gone: --on-data-loss continue";
   }
 
   @Override public Offset latestOffset() {
@@ -151,7 +128,7 @@ final class KafkaStream implements MicroBatchStream, SupportsAdmissionControl, R
     List<InputPartition> out = new ArrayList<>();
     // Also those of which nothing is left: a task's number says whose transaction it goes on with.
     for (KafkaSplit split : splits) out.add(split.left(catalog.last(), findings));
-    judge(findings);
+    judge.judge(findings);
     return out.toArray(InputPartition[]::new);
   }
 

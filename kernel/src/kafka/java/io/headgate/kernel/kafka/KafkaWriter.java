@@ -2,6 +2,7 @@ package io.headgate.kernel.kafka;
 
 import io.headgate.kernel.rows.Envelope;
 import io.headgate.kernel.sink.LogWriter;
+import io.headgate.kernel.sink.PositionHeader;
 import io.headgate.kernel.testing.CrashPoint;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -50,8 +51,8 @@ final class KafkaWriter implements LogWriter {
     byte[] value = segment(envelope, 0);
     var record = new ProducerRecord<>(receipt.topic, key, value);
     byte[] header = position.of(envelope);
-    record.headers().add(PositionHeader.NAME, header);
-    int size = value.length + header.length + (key == null ? 0 : key.length);
+    if (header != null) record.headers().add(PositionHeader.NAME, header);
+    int size = value.length + length(header) + length(key);
     if (size > receipt.largest) receipt.largest = size;
     try {
       delivery.producer().send(record, receipt);
@@ -68,6 +69,10 @@ final class KafkaWriter implements LogWriter {
   private static byte[] segment(byte[] envelope, int i) {
     int start = Envelope.start(envelope, i);
     return Arrays.copyOfRange(envelope, start, start + Envelope.length(envelope, i));
+  }
+
+  private static int length(byte[] bytes) {
+    return bytes == null ? 0 : bytes.length;
   }
 
   @Override public void commit() {

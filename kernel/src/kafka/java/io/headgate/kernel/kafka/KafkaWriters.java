@@ -3,6 +3,7 @@ package io.headgate.kernel.kafka;
 import io.headgate.kernel.sink.LogSpec;
 import io.headgate.kernel.sink.LogWriter;
 import io.headgate.kernel.sink.LogWriters;
+import io.headgate.kernel.sink.PositionHeader;
 import java.util.Collections;
 import java.util.List;
 import org.apache.kafka.clients.admin.Admin;

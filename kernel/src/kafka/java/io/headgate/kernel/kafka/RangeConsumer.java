@@ -1,6 +1,7 @@
 package io.headgate.kernel.kafka;
 
 import io.headgate.kernel.kafka.KafkaSplit.Range;
+import io.headgate.kernel.source.IdlePool;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -20,7 +21,7 @@ import org.apache.kafka.common.TopicPartition;
  * <p>Serves one thread at a time. A range ends where the consumer's position has passed it: there need not be a record at its
  * last offsets, where transactions ended or compaction removed them.
  */
-final class RangeConsumer {
+final class RangeConsumer implements IdlePool.Client {
   private static final Duration POLL = Duration.ofMillis(500);
 
   /** One partition: what was fetched of it, and how far it was handed on. */
@@ -167,8 +168,7 @@ final class RangeConsumer {
     return consumer;
   }
 
-  /** Closes at once, whatever the thread was told in the meantime. */
-  void close() {
+  @Override public void close() {
     boolean interrupted = Thread.interrupted();
     try {
       consumer.close(CloseOptions.timeout(Duration.ZERO));

@@ -2,6 +2,7 @@ package io.headgate.kernel.kafka;
 
 import io.headgate.kernel.kafka.KafkaOffset.Place;
 import io.headgate.kernel.kafka.TopicCatalog.Topic;
+import io.headgate.kernel.source.Finding;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -16,15 +17,6 @@ import java.util.function.Predicate;
  * @param findings in the order of topics and partitions
  */
 record Standing(KafkaOffset position, List<Finding> findings) {
-  enum Kind { DATA_LOST, TOPIC_GREW, TOPIC_GONE, TOPIC_MADE_ANEW, TOPIC_ADDED }
-
-  record Finding(Kind kind, String topic, String message) {
-    /** Returns whether records are gone that were not read. */
-    boolean isLoss() {
-      return kind == Kind.DATA_LOST || kind == Kind.TOPIC_GONE || kind == Kind.TOPIC_MADE_ANEW;
-    }
-  }
-
   /** @param reads which topics the source reads; the position may know others of earlier days */
   static Standing of(KafkaOffset from, Map<String, Topic> today, Predicate<String> reads) {
     var places = new TreeMap<String, Place>();
@@ -37,20 +29,20 @@ record Standing(KafkaOffset position, List<Finding> findings) {
     today.forEach((name, topic) -> {
       if (from.topics.containsKey(name)) return;
       places.put(name, new Place(topic.id(), topic.begins().clone()));
-      findings.add(new Finding(Kind.TOPIC_ADDED, name, "topic '" + name + "' is read from its beginning on"));
+      findings.add(new Finding(Finding.Kind.TOPIC_ADDED, name, "topic '" + name + "' is read from its beginning on"));
     });
     return new Standing(new KafkaOffset(places), findings);
   }
 
   private static Place gone(String name, Place place, List<Finding> findings) {
-    findings.add(new Finding(Kind.TOPIC_GONE, name,
+    findings.add(new Finding(Finding.Kind.TOPIC_GONE, name,
         "topic '" + name + "' is gone, and had been read to " + Arrays.toString(place.next())));
     return place;
   }
 
   private static Place present(String name, Place place, Topic topic, List<Finding> findings) {
     if (!place.id().equals(topic.id())) {
-      findings.add(new Finding(Kind.TOPIC_MADE_ANEW, name,
+      findings.add(new Finding(Finding.Kind.TOPIC_MADE_ANEW, name,
           "topic '" + name + "' was made anew; the one before had been read to " + Arrays.toString(place.next())
               + ", and what else it held is gone"));
       return new Place(topic.id(), topic.begins().clone());
@@ -58,7 +50,7 @@ record Standing(KafkaOffset position, List<Finding> findings) {
     int before = place.next().length;
     int now = topic.ends().length;
     if (now > before)
-      findings.add(new Finding(Kind.TOPIC_GREW, name,
+      findings.add(new Finding(Finding.Kind.TOPIC_GREW, name,
           "topic '" + name + "' has " + now + " partitions, and had " + before + "; the new ones are read from offset 0"));
     long[] next = Arrays.copyOf(place.next(), now);
     for (int i = 0; i < now; i++) next[i] = within(name, i, next[i], topic, findings);
@@ -74,7 +66,7 @@ record Standing(KafkaOffset position, List<Finding> findings) {
       return begin;
     }
     if (next > end) {
-      findings.add(new Finding(Kind.DATA_LOST, name, "topic '" + name + "' partition " + partition
+      findings.add(new Finding(Finding.Kind.DATA_LOST, name, "topic '" + name + "' partition " + partition
           + ": its log was cut: it ends at " + end + ", and had been read to " + next));
       return end;
     }
@@ -83,7 +75,7 @@ record Standing(KafkaOffset position, List<Finding> findings) {
 
   /** Returns what to tell of a partition that has lost its oldest records before they were read. */
   static Finding late(String name, int partition, long next, long begin) {
-    return new Finding(Kind.DATA_LOST, name, "topic '" + name + "' partition " + partition + ": " + (begin - next)
+    return new Finding(Finding.Kind.DATA_LOST, name, "topic '" + name + "' partition " + partition + ": " + (begin - next)
         + " offsets are gone before they were read, from " + next + " to " + (begin - 1) + ": its log begins at " + begin);
   }
 }

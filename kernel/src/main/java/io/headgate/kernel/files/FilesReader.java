@@ -141,7 +141,7 @@ final class FilesReader implements PartitionReader<InternalRow> {
   private InternalRow row(byte[] from, int start, int kept, long length, long lineStart) {
     if (kept == length && isBlank(from, start, kept)) return null;
     byte[] record = RawRecord.make(
-        topic, range.number(), lineStart, range.seen(), split.lane(), range.start() + lineStart, length,
+        topic, range.number(), lineStart, range.seen(), RawRecord.NO_TIME, split.lane(), range.start() + lineStart, length,
         RawRecord.NONE, RawRecord.NONE, kept);
     System.arraycopy(from, start, record, record.length - kept, kept);
     reused.update(0, record);

@@ -24,7 +24,12 @@ public final class Gatekeeper {
     Offset start;
     Offset loadTarget;
     Offset drainTarget;
+    /** How often in a row it was found read to where it is to end. */
+    int reached;
     boolean loaded;
+    /** When it was last seen to have brought something, or to have something left; and when it was last looked at. */
+    long broughtAt;
+    long seenAt;
 
     Source(boolean loadsFirst, boolean waits) {
       this.loadsFirst = loadsFirst;
@@ -32,9 +37,21 @@ public final class Gatekeeper {
     }
   }
 
+  /** What is known of a timed stream's clock. */
+  private static final class Clock {
+    boolean isSet;
+    int quiet;
+
+    Clock(boolean isSet) {
+      this.isSet = isSet;
+    }
+  }
+
   private final Map<String, Source> sources = new HashMap<>();
+  private final Map<String, Clock> clocks = new HashMap<>();
   private volatile Order order = Order.OPEN;
   private volatile boolean untilCaughtUp;
+  private volatile boolean draining;
   private volatile long minPauseNanos;
   private volatile long writtenAt;
   private volatile boolean written;
@@ -65,6 +82,14 @@ public final class Gatekeeper {
   /** Ends the query once every source has been read up to where it ended when this query first looked. */
   public void untilCaughtUp() { untilCaughtUp = true; }
 
+  /** Does the same, and ends event time before the query: nothing is to follow, so that every window is over. */
+  public void drain() {
+    draining = true;
+    untilCaughtUp = true;
+  }
+
+  public boolean isDraining() { return draining; }
+
   /** Lets no batch begin sooner than this after the one before was written. */
   public void minPause(long millis) { minPauseNanos = millis * 1_000_000L; }
 
@@ -88,12 +113,21 @@ public final class Gatekeeper {
     sources.put(source, new Source(loadsFirst, waits));
   }
 
+  /**
+   * Takes note of the clock of a timed stream; it counts as a source of its own.
+   *
+   * @param isSet whether it begins with no time; one that does has to tell Spark before streams are let in
+   */
+  public synchronized void registerClock(String stream, boolean isSet) {
+    clocks.put(stream, new Clock(isSet));
+  }
+
   private boolean pauses() {
     return written && System.nanoTime() - writtenAt < minPauseNanos;
   }
 
   /** Waits while held and for the least pause; throws where the query is to end here. */
-  void pass() {
+  public void pass() {
     if (first != null && order != Order.STOP) {
       first.run();
       first = null;
@@ -113,16 +147,43 @@ public final class Gatekeeper {
   /** Takes note of where a source stands and where it ends now. */
   synchronized void at(String name, Offset start, Offset newest) {
     Source source = sources.get(name);
+    source.seenAt = System.nanoTime();
+    if (source.start == null || !start.equals(source.start) || !reached(start, newest)) source.broughtAt = source.seenAt;
     source.start = start;
     if (source.loadTarget != null) source.loaded |= reached(start, source.loadTarget);
     if (untilCaughtUp && source.drainTarget == null) source.drainTarget = newest;
+    source.reached = untilCaughtUp && reached(start, source.drainTarget) ? source.reached + 1 : 0;
   }
 
-  /** Ends the query if every source was read to where it ended. */
-  synchronized void endIfCaughtUp() {
+  /** Returns for how long a source has been read to its end and brought nothing, as far as it was looked at. */
+  public synchronized long quietMillis(String name) {
+    Source source = sources.get(name);
+    return source == null ? 0 : (source.seenAt - source.broughtAt) / 1_000_000;
+  }
+
+  /** Takes note that Spark knows the time that a clock began with. */
+  public synchronized void clockIsSet(String stream) {
+    clocks.get(stream).isSet = true;
+  }
+
+  /** Takes note of whether a clock stands where it is to stand when the query ends. */
+  public synchronized void clockAt(String stream, boolean quiet) {
+    Clock clock = clocks.get(stream);
+    clock.quiet = quiet ? clock.quiet + 1 : 0;
+  }
+
+  /** Returns whether event time is to end: all is read that was there when the query was told to drain. */
+  public synchronized boolean ends() {
+    return draining && sources.values().stream().allMatch(s -> s.reached > 0);
+  }
+
+  /** Ends the query if every source was read to where it ended, and event time has done what it brought about. */
+  public synchronized void endIfCaughtUp() {
     if (!untilCaughtUp) return;
-    for (Source s : sources.values())
-      if (s.drainTarget == null || !reached(s.start, s.drainTarget)) return;
+    // Where time moved last, another batch follows, with nothing to read, in which windows end: so one more look.
+    int looks = clocks.isEmpty() ? 1 : 2;
+    for (Source s : sources.values()) if (s.reached < looks) return;
+    for (Clock c : clocks.values()) if (c.quiet < looks) return;
     throw new StopAtBoundary("every source was read to its end");
   }
 
@@ -133,7 +194,10 @@ public final class Gatekeeper {
 
   /** Returns whether a source may read in the coming batch. */
   synchronized boolean admits(String name) {
-    return !sources.get(name).waits || tablesLoaded();
+    Source source = sources.get(name);
+    // What comes behind a drain stays where it is: by the end of time, which the next batch has, it would be late.
+    if (draining && !clocks.isEmpty() && source.reached > 1) return false;
+    return !source.waits || (tablesLoaded() && clocks.values().stream().allMatch(c -> c.isSet));
   }
 
   private boolean tablesLoaded() {

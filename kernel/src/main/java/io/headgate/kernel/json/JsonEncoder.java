@@ -6,7 +6,6 @@ import io.headgate.kernel.rows.Layout;
 import io.headgate.kernel.rows.SegmentedRow;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.io.Serializable;
 import java.io.UncheckedIOException;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -17,7 +16,7 @@ import org.apache.spark.sql.types.StructType;
  *
  * <p>One encoder serves one thread.
  */
-public final class JsonEncoder implements Serializable {
+public final class JsonEncoder implements RowEncoder {
   private final SerializedString[] names;
   private final Layout.Path[] paths;
   private final JsonWriting.Writer[] writers;
@@ -36,7 +35,7 @@ public final class JsonEncoder implements Serializable {
     return (g, row, i) -> struct.fields(g, row);
   }
 
-  public byte[] encode(SegmentedRow row) {
+  @Override public byte[] encode(SegmentedRow row) {
     if (buffer == null) buffer = new ByteArrayOutputStream(1024);
     buffer.reset();
     try (JsonGenerator g = JsonWriting.JSON.createGenerator(buffer)) {
@@ -66,7 +65,7 @@ public final class JsonEncoder implements Serializable {
   }
 
   /** Returns the struct that holds a path's last field, or null where one on the way is null. */
-  static InternalRow descend(InternalRow at, Layout.Path path) {
+  public static InternalRow descend(InternalRow at, Layout.Path path) {
     int[] way = path.ordinals();
     for (int k = 0; k < way.length - 1; k++) {
       if (at.isNullAt(way[k])) return null;

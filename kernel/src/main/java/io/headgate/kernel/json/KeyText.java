@@ -18,6 +18,9 @@ import org.apache.spark.sql.types.*;
  * <p>It is what rows are spread by, what state is kept under, and what a message key may say.
  */
 public final class KeyText implements Serializable {
+  /** What rows have in common that have no key: a key of no columns. */
+  private static final byte[] NO_COLUMNS = {'[', ']'};
+
   private final Layout.Path[] paths;
   private final JsonWriting.Writer[] writers;
 
@@ -29,6 +32,7 @@ public final class KeyText implements Serializable {
   /** Returns the key of a row, or null if a part of it is null. */
   public byte[] of(SegmentedRow row) {
     if (paths.length == 1) return single(row, paths[0]);
+    if (paths.length == 0) return NO_COLUMNS;
     var out = new ByteArrayOutputStream(32);
     try (JsonGenerator g = JsonWriting.JSON.createGenerator(out)) {
       g.writeStartArray();

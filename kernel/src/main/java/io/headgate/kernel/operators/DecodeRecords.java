@@ -13,6 +13,8 @@ import io.headgate.kernel.rows.Layout;
 import io.headgate.kernel.rows.MetaRow;
 import io.headgate.kernel.rows.RawRecord;
 import io.headgate.kernel.rows.SegmentedRow;
+import io.headgate.kernel.time.EventTime;
+import io.headgate.kernel.time.GreatestTime;
 import java.io.Serializable;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
@@ -22,7 +24,6 @@ import org.apache.spark.api.java.function.MapPartitionsFunction;
 import org.apache.spark.sql.types.ByteType;
 import org.apache.spark.sql.types.IntegerType;
 import org.apache.spark.sql.types.ShortType;
-import org.apache.spark.sql.types.TimestampType;
 import scala.Tuple2;
 
 /**
@@ -36,6 +37,9 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
   /** The lane of a table whose changes are ordered by a column: they all share one. */
   static final int COLUMN_LANE = -1;
 
+  /** A task that is not read to its end has told of most of its rows; a call per row would cost too much. */
+  private static final int TELL_EVERY = 4096;
+
   /** The lane of a tombstone that ought to have a version and has none; state never holds it. */
   static final int UNVERSIONED_LANE = -2;
 
@@ -44,15 +48,16 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
    *
    * @param topic what a record is of that does not name its topic
    * @param layout the rows' shape; a second segment is for what records say beside their value
-   * @param eventTime the column that says when a row happened; null where none is named
+   * @param time reads when a row happened; null where no operator of the flow asks
+   * @param greatest is told the greatest of those times; null where there are none
    * @param key the key of a table's rows; null for a stream
    * @param messageKey the same key as a record without a value gives it; null for a stream
    * @param version the column that orders a table's changes; null where their place in the topic does
    * @param operators addresses of the operators that hold the table's rows
    */
   public record Source(
-      String id, String topic, int number, Layout layout, JsonDecoder decoder, Layout.Path eventTime,
-      KeyText key, MessageKey messageKey, Layout.Path version, int[] operators, Route route, int deadLetters,
+      String id, String topic, int number, Layout layout, JsonDecoder decoder, EventTime time,
+      GreatestTime greatest, KeyText key, MessageKey messageKey, Layout.Path version, int[] operators, Route route, int deadLetters,
       long maxRecord)
       implements Serializable {}
 
@@ -76,6 +81,8 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
     private final SegmentedRow row;
     /** Null where nobody asked for it. */
     private final MetaRow meta;
+    private long greatest = GreatestTime.NONE;
+    private int untold;
 
     Rows(Source source, Iterator<byte[]> records) {
       this.source = source;
@@ -87,7 +94,13 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
 
     @Override public boolean hasNext() {
       while (ready.isEmpty() && records.hasNext()) take(records.next());
+      if (untold > 0 && ready.isEmpty()) tell();
       return !ready.isEmpty();
+    }
+
+    private void tell() {
+      source.greatest.add(greatest);
+      untold = 0;
     }
 
     @Override public Tuple2<byte[], byte[]> next() {
@@ -129,10 +142,12 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
       }
     }
 
-    private void event() {
-      Layout.Path time = source.eventTime;
-      if (time != null && !isNull(time))
-        header.eventTime = time.type() instanceof TimestampType ? Math.floorDiv(number(time), 1000L) : number(time);
+    private void event() throws BadRecord {
+      if (source.time != null) {
+        header.eventTime = source.time.of(row.segment(0));
+        greatest = Math.max(greatest, header.eventTime);
+        if (++untold == TELL_EVERY) tell();
+      }
       source.route.send(row, header, spread(), out);
     }
 

@@ -82,8 +82,7 @@ public final class EnrichProcessor
       Tuple2<byte[], byte[]> row = rows.next();
       byte[] envelope = row._2();
       byte kind = Envelope.kind(envelope);
-      boolean mine = Envelope.address(envelope) == address && kind != Envelope.OUTPUT && kind != Envelope.COUNTED;
-      if (!mine) {
+      if (!Envelope.isFor(envelope, address)) {
         out.add(row);
       } else if (kind == Envelope.EVENT) {
         if (events == null) events = new ArrayList<>();

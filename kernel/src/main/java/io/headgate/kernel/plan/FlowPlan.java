@@ -12,13 +12,18 @@ import io.headgate.kernel.operators.EnrichProcessor;
 import io.headgate.kernel.operators.SchemaHistory;
 import io.headgate.kernel.rows.Layout;
 import io.headgate.kernel.rows.MetaRow;
+import io.headgate.kernel.time.Clocks;
+import io.headgate.kernel.time.EventTime;
+import io.headgate.kernel.time.GreatestTime;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Encoder;
@@ -27,6 +32,7 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.streaming.OutputMode;
+import org.apache.spark.sql.streaming.StatefulProcessorWithInitialState;
 import org.apache.spark.sql.streaming.TimeMode;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
@@ -42,9 +48,20 @@ public final class FlowPlan {
   private static final Encoder<Tuple2<byte[], byte[]>> ROW = Encoders.tuple(Encoders.BINARY(), Encoders.BINARY());
 
   private final Map<String, DecodeRecords> sources = new HashMap<>();
-  private final Map<String, EnrichProcessor> operators = new LinkedHashMap<>();
+  private final Map<String, Operator> operators = new LinkedHashMap<>();
+  private final Map<String, GreatestTime> times = new HashMap<>();
   private final Map<Integer, Layout> functions = new HashMap<>();
   private final Map<Integer, RouteRows> results = new HashMap<>();
+
+  /** A stateful operator; those that go by event time have timers. */
+  public record Operator(
+      StatefulProcessorWithInitialState<byte[], Tuple2<byte[], byte[]>, Tuple2<byte[], byte[]>, Tuple2<byte[], byte[]>>
+          processor,
+      TimeMode time) {
+    public boolean isTimed() {
+      return time == TimeMode.EventTime();
+    }
+  }
 
   private FlowPlan() {}
 
@@ -57,10 +74,13 @@ public final class FlowPlan {
       throw new IllegalArgumentException("not a flow: " + e.getMessage(), e);
     }
     var plan = new FlowPlan();
-    var routes = new RouteCompiler(spark, keys(flow), flow.get("deadLetters").asInt());
-    for (JsonNode source : flow.get("sources")) plan.addSource(source, flow, routes);
+    var routes = new RouteCompiler(spark, keys(flow), windows(flow), flow.get("deadLetters").asInt());
+    for (JsonNode source : flow.get("sources")) {
+      if (source.path("timed").asBoolean()) plan.times.put(source.get("id").asText(), GreatestTime.registered(spark));
+      plan.addSource(source, flow, routes);
+    }
     for (JsonNode function : flow.get("functions")) plan.addFunction(function, routes);
-    for (JsonNode operator : flow.get("operators")) plan.addEnrich(operator, flow, routes);
+    for (JsonNode operator : flow.get("operators")) plan.addOperator(operator, flow, routes);
     return plan;
   }
 
@@ -73,14 +93,26 @@ public final class FlowPlan {
     throw new IllegalArgumentException("no source " + id);
   }
 
-  /** Returns the types of the key that each operator's table is kept under. */
+  private static boolean isEnrich(JsonNode operator) {
+    return operator.get("kind").asText().equals("enrich");
+  }
+
+  /** Returns the types of the key that each operator's table is kept under; those that have no table are left out. */
   private static Map<Integer, List<DataType>> keys(JsonNode flow) {
     var out = new HashMap<Integer, List<DataType>>();
     for (JsonNode operator : flow.get("operators")) {
+      if (!isEnrich(operator)) continue;
       JsonNode table = source(flow, operator.get("table").asText());
       Layout layout = Layout.of(schema(table.get("schema")));
       out.put(operator.get("address").asInt(), paths(layout, table.get("key")).stream().map(Layout.Path::type).toList());
     }
+    return out;
+  }
+
+  private static Set<Integer> windows(JsonNode flow) {
+    var out = new HashSet<Integer>();
+    for (JsonNode operator : flow.get("operators"))
+      if (operator.get("kind").asText().equals("window")) out.add(operator.get("address").asInt());
     return out;
   }
 
@@ -95,15 +127,18 @@ public final class FlowPlan {
     Layout layout = node.path("meta").isTextual() ? plain.attach(node.get("meta").asText(), MetaRow.SCHEMA) : plain;
     boolean table = node.get("kind").asText().equals("table");
     var takers = new ArrayList<Integer>();
-    for (JsonNode operator : flow.get("operators"))
-      if (operator.get("table").asText().equals(node.get("id").asText())) takers.add(operator.get("address").asInt());
+    for (JsonNode operator : flow.get("operators")) {
+      boolean takes = isEnrich(operator) && operator.get("table").asText().equals(node.get("id").asText());
+      if (takes) takers.add(operator.get("address").asInt());
+    }
     sources.put(node.get("id").asText(), new DecodeRecords(new DecodeRecords.Source(
         node.get("id").asText(),
         node.get("topic").asText(),
         sources.size(),
         layout,
         new JsonDecoder(layout.base(), table),
-        node.get("eventTime").isNull() ? null : layout.find(node.get("eventTime").asText()),
+        eventTime(node, layout),
+        times.get(node.get("id").asText()),
         table ? new KeyText(paths(layout, node.get("key"))) : null,
         table ? new MessageKey(layout.base(), paths(layout, node.get("key"))) : null,
         node.get("version").isNull() ? null : layout.find(node.get("version").asText()),
@@ -111,6 +146,11 @@ public final class FlowPlan {
         table ? null : routes.compile(node.get("route"), layout),
         flow.get("deadLetters").asInt(),
         flow.get("maxRecord").asLong())));
+  }
+
+  private static EventTime eventTime(JsonNode source, Layout layout) {
+    if (!source.path("timed").asBoolean()) return null;
+    return new EventTime(layout.find(source.get("eventTime").asText()), source.get("timeUnit").asText());
   }
 
   private void addFunction(JsonNode node, RouteCompiler routes) {
@@ -122,7 +162,17 @@ public final class FlowPlan {
     results.put(address, new RouteRows(Layout.of(result), routes.compile(node.get("route"), Layout.of(result))));
   }
 
-  private void addEnrich(JsonNode node, JsonNode flow, RouteCompiler routes) {
+  private void addOperator(JsonNode node, JsonNode flow, RouteCompiler routes) {
+    Operator operator = switch (node.get("kind").asText()) {
+      case "enrich" -> new Operator(enrich(node, flow, routes), TimeMode.None());
+      case "window" -> new Operator(TimedOperators.window(node, routes), TimeMode.EventTime());
+      case "dedupe" -> new Operator(TimedOperators.dedupe(node, routes), TimeMode.EventTime());
+      default -> throw new IllegalArgumentException("unknown operator " + node);
+    };
+    operators.put(node.get("id").asText(), operator);
+  }
+
+  private static EnrichProcessor enrich(JsonNode node, JsonNode flow, RouteCompiler routes) {
     int address = node.get("address").asInt();
     Layout input = routes.arriving(address);
     JsonNode table = source(flow, node.get("table").asText());
@@ -130,9 +180,9 @@ public final class FlowPlan {
     var history = new ArrayList<StructType>();
     for (JsonNode old : node.get("history")) history.add(schema(old));
     Layout output = input.attach(node.get("into").asText(), now);
-    operators.put(node.get("id").asText(), new EnrichProcessor(
+    return new EnrichProcessor(
         address, input, output, new SchemaHistory(history, empty(now)),
-        routes.compile(node.get("matched"), output), routes.compile(node.get("missing"), input)));
+        routes.compile(node.get("matched"), output), routes.compile(node.get("missing"), input));
   }
 
   /** Returns a row that has nothing but the columns' defaults. */
@@ -155,8 +205,32 @@ public final class FlowPlan {
   }
 
   /** Returns the stateful operators in the order rows pass through them. */
-  public Collection<EnrichProcessor> operators() {
+  public Collection<Operator> operators() {
     return operators.values();
+  }
+
+  /** Returns whether any operator goes by event time. */
+  public boolean timed() {
+    return operators.values().stream().anyMatch(Operator::isTimed);
+  }
+
+  /** Has the clocks of a query follow the times that are decoded. */
+  public void startClocks(String run) {
+    times.forEach(Clocks.of(run)::follow);
+  }
+
+  /**
+   * Puts Spark's watermark behind the rows of a timed stream, and the rows of its clock among them.
+   *
+   * <p>The column it stands on is gone right behind it: operators whose rows had it would never see late ones.
+   *
+   * @param delay by how many milliseconds the watermark trails the stream's greatest event time
+   */
+  public Dataset<Row> timed(Dataset<Row> rows, Dataset<Row> clock, long delay) {
+    Dataset<Row> all = rows.union(clock);
+    return all.withColumn(PackedColumns.TIME, PackedColumns.time(all.col("_2")))
+        .withWatermark(PackedColumns.TIME, delay + " milliseconds")
+        .select("_1", "_2");
   }
 
   /** Turns a source's records into envelopes. */
@@ -170,17 +244,19 @@ public final class FlowPlan {
    * @param held keys and rows in state, of any number of partitions; read in the query's first batch alone
    */
   public Dataset<Row> operate(Dataset<Row> rows, String operator, Dataset<Row> held) {
+    Operator found = operators.get(operator);
     var initial = held.select(held.col("key").as("_1"), held.col("value").as("_2"));
     return rows.groupBy("_1").as(Encoders.BINARY(), ROW)
         .transformWithState(
-            operators.get(operator), TimeMode.None(), OutputMode.Update(),
+            found.processor, found.time, OutputMode.Update(),
             initial.groupBy("_1").as(Encoders.BINARY(), ROW), ROW, ROW)
         .toDF();
   }
 
   public Dataset<Row> operate(Dataset<Row> rows, String operator) {
+    Operator found = operators.get(operator);
     return rows.groupBy("_1").as(Encoders.BINARY(), ROW)
-        .transformWithState(operators.get(operator), TimeMode.None(), OutputMode.Update(), ROW)
+        .transformWithState(found.processor, found.time, OutputMode.Update(), ROW)
         .toDF();
   }
 

@@ -28,6 +28,9 @@ public final class PackedColumns {
   /** The column that carries a row's envelope past a function. */
   static final String ORIGIN = "__headgate";
 
+  /** The column that Spark's watermark stands on. */
+  static final String TIME = "__time";
+
   private static final ThreadLocal<Map<String, UnsafeProjection>> PACKERS = ThreadLocal.withInitial(HashMap::new);
 
   private PackedColumns() {}
@@ -38,6 +41,11 @@ public final class PackedColumns {
 
   static Column address(Column envelope) {
     return call("addressOf", DataTypes.IntegerType, ExpressionUtils.expression(envelope));
+  }
+
+  /** Returns when a row happened, for Spark's watermark. */
+  static Column time(Column envelope) {
+    return call("timeOf", DataTypes.TimestampType, ExpressionUtils.expression(envelope));
   }
 
   static Column unpack(Column envelope, Layout layout) {
@@ -68,6 +76,12 @@ public final class PackedColumns {
   /** Returns the address a row of a stream goes to; -1 for a row that goes to no function. */
   public static int addressOf(byte[] envelope) {
     return Envelope.kind(envelope) == Envelope.EVENT ? Envelope.address(envelope) : -1;
+  }
+
+  /** Returns microseconds since 1970; none for a row without event time, which moves no watermark. */
+  public static long timeOf(byte[] envelope) {
+    long time = Envelope.eventTime(envelope);
+    return time == Envelope.NO_EVENT_TIME ? 0 : time * 1000;
   }
 
   public static InternalRow unpacked(byte[] envelope, int width) {

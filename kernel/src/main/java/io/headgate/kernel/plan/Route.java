@@ -5,6 +5,8 @@ import io.headgate.kernel.json.DeadLetter;
 import io.headgate.kernel.json.JsonEncoder;
 import io.headgate.kernel.json.KeyText;
 import io.headgate.kernel.json.OutputKey;
+import io.headgate.kernel.json.RowEncoder;
+import io.headgate.kernel.rows.Bucket;
 import io.headgate.kernel.rows.Envelope;
 import io.headgate.kernel.rows.Header;
 import io.headgate.kernel.rows.Layout;
@@ -43,7 +45,8 @@ public final class Route implements Serializable {
   }
 
   /**
-   * What becomes of a row for which an expression fails (a cast that does not fit, a division by zero): a dead letter.
+   * What becomes of a row that cannot go on, such as one for which an expression fails (a cast that does not fit, a division
+   * by zero): a dead letter.
    *
    * <p>Raised, it would end the job, and every attempt after it at the same row.
    */
@@ -54,13 +57,16 @@ public final class Route implements Serializable {
         return program.apply(row);
       } catch (RuntimeException e) {
         if (!(e instanceof SparkThrowable)) throw e;
-        byte[] raw = encoder.encode(row);
-        byte[] letter = new DeadLetter(
-            operator, null, header.partition, header.offset, header.timestamp,
-            BadRecord.Reason.EXPRESSION_FAILED, firstLine(e.getMessage()), raw.length, raw).encode();
-        out.add(new Tuple2<>(spread, header.envelope(Envelope.OUTPUT, deadLetters, letter, letter.length)));
+        reject(BadRecord.Reason.EXPRESSION_FAILED, firstLine(e.getMessage()), row, header, spread, out);
         return null;
       }
+    }
+
+    void reject(BadRecord.Reason code, String reason, SegmentedRow row, Header header, byte[] spread, Out out) {
+      byte[] raw = encoder.encode(row);
+      byte[] letter = new DeadLetter(
+          operator, null, header.partition, header.offset, header.timestamp, code, reason, raw.length, raw).encode();
+      out.add(new Tuple2<>(spread, header.envelope(Envelope.OUTPUT, deadLetters, letter, letter.length)));
     }
 
     private static String firstLine(String text) {
@@ -108,13 +114,31 @@ public final class Route implements Serializable {
     }
   }
 
-  /** To an operator, spread by key; a row whose key is null still reaches it, and matches nothing there. */
-  record ToOperator(int address, KeyText key) implements Step {
+  /** To a table's rows, spread by key; a row whose key is null still gets there, and matches nothing. */
+  record ToTable(int address, KeyText key) implements Step {
     @Override public void take(SegmentedRow row, Header header, byte[] spread, Out out) {
       byte[] found = key.of(row);
       out.add(found != null
           ? new Tuple2<>(found, row.pack(header, Envelope.EVENT, address))
           : new Tuple2<>(spread, row.pack(header, Envelope.KEYLESS, address)));
+    }
+  }
+
+  /** To an operator that keeps something for each key; a row whose key is null has no place there. */
+  record ToKey(int address, KeyText key, Failing failing) implements Step {
+    @Override public void take(SegmentedRow row, Header header, byte[] spread, Out out) {
+      byte[] found = key.of(row);
+      if (found == null) failing.reject(BadRecord.Reason.NO_KEY, "no key: a key column is null", row, header, spread, out);
+      else out.add(new Tuple2<>(found, row.pack(header, Envelope.EVENT, address)));
+    }
+  }
+
+  /** To an operator that looks after many keys together, by the bucket of the row's key, which comes along. */
+  record ToBucket(int address, KeyText key, Failing failing) implements Step {
+    @Override public void take(SegmentedRow row, Header header, byte[] spread, Out out) {
+      byte[] found = key.of(row);
+      if (found == null) failing.reject(BadRecord.Reason.NO_KEY, "no key: a key column is null", row, header, spread, out);
+      else out.add(new Tuple2<>(Bucket.of(found), row.pack(header, Envelope.EVENT, address, found)));
     }
   }
 
@@ -126,7 +150,7 @@ public final class Route implements Serializable {
   }
 
   /** @param key what message keys are made of; null where messages have none */
-  record ToOutput(int address, JsonEncoder encoder, OutputKey key) implements Step {
+  record ToOutput(int address, RowEncoder encoder, OutputKey key) implements Step {
     @Override public void take(SegmentedRow row, Header header, byte[] spread, Out out) {
       byte[] value = encoder.encode(row);
       byte[] found = key == null ? null : key.of(row);

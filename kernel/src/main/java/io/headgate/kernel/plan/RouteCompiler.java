@@ -4,19 +4,26 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.headgate.kernel.json.JsonEncoder;
 import io.headgate.kernel.json.KeyText;
 import io.headgate.kernel.json.OutputKey;
+import io.headgate.kernel.json.RowEncoder;
+import io.headgate.kernel.json.TextEncoder;
 import io.headgate.kernel.rows.Layout;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DateType;
+import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.IntegralType;
 import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.types.TimestampType;
 
 /** Turns the JSON of a route into steps, and learns on the way what rows each operator will see. */
 final class RouteCompiler {
@@ -24,14 +31,17 @@ final class RouteCompiler {
   private final int deadLetters;
   /** What arrives at each operator or function, by address. */
   private final Map<Integer, Layout> arrivals = new HashMap<>();
-  /** The types of the key each operator's table is kept under, by address. */
+  /** The types of the key that a table is kept under, by the address of the operator; others have no table. */
   private final Map<Integer, List<DataType>> keys;
+  /** The addresses of operators that take rows by the bucket of their key. */
+  private final Set<Integer> bucketed;
 
   /** @param deadLetters the address of the output for rows that fail */
-  RouteCompiler(SparkSession spark, Map<Integer, List<DataType>> keys, int deadLetters) {
+  RouteCompiler(SparkSession spark, Map<Integer, List<DataType>> keys, Set<Integer> bucketed, int deadLetters) {
     this.deadLetters = deadLetters;
     this.spark = spark;
     this.keys = keys;
+    this.bucketed = bucketed;
   }
 
   Layout arriving(int address) {
@@ -99,15 +109,31 @@ final class RouteCompiler {
     int address = step.get("address").asInt();
     var paths = new ArrayList<Layout.Path>();
     for (JsonNode on : step.get("on")) paths.add(path(layout, on, step.get("name").asText()));
+    arrivals.put(address, layout);
     List<DataType> wanted = keys.get(address);
+    if (wanted == null) {
+      for (Layout.Path path : paths) checkKey(path, step.get("name").asText());
+      Route.Failing failing = failing(step.get("name").asText(), layout);
+      KeyText key = new KeyText(paths);
+      return bucketed.contains(address) ? new Route.ToBucket(address, key, failing) : new Route.ToKey(address, key, failing);
+    }
     for (int i = 0; i < paths.size(); i++) {
       if (!kind(paths.get(i).type()).equals(kind(wanted.get(i))))
         throw new PlanException("KEY_MISMATCH",
             "cannot plan " + step.get("name").asText() + ": column '" + paths.get(i).name() + "' is "
                 + paths.get(i).type().sql() + ", and the table's key is " + wanted.get(i).sql());
     }
-    arrivals.put(address, layout);
-    return new Route.ToOperator(address, new KeyText(paths));
+    return new Route.ToTable(address, new KeyText(paths));
+  }
+
+  /** Refuses a key whose text may not be read back: Python does not know the types that SQL gives. */
+  private static void checkKey(Layout.Path path, String name) {
+    DataType type = path.type();
+    boolean fits = type instanceof IntegralType || type instanceof StringType || type instanceof BooleanType
+        || type instanceof DateType || type instanceof TimestampType || type instanceof DecimalType;
+    if (!fits)
+      throw new PlanException("KEY_TYPE",
+          "cannot plan " + name + ": column '" + path.name() + "' is " + type.sql() + ", which cannot be a key");
   }
 
   private static String kind(DataType type) {
@@ -124,7 +150,8 @@ final class RouteCompiler {
     return new JsonEncoder(names, names.stream().map(layout::find).toList());
   }
 
-  private static JsonEncoder encoder(JsonNode step, Layout layout) {
+  private static RowEncoder encoder(JsonNode step, Layout layout) {
+    if (step.path("format").asText().equals("text")) return new TextEncoder(onlyText(step, layout));
     var names = new ArrayList<String>();
     var paths = new ArrayList<Layout.Path>();
     if (step.get("columns").isNull()) return whole(layout);
@@ -133,6 +160,20 @@ final class RouteCompiler {
       paths.add(path(layout, c.get("path"), step.get("name").asText()));
     }
     return new JsonEncoder(names, paths);
+  }
+
+  /** Returns the way to the one column of an output of text, which is a string. */
+  private static Layout.Path onlyText(JsonNode step, Layout layout) {
+    JsonNode columns = step.get("columns");
+    int count = columns.isNull() ? layout.schema().length() : columns.size();
+    String name = step.get("name").asText();
+    if (count != 1) throw new PlanException("BAD_OUTPUT", "cannot plan " + name + ": text is one column, and there are " + count);
+    Layout.Path path = columns.isNull()
+        ? layout.find(layout.schema().fieldNames()[0]) : path(layout, columns.get(0).get("path"), name);
+    if (!(path.type() instanceof StringType))
+      throw new PlanException("BAD_OUTPUT",
+          "cannot plan " + name + ": column '" + path.name() + "' is " + path.type().sql() + ", and text is a string");
+    return path;
   }
 
   /** Returns what the output's message keys are made of, or null where it names no column for them. */
@@ -145,7 +186,7 @@ final class RouteCompiler {
     return new OutputKey(path);
   }
 
-  private static Layout.Path path(Layout layout, JsonNode parts, String operator) {
+  static Layout.Path path(Layout layout, JsonNode parts, String operator) {
     var names = new ArrayList<String>();
     for (JsonNode part : parts) names.add(part.asText());
     Layout.Path path = layout.find(names.toArray(String[]::new));

@@ -3,6 +3,7 @@ package io.headgate.kernel.rows;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
+import java.util.Arrays;
 
 /**
  * The form in which every row travels between operators: a fixed header, then packed segments.
@@ -11,7 +12,7 @@ import java.nio.ByteOrder;
  *
  * <pre>
  *  0 u8  format (1)        1 u8  kind             2 u16 address (operator or output)
- *  4 u16 source            6 u8  segments         7 u8  unused
+ *  4 u16 source            6 u8  segments         7 u8  flags
  *  8 i64 event time (ms)  16 i32 partition       20 i32 lane (changes)
  * 24 i64 offset           32 i64 timestamp (ms)  40 i64 sequence (changes)
  * 48 i32 length of each segment, padded to 8 bytes, then the segments
@@ -38,6 +39,15 @@ public final class Envelope {
   /** A row of a stream that has no key for the operator it goes to. */
   public static final byte KEYLESS = 5;
 
+  /** How far a stream has come in event time; carries no segment, and every operator passes it on. */
+  public static final byte HEARTBEAT = 6;
+
+  /** A flag of rows that an operator made when the watermark let it: no operator behind it may take them for late. */
+  public static final byte ON_TIME = 1;
+
+  /** The source of rows that no single record stands behind. */
+  public static final int NO_SOURCE = 0xffff;
+
   static final int HEADER = 48;
   public static final long NO_EVENT_TIME = Long.MIN_VALUE;
 
@@ -59,8 +69,22 @@ public final class Envelope {
     return ((short) SHORT.get(envelope, 4)) & 0xffff;
   }
 
+  /** Returns whether a row is for an operator to handle; it passes all others on. */
+  public static boolean isFor(byte[] envelope, int address) {
+    byte kind = kind(envelope);
+    return kind != OUTPUT && kind != COUNTED && kind != HEARTBEAT && address(envelope) == address;
+  }
+
+  public static boolean isOnTime(byte[] envelope) {
+    return (envelope[7] & ON_TIME) != 0;
+  }
+
   public static int segments(byte[] envelope) {
     return envelope[6] & 0xff;
+  }
+
+  public static long eventTime(byte[] envelope) {
+    return (long) LONG.get(envelope, 8);
   }
 
   public static int partition(byte[] envelope) {
@@ -81,6 +105,30 @@ public final class Envelope {
 
   public static long sequence(byte[] envelope) {
     return (long) LONG.get(envelope, 40);
+  }
+
+  /** Orders rows by source, partition and offset; what is equal in all of these, by whatever else tells them apart. */
+  public static int comparePositions(byte[] a, byte[] b) {
+    int by = Integer.compare(source(a), source(b));
+    if (by == 0) by = Integer.compare(partition(a), partition(b));
+    if (by == 0) by = Long.compare(offset(a), offset(b));
+    if (by == 0) by = Long.compare(sequence(a), sequence(b));
+    if (by == 0) by = Integer.compare(lane(a), lane(b));
+    return by == 0 ? Arrays.compareUnsigned(a, b) : by;
+  }
+
+  /** Returns the bytes of the last segment. */
+  public static byte[] last(byte[] envelope) {
+    return Arrays.copyOfRange(envelope, lastStart(envelope), envelope.length);
+  }
+
+  /** Orders rows by the bytes of their last segment. */
+  public static int compareLast(byte[] a, byte[] b) {
+    return Arrays.compareUnsigned(a, lastStart(a), a.length, b, lastStart(b), b.length);
+  }
+
+  private static int lastStart(byte[] envelope) {
+    return envelope.length - length(envelope, segments(envelope) - 1);
   }
 
   /** Returns where the first segment begins. */

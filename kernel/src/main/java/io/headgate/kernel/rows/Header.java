@@ -9,6 +9,7 @@ public final class Header {
   public long eventTime = Envelope.NO_EVENT_TIME;
   public int lane;
   public long sequence;
+  public byte flags;
 
   /** Takes the header of an envelope. */
   public void read(byte[] envelope) {
@@ -19,6 +20,7 @@ public final class Header {
     offset = (long) Envelope.LONG.get(envelope, 24);
     timestamp = (long) Envelope.LONG.get(envelope, 32);
     sequence = (long) Envelope.LONG.get(envelope, 40);
+    flags = envelope[7];
   }
 
   /** Makes an envelope of this header with room for segments of these lengths; the caller fills them in. */
@@ -32,6 +34,7 @@ public final class Header {
     Envelope.SHORT.set(out, 2, (short) address);
     Envelope.SHORT.set(out, 4, (short) source);
     out[6] = (byte) count;
+    out[7] = flags;
     Envelope.LONG.set(out, 8, eventTime);
     Envelope.INT.set(out, 16, partition);
     Envelope.INT.set(out, 20, lane);

@@ -19,8 +19,11 @@ import org.apache.spark.unsafe.types.UTF8String;
 public final class MetaRow {
   public static final StructType SCHEMA = StructType.fromDDL(
       "topic STRING, partition INT NOT NULL, offset BIGINT NOT NULL, timestamp TIMESTAMP NOT NULL, key STRING,"
-          + " headers MAP<STRING, STRING> NOT NULL");
+          + " headers MAP<STRING, STRING> NOT NULL, event_time TIMESTAMP");
 
+  /** The years 0001 and 9999. */
+  private static final long FIRST_MS = -62135596800000L;
+  private static final long LAST_MS = 253402300799999L;
   private static final Object[] EMPTY = new Object[0];
 
   private final UnsafeProjection pack = UnsafeProjection.create(SCHEMA);
@@ -38,10 +41,17 @@ public final class MetaRow {
     values.update(0, topic == 0 ? otherwise : UTF8String.fromBytes(record, RawRecord.topicStart(record), topic));
     values.update(1, RawRecord.partition(record));
     values.update(2, RawRecord.offset(record));
-    values.update(3, Math.multiplyExact(RawRecord.timestamp(record), 1000L));
+    values.update(3, micros(RawRecord.timestamp(record)));
     values.update(4, text(record, RawRecord.keyStart(record), RawRecord.keyLength(record)));
     values.update(5, headers(record));
+    long eventTime = RawRecord.eventTime(record);
+    values.update(6, eventTime == RawRecord.NO_TIME ? null : (Object) micros(eventTime));
     return pack.apply(values);
+  }
+
+  /** A producer may write any number: one that is no time Spark has becomes the nearest that it has. */
+  private static long micros(long ms) {
+    return Math.max(FIRST_MS, Math.min(LAST_MS, ms)) * 1000L;
   }
 
   private ArrayBasedMapData headers(byte[] record) {

@@ -17,7 +17,8 @@ import org.apache.spark.sql.types.StructType;
  *  4 i32 partition         8 i64 offset          16 i64 timestamp (ms)
  * 24 i64 sequence         32 i64 size            40 i32 lane
  * 44 i32 length of the key (-1: none)            48 i32 length of the headers (-1: none)
- * 52 i32 length of the value (-1: none)          56 topic, key, headers, value
+ * 52 i32 length of the value (-1: none)          56 i64 event time (ms, the least number: none)
+ * 64 topic, key, headers, value
  * </pre>
  */
 public final class RawRecord {
@@ -32,7 +33,10 @@ public final class RawRecord {
   /** The length of a part that is not there. */
   public static final int NONE = -1;
 
-  private static final int HEADER = 56;
+  /** The event time of a record that its producer gave none. */
+  public static final long NO_TIME = Long.MIN_VALUE;
+
+  private static final int HEADER = 64;
   private static final VarHandle INT = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
   private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
   private static final VarHandle SHORT = MethodHandles.byteArrayViewVarHandle(short[].class, ByteOrder.LITTLE_ENDIAN);
@@ -43,11 +47,12 @@ public final class RawRecord {
    * Makes a record with room for key, headers and value, which the caller fills in.
    *
    * @param topic its name in UTF-8; empty where the record does not name it
+   * @param timestamp when it was appended; {@code eventTime} what its producer said, or {@link #NO_TIME}
    * @param size the value's full length, more than {@code value} where the reader cut an oversized one
    * @param key the length of the key, or {@link #NONE}; likewise headers and value
    */
   public static byte[] make(
-      byte[] topic, int partition, long offset, long timestamp, int lane, long sequence, long size,
+      byte[] topic, int partition, long offset, long timestamp, long eventTime, int lane, long sequence, long size,
       int key, int headers, int value) {
     byte[] out = new byte[HEADER + topic.length + Math.max(0, key) + Math.max(0, headers) + Math.max(0, value)];
     out[0] = FORMAT;
@@ -61,6 +66,7 @@ public final class RawRecord {
     INT.set(out, 44, key);
     INT.set(out, 48, headers);
     INT.set(out, 52, value);
+    LONG.set(out, 56, eventTime);
     System.arraycopy(topic, 0, out, HEADER, topic.length);
     return out;
   }
@@ -76,6 +82,11 @@ public final class RawRecord {
   /** Returns when the record was appended, in epoch milliseconds. */
   public static long timestamp(byte[] record) {
     return (long) LONG.get(record, 16);
+  }
+
+  /** Returns the time that the producer gave the record beside its value, in epoch milliseconds, or {@link #NO_TIME}. */
+  public static long eventTime(byte[] record) {
+    return (long) LONG.get(record, 56);
   }
 
   /** Returns the name of an ordered sequence of records: within one lane the sequence decides which change is newer. */

@@ -28,10 +28,11 @@ public final class SegmentedRow extends InternalRow {
     width = layout.width(0);
   }
 
-  /** Points at all segments of an envelope that has exactly this layout, or this layout's first ones. */
+  /** Points at the segments of an envelope that has exactly this layout, this layout's first ones, or a key behind it. */
   public void read(byte[] envelope) {
-    int count = Envelope.segments(envelope);
-    int at = Envelope.body(count);
+    int all = Envelope.segments(envelope);
+    int count = Math.min(all, segments.length);
+    int at = Envelope.body(all);
     for (int i = 0; i < count; i++) {
       int length = Envelope.length(envelope, i);
       set(i, envelope, at, length);
@@ -60,18 +61,33 @@ public final class SegmentedRow extends InternalRow {
 
   /** Writes the segments into a new envelope for an address. */
   public byte[] pack(Header header, byte kind, int address) {
-    int count = segments.length;
-    int[] lengths = new int[count];
-    for (int i = 0; i < count; i++) lengths[i] = segments[i].getSizeInBytes();
-    byte[] out = header.envelope(kind, address, count, lengths);
-    int at = Envelope.body(count);
-    for (int i = 0; i < count; i++) {
-      UnsafeRow s = segments[i];
-      Platform.copyMemory(
-          s.getBaseObject(), s.getBaseOffset(), out, Platform.BYTE_ARRAY_OFFSET + (long) at, lengths[i]);
-      at += lengths[i];
-    }
+    byte[] out = header.envelope(kind, address, segments.length, lengths(segments.length));
+    write(out, Envelope.body(segments.length));
     return out;
+  }
+
+  /** Does the same, with a key as one more segment behind them. */
+  public byte[] pack(Header header, byte kind, int address, byte[] key) {
+    int[] lengths = lengths(segments.length + 1);
+    lengths[segments.length] = key.length;
+    byte[] out = header.envelope(kind, address, lengths.length, lengths);
+    System.arraycopy(key, 0, out, write(out, Envelope.body(lengths.length)), key.length);
+    return out;
+  }
+
+  private int[] lengths(int count) {
+    int[] lengths = new int[count];
+    for (int i = 0; i < segments.length; i++) lengths[i] = segments[i].getSizeInBytes();
+    return lengths;
+  }
+
+  private int write(byte[] out, int at) {
+    for (UnsafeRow s : segments) {
+      int length = s.getSizeInBytes();
+      Platform.copyMemory(s.getBaseObject(), s.getBaseOffset(), out, Platform.BYTE_ARRAY_OFFSET + (long) at, length);
+      at += length;
+    }
+    return at;
   }
 
   // Columns: those of segment 0, then each further segment as a struct.

@@ -21,7 +21,7 @@ record Logs(List<LogWriters> clusters) implements Serializable {
    * Makes the writers of a query.
    *
    * @param options those of the sink: {@code clusters}, a list of {@code client} and {@code delivery}; {@code sources};
-   *     {@code fence}, a list of {@code lineage} and {@code tasks}
+   *     {@code fence}, a list of {@code lineage} and {@code tasks}; {@code unfinished.since}, see {@link LogSpec.Query}
    */
   static Logs of(CaseInsensitiveStringMap options, Outputs outputs) {
     JsonNode clusters = json(options, "clusters");
@@ -50,8 +50,8 @@ record Logs(List<LogWriters> clusters) implements Serializable {
     for (JsonNode source : json(options, "sources")) sources.add(source.asText());
     var fence = new ArrayList<LogSpec.Fenced>();
     for (JsonNode f : json(options, "fence")) fence.add(new LogSpec.Fenced(f.get("lineage").asText(), f.get("tasks").asInt()));
-    return new LogSpec.Query(
-        options.get("run"), options.get("job"), options.get("lineage"), options.getInt("tasks", 1), sources, fence);
+    return new LogSpec.Query(options.get("run"), options.get("job"), options.get("lineage"), options.getInt("tasks", 1),
+        sources, fence, options.getLong("unfinished.since", 0));
   }
 
   private static JsonNode json(CaseInsensitiveStringMap options, String name) {

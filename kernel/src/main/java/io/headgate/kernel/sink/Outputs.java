@@ -11,7 +11,11 @@ import java.util.Locale;
 /** What each output of a flow is, by its address. */
 record Outputs(List<Output> all) implements Serializable {
   enum Kind {
-    FILES(null), CONSOLE(null), COUNTED(null), KAFKA("io.headgate.kernel.kafka.KafkaWriters");
+    FILES(null),
+    CONSOLE(null),
+    COUNTED(null),
+    KAFKA("io.headgate.kernel.kafka.KafkaWriters"),
+    PULSAR("io.headgate.kernel.pulsar.PulsarWriters");
 
     private final String writers;
 

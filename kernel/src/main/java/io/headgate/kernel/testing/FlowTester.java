@@ -15,18 +15,10 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.Collections;
-import java.util.HashMap;
 import java.util.Iterator;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Random;
-import org.apache.spark.sql.streaming.OutputMode;
-import org.apache.spark.sql.streaming.TimeMode;
-import org.apache.spark.sql.streaming.TwsTester;
-import scala.Option;
 import scala.Tuple2;
-import scala.jdk.javaapi.CollectionConverters;
 
 /** Runs a compiled flow batch by batch in memory, with the real decoders, operators and encoders, and no query. */
 public final class FlowTester {
@@ -34,15 +26,16 @@ public final class FlowTester {
       .streamReadConstraints(StreamReadConstraints.builder().maxStringLength(Integer.MAX_VALUE).build()).build());
 
   private final FlowPlan plan;
-  private final List<TwsTester<byte[], Tuple2<byte[], byte[]>, Tuple2<byte[], byte[]>>> operators = new ArrayList<>();
-  /** State in memory is found by the key object, so equal keys must be the same one. */
-  private final Map<String, byte[]> keys = new HashMap<>();
+  private final List<MemoryOperator> operators = new ArrayList<>();
 
   public FlowTester(FlowPlan plan) {
     this.plan = plan;
-    for (var operator : plan.operators())
-      operators.add(new TwsTester<>(
-          operator, scala.collection.immutable.List$.MODULE$.empty(), TimeMode.None(), OutputMode.Update(), Option.empty()));
+    for (var operator : plan.operators()) operators.add(new MemoryOperator(operator));
+  }
+
+  /** Has every operator begin anew with what its state holds, as a restored job does; timers are not carried over. */
+  public void restart() {
+    for (var operator : operators) operator.restart();
   }
 
   /**
@@ -51,9 +44,13 @@ public final class FlowTester {
    * @param records JSON: a list of objects with source, value (base64 or null), partition, offset, timestamp, lane, sequence,
    *     and if there are any: topic, key (base64), headers (pairs in base64, of which the second may be null)
    * @param seed rows reach each operator in an order drawn from it, as after a shuffle
+   * @param watermark as of this batch, in epoch ms; it must not go back
+   * @param clock as of this batch, in epoch ms
+   * @param oneByOne whether each row reaches operators alone, as in real-time mode
    * @return JSON: a list of objects with output (its address) and value (text; null where rows are counted)
    */
-  public String batch(String records, long seed) throws JsonProcessingException {
+  public String batch(String records, long seed, long watermark, long clock, boolean oneByOne)
+      throws JsonProcessingException {
     var random = new Random(seed);
     List<Tuple2<byte[], byte[]>> rows = new ArrayList<>();
     for (JsonNode record : JSON.readTree(records)) {
@@ -63,15 +60,7 @@ public final class FlowTester {
     }
     for (var operator : operators) {
       Collections.shuffle(rows, random);
-      var groups = new LinkedHashMap<String, List<Tuple2<byte[], byte[]>>>();
-      for (var row : rows)
-        groups.computeIfAbsent(new String(row._1(), StandardCharsets.ISO_8859_1), k -> new ArrayList<>()).add(row);
-      rows = new ArrayList<>();
-      for (var group : groups.entrySet()) {
-        byte[] key = keys.computeIfAbsent(group.getKey(), k -> k.getBytes(StandardCharsets.ISO_8859_1));
-        var out = operator.test(key, CollectionConverters.asScala(group.getValue()).toList());
-        rows.addAll(CollectionConverters.asJava(out));
-      }
+      rows = operator.batch(rows, watermark, clock, oneByOne);
     }
     ArrayNode out = JSON.createArrayNode();
     for (var row : rows) {
@@ -90,9 +79,9 @@ public final class FlowTester {
     byte[] value = bytes(n.get("value"));
     byte[] headers = headers(n.path("headers"));
     byte[] record = RawRecord.make(
-        topic, n.get("partition").asInt(), n.get("offset").asLong(), n.get("timestamp").asLong(), n.get("lane").asInt(),
-        n.get("sequence").asLong(), length(value, 0), length(key, RawRecord.NONE), length(headers, RawRecord.NONE),
-        length(value, RawRecord.NONE));
+        topic, n.get("partition").asInt(), n.get("offset").asLong(), n.get("timestamp").asLong(),
+        n.path("event_time").asLong(RawRecord.NO_TIME), n.get("lane").asInt(), n.get("sequence").asLong(),
+        length(value, 0), length(key, RawRecord.NONE), length(headers, RawRecord.NONE), length(value, RawRecord.NONE));
     if (key != null) System.arraycopy(key, 0, record, RawRecord.keyStart(record), key.length);
     if (headers != null) System.arraycopy(headers, 0, record, RawRecord.headersStart(record), headers.length);
     if (value != null) System.arraycopy(value, 0, record, RawRecord.valueStart(record), value.length);

@@ -1,0 +1,9 @@
+package io.headgate.kernel.json;
+
+import io.headgate.kernel.rows.SegmentedRow;
+import java.io.Serializable;
+
+/** Makes the bytes of an output's record of a row; one encoder serves one thread. */
+public interface RowEncoder extends Serializable {
+  byte[] encode(SegmentedRow row);
+}

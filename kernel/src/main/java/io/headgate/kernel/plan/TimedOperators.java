@@ -1,0 +1,92 @@
+package io.headgate.kernel.plan;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.headgate.kernel.operators.DedupeProcessor;
+import io.headgate.kernel.rows.Layout;
+import io.headgate.kernel.windows.Aggregate;
+import io.headgate.kernel.windows.Assigner;
+import io.headgate.kernel.windows.FixedWindows;
+import io.headgate.kernel.windows.SessionWindows;
+import io.headgate.kernel.windows.Triggers;
+import io.headgate.kernel.windows.WindowProcessor;
+import io.headgate.kernel.windows.WindowSpec;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Spliterator;
+import java.util.Spliterators;
+import java.util.stream.LongStream;
+import java.util.stream.StreamSupport;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructField;
+
+/** Makes the operators that go by event time of their JSON. */
+final class TimedOperators {
+  private TimedOperators() {}
+
+  static WindowProcessor window(JsonNode node, RouteCompiler routes) {
+    int address = node.get("address").asInt();
+    String name = node.get("name").asText();
+    Layout input = routes.arriving(address);
+    List<StructField> key = key(node.get("key"), input, name);
+    List<Aggregate> aggregates = aggregates(node.get("aggregates"), input, name);
+    Layout output = Layout.of(WindowSpec.schema(key, aggregates));
+    return new WindowProcessor(new WindowSpec(
+        name, address, input, key, assigner(node.get("windows")), aggregates, node.get("lateness").asLong(),
+        triggers(node.get("early")), routes.compile(node.get("updates"), output), routes.compile(node.get("late"), input)));
+  }
+
+  static DedupeProcessor dedupe(JsonNode node, RouteCompiler routes) {
+    int address = node.get("address").asInt();
+    Layout input = routes.arriving(address);
+    return new DedupeProcessor(
+        address, input, node.get("within").asLong(), routes.compile(node.get("unique"), input),
+        routes.compile(node.get("repeated"), input), routes.compile(node.get("late"), input));
+  }
+
+  private static List<StructField> key(JsonNode columns, Layout input, String name) {
+    var out = new ArrayList<StructField>();
+    for (JsonNode column : columns) {
+      Layout.Path path = RouteCompiler.path(input, column.get("path"), name);
+      // Rows without a key do not get this far.
+      out.add(DataTypes.createStructField(column.get("name").asText(), path.type(), false));
+    }
+    return List.copyOf(out);
+  }
+
+  private static List<Aggregate> aggregates(JsonNode nodes, Layout input, String name) {
+    var out = new ArrayList<Aggregate>();
+    for (JsonNode node : nodes) {
+      Layout.Path column = node.get("path").isNull() ? null : RouteCompiler.path(input, node.get("path"), name);
+      var aggregate = new Aggregate(
+          node.get("name").asText(), node.get("kind").asText(), column, node.get("limit").asInt(0));
+      if (aggregate.result() == null)
+        throw new PlanException("BAD_AGGREGATE", "cannot plan " + name + ": " + aggregate.kind().replace('-', '_')
+            + " does not work on column '" + column.name() + "', which is " + column.type().sql());
+      out.add(aggregate);
+    }
+    return List.copyOf(out);
+  }
+
+  private static Assigner assigner(JsonNode node) {
+    return switch (node.get("type").asText()) {
+      case "tumbling" -> new FixedWindows(node.get("size").asLong(), node.get("size").asLong());
+      case "sliding" -> new FixedWindows(node.get("size").asLong(), node.get("every").asLong());
+      case "session" -> new SessionWindows(node.get("gap").asLong());
+      default -> throw new IllegalArgumentException("unknown windows " + node);
+    };
+  }
+
+  private static Triggers triggers(JsonNode early) {
+    return new Triggers(
+        spans(early, "events", "n").toArray(),
+        spans(early, "event-time", "every").toArray(),
+        spans(early, "processing-time", "every").min().orElse(0));
+  }
+
+  private static LongStream spans(JsonNode early, String type, String field) {
+    Iterator<JsonNode> all = early.elements();
+    return StreamSupport.stream(Spliterators.spliteratorUnknownSize(all, Spliterator.ORDERED), false)
+        .filter(each -> each.get("type").asText().equals(type)).mapToLong(each -> each.get(field).asLong());
+  }
+}

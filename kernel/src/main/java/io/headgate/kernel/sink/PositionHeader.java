@@ -1,0 +1,51 @@
+package io.headgate.kernel.sink;
+
+import io.headgate.kernel.rows.Envelope;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * What says of a row in a log which record it comes from: {@code lineage/source/partition/offset}, a header or a property.
+ *
+ * <p>One serves one thread.
+ */
+public final class PositionHeader {
+  public static final String NAME = "headgate";
+  /** Digits of the longest number, with its sign. */
+  private static final int LONGEST = 20;
+
+  private final byte[][] prefixes;
+  private final byte[] digits = new byte[2 * LONGEST + 1];
+
+  /** @param sources uids by number */
+  public PositionHeader(String lineage, List<String> sources) {
+    prefixes = sources.stream()
+        .map(s -> (lineage + "/" + s + "/").getBytes(StandardCharsets.UTF_8)).toArray(byte[][]::new);
+  }
+
+  /** Returns the header's value, or null for a row that no single record stands behind. */
+  public byte[] of(byte[] envelope) {
+    if (Envelope.source(envelope) == Envelope.NO_SOURCE) return null;
+    byte[] prefix = prefixes[Envelope.source(envelope)];
+    int at = put(Envelope.offset(envelope), digits.length);
+    digits[--at] = '/';
+    at = put(Envelope.partition(envelope), at);
+    byte[] out = Arrays.copyOf(prefix, prefix.length + digits.length - at);
+    System.arraycopy(digits, at, out, prefix.length, digits.length - at);
+    return out;
+  }
+
+  /** Writes a number that ends before a place; returns where it begins. */
+  private int put(long number, int end) {
+    int at = end;
+    // The least number has no positive one, so digits are taken from the negative.
+    long left = number < 0 ? number : -number;
+    do {
+      digits[--at] = (byte) ('0' - left % 10);
+      left /= 10;
+    } while (left != 0);
+    if (number < 0) digits[--at] = '-';
+    return at;
+  }
+}

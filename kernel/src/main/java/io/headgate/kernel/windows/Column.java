@@ -1,0 +1,26 @@
+package io.headgate.kernel.windows;
+
+import io.headgate.kernel.json.JsonEncoder;
+import io.headgate.kernel.rows.Layout;
+import io.headgate.kernel.rows.SegmentedRow;
+import java.io.Serializable;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.types.DataType;
+
+/** The column that an aggregate looks at. */
+record Column(Layout.Path path) implements Serializable {
+  /** Returns the struct that holds the value, or null where the value is null. */
+  InternalRow holder(SegmentedRow row) {
+    InternalRow at = JsonEncoder.descend(row.segment(path.segment()), path);
+    return at == null || at.isNullAt(path.last()) ? null : at;
+  }
+
+  /** Returns where in the holder the value is. */
+  int ordinal() {
+    return path.last();
+  }
+
+  DataType type() {
+    return path.type();
+  }
+}

@@ -1,0 +1,46 @@
+package io.headgate.kernel.pulsar;
+
+import java.util.OptionalLong;
+
+/**
+ * What is gone behind a place before it was read.
+ *
+ * <p>While the place's ledger is there, everything behind it is: the oldest ledgers are removed first. Once it is gone, three
+ * things may tell that nothing was lost with it: nothing was written behind the place; a subscription has kept all of it; or
+ * as much is there as must be by an earlier look. Without any of them something may have been.
+ *
+ * @param entries how many; {@link #UNKNOWN} where nobody can tell
+ */
+record Loss(long entries) {
+  private static final long UNKNOWN = -1;
+
+  /** @param then what the partition held at an earlier look, or null */
+  static Loss of(Place at, Ledgers now, Ledgers then) {
+    if (at.equals(Place.BEGIN)) return new Loss(0);
+    OptionalLong held = now.entries(at.ledger());
+    if (held.isPresent()) return new Loss(at.entry() <= held.getAsLong() ? 0 : UNKNOWN);
+    // Nothing was written since that ledger.
+    if (now.confirmed().ledger() == at.ledger()) return new Loss(Math.max(0, now.confirmed().entry() - at.entry()));
+    boolean kept = now.held().stream().anyMatch(each -> each.ledger() >= 0 && each.compareTo(at) <= 0);
+    return kept || then == null ? new Loss(kept ? 0 : UNKNOWN) : new Loss(missing(at, now, then));
+  }
+
+  /** Counts what was there and has come since, and takes off what is there now. */
+  private static long missing(Place at, Ledgers now, Ledgers then) {
+    // The counter begins again where another broker takes the partition over.
+    if (!then.has(at.ledger()) || now.added() < then.added()) return UNKNOWN;
+    long expected = then.count(at, then.end()) + now.added() - then.added();
+    return Math.max(UNKNOWN, expected - now.count(at, now.end()));
+  }
+
+  boolean isNone() {
+    return entries == 0;
+  }
+
+  String told(Place at, Ledgers now) {
+    if (now.has(at.ledger())) return "its log was cut: it ends before " + at + ", to where it had been read";
+    String begins = now.all().isEmpty() ? "it is empty" : "its log begins at " + now.first();
+    if (entries > 0) return entries + " entries are gone before they were read, from " + at + " on: " + begins;
+    return "ledger " + at.ledger() + " is gone, which had been read to " + at + ", and with it what else it held: " + begins;
+  }
+}

@@ -1,0 +1,68 @@
+package io.headgate.kernel.pulsar;
+
+import io.headgate.kernel.sink.LogSpec;
+import io.headgate.kernel.sink.LogWriter;
+import io.headgate.kernel.sink.LogWriters;
+import io.headgate.kernel.sink.PositionHeader;
+import java.time.Instant;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+
+/** Writes a flow's rows to one Pulsar cluster. */
+public final class PulsarWriters implements LogWriters {
+  private final LogSpec spec;
+  private final ClientOptions client;
+  /** Tells the producers of this query's clients apart where several write to one topic. */
+  private int slot;
+  private Map<Integer, Destination> destinations = Map.of();
+
+  public PulsarWriters(LogSpec spec) {
+    this.spec = spec;
+    client = ClientOptions.parse(spec.client());
+  }
+
+  @Override public void prepare(List<LogWriters> earlier) {
+    try {
+      var preparation = new Preparation(spec, client, new AdminApi(client));
+      destinations = preparation.destinations();
+      if (!spec.exactlyOnce()) return;
+      preparation.checkDeduplication();
+      preparation.checkMemory(Instant.now());
+      slot = (int) earlier.stream().filter(this::isBeside).count();
+    } catch (RuntimeException e) {
+      throw PulsarFailure.of(e, client.service(), "make ready to write");
+    }
+  }
+
+  /** Two clusters may have topics of one name; then a name of its own does no harm. */
+  private boolean isBeside(LogWriters other) {
+    return other instanceof PulsarWriters p && !Collections.disjoint(p.spec.topics().values(), spec.topics().values());
+  }
+
+  @Override public LogWriter open(int task, int tasks, long epoch) {
+    var settings = new ProducerSettings(client);
+    var opening = new ProducerOpening(settings, client.service(), spec.exactlyOnce() ? name(task) : null);
+    var messages = new Messages(new PositionHeader(spec.query().lineage(), spec.query().sources()), settings.hash());
+    var outbox = new Outbox(client.service(), settings.patienceNanos());
+    var place = new TaskProducers.Slot(spec.query().run(), spec.cluster(), task);
+    TaskProducers producers = TaskProducers.take(place, spec.exactlyOnce() ? epoch : Long.MAX_VALUE, opening);
+    return spec.exactlyOnce()
+        ? new ExactlyOnce(
+            new ExactlyOnce.Task(spec.query().lineage(), tasks, epoch, destinations,
+                spec.query().unfinishedSince() != 0 && producers.all().isEmpty()), messages, outbox, producers)
+        : new AtLeastOnce(destinations, messages, outbox, producers);
+  }
+
+  /** Brokers know a task of a lineage by this; what they know is by topic, so that one name serves all topics. */
+  private String name(int task) {
+    return "headgate." + spec.query().job() + "." + spec.query().lineage() + "." + task + (slot == 0 ? "" : "-" + slot);
+  }
+
+  /** Producers serve any later epoch: its numbers are above all that they have sent. */
+  @Override public void passed(int task, long epoch) {}
+
+  @Override public void close() {
+    TaskProducers.closeAll(spec.query().run());
+  }
+}

@@ -1,0 +1,81 @@
+package io.headgate.kernel.pulsar;
+
+import io.headgate.kernel.pulsar.PulsarOffset.Standpoint;
+import io.headgate.kernel.pulsar.TopicCatalog.Topic;
+import io.headgate.kernel.source.Finding;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.function.Predicate;
+
+/**
+ * A position held against the topics as they are: where it lies today, and what has happened to them since.
+ *
+ * @param position what was gone is passed over, what is new is at its beginning; a topic that is gone keeps its place
+ * @param findings in the order of topics and partitions
+ */
+record Standing(PulsarOffset position, List<Finding> findings) {
+  /**
+   * @param before the topics as they were at an earlier look; what they tell may prove that nothing is lost
+   * @param reads which topics the source reads; the position may know others of earlier days
+   */
+  static Standing of(
+      PulsarOffset from, Map<String, Topic> today, Map<String, Topic> before, Predicate<String> reads) {
+    var at = new TreeMap<String, Standpoint>();
+    var findings = new ArrayList<Finding>();
+    from.topics.forEach((name, place) -> {
+      if (!reads.test(name)) return;
+      Topic topic = today.get(name);
+      at.put(name, topic == null ? gone(name, place, findings) : present(place, topic, before.get(name), findings));
+    });
+    today.forEach((name, topic) -> {
+      if (from.topics.containsKey(name)) return;
+      at.put(name, beginning(topic));
+      findings.add(new Finding(Finding.Kind.TOPIC_ADDED, topic.name().local(),
+          "topic '" + topic.name().local() + "' is read from its beginning on"));
+    });
+    return new Standing(new PulsarOffset(at), findings);
+  }
+
+  private static Standpoint beginning(Topic topic) {
+    return new Standpoint(topic.partitioned(), topic.partitions().stream().map(Ledgers::first).toList());
+  }
+
+  private static Standpoint gone(String name, Standpoint at, List<Finding> findings) {
+    String local = PulsarTopic.parse(name).local();
+    findings.add(new Finding(Finding.Kind.TOPIC_GONE, local,
+        "topic '" + local + "' is gone, and had been read to " + at.next()));
+    return at;
+  }
+
+  private static Standpoint present(Standpoint at, Topic topic, Topic before, List<Finding> findings) {
+    String name = topic.name().local();
+    int had = at.next().size();
+    int has = topic.partitions().size();
+    if (at.partitioned() != topic.partitioned() || has < had) {
+      findings.add(new Finding(Finding.Kind.TOPIC_MADE_ANEW, name, "topic '" + name
+          + "' was made anew; the one before had been read to " + at.next() + ", and what else it held is gone"));
+      return beginning(topic);
+    }
+    if (has > had)
+      findings.add(new Finding(Finding.Kind.TOPIC_GREW, name, "topic '" + name + "' has " + has + " partitions, and had " + had
+          + "; the new ones are read from their beginning on"));
+    var next = new ArrayList<Place>();
+    for (int i = 0; i < has; i++) {
+      Ledgers now = topic.partitions().get(i);
+      Ledgers then = before != null && i < before.partitions().size() ? before.partitions().get(i) : null;
+      next.add(i < had ? within(name, i, at.next().get(i), now, then, findings) : now.first());
+    }
+    return new Standpoint(topic.partitioned(), List.copyOf(next));
+  }
+
+  private static Place within(String name, int partition, Place at, Ledgers now, Ledgers then, List<Finding> findings) {
+    Loss loss = Loss.of(at, now, then);
+    if (!loss.isNone())
+      findings.add(new Finding(Finding.Kind.DATA_LOST, name,
+          "topic '" + name + "' partition " + partition + ": " + loss.told(at, now)));
+    // What was never written to, or cannot be seen for a moment, says nothing about where to go on.
+    return now.all().isEmpty() ? at : now.at(at);
+  }
+}

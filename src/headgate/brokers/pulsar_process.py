@@ -1,0 +1,82 @@
+"""The process of a local Pulsar broker: what its folder must hold, and how it is started."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from headgate._artifacts import get_java
+from headgate.brokers.broker import write_private
+from headgate.brokers.pulsar_settings import (
+    LEDGERS,
+    LOG4J,
+    METADATA,
+    Ports,
+    Security,
+    standalone_conf,
+)
+
+# As Pulsar's own start script has them for Java 17: Netty, RocksDB and its metrics reach in there.
+_OPENED = (
+    "java.base/java.io",
+    "java.base/java.nio",
+    "java.base/java.util.zip",
+    "java.base/jdk.internal.misc",
+    "java.base/jdk.internal.platform",
+    "java.management/sun.management",
+    "jdk.management/com.sun.management.internal",
+)
+_TEMPORARY = "tmp"
+_DRIVERS = "org.apache.pulsar.metadata.bookkeeper.PulsarMetadata"
+_SETTINGS = {
+    "java.awt.headless": "true",
+    "java.io.tmpdir": _TEMPORARY,
+    "java.net.preferIPv4Stack": "true",
+    "log4j2.configurationFile": "log4j2.properties",
+    "log4j2.is.webapp": "false",
+    # The broker shuts it down itself, after its last words.
+    "log4j.shutdownHookEnabled": "false",
+    "io.netty.tryReflectionSetAccessible": "true",
+    "io.netty.recycler.maxCapacityPerThread": "4096",
+    "pulsar.allocator.exit_on_oom": "true",
+    "bookkeeper.metadata.bookie.drivers": f"{_DRIVERS}BookieDriver",
+    "bookkeeper.metadata.client.drivers": f"{_DRIVERS}ClientDriver",
+}
+_MAIN = "org.apache.pulsar.PulsarStandaloneStarter"
+
+
+def write_settings(
+    folder: Path, ports: Ports, *, settings: Mapping[str, str], security: Security | None
+) -> None:
+    """Write into a broker's folder what its process reads there."""
+    (folder / "log").mkdir(exist_ok=True)
+    # A process that was killed leaves there what it unpacked.
+    shutil.rmtree(folder / _TEMPORARY, ignore_errors=True)
+    (folder / _TEMPORARY).mkdir()
+    write_private(folder / "log4j2.properties", LOG4J)
+    text = standalone_conf(ports, settings=settings, security=security)
+    write_private(folder / "standalone.conf", text)
+
+
+def java_command(
+    distribution: Path, *, memory: int, bookie: int, more: Sequence[str] = ()
+) -> list[str]:
+    """Return the command of a broker; it runs in the broker's folder.
+
+    Args:
+        memory: Bytes of its heap; buffers take up to as much beside it.
+        bookie: The port of its storage, at the first start.
+        more: Options of Java's own.
+    """
+    options = [f"-Xmx{memory}", f"-XX:MaxDirectMemorySize={memory}", "-XX:+UseParallelGC"]
+    options += ["-XX:+ExitOnOutOfMemoryError", "-XX:+PerfDisableSharedMem", *more]
+    for opened in _OPENED:
+        options += ["--add-opens", f"{opened}=ALL-UNNAMED"]
+    options += [f"-D{name}={value}" for name, value in _SETTINGS.items()]
+    # By its folder, Pulsar would make an address of the whole path, which must then have no blanks.
+    words = ["--config", "standalone.conf", "--metadata-url", f"rocksdb:{METADATA}"]
+    words += ["--bookkeeper-dir", LEDGERS, "--bookkeeper-port", str(bookie)]
+    words += ["--no-functions-worker", "--no-stream-storage"]
+    class_path = f"{distribution / 'lib'}/*"
+    return [get_java("start Pulsar"), *options, "-cp", class_path, _MAIN, *words]

@@ -1,0 +1,175 @@
+"""What a local Pulsar broker is told.
+
+Paths are relative to the broker's folder, where its process runs: a comma in a path would part it.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from headgate.brokers import broker
+from headgate.brokers.broker import HOST, properties
+
+DATA = "pulsar"
+METADATA = f"{DATA}/metadata"
+LEDGERS = f"{DATA}/ledgers"
+
+# A broker on one machine has nobody to replicate to, and a small heap.
+_ALONE = {
+    "clusterName": "standalone",
+    "bindAddress": HOST,
+    "advertisedAddress": HOST,
+    "loadManagerClassName": "org.apache.pulsar.broker.loadbalance.NoopLoadManager",
+    "loadBalancerEnabled": "false",
+    "webSocketServiceEnabled": "false",
+    "managedLedgerDefaultEnsembleSize": "1",
+    "managedLedgerDefaultWriteQuorum": "1",
+    "managedLedgerDefaultAckQuorum": "1",
+    "numIOThreads": "4",
+    "numHttpServerThreads": "8",
+    "bookkeeperUseV2WireProtocol": "true",
+    # A storage that was slow is left alone for half an hour otherwise, and there is no other.
+    "bookkeeperClientHealthCheckEnabled": "false",
+}
+# Topics are there because somebody made them, and stay until somebody removes them; by default
+# one without readers is removed after a minute, and a record once its ledger is full.
+_TOPICS = {
+    "allowAutoTopicCreation": "false",
+    "brokerDeleteInactiveTopicsEnabled": "false",
+    "topicLevelPoliciesEnabled": "true",
+    "systemTopicEnabled": "true",
+    "defaultRetentionTimeInMinutes": str(7 * 24 * 60),
+    "defaultRetentionSizeInMB": "-1",
+    # What readers have yet to read never makes the broker refuse what is written.
+    "backlogQuotaDefaultLimitGB": "-1",
+    "forceDeleteNamespaceAllowed": "true",
+    "forceDeleteTenantAllowed": "true",
+}
+# Records are in the journal before they are acknowledged. What is written outlives the process,
+# and an acknowledgement does not wait for the disk: nothing here outlives the machine.
+_STORAGE = {
+    "ledgerStorageClass": "org.apache.bookkeeper.bookie.storage.ldb.DbLedgerStorage",
+    "allowLoopback": "true",
+    "allowEphemeralPorts": "true",
+    "journalSyncData": "false",
+    "journalWriteData": "true",
+    "journalMaxSizeMB": "64",
+    "journalMaxBackups": "0",
+    "journalPreAllocSizeMB": "4",
+    # A message of the broker's largest size (5 MiB), and what its storage adds to it.
+    "nettyMaxFrameSizeBytes": "5253120",
+    "logSizeLimit": str(256 * 1024**2),
+    "gcWaitTime": "60000",
+    "flushInterval": "10000",
+    "dbStorage_writeCacheMaxSizeMb": "32",
+    "dbStorage_readAheadCacheMaxSizeMb": "16",
+    "dbStorage_rocksDB_blockCacheSize": str(8 * 1024**2),
+    # A disk that is nearly full is the user's to judge; a bookie would refuse what is written.
+    "diskUsageThreshold": "0.99",
+    "diskUsageWarnThreshold": "0.99",
+}
+
+LOG4J = f"""\
+{broker.LOG4J}\
+# Each request, each change of the metadata, and all settings with their passwords.
+logger.requests.name = org.eclipse.jetty.server.RequestLog
+logger.requests.level = warn
+logger.metadata.name = org.apache.pulsar.metadata.impl.AbstractMetadataStore
+logger.metadata.level = warn
+logger.settings.name = org.apache.bookkeeper.proto.BookieServer
+logger.settings.level = warn
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Where a broker listens, all on the loopback.
+
+    Attributes:
+        clients: Pulsar's own protocol.
+        admin: HTTP, or HTTPS where it is secured.
+        bookie: Where the broker finds its storage, which is in the same process.
+    """
+
+    clients: int
+    admin: int
+    bookie: int
+
+
+@dataclass(frozen=True, slots=True)
+class Security:
+    """What clients of a secured broker are asked for: TLS, and a token.
+
+    Attributes:
+        role: Who the token says the client is; may do everything.
+        keystore: A PKCS12 file with the broker's key and certificate.
+        ca: A PEM file with the certificate that signed it.
+        key: The address of the file with the key that tokens are signed with.
+        token: The address of the file with the token.
+    """
+
+    role: str
+    keystore: str
+    keystore_password: str
+    ca: str
+    key: str
+    token: str
+
+
+def standalone_conf(
+    ports: Ports, *, settings: Mapping[str, str], security: Security | None = None
+) -> str:
+    """Return the broker's settings file: broker and storage in one process.
+
+    Args:
+        settings: The user's own; they come last and win.
+    """
+    return properties(
+        {
+            **(_plain(ports) if security is None else _secured(ports, security)),
+            **_ALONE,
+            **_TOPICS,
+            **_STORAGE,
+            "listeningInterface": _loopback(),
+            **settings,
+        }
+    )
+
+
+def _plain(ports: Ports) -> dict[str, str]:
+    return {"brokerServicePort": str(ports.clients), "webServicePort": str(ports.admin)}
+
+
+def _secured(ports: Ports, security: Security) -> dict[str, str]:
+    token = "org.apache.pulsar.client.impl.auth.AuthenticationToken"
+    return {
+        "brokerServicePort": "",
+        "webServicePort": "",
+        "brokerServicePortTls": str(ports.clients),
+        "webServicePortTls": str(ports.admin),
+        "tlsEnabledWithKeyStore": "true",
+        "tlsKeyStoreType": "PKCS12",
+        "tlsKeyStore": security.keystore,
+        "tlsKeyStorePassword": security.keystore_password,
+        "webServiceTlsProvider": "",
+        "authenticationEnabled": "true",
+        "authenticationProviders": (
+            "org.apache.pulsar.broker.authentication.AuthenticationProviderToken"
+        ),
+        "tokenSecretKey": security.key,
+        "authorizationEnabled": "true",
+        "superUserRoles": security.role,
+        # The broker is its own client too.
+        "brokerClientTlsEnabled": "true",
+        "brokerClientTrustCertsFilePath": security.ca,
+        "brokerClientAuthenticationPlugin": token,
+        "brokerClientAuthenticationParameters": security.token,
+    }
+
+
+def _loopback() -> str:
+    """Return the name of the interface that only this machine reaches: lo, or lo0."""
+    names = [name for _, name in socket.if_nameindex()]
+    return next((name for name in names if name.startswith("lo")), "lo")

@@ -1,0 +1,111 @@
+"""Python's clients of Pulsar: quiet, of limited patience, and told only what they know.
+
+The C++ client is loaded with the first one, so that verbs which need none start at once.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import socket
+import time
+from typing import TYPE_CHECKING, Any
+
+from headgate.connectors.pulsar.client import ClientSpec, bad_option
+from headgate.connectors.pulsar.failures import unreachable, words
+from headgate.connectors.pulsar.login import Login
+from headgate.connectors.pulsar.settings import read_settings
+
+if TYPE_CHECKING:
+    from pulsar import Client
+
+_REACH_S = 2.0
+
+
+def open_client(client: ClientSpec, *, doing: str) -> Client:
+    """Return a client of a service that somebody listens at; whoever opens it closes it.
+
+    What it does raises `pulsar.PulsarException`s, which `failures.explain` tells in our words.
+
+    Args:
+        client: How Pulsar is reached.
+        doing: What it is for, after the word cannot.
+
+    Raises:
+        HeadgateError: BROKER_UNREACHABLE, within 2 s; what is wrong with the client's options.
+    """
+    arguments = _arguments(client)
+    connect(client, doing=doing)
+    import pulsar
+
+    try:
+        return pulsar.Client(**arguments)
+    except (ValueError, pulsar.PulsarException) as error:
+        raise bad_option(
+            "options",
+            f"the C++ client, which everything but jobs uses, says: {words(error)}",
+            "use token, tlsTrustCertsFilePath, tlsCertificateFilePath and tlsKeyFilePath, which "
+            "all clients know",
+        ) from None
+
+
+def connect(client: ClientSpec, *, doing: str) -> None:
+    """Return once a host of the service takes a connection; give up after 2 s.
+
+    The C++ client itself would ask for as long as an operation may take.
+
+    Raises:
+        HeadgateError: BROKER_UNREACHABLE.
+    """
+    deadline = time.monotonic() + _REACH_S
+    found = "nobody answers"
+    for address in client.hosts():
+        left = deadline - time.monotonic()
+        if left <= 0:
+            break
+        try:
+            with socket.create_connection(address, timeout=left):
+                return
+        except OSError as error:
+            found = error.strerror or words(error)
+    raise unreachable(doing, client.service, found)
+
+
+def _arguments(client: ClientSpec) -> dict[str, Any]:
+    settings = read_settings(client)
+    return {
+        "service_url": client.service,
+        "authentication": _authentication(settings.login),
+        "operation_timeout_seconds": math.ceil(settings.operation_timeout_s),
+        "connection_timeout_ms": round(settings.connect_timeout_s * 1000),
+        "stats_interval_in_seconds": 0,
+        "tls_trust_certs_file_path": settings.trust,
+        "tls_allow_insecure_connection": settings.insecure,
+        "tls_validate_hostname": bool(settings.check_name),
+        "tls_certificate_file_path": settings.certificate,
+        "tls_private_key_file_path": settings.key,
+        "logger": _silence(),
+    }
+
+
+def _authentication(login: Login) -> Any:
+    import pulsar
+
+    if login.token is not None:
+        return pulsar.AuthenticationToken(login.token)
+    if login.user is not None:
+        return pulsar.AuthenticationBasic(*login.user)
+    if login.certificate is not None and login.key is not None:
+        return pulsar.AuthenticationTLS(login.certificate, login.key)
+    return None
+
+
+def _silence() -> Any:
+    """Return where goes what the C++ client would print on the terminal.
+
+    A logger of Python's own would be asked for each record that is sent, which takes as long as
+    the sending itself (seen in pulsar-client 3.13).
+    """
+    import pulsar
+
+    return pulsar.FileLogger(pulsar.LoggerLevel.Error, os.devnull)

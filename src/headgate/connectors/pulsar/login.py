@@ -1,0 +1,139 @@
+"""How a client logs in to Pulsar: the plugins of the Java client and their parameters."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from headgate.errors import HeadgateError
+
+PLUGIN = "authPluginClassName"
+PARAMS = "authParams"
+TOKEN = "token"
+
+_CERTIFICATE = "tlsCertFile"
+_KEY = "tlsKeyFile"
+_FILE = "file:"
+_SECRET = re.compile(r"password|secret|token|key", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """Who a client is; all None for nobody. Never shown.
+
+    Attributes:
+        token: A JSON web token.
+        user: A name and a password.
+        certificate: A PEM file with what proves who the client is; its key is in another.
+    """
+
+    token: str | None = field(default=None, repr=False)
+    user: tuple[str, str] | None = field(default=None, repr=False)
+    certificate: str | None = None
+    key: str | None = None
+
+    def secrets(self) -> list[str]:
+        """Return what must not be shown."""
+        password = None if self.user is None else self.user[1]
+        return [each for each in (self.token, password) if each]
+
+
+def parse_login(options: Mapping[str, str]) -> Login:
+    """Return the login that options with resolved references describe.
+
+    Raises:
+        HeadgateError: BAD_CLIENT_OPTION: the verbs on topics cannot log in so. SECRET_NOT_FOUND.
+    """
+    if TOKEN in options and not options[TOKEN].strip():
+        hint = "put the address in single quotes: in others a shell takes ${env:NAME} for its own"
+        raise _bad_login(TOKEN, "it is empty", hint)
+    if options.get(TOKEN):
+        if PLUGIN in options or PARAMS in options:
+            raise _bad_login(TOKEN, f"there is {PLUGIN} or {PARAMS} besides", f"use {TOKEN} alone")
+        return Login(token=options[TOKEN].strip())
+    plugin = options.get(PLUGIN, "").rpartition(".")[2]
+    params = options.get(PARAMS, "").strip()
+    match plugin:
+        case "" | "AuthenticationDisabled":
+            return Login()
+        case "AuthenticationToken" | "token":
+            return Login(token=_read_token(params))
+        case "AuthenticationTls" | "tls":
+            pairs = _pairs(params)
+            return Login(certificate=pairs.get(_CERTIFICATE), key=pairs.get(_KEY))
+        case "AuthenticationBasic" | "basic":
+            return Login(user=_parse_user(params))
+        case _:
+            raise _bad_login(
+                PLUGIN,
+                f"it names {plugin}, and the verbs on topics log in with a token, a certificate, "
+                "or a name and a password",
+                "use token=${env:PULSAR_TOKEN}",
+            )
+
+
+def find_secrets(name: str, value: str) -> list[str] | None:
+    """Return what is secret in the parameters of a login, or None where all of a value is."""
+    if name.rpartition(".")[2] != PARAMS:
+        return None
+    text = value.strip()
+    if text.startswith("{"):
+        return _find_json_secrets(text)
+    if _CERTIFICATE in text or _KEY in text:
+        return []
+    token = text.removeprefix("token:")
+    return [] if token.startswith(_FILE) else [token]
+
+
+def _find_json_secrets(text: str) -> list[str] | None:
+    try:
+        content = json.loads(text)
+    except ValueError:
+        return None
+    return [
+        str(value)
+        for name, value in content.items()
+        if _SECRET.search(name) and not str(value).startswith(_FILE)
+    ]
+
+
+def _read_token(params: str) -> str:
+    token = params.removeprefix("token:")
+    if not token.startswith(_FILE):
+        return token
+    path = Path(unquote(urlsplit(token).path))
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "it is no text"
+        raise HeadgateError(
+            "SECRET_NOT_FOUND", f"cannot resolve {token} for {PARAMS}: {why}", hint=f"ls -l {path}"
+        ) from error
+
+
+def _pairs(params: str) -> dict[str, str]:
+    pairs = (each.partition(":") for each in params.split(","))
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _parse_user(params: str) -> tuple[str, str]:
+    try:
+        content = json.loads(params)
+        return str(content["userId"]), str(content["password"])
+    except (ValueError, KeyError, TypeError):
+        # The cause would quote the password.
+        raise _bad_login(
+            PARAMS,
+            'a name and a password are written {"userId": …, "password": …}, and it is not',
+            'use authParams={"userId":"me","password":"${env:PULSAR_SECRET}"}',
+        ) from None
+
+
+def _bad_login(name: str, found: str, hint: str) -> HeadgateError:
+    return HeadgateError(
+        "BAD_CLIENT_OPTION", f"cannot use option {name!r} of Pulsar's clients: {found}", hint=hint
+    )

@@ -1,0 +1,175 @@
+"""Pulsar's JSON schemas: made of a topic's columns, and compared with what a topic carries.
+
+Pulsar writes them down as Avro does. Dates and times are text in our JSON, and so in the schema;
+bytes are base64, which is how Pulsar's own clients write them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from headgate.flow.schema import (
+    Field,
+    ListOf,
+    MapOf,
+    Missing,
+    Primitive,
+    Schema,
+    Struct,
+    Type,
+    Unknown,
+)
+
+JSON = "JSON"
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_DECIMAL = re.compile(r"decimal\((?P<precision>[0-9]+),(?P<scale>[0-9]+)\)")
+_NULL = "null"
+_PRIMITIVES = {
+    "tinyint": "int",
+    "smallint": "int",
+    "int": "int",
+    "bigint": "long",
+    "boolean": "boolean",
+    "float": "float",
+    "double": "double",
+    "string": "string",
+    "binary": "bytes",
+    "date": "string",
+    "timestamp": "string",
+}
+# Kinds whose defaults are written as in our JSON.
+_PLAIN = frozenset({"int", "long", "boolean", "float", "double", "string"})
+
+
+def can_write(schema: Schema) -> bool:
+    """Tell whether columns can be written down: all types are known, and names plain."""
+    return all(_can_write(field) for field in schema.fields)
+
+
+def json_schema(topic: str, schema: Schema) -> dict[str, Any]:
+    """Return what the admin API registers for a topic of these columns."""
+    definition = _record(_title(topic), schema.fields)
+    return {"type": JSON, "schema": json.dumps(definition), "properties": {}}
+
+
+def plain_schema(definition: str) -> Any:
+    """Return what the Python client is given to write a topic's own schema with JSON texts."""
+    from pulsar import _pulsar
+    from pulsar.schema import BytesSchema
+
+    schema = BytesSchema()
+    # Bytes go through as they are; only the name on them is another (pulsar-client 3.13).
+    schema._schema_info = _pulsar.SchemaInfo(_pulsar.SchemaType.JSON, JSON, definition)
+    return schema
+
+
+def schema_differences(definition: str, schema: Schema) -> tuple[str, ...]:
+    """Return in what a registered schema does not describe columns, in words.
+
+    Args:
+        definition: What a topic carries, as the admin API tells it.
+        schema: The columns of the flow.
+    """
+    try:
+        registered = json.loads(definition)
+        known = {each["name"]: each["type"] for each in registered["fields"]}
+    except (ValueError, KeyError, TypeError):
+        return ("its schema is no record",)
+    return tuple(_differences(known, schema))
+
+
+def _differences(known: Mapping[str, Any], schema: Schema) -> Iterator[str]:
+    for field in schema.fields:
+        if field.name not in known:
+            yield f"its schema has no column {field.name!r}"
+        elif _can_write(field):
+            found, wanted = _kind(known[field.name]), _kind(_type(field.name, field.type))
+            if found != wanted:
+                yield f"its schema has column {field.name!r} as {found} and not as {wanted}"
+
+
+def _kind(type_: Any) -> str:
+    """Return the word for a type, without regard to what null and names are."""
+    match type_:
+        case str(name):
+            return name
+        case list(choices):
+            kinds = sorted(_kind(each) for each in choices if each != _NULL)
+            return " or ".join(kinds) or _NULL
+        case {"logicalType": str(name)}:
+            return name
+        case {"type": inner}:
+            return _kind(inner)
+        case _:
+            return "something unknown"
+
+
+def _can_write(field: Field) -> bool:
+    return _NAME.fullmatch(field.name) is not None and _is_known(field.type)
+
+
+def _is_known(type_: Type) -> bool:
+    match type_:
+        case Unknown():
+            return False
+        case ListOf(inner, _) | MapOf(inner, _):
+            return _is_known(inner)
+        case Struct(fields):
+            return all(_can_write(field) for field in fields)
+        case Primitive():
+            return True
+
+
+def _record(name: str, fields: tuple[Field, ...]) -> dict[str, Any]:
+    return {"type": "record", "name": name, "fields": [_field(name, each) for each in fields]}
+
+
+def _field(holder: str, field: Field) -> dict[str, Any]:
+    written = _type(f"{holder}_{field.name}", field.type)
+    default = field.default
+    if isinstance(default, Missing) or (default is not None and written not in _PLAIN):
+        default = None
+        has_default = field.nullable
+    else:
+        has_default = True
+    told: dict[str, Any] = {"name": field.name, "type": written}
+    if field.nullable:
+        # A default is one of the first type.
+        told["type"] = [_NULL, written] if default is None else [written, _NULL]
+    return {**told, "default": default} if has_default else told
+
+
+def _type(name: str, type_: Type) -> Any:
+    match type_:
+        case Primitive(word):
+            decimal = _DECIMAL.fullmatch(word)
+            return _PRIMITIVES[word] if decimal is None else _decimal(decimal)
+        case ListOf(element, nullable):
+            return {"type": "array", "items": _choice(_type(name, element), nullable=nullable)}
+        case MapOf(value, nullable):
+            return {"type": "map", "values": _choice(_type(name, value), nullable=nullable)}
+        case Struct(fields):
+            # A name stands for one record, so each has its own.
+            return _record(name, fields)
+        case Unknown():
+            raise AssertionError(f"the type of {name} is not known")
+
+
+def _decimal(match: re.Match[str]) -> dict[str, Any]:
+    numbers = {name: int(value) for name, value in match.groupdict().items()}
+    return {"type": "bytes", "logicalType": "decimal", **numbers}
+
+
+def _choice(written: Any, *, nullable: bool) -> Any:
+    return [_NULL, written] if nullable else written
+
+
+def _title(topic: str) -> str:
+    """Return a topic's name as that of a record: `EnrichedOrders` for `enriched-orders`."""
+    words = re.findall(r"[A-Za-z0-9]+", topic)
+    title = "".join(word[0].upper() + word[1:] for word in words)
+    return title if _NAME.fullmatch(title) else f"Topic{title}"

@@ -1,0 +1,85 @@
+"""The clocks of timed streams: sources of the query's own, which tell Spark the time. Pure.
+
+A clock stands in Spark's offset log beside the sources of the flow. Its name begins as no source's
+does, so that whoever looks for sources by their names never meets one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import timedelta
+
+from headgate.engine.plan import source_name
+from headgate.flow.operators import Source
+
+_PREFIX = "__clock"
+# The kernel moves the clock of a quiet flow on by so much at most; see Reading.java.
+_MOST_NUDGED = timedelta(seconds=1)
+# The last millisecond that has a date: where the kernel puts a clock when a job is drained.
+_END_MS = 253_402_300_799_999
+
+
+def clock_name(source_id: str) -> str:
+    """Return the name of a stream's clock in Spark's checkpoint."""
+    return _PREFIX + source_name(source_id)
+
+
+def delay(stream: Source, nudge: timedelta | None) -> timedelta:
+    """Return how far the watermark trails a stream's greatest event time.
+
+    Args:
+        nudge: How often a quiet flow looks whether results are due by the wall clock.
+    """
+    wanted = stream.out_of_orderness or timedelta(0)
+    return wanted if nudge is None else wanted + _MOST_NUDGED
+
+
+def clock_options(
+    stream: Source, nudge: timedelta | None, *, watermark_ms: int, reached: Mapping[str, int]
+) -> dict[str, str]:
+    """Return the options of a stream's clock.
+
+    Args:
+        watermark_ms: What the flow's watermark was where the run goes on from; 0 for none.
+        reached: The event time each stream had reached there, in epoch milliseconds, by its id.
+    """
+    behind = _millis(delay(stream, nudge))
+    known = {"clock.idle": stream.idle_after, "clock.nudge": nudge}
+    options = {name: str(_millis(span)) for name, span in known.items() if span is not None}
+    starts = [reached[stream.id]] if stream.id in reached else []
+    if watermark_ms > 0:
+        # A stream the checkpoint did not know, or whose last batch its clock had not taken in.
+        starts.append(watermark_ms + behind)
+    if starts:
+        options["clock.start"] = str(max(starts))
+    return {"clock.stream": stream.id, "clock.delay": str(behind), **options}
+
+
+def read_times(positions: Mapping[str, str | None], streams: tuple[Source, ...]) -> dict[str, int]:
+    """Return the event time each stream had reached, in epoch milliseconds, by its id.
+
+    Args:
+        positions: Of a batch: JSON text, by the name of the source, or the clock, in Spark.
+    """
+    shown = {each.id: _time(positions.get(clock_name(each.id))) for each in streams}
+    return {stream: time for stream, time in shown.items() if time is not None}
+
+
+def is_drained(positions: Mapping[str, str | None]) -> bool:
+    """Tell whether event time has ended: whatever is read from there on is late.
+
+    Args:
+        positions: Of a batch: JSON text, by the name of the source, or the clock, in Spark.
+    """
+    times = (_time(text) for name, text in positions.items() if name.startswith(_PREFIX))
+    return any(time is not None and time >= _END_MS for time in times)
+
+
+def _time(position: str | None) -> int | None:
+    shown = None if position is None else json.loads(position)["max"]
+    return None if shown is None else int(shown)
+
+
+def _millis(span: timedelta) -> int:
+    return span // timedelta(milliseconds=1)

@@ -1,0 +1,12 @@
+"""What the kernel calls the state of each kind of operator."""
+
+from __future__ import annotations
+
+from headgate.flow.operators import Dedupe, Enrich, Node, Window
+
+_VARIABLES = {Enrich.operator: "table", Window.operator: "windows", Dedupe.operator: "seen"}
+
+
+def state_variable(node: Node) -> str:
+    """Return what the kernel calls the state of an operator."""
+    return _VARIABLES[node.operator]

@@ -1,0 +1,58 @@
+"""Drained jobs: event time has ended in them, and whatever came after would be late."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from headgate.checkpoints.catalog import Kept
+from headgate.checkpoints.sparklog import find_last_commit, find_open_batch, read_offsets
+from headgate.engine.clocks import is_drained
+from headgate.errors import HeadgateError
+
+
+def check_not_drained(checkpoint: Path, past: Sequence[Kept], *, job: str) -> None:
+    """Refuse to resume a run that was drained, or was on its way there.
+
+    Args:
+        checkpoint: Spark's folder of the run.
+        past: What the job can be restored from, oldest first.
+
+    Raises:
+        HeadgateError: JOB_DRAINED.
+    """
+    # The end of time stands in a batch that was begun, even where its drain was cut short.
+    last, begun = find_last_commit(checkpoint), find_open_batch(checkpoint)
+    if begun is not None and is_drained(read_offsets(checkpoint, begun)):
+        what = f"cannot resume job {job!r}: its drain was cut short, and some windows may have no "
+        raise _drained(what + "final row; it was", past, job=job)
+    if last is not None and is_drained(read_offsets(checkpoint, last)):
+        raise _drained(f"cannot resume job {job!r}: it was", past, job=job)
+
+
+def check_not_drained_at(kept: Kept, past: Sequence[Kept], *, job: str) -> None:
+    """Refuse to restore from a checkpoint that a drain left.
+
+    Raises:
+        HeadgateError: JOB_DRAINED.
+    """
+    if _is_drained(kept):
+        raise _drained(f"cannot restore job {job!r} from {kept.id}: it was", past, job=job)
+
+
+def _drained(what: str, past: Sequence[Kept], *, job: str) -> HeadgateError:
+    before = next((each.id for each in reversed(past) if not _is_drained(each)), None)
+    fresh = "start anew with --fresh"
+    return HeadgateError(
+        "JOB_DRAINED",
+        f"{what} stopped with --drain, which ended event time, so that all that follows is late",
+        hint=fresh if before is None else f"headgate restore {job} --from {before}, or {fresh}",
+    )
+
+
+def _is_drained(kept: Kept) -> bool:
+    try:
+        return is_drained(read_offsets(kept.folder, kept.batch))
+    except HeadgateError:
+        # A portable one holds no event time; a damaged one is refused for that.
+        return False

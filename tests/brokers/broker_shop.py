@@ -1,0 +1,107 @@
+"""The online store on a real broker: what went in and what came out, as a reader sees it."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from shop import OUTPUTS, SHAPE, Shop
+from store_reference import StoreReference, canonical
+
+from headgate.jobs.service import StoreOptions, produce_store
+from headgate.jobs.setup import SetupOptions, set_up
+
+DEAD_LETTERS = "dead-letters"
+PARTITIONS = 4
+
+
+class ShopBroker(Protocol):
+    """What a store asks of a broker."""
+
+    @property
+    def url(self) -> str:
+        """What `--on` takes."""
+
+    def values(self, topic: str) -> Sequence[bytes | None]:
+        """Return the value of every record that a reader sees."""
+
+    def changes(self, topic: str) -> list[tuple[bytes, bytes | None]]:
+        """Return the key and the value of every record, in the order of each partition."""
+
+    def marks(self, topic: str) -> list[str]:
+        """Return what every record says of where it came from."""
+
+    def kill(self) -> None:
+        """End it as a power failure would."""
+
+    def start(self) -> object:
+        """Start it where it does not run."""
+
+
+class BrokerShop(Shop):
+    """A store whose topics are on a broker that no other store has."""
+
+    def __init__(self, folder: Path, broker: ShopBroker) -> None:
+        super().__init__(folder)
+        self.broker = broker
+        self.crashes = folder / "crashes"
+        self.crashes.mkdir(parents=True)
+        self.environment["HEADGATE_CRASH_DIR"] = str(self.crashes)
+
+    @property
+    def on(self) -> str:
+        return self.broker.url
+
+    def set_up(self) -> None:
+        """Make the topics of the flow."""
+        set_up(self.flow, self.on, SetupOptions(partitions=PARTITIONS))
+
+    def produce(self, number: int, orders: int, **more: Any) -> None:
+        shape: dict[str, Any] = {**SHAPE, **more}
+        produce_store(self.on, StoreOptions(round=number, orders=orders, **shape))
+
+    def output(self, name: str) -> Counter[str]:
+        return Counter(canonical(json.loads(value)) for value in self.values(name))
+
+    def values(self, topic: str) -> list[bytes]:
+        """Return the values that a reader sees, without those of records that have none."""
+        return [value for value in self.broker.values(topic) if value is not None]
+
+    def reference(self) -> StoreReference:
+        reference = StoreReference()
+        for table in ("users", "items"):
+            reference.take_table(table, self.broker.changes(table))
+        reference.take_orders(self.values("orders"))
+        return reference
+
+    def count_letters(self) -> int:
+        return len(self.broker.values(DEAD_LETTERS))
+
+    def assert_nothing_lost(self) -> None:
+        """Every order is in its output at least once."""
+        reference = self.reference()
+        for name in OUTPUTS:
+            lost = reference.outputs[name] - self.output(name)
+            assert not lost, f"{name}: {lost.total()} lost, such as {next(iter(lost))}"
+        assert self.count_letters() >= reference.dead.total()
+
+    def kill_children(self, kills: int, moments: random.Random) -> None:
+        """Kill the child again and again, each time once it has been started anew."""
+        for number in range(kills):
+            self.wait_until(lambda: bool(self.status().get("child")))
+            before = self.status()["attempt"]
+            # A third of the moments lie in the start of an attempt, the rest amid batches.
+            if number % 3:
+                self.wait_until(self.is_running)
+            time.sleep(moments.uniform(0.2, 3.0))
+            self.kill_child()
+            self.wait_for_attempt_after(before)
+
+    def lineages(self, topic: str) -> Counter[str]:
+        """Return how many records of an output each run has written."""
+        return Counter(mark.split("/")[0] for mark in self.broker.marks(topic))

@@ -1,0 +1,91 @@
+"""Pulsar under fire: what a reader finds, whatever was killed when."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from broker_shop import BrokerShop
+from pulsar_broker import PulsarBroker
+from shop import JOB, OUTPUTS, Production
+
+# Where rows are half written, and where they all are; the others are the same on every log.
+CRASHES = ("in-transaction", "task-committed")
+
+
+@pytest.fixture
+def kills() -> int:
+    """How often a process is killed at random: 8 times, 40 in `make test-faults`."""
+    return int(os.environ.get("HEADGATE_PULSAR_KILLS", "8"))
+
+
+@pytest.fixture
+def shop(tmp_path: Path, own_pulsar: PulsarBroker) -> Iterator[BrokerShop]:
+    made = BrokerShop(tmp_path, own_pulsar)
+    made.set_up()
+    made.produce(0, 5_000)
+    yield made
+    if made.supervisor is not None and made.supervisor.poll() is None:
+        made.kill_supervisor()
+
+
+def test_a_child_killed_at_random_and_at_named_moments_loses_and_doubles_nothing_on_pulsar(
+    shop: BrokerShop, kills: int, seed: int
+) -> None:
+    shop.start()
+    with Production(shop):
+        shop.kill_children(kills, random.Random(seed))
+        for point in CRASHES:
+            shop.wait_until(shop.is_running)
+            before = shop.status()["attempt"]
+            (shop.crashes / point).touch()
+            shop.wait_for_attempt_after(before)
+            assert not (shop.crashes / point).exists(), f"{point} was never reached"
+    shop.drain()
+    shop.assert_exactly_once()
+    assert len(shop.events("FAILURE")) == kills + len(CRASHES)
+
+
+def test_a_pulsar_broker_that_is_killed_and_started_again_costs_nothing(
+    shop: BrokerShop, own_pulsar: PulsarBroker, seed: int
+) -> None:
+    """Then a run is restored, and enriches from state: the topics of its tables are empty."""
+    moments = random.Random(seed)
+    shop.start("--checkpoint-every", "0s", "--retain", "100")
+    shop.wait_until(lambda: bool(shop.output("enriched-orders")))
+    for number in range(1, 3):
+        shop.wait_until(shop.is_running)
+        shop.produce(number, 2_000)
+        time.sleep(moments.uniform(0.0, 1.5))
+        shop.broker.kill()
+        time.sleep(moments.uniform(0.0, 3.0))
+        shop.broker.start()
+    shop.wait_until(shop.is_running)
+    shop.drain()
+    shop.assert_exactly_once()
+    checkpoint, first = shop.headgate("show", JOB)["checkpoint"], shop.status()["lineage"]
+    before = {name: shop.output(name) for name in OUTPUTS}
+
+    shop.start()
+    shop.produce(3, 3_000)
+    shop.drain()
+    shop.assert_exactly_once()
+    after = {name: shop.output(name) for name in OUTPUTS}
+
+    for table in ("users", "items"):
+        own_pulsar.truncate(table)
+        assert own_pulsar.values(table) == []
+    shop.start("--from", checkpoint)
+    shop.drain()
+    lineage = shop.status()["lineage"]
+    assert lineage != first
+    for name in OUTPUTS:
+        again = after[name] - before[name]
+        assert again.total() > 0, name
+        # The first run's rows are there as they were; those behind the checkpoint once more.
+        assert shop.output(name) == after[name] + again, name
+        assert shop.lineages(name)[lineage] == again.total()

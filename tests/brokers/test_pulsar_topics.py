@@ -1,0 +1,262 @@
+"""The verbs on topics of a real Pulsar broker: made, listed, shown, read, followed and set up."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import shlex
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pulsar_broker import PulsarBroker
+from typer.testing import CliRunner, Result
+
+from headgate._clock import SystemClock
+from headgate.cli import topics
+from headgate.cli.app import app
+from headgate.connectors.logs import parse_log
+from headgate.connectors.pulsar.log import PulsarLog
+from headgate.connectors.pulsar.subscriptions import Subscription
+from headgate.connectors.pulsar.topics import PulsarTopics
+
+NOTHING = {"retentionTimeInMinutes": 0, "retentionSizeInMB": 0}
+FLOW = """
+from dataclasses import dataclass
+from headgate import Flow
+
+@dataclass
+class Order:
+    id: int
+    user: int
+    note: str | None = None
+
+flow = Flow("small")
+users = flow.table("users", "id BIGINT NOT NULL, name STRING", key="id")
+orders = flow.stream("orders", Order)
+enriched = orders.enrich("with-user", users, on="user", into="who")
+enriched.matched.to("out")
+enriched.missing.select("id", "id + 1 AS following").to("missing")
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def run(*args: str) -> Result:
+    return CliRunner().invoke(app, args)
+
+
+def told(*args: str) -> dict[str, Any]:
+    result = run(*args, "--json")
+    assert result.exit_code == 0, result.stderr
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+def new_name() -> str:
+    return f"t-{uuid.uuid4().hex[:12]}"
+
+
+def topics_of(broker: PulsarBroker) -> PulsarTopics:
+    log = parse_log(broker.url)
+    assert isinstance(log, PulsarLog)
+    return PulsarTopics(log.client, log.namespace)
+
+
+def test_create_makes_a_topic_once_as_it_was_asked_for(pulsar: PulsarBroker) -> None:
+    name, on = new_name(), ("--on", pulsar.url)
+    args = ("topics", "create", name, "--partitions", "3", "--retention", "2d", "--deduplicate")
+    made, again = run(*args, *on), run(*args, *on)
+    assert made.stdout == (
+        f"Created topic '{name}' with 3 partitions, deduplicated, kept for 2d, "
+        f"in {pulsar.service}\n"
+    )
+    assert again.stdout.startswith(f"Topic '{name}' exists already, with 3 partitions")
+    path = f"persistent/public/default/{name}"
+    assert pulsar.ask("GET", f"{path}/deduplicationEnabled") is True
+    assert pulsar.ask("GET", f"{path}/retention")["retentionTimeInMinutes"] == 2 * 24 * 60
+
+    other = run("topics", "create", name, "--partitions", "4", "--compact", *on)
+    assert other.exit_code == 2
+    assert other.stderr.startswith(f"error TOPIC_EXISTS: cannot create topic '{name}'")
+    assert "it has 3 partitions and not 4, it is not compacted" in other.stderr
+
+
+def test_a_topic_of_which_nothing_is_said_keeps_its_records_for_a_while(
+    pulsar: PulsarBroker,
+) -> None:
+    namespace = f"public/{new_name()}"
+    pulsar.ask("PUT", f"namespaces/{namespace}")
+    pulsar.ask("POST", f"namespaces/{namespace}/retention", NOTHING)
+    on = pulsar.url.replace("?", f"/{namespace}?")
+    made = told("topics", "create", "first", "--on", on)
+    assert (made["partitions"], made["retention"], made["deduplicated"]) == (1, "7d", False)
+    table = told("topics", "create", new_name(), "--compact", "--on", pulsar.url)
+    assert (table["compacted"], table["retention"]) == (True, "infinite")
+
+
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        (("topics", "create", "t", "--partitions", "0"), "BAD_PARTITIONS"),
+        (("topics", "create", "t", "--replication", "2"), "TOPIC_OPTION_UNSUPPORTED"),
+        (("topics", "create", "t", "--retention", "soon"), "BAD_DURATION"),
+        (("topics", "show", "not-there-at-all"), "TOPIC_NOT_FOUND"),
+        (("tail", "not-there-at-all"), "TOPIC_NOT_FOUND"),
+        (("tail", "not-there-at-all", "-f"), "TOPIC_NOT_FOUND"),
+    ],
+)
+def test_what_pulsar_cannot_do_is_a_code_a_message_and_a_hint(
+    pulsar: PulsarBroker, args: tuple[str, ...], code: str
+) -> None:
+    result = run(*args, "--on", pulsar.url)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"error {code}: cannot ")
+    assert "\nhint: " in result.stderr
+
+
+def test_asking_for_a_topic_does_not_make_it_and_the_hint_does(pulsar: PulsarBroker) -> None:
+    name = new_name()
+    hint = run("tail", name, "--on", pulsar.url).stderr.splitlines()[1].removeprefix("hint: ")
+    assert name not in run("topics", "--on", pulsar.url).stdout
+    assert run(*shlex.split(hint)[1:]).stdout.startswith(f"Created topic '{name}'")
+    assert f"did you mean '{name}'?" in run("tail", f"{name}x", "--on", pulsar.url).stderr
+
+
+def test_list_and_show_tell_what_pulsar_knows(pulsar: PulsarBroker) -> None:
+    name = pulsar.make_topic(partitions=2)
+    pulsar.ask("POST", f"persistent/public/default/{name}/retention", NOTHING)
+    pulsar.send(name, ["1", "2", "3"], partition=1)
+    pulsar.send(name, map(str, range(100)), partition=0, batching_enabled=True)
+    listed = json.loads(run("topics", "--json", "--count", "--on", pulsar.url).stdout)
+    (found,) = (each for each in listed if each["name"] == name)
+    assert (found["partitions"], found["records"], found["retention"]) == (2, 103, "0s")
+    assert 4 <= found["entries"] < 103
+    assert found["newest"] is not None
+    assert not any(each["name"].startswith("__") for each in listed)
+
+    shown = told("topics", "show", name, "--on", pulsar.url)
+    second = shown["parts"][1]
+    assert (second["first"].split(":")[1], second["next"].split(":")[1]) == ("0", "3")
+    assert (second["ledgers"], second["entries"]) == (1, 3)
+    text = run("topics", "show", name, "--on", pulsar.url).stdout
+    assert "kept       until read" in text
+    assert "repeats    kept: deduplication is off" in text
+
+
+def test_tail_gives_the_newest_records_of_all_partitions(pulsar: PulsarBroker) -> None:
+    name = pulsar.make_topic(partitions=2)
+    pulsar.send(name, map(str, range(50)), partition=0, batching_enabled=True)
+    pulsar.send(name, ["a", None], partition=1, key="k")
+    pulsar.send(name, ["b"], partition=0)
+    lines = run("tail", name, "-n", "5", "--on", pulsar.url).stdout.split()
+    assert lines == ["48", "49", "a", "null", "b"]
+    assert len(run("tail", name, "-n", "99", "--on", pulsar.url).stdout.split()) == 53
+    assert run("tail", name, "-n", "0", "--on", pulsar.url).stdout == ""
+    assert run("tail", pulsar.make_topic(), "--on", pulsar.url).stdout == ""
+
+
+def test_a_follower_gets_the_last_records_then_each_new_one(pulsar: PulsarBroker) -> None:
+    name = pulsar.make_topic(partitions=0)
+    pulsar.send(name, ["1", "2", "3"])
+    following = topics_of(pulsar).follow(name, last=2, clock=SystemClock())
+    pulsar.send(name, ["4"])
+    assert [next(following) for _ in range(3)] == [b"2", b"3", b"4"]
+    pulsar.send(name, [None, "5"], batching_enabled=True)
+    assert [next(following) for _ in range(2)] == [b"null", b"5"]
+
+
+def test_the_examples_of_topics_work(pulsar: PulsarBroker) -> None:
+    names = {"orders": pulsar.make_topic(), "enriched": new_name()}
+    lines = [
+        line.strip()
+        for each in (topics._list, topics._show, topics._create, topics._tail)
+        for line in (inspect.getdoc(each) or "").splitlines()
+        if "pulsar://localhost:6650" in line
+    ]
+    assert len(lines) == 4
+    service, _, query = pulsar.url.partition("?")
+    for line in lines:
+        name, *args = shlex.split(line.replace("pulsar://localhost:6650", service))
+        assert name == "headgate"
+        on = f"{args[-1]}?{query}"
+        assert run(*(names.get(arg, arg) for arg in args[:-1]), on).exit_code == 0, line
+
+
+def test_setup_makes_what_a_flow_needs_and_tells_what_was_there(pulsar: PulsarBroker) -> None:
+    namespace = f"{new_name()}/shop"
+    on = ("--on", pulsar.url.replace("?", f"/{namespace}?"))
+    Path("flow.py").write_text(FLOW)
+    first = told("setup", "flow.py", "--partitions", "2", *on)
+    shown = [
+        (each["role"], each["name"], each["retention"], each["deduplicated"], each["schema"])
+        for each in first["topics"]
+    ]
+    assert shown == [
+        ("stream", "orders", "7d", False, "JSON"),
+        ("table", "users", "infinite", False, "JSON"),
+        ("output", "out", "7d", True, "JSON"),
+        # What `id + 1` is, only Spark can tell.
+        ("output", "missing", "7d", True, None),
+        ("dead letters", "dead-letters", "7d", True, "JSON"),
+    ]
+    assert not any(each["existed"] or each["warnings"] for each in first["topics"])
+    schema = json.loads(pulsar.ask("GET", f"schemas/{namespace}/orders/schema")["data"])
+    assert [each["type"] for each in schema["fields"]] == ["long", "long", ["null", "string"]]
+
+    path = f"persistent/{namespace}"
+    pulsar.ask("POST", f"{path}/out/deduplicationEnabled", False)
+    pulsar.ask("POST", f"{path}/users/retention", NOTHING)
+    pulsar.ask("DELETE", f"schemas/{namespace}/users/schema?force=true")
+    Path("flow.py").write_text(FLOW.replace("note: str", "note: int"))
+    again = run("setup", "flow.py", *on)
+    assert "Topic 'out' was there, and its deduplication was turned on" in again.stdout
+    assert "was given a JSON schema" not in again.stdout, "users is only read"
+    assert again.stderr.splitlines() == [
+        "warning: topic 'orders' was there, and its schema has column 'note' as string and not as "
+        "long",
+        "warning: topic 'users' was there, and it has no retention, so that records may be gone "
+        "before they are read",
+        "warning: topic 'out' was there, and its schema has column 'note' as string and not as "
+        "long",
+    ]
+    assert pulsar.ask("GET", f"{path}/out/deduplicationEnabled") is True
+
+
+def test_a_subscription_leaves_unread_exactly_what_comes_next(pulsar: PulsarBroker) -> None:
+    name = pulsar.make_topic(partitions=2)
+    for value in range(5):
+        pulsar.send(name, [str(value)], partition=0)
+    seen, full = topics_of(pulsar), f"persistent://public/default/{name}"
+    shown = seen.show(name, count=False, last_files=0)
+    ledger = shown.parts[0].to_json()["next"].split(":")[0]
+
+    def unread(*following: str) -> int:
+        held = {"partitioned": True, "next": following}
+        subscription.move(json.dumps({"format": 1, "topics": {full: held}}))
+        (found,) = seen.show(name, count=False, last_files=0).subscriptions or ()
+        assert found.name == "my-job"
+        return found.unread
+
+    subscription = Subscription(seen.client, "my-job")
+    assert unread(f"{ledger}:2", "-1:0") == 3
+    assert unread(f"{ledger}:5", "-1:0") == 0
+    assert unread(f"{ledger}:4", "-1:0") == 1
+    # A ledger that is gone, one that is yet to come, and a partition that never was.
+    assert unread("0:7", "-1:0") == 5
+    assert unread("999999:0", "-1:0", "-1:0") == 0
+    subscription.close()
+
+
+def test_a_subscription_does_not_bring_back_a_topic_that_is_gone(pulsar: PulsarBroker) -> None:
+    name = new_name()
+    held = {"partitioned": True, "next": ["3:1"]}
+    position = {"format": 1, "topics": {f"persistent://public/default/{name}": held}}
+    subscription = Subscription(topics_of(pulsar).client, "my-job")
+    subscription.move(json.dumps(position))
+    subscription.close()
+    assert name not in run("topics", "--json", "--on", pulsar.url).stdout
