@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -243,9 +244,21 @@ def _full(topic: str, namespace: str, partition: int | None) -> str:
     return f"persistent://{namespace}/{topic}{end}"
 
 
+def _open_reader(client: pulsar.Client, name: str) -> Any:
+    """Open a reader at the beginning; a broker that has just come back may need some tries."""
+    deadline = time.monotonic() + 4 * _PATIENCE_S
+    while True:
+        try:
+            return client.create_reader(name, pulsar.MessageId.earliest)
+        except pulsar.PulsarException:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.5)
+
+
 def _read_to_the_end(client: pulsar.Client, name: str) -> list[Record]:
     partition = name.rpartition("-partition-")[2]
-    reader = client.create_reader(name, pulsar.MessageId.earliest)
+    reader = _open_reader(client, name)
     read: list[Record] = []
     try:
         while reader.has_message_available():

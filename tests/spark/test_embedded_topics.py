@@ -17,6 +17,7 @@ from headgate.jobs.job import JobSnapshot
 from headgate.jobs.states import JobState
 
 MIB = 1024 * 1024
+_MANY = 4000
 
 
 def copying(name: str = "copy", source: str = "in", target: str = "out") -> Flow:
@@ -198,8 +199,9 @@ def _joining() -> Flow:
 
 
 def test_a_file_that_is_gone_before_it_was_read_is_told_as_data_lost(bench: Bench) -> None:
-    lost = bench.put("in", numbers(*range(20)), path="lost.jsonl")
-    bench.put("in", numbers(100), path="other.jsonl")
+    # So many batches that the job is still at it when the watcher hears of the first one.
+    lost = bench.put("in", numbers(*range(_MANY)), path="lost.jsonl")
+    bench.put("in", numbers(_MANY), path="other.jsonl")
     lose = wait_for(lambda now: now.totals.batch is not None, lost.unlink)
     with refused("DATA_LOST") as caught:
         bench.run(copying(), max_batch=20, watch=lose)
@@ -209,7 +211,7 @@ def test_a_file_that_is_gone_before_it_was_read_is_told_as_data_lost(bench: Benc
 
 
 def test_a_file_that_shrank_is_told_as_data_lost(bench: Bench) -> None:
-    cut = bench.put("in", numbers(*range(20)))
+    cut = bench.put("in", numbers(*range(_MANY)))
     lose = wait_for(lambda now: now.totals.batch is not None, lambda: _cut(cut))
     with refused("DATA_LOST"):
         bench.run(copying(), max_batch=20, watch=lose)
