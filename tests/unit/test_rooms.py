@@ -24,8 +24,10 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "__main__": frozenset({"cli"}),
     # A second door, for names too common for the first.
     "windows": frozenset({"flow"}),
-    "cli": CONTROL,
+    "cli": CONTROL | {"server", "client"},
     "server": CONTROL,
+    # The service of another machine, over HTTP: the same names, the same values.
+    "client": CONTROL,
     "jobs": FLOOR
     | {"engine", "checkpoints", "flow", "connectors", "producers", "brokers", "_artifacts"}
     # The doctor asks whether the kernel's jars fit and are there; jobs see no more of the kernel.
@@ -48,7 +50,10 @@ OUTSIDE: dict[str, frozenset[str]] = {
     DOOR: frozenset(),
     "windows": frozenset(),
     "cli": frozenset({"typer", "rich"}),
-    "server": frozenset({"typer", "rich"}),
+    "server": frozenset(
+        {"fastapi", "starlette", "uvicorn", "nicegui", "prometheus_client", "pydantic"}
+    ),
+    "client": frozenset({"httpx"}),
     "producers": frozenset({"numpy"}),
     "brokers": frozenset(),
     "_artifacts": frozenset(),
