@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
 
-.PHONY: setup core kernel demo test check format bench bench-restore bench-kafka bench-pulsar bench-windows test-faults wheel clean help
+.PHONY: setup core kernel chromium demo test check format bench bench-restore bench-kafka bench-pulsar bench-windows bench-state test-faults wheel clean help
 
 help:  ## Show what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -30,14 +30,18 @@ kernel: $(STAMP)  ## Compile the kernel and its modules if their sources changed
 demo: setup  ## Run the online store's flow on the embedded default and show results
 	$(BIN)/headgate demo
 
-test: setup  ## Run every test
-	$(BIN)/python -m pytest tests
+chromium: $(STAMP)  ## Install a browser for the console's tests, unless there is one
+	@tests/console/get-chromium $(BIN)
+
+test: setup chromium  ## Run every test
+	$(BIN)/python -m pytest tests/unit --numprocesses 2 -q
+	$(BIN)/python -m pytest tests --ignore tests/unit --durations 25
 
 check: setup  ## Formatting, lint, types and unit tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest tests/unit -q
+	$(BIN)/python -m pytest tests/unit --numprocesses 2 -q
 
 format: setup  ## Put the formatting right
 	$(BIN)/ruff format .
@@ -57,6 +61,9 @@ bench-pulsar: setup  ## The same orders on Kafka and on Pulsar, exactly-once, on
 
 bench-windows: setup  ## Count 5,000,000 visits in windows on Kafka, beside Spark's own windows
 	$(BIN)/python benchmarks/windows.py
+
+bench-state: setup  ## Ask for one of 1,000,000 keys, its history over 20 checkpoints, and a count
+	$(BIN)/python benchmarks/state.py
 
 test-faults: setup  ## The long fault suite: many kills at random moments
 	HEADGATE_KILLS=40 HEADGATE_KAFKA_KILLS=50 HEADGATE_PULSAR_KILLS=40 $(BIN)/python -m pytest tests/faults tests/brokers/test_kafka_faults.py tests/brokers/test_pulsar_faults.py -s

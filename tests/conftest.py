@@ -8,11 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from kafka_broker import KafkaBroker
     from pulsar_broker import PulsarBroker
 
+# How long one example takes says more of the machine than of the code.
+settings.register_profile("headgate", deadline=None)
+settings.load_profile("headgate")
 # Tests that run jobs in this process share one JVM, whichever of them is first.
 os.environ.setdefault("HEADGATE_MODULES", "kafka,pulsar")
 # A terminal may say where its own topics are; those of tests are elsewhere.

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from headgate.jobs.log_files import follow_log, tail_log
+from headgate import HeadgateError
+from headgate.jobs.log_files import LogPage, follow_log, read_log, tail_log
 
 
 class _Over(Exception):  # noqa: N818 - no error
@@ -80,3 +81,47 @@ def test_a_follower_sees_every_line_once_also_when_the_file_is_rolled(tmp_path: 
 def _until_over(lines: Iterator[bytes]) -> Iterator[bytes]:
     with contextlib.suppress(_Over):
         yield from lines
+
+
+def test_a_page_goes_on_where_the_one_before_ended(tmp_path: Path) -> None:
+    file = tmp_path / "a.log"
+    file.write_bytes(b"one\ntwo\nthr")
+    first = read_log(file, last=1)
+    assert first.lines == ("two",)
+    with file.open("ab") as more:
+        more.write(b"ee\n\n\xff\n")
+    second = read_log(file, last=1, after=first.position)
+    assert second.lines == ("three", "", "\\xff")
+    assert read_log(file, last=1, after=second.position).lines == ()
+    assert LogPage.from_json(second.to_json()) == second
+
+
+def test_a_page_of_a_log_that_was_rolled_begins_with_the_new_file(tmp_path: Path) -> None:
+    file = tmp_path / "a.log"
+    file.write_bytes(b"one\n" * 9)
+    position = read_log(file, last=1).position
+    file.rename(tmp_path / "a.log.1")
+    file.write_bytes(b"two\n")
+    assert read_log(file, last=1, after=position).lines == ("two",)
+    position = read_log(file, last=0).position
+    file.write_bytes(b"cut\n"[:3])
+    assert read_log(file, last=1, after=position).lines == ()
+
+
+def test_a_line_without_end_does_not_hold_up_a_page(tmp_path: Path) -> None:
+    file = tmp_path / "a.log"
+    file.write_bytes(b"")
+    position = read_log(file, last=0).position
+    file.write_bytes(b"x" * (1 << 20) + b"yy\nlast\n")
+    first = read_log(file, last=0, after=position)
+    second = read_log(file, last=0, after=first.position)
+    assert (len(first.lines[0]), second.lines) == (1 << 20, ("yy", "last"))
+
+
+@pytest.mark.parametrize("position", ["", "7", "a:b", "1:-1", "1:2:3", "1:" + "9" * 40])
+def test_what_is_no_position_of_a_log_is_refused(tmp_path: Path, position: str) -> None:
+    file = tmp_path / "a.log"
+    file.write_bytes(b"one\n")
+    with pytest.raises(HeadgateError) as raised:
+        read_log(file, last=1, after=position)
+    assert raised.value.code == "BAD_POSITION"

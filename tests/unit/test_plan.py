@@ -167,6 +167,14 @@ def test_a_source_is_scanned_once_and_once_more_for_each_function_behind_it() ->
     assert plan(store()).scans() == {"orders": 1, "users": 1, "goods": 1}
 
 
+def test_rows_are_made_again_for_each_function_behind_the_node_they_leave() -> None:
+    made = plan(functions())
+    one = made.functions[0].node
+    # The filter runs where its source is read, whichever of them is asked for.
+    assert made.repeats() == {"in": 4, one.input.node: 4, one.id: 2}
+    assert plan(store()).repeats() == {}
+
+
 def test_names_of_sources_never_meet_in_spark() -> None:
     names = ["a-b", "a_b", "a.b", "ab", "a_2d_b", "a__b", "A-b", "1-a", "_", "-"]
     made = [source_name(name) for name in names]

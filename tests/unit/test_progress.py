@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headgate.engine.progress import BatchReport, StateProgress, parse_report
+from headgate.engine.progress import BatchReport, Latency, StateProgress, parse_report
 
 # Two batches of a flow with a stream, two tables and two operators: tables first, then orders.
 REPORTS: list[dict[str, Any]] = json.loads(
@@ -84,9 +84,52 @@ def test_a_report_tells_the_rows_of_every_output() -> None:
 
 def test_state_is_told_by_uid_though_spark_counts_from_the_sink_up() -> None:
     assert parse(REPORTS[1]).state == {
-        "with-user": StateProgress(rows=2, bytes=133866),
-        "with-item": StateProgress(rows=1, bytes=133557),
+        "with-user": StateProgress(2, 133866, busy=timedelta(milliseconds=200), tasks=2),
+        "with-item": StateProgress(1, 133557, busy=timedelta(milliseconds=79), tasks=2),
     }
+
+
+def test_an_operators_time_is_all_that_its_tasks_spent() -> None:
+    spent = {"allUpdatesTimeMs": 100, "allRemovalsTimeMs": 20, "commitTimeMs": 3}
+    timers = {"customMetrics": {"timerProcessingTimeMs": 4000}}
+    last, *others = REPORTS[1]["stateOperators"]
+    told = {**REPORTS[1], "stateOperators": [{**last, **spent, **timers}, *others]}
+    assert parse(told).state["with-item"].busy == timedelta(milliseconds=4123)
+
+
+TELEMETRY = {
+    "ports": {"orders": 8, "orders!": 2, "with-user.matched": 3},
+    "written": 9,
+    "latency": {"rows": 9, "p50": 100, "p95": 250, "p99": 1000},
+}
+
+
+def with_telemetry(told: dict[str, Any]) -> dict[str, Any]:
+    sink = REPORTS[1]["sink"]
+    metrics = {**sink["metrics"], "$telemetry": json.dumps(told)}
+    return {**REPORTS[1], "sink": {**sink, "metrics": metrics}}
+
+
+def test_the_sink_tells_rows_by_port_and_how_old_their_records_were() -> None:
+    found = parse(with_telemetry(TELEMETRY))
+    assert found.ports == {"orders": 8, "orders!": 2, "with-user.matched": 3}
+    assert found.written == 9
+    p50, p95, p99 = (timedelta(milliseconds=each) for each in (100, 250, 1000))
+    assert found.latency == Latency(p50, p95, p99, rows=9)
+    # No output is called like the sink's own words.
+    assert found.outputs == parse(REPORTS[1]).outputs
+
+
+def test_rows_that_a_batch_makes_twice_count_once() -> None:
+    told = with_telemetry(TELEMETRY)
+    found = parse_report(told, scans=SCANS, operators=OPERATORS, repeats={"orders": 2})
+    assert found is not None
+    assert found.ports == {"orders": 4, "orders!": 1, "with-user.matched": 3}
+
+
+def test_a_batch_without_rows_of_records_has_no_latency() -> None:
+    assert parse(with_telemetry({"ports": {}, "written": 0})).latency is None
+    assert (parse(REPORTS[1]).ports, parse(REPORTS[1]).written) == ({}, None)
 
 
 def test_a_source_that_is_scanned_several_times_counts_once() -> None:

@@ -243,4 +243,6 @@ def test_a_failure_is_told_as_json() -> None:
         "where": "driver",
         "retryable": True,
         "healthy_s": 90.0,
+        "hint": "",
+        "domain": "",
     }

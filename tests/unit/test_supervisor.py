@@ -12,8 +12,9 @@ from typing import Any, cast
 
 import pytest
 
-from headgate.engine.progress import BatchReport
+from headgate.engine.progress import BatchReport, SourceProgress
 from headgate.errors import HeadgateError
+from headgate.jobs.exceptions import list_exceptions
 from headgate.jobs.home import JobHome
 from headgate.jobs.intent import Verb, write_intent
 from headgate.jobs.job import JobSnapshot, Watcher
@@ -24,7 +25,7 @@ from headgate.jobs.restart import parse_strategy
 from headgate.jobs.states import JobState
 from headgate.jobs.supervisor import Supervisor
 from headgate.jobs.totals import Totals
-from headgate.jobs.wire import AttemptSpec, Ended, Failed, News, Running, SourceEvent
+from headgate.jobs.wire import AttemptSpec, Batch, Ended, Failed, News, Running, SourceEvent
 
 NOW = datetime(2026, 11, 15, 10, tzinfo=UTC)
 
@@ -194,6 +195,31 @@ def test_a_failure_is_restarted_as_the_strategy_says_and_told_with_its_cause(
     assert bench.clock.passed >= 20, "twice the wait of 10 seconds"
     assert bench.events().count("FAILURE") == 2
     assert bench.status()["last_failure"]["root_cause"] == "killed by signal 9"
+
+
+def test_a_failure_is_noted_with_its_cause_and_the_next_step(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, [Running(), failed()])
+    with pytest.raises(HeadgateError):
+        bench.run()
+    (failure,) = list_exceptions(tmp_path, "orders").failures
+    assert (failure.attempt, failure.code, failure.root_cause) == (1, "QUERY_FAILED", "Boom: x")
+    assert (failure.hint, failure.where) == ("look", "driver")
+
+
+def test_what_batches_did_is_sampled_and_so_is_the_last_one(tmp_path: Path) -> None:
+    report = BatchReport(
+        batch=1,
+        started=NOW,
+        duration=timedelta(seconds=1),
+        sources={"in": SourceProgress(5, None, None, None, "{}")},
+        outputs={"out": 5},
+        state={},
+        phases={},
+    )
+    bench = Bench(tmp_path, [Running(), Batch(report), Batch(report), Ended(caught_up=True)])
+    bench.run()
+    lines = (bench.home.path / "samples.jsonl").read_text().splitlines()
+    assert sum(json.loads(line).get("i", {}).get("in", 0) for line in lines) == 10
 
 
 def test_what_waiting_cannot_mend_is_not_retried(tmp_path: Path) -> None:

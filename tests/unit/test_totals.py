@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from headgate.engine.progress import BatchReport, SourceProgress, StateProgress
+from headgate.engine.progress import BatchReport, Latency, SourceProgress, StateProgress
 from headgate.jobs.totals import Totals
 
 START = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -38,6 +38,12 @@ def test_nothing_has_happened_at_first() -> None:
         "batches": 0,
         "records_per_s": 0,
         "watermark": None,
+        "ports": {},
+        "ports_per_s": {},
+        "busy": {},
+        "recent_s": 0.0,
+        "latency_ms": None,
+        "committed_at": None,
     }
 
 
@@ -73,3 +79,38 @@ def test_the_rate_is_that_of_the_last_few_batches() -> None:
 
 def test_batches_that_took_no_time_have_no_rate() -> None:
     assert Totals().plus(report(0, 5, seconds=0)).rate == 0.0
+
+
+def worked(batch: int, *, busy: float, rows: int) -> BatchReport:
+    """Return a batch that began at its number in seconds and took half a second."""
+    state = {"e": StateProgress(1, 1, timedelta(seconds=busy), tasks=2)}
+    return replace(report(batch, 1, seconds=0.5), state=state, ports={"in": rows, "in!": 1})
+
+
+def test_an_operator_is_busy_for_its_share_of_the_time_with_the_waits_between_batches() -> None:
+    totals = Totals().plus(worked(0, busy=0.6, rows=10)).plus(worked(1, busy=0.6, rows=20))
+    # 1.2 seconds of two tasks, in the second and a half from the first start to the last end.
+    assert totals.busy == {"e": 0.4}
+    assert totals.ports == {"in": 30, "in!": 2}
+    assert totals.ports_per_s == {"in": 20.0, "in!": 1.3}
+    assert totals.to_json()["recent_s"] == 1.5
+
+
+def test_an_operator_is_never_busier_than_all_the_time() -> None:
+    assert Totals().plus(worked(0, busy=9, rows=1)).busy == {"e": 1.0}
+
+
+def test_speeds_are_those_of_the_last_few_batches() -> None:
+    totals = Totals().plus(worked(0, busy=1, rows=1_000_000))
+    for batch in range(100, 105):
+        totals = totals.plus(worked(batch, busy=0, rows=9))
+    assert totals.ports_per_s["in"] == 10.0
+    assert totals.busy == {"e": 0.0}
+
+
+def test_latency_is_that_of_the_last_batch_that_had_one() -> None:
+    ms = timedelta(milliseconds=1)
+    late = replace(report(1, 5), latency=Latency(10 * ms, 20 * ms, 30 * ms, 5))
+    totals = Totals().plus(late).plus(report(2, 5))
+    assert totals.to_json()["latency_ms"] == {"p50": 10, "p95": 20, "p99": 30}
+    assert totals.to_json()["committed_at"] == (START + timedelta(seconds=3)).isoformat()

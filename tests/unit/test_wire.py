@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from headgate import Flow
 from headgate.connectors import Kafka
-from headgate.engine.progress import BatchReport, SourceProgress, StateProgress
+from headgate.engine.progress import BatchReport, Latency, SourceProgress, StateProgress
 from headgate.engine.settings import (
     AttemptSettings,
     Delivery,
@@ -37,14 +38,19 @@ REPORT = BatchReport(
         "files": SourceProgress(5, 100, None, None, "{}"),
     },
     outputs={"out": 5},
-    state={"e": StateProgress(1, 2)},
+    state={"e": StateProgress(1, 2, timedelta(seconds=0.25), 4)},
     watermark=datetime(2026, 11, 15, 9, 55, tzinfo=UTC),
     phases={"addBatch": timedelta(seconds=1)},
+    ports={"orders": 5, "orders!": 1},
+    written=4,
+    latency=Latency(timedelta(seconds=0.1), timedelta(seconds=0.2), timedelta(seconds=3), 4),
 )
+BARE = replace(REPORT, ports={}, written=None, latency=None, watermark=None)
 
 
 @pytest.mark.parametrize(
-    "news", [Batch(REPORT), Loading(True), SourceEvent("TOPIC_GREW", "orders", "it grew")]
+    "news",
+    [Batch(REPORT), Batch(BARE), Loading(True), SourceEvent("TOPIC_GREW", "orders", "it grew")],
 )
 def test_news_come_out_as_they_went_in(news: News) -> None:
     assert news_from_json(json.loads(json.dumps(news_to_json(news)))) == news

@@ -118,7 +118,7 @@ class CompiledFlow:
         return self._wrap(self.plan.decode(records._jdf, source))
 
     def start_clocks(self, run: str) -> None:
-        """Have the clocks of a query follow the event times that are decoded."""
+        """Have the clocks of a query follow the times that are decoded, and its sink its counts."""
         self.plan.startClocks(run)
 
     def timed(self, rows: DataFrame, clock: DataFrame, *, delay: timedelta) -> DataFrame:

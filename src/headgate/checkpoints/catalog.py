@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from headgate.checkpoints import manifest as manifests
+from headgate.checkpoints._parsed import read_parsed
 from headgate.checkpoints.manifest import (
     FILE_NAMES,
     CheckpointFacts,
@@ -32,9 +34,14 @@ __all__ = [
     "SourceFacts",
     "StateFacts",
     "find",
+    "find_batch",
+    "find_number",
     "get",
     "keep",
+    "list_all",
+    "list_folders",
     "list_kept",
+    "list_names",
     "list_unreadable",
     "pin",
     "read_kept",
@@ -149,22 +156,48 @@ def has_sums(file: str, names: set[str]) -> bool:
 
 def list_kept(folder: Path) -> list[Kept]:
     """Return the checkpoints in a folder, oldest first; what cannot be read is left out."""
-    found = (_find_at(each) for each in _children(folder))
-    return sorted(
-        (each for each in found if each is not None),
-        key=lambda each: (each.batch, each.completed_at, each.id),
-    )
+    return list_all(folder)[0]
 
 
 def list_unreadable(folder: Path) -> list[Problem]:
     """Return the checkpoints in a folder whose manifest is missing or damaged."""
-    problems = []
-    for each in _children(folder):
+    return list_all(folder)[1]
+
+
+def list_all(folder: Path) -> tuple[list[Kept], list[Problem]]:
+    """Return the checkpoints in a folder, oldest first, and those whose manifest does not read."""
+    kept, problems = [], []
+    for name in list_names(folder):
         try:
-            manifests.read(each)
+            kept.append(read_kept(folder / name))
         except HeadgateError as error:
-            problems.append(Problem(each.name, error.message))
-    return problems
+            problems.append(Problem(name, error.message))
+    return sorted(kept, key=lambda each: (each.batch, each.completed_at, each.id)), problems
+
+
+def list_names(folder: Path) -> list[str]:
+    """Return the names of the checkpoints' folders in a folder; none of them is read."""
+    try:
+        with os.scandir(folder) as found:
+            return sorted(each.name for each in found if each.is_dir() and not is_draft(each))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def list_folders(folder: Path) -> list[Path]:
+    """Return where the checkpoints in a folder lie, by name; none of them is read."""
+    return [folder / name for name in list_names(folder)]
+
+
+def find_batch(folder: Path) -> int | None:
+    """Return the batch that a kept checkpoint's folder is named after; None for other names."""
+    return find_number(folder.name)
+
+
+def find_number(name: str) -> int | None:
+    """Return the batch in the name of a kept checkpoint; None for other names."""
+    number = name.removeprefix(_PREFIX)
+    return int(number) if name.startswith(_PREFIX) and number.isdigit() else None
 
 
 def read_kept(folder: Path) -> Kept:
@@ -173,7 +206,7 @@ def read_kept(folder: Path) -> Kept:
     Raises:
         HeadgateError: CHECKPOINT_NOT_FOUND or CHECKPOINT_DAMAGED.
     """
-    return Kept(folder, manifests.read(folder), pinned=(folder / _PINNED).is_file())
+    return Kept(folder, read_parsed(folder), pinned=(folder / _PINNED).is_file())
 
 
 def find(folder: Path, checkpoint: str) -> Kept | None:
@@ -242,16 +275,10 @@ def _never_changes(file: str) -> bool:
 
 def _find_before(into: Path, batch: int) -> Kept | None:
     """Return the newest checkpoint before a batch; only its manifest is read."""
-    numbers = sorted(
-        (int(each.name.removeprefix(_PREFIX)) for each in _children(into) if _is_numbered(each)),
-        reverse=True,
-    )
-    found = (_find_at(into / f"{_PREFIX}{number}") for number in numbers if number < batch)
+    numbers = (find_number(each) for each in list_names(into))
+    before = sorted((each for each in numbers if each is not None and each < batch), reverse=True)
+    found = (_find_at(into / f"{_PREFIX}{number}") for number in before)
     return next((each for each in found if each is not None), None)
-
-
-def _is_numbered(folder: Path) -> bool:
-    return folder.name.startswith(_PREFIX) and folder.name.removeprefix(_PREFIX).isdigit()
 
 
 def _find_at(folder: Path) -> Kept | None:
@@ -259,9 +286,3 @@ def _find_at(folder: Path) -> Kept | None:
         return read_kept(folder)
     except HeadgateError:
         return None
-
-
-def _children(folder: Path) -> list[Path]:
-    if not folder.is_dir():
-        return []
-    return sorted(each for each in folder.iterdir() if each.is_dir() and not is_draft(each))

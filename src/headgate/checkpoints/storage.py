@@ -136,7 +136,7 @@ def sweep(folder: Path) -> list[str]:
     return [draft.name for draft in drafts]
 
 
-def is_draft(path: Path) -> bool:
+def is_draft(path: Path | os.DirEntry[str]) -> bool:
     """Tell whether a file or folder was never finished, or is being removed."""
     return _DRAFT in path.name
 

@@ -14,6 +14,7 @@ from headgate.cli import (
     broker,
     checkpoints,
     control,
+    dead_letters,
     demo,
     doctor,
     failures,
@@ -25,24 +26,28 @@ from headgate.cli import (
     restore,
     run,
     savepoint,
+    serve,
     setup,
+    state,
     topics,
+    watching,
 )
 from headgate.cli.help import lay_out
 from headgate.errors import HeadgateError
 
 # The modules of verbs; each has a function `register`.
 GROUPS = (
-    *(demo, run, plan),
-    *(jobs, logs, control),
-    *(checkpoints, savepoint, restore, audit),
+    *(demo, run, plan, serve),
+    *(jobs, watching, logs, control),
+    *(checkpoints, savepoint, restore, state, audit, dead_letters),
     *(setup, produce, topics, broker, doctor),
 )
 # The verbs in the order of the help; others come after them.
 ORDER = (
-    *("run", "plan", "demo"),
-    *("jobs", "show", "logs", "lag", "start", "stop", "cancel", "restart", "pause", "resume"),
-    *("checkpoints", "savepoint", "restore", "verify", "audit"),
+    *("run", "plan", "demo", "serve"),
+    *("jobs", "show", "graph", "events", "exceptions", "logs", "lag"),
+    *("start", "stop", "cancel", "restart", "pause", "resume"),
+    *("checkpoints", "savepoint", "restore", "state", "verify", "audit", "dead-letters"),
     *("setup", "produce", "topics", "tail", "broker", "doctor"),
 )
 

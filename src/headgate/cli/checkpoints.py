@@ -12,14 +12,12 @@ from rich.text import Text
 
 from headgate._units import format_count, format_duration, format_size
 from headgate.cli.job_options import Job, complete_checkpoint, complete_job
-from headgate.cli.options import Home, Json
+from headgate.cli.options import Home, Json, Server, TokenFile
 from headgate.cli.output import Right, note, print_json, print_table, say, visible
+from headgate.cli.place import open_jobs
 from headgate.jobs.service import (
     DEFAULT_HOME,
     CheckpointView,
-    get_checkpoint,
-    list_checkpoints,
-    pin_checkpoint,
     verify_anything,
 )
 
@@ -62,6 +60,8 @@ def _checkpoints(
         bool, typer.Option("--all", help="Those of the job's earlier runs, too.")
     ] = False,
     home: Home = DEFAULT_HOME,
+    server: Server = None,
+    token_file: TokenFile = None,
     as_json: Json = False,
 ) -> None:
     """List a job's checkpoints and savepoints, oldest first; show, pin or unpin one.
@@ -75,15 +75,16 @@ def _checkpoints(
       headgate checkpoints order-enrichment pin chk-17
       headgate checkpoints order-enrichment unpin chk-17
     """
+    jobs = open_jobs(context, home, server, token_file)
     if action is None:
-        _list(list_checkpoints(home, job, every_run=every_run), job, as_json=as_json)
+        _list(jobs.list_checkpoints(job, every_run=every_run), job, as_json=as_json)
         return
     if checkpoint is None:
         raise typer.BadParameter(f"name the checkpoint to {action}, as in chk-17", context)
     if action is Action.SHOW:
-        found = get_checkpoint(home, job, checkpoint)
+        found = jobs.get_checkpoint(job, checkpoint)
     else:
-        found = pin_checkpoint(home, job, checkpoint, pinned=action is Action.PIN)
+        found = jobs.pin_checkpoint(job, checkpoint, pinned=action is Action.PIN)
     if as_json:
         print_json(found.to_json())
     elif action is Action.SHOW:
@@ -170,7 +171,7 @@ def _facts(view: CheckpointView) -> Iterable[tuple[str, str]]:
         if facts.watermark is not None:
             yield "watermark", f"{facts.watermark:%Y-%m-%d %H:%M:%S} UTC"
         yield "size", f"{format_size(manifest.full_bytes)}, {format_size(manifest.new_bytes)} new"
-        yield "files", format_count(len(manifest.files))
+        yield "files", format_count(view.files)
         yield "parallelism", format_count(facts.parallelism)
     yield "run", view.run or "-"
     yield "folder", str(view.folder)
@@ -216,7 +217,7 @@ def _verify(
         say(f"Job '{subject}' has no checkpoints yet")
     else:
         for each in found:
-            files = "" if each.manifest is None else f", {len(each.manifest.files)} files"
+            files = "" if each.manifest is None else f", {each.files} files"
             rows = "".join(
                 f", {uid} {format_count(count)} rows" for uid, count in (each.rows or {}).items()
             )

@@ -8,27 +8,23 @@ import typer
 from typer.core import TyperCommand
 
 from headgate._units import format_size
+from headgate.cli.following import show_started
 from headgate.cli.job_options import DEFAULT_TIMEOUT, Job, Timeout, patience
-from headgate.cli.options import Home, Json
+from headgate.cli.options import Home, Json, Server, TokenFile
 from headgate.cli.output import print_json, say
+from headgate.cli.place import find_server, open_jobs
 from headgate.cli.running import show_run, tell_detached
 from headgate.jobs.service import (
     DEFAULT_HOME,
     JobView,
     Loss,
-    cancel_job,
-    foresee_cancel,
     get_start,
-    pause_job,
-    restart_job,
-    resume_job,
     start_job,
-    stop_job,
 )
 
 _SAVEPOINT = "--savepoint"
 # The options of `stop` that a value follows; whatever else has no dash is the job.
-_WITH_VALUE = ("--timeout", "--home")
+_WITH_VALUE = ("--timeout", "--home", "--server", "--token-file")
 
 
 def register(app: typer.Typer) -> None:
@@ -66,11 +62,14 @@ def fill_savepoint(args: list[str]) -> list[str]:
 
 
 def _start(
+    context: typer.Context,
     job: Job,
     attach: Annotated[
         bool, typer.Option("--attach", help="Stay, and show the job, as 'headgate run' does.")
     ] = False,
     home: Home = DEFAULT_HOME,
+    server: Server = None,
+    token_file: TokenFile = None,
     as_json: Json = False,
 ) -> None:
     """Start a job again as it was last run: from its newest checkpoint, in the background.
@@ -82,7 +81,10 @@ def _start(
       headgate start order-enrichment
       headgate start order-enrichment --attach
     """
-    if attach:
+    remote = find_server(context, server, token_file)
+    if remote is not None:
+        show_started(remote, remote.start_job(job), detach=not attach, as_json=as_json)
+    elif attach:
         flow, options = get_start(home, job)
         show_run(flow, options, as_json=as_json)
     else:
@@ -90,6 +92,7 @@ def _start(
 
 
 def _stop(
+    context: typer.Context,
     job: Job,
     savepoint: Annotated[
         str | None,
@@ -104,6 +107,8 @@ def _stop(
     ] = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
     home: Home = DEFAULT_HOME,
+    server: Server = None,
+    token_file: TokenFile = None,
     as_json: Json = False,
 ) -> None:
     """Stop a job between two batches, and wait until it has stopped.
@@ -117,25 +122,29 @@ def _stop(
       headgate stop order-enrichment --savepoint
       headgate stop order-enrichment --savepoint /backup/orders --drain
     """
-    stopped = stop_job(
-        home, job, savepoint=savepoint, drain=drain, patience=patience(timeout, as_json=as_json)
+    jobs = open_jobs(context, home, server, token_file)
+    stopped = jobs.stop_job(
+        job, savepoint=savepoint, drain=drain, patience=patience(timeout, as_json=as_json)
     )
-    taken = stopped.savepoint
     if as_json:
-        print_json({**stopped.view.to_json(), "savepoint": taken.to_json() if taken else None})
+        print_json(stopped.to_json())
         return
     _tell(stopped.view)
+    taken = stopped.savepoint
     if taken is not None:
         say(f"Savepoint '{taken.name}': {format_size(taken.bytes)} in {taken.folder}")
 
 
 def _cancel(
+    context: typer.Context,
     job: Job,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be lost, and do nothing.")
     ] = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
     home: Home = DEFAULT_HOME,
+    server: Server = None,
+    token_file: TokenFile = None,
     as_json: Json = False,
 ) -> None:
     """End a job at once, in the middle of a batch if need be.
@@ -148,20 +157,24 @@ def _cancel(
       headgate cancel order-enrichment --dry-run
       headgate cancel order-enrichment
     """
-    loss = foresee_cancel(home, job)
+    jobs = open_jobs(context, home, server, token_file)
+    loss = jobs.foresee_cancel(job)
     if dry_run:
         _tell_loss(loss, as_json=as_json)
         return
-    view = cancel_job(home, job, patience=patience(timeout, as_json=as_json))
+    view = jobs.cancel_job(job, patience=patience(timeout, as_json=as_json))
     _tell(view, as_json=as_json)
     if not as_json and loss.deletes:
         say("Its checkpoints were deleted, as --on-cancel delete asks")
 
 
 def _restart(
+    context: typer.Context,
     job: Job,
     timeout: Timeout = DEFAULT_TIMEOUT,
     home: Home = DEFAULT_HOME,
+    server: Server = None,
+    token_file: TokenFile = None,
     as_json: Json = False,
 ) -> None:
     """Stop a job between two batches and start it again, in the background.
@@ -172,14 +185,18 @@ def _restart(
 
       headgate restart order-enrichment
     """
-    started = restart_job(home, job, patience=patience(timeout, as_json=as_json))
+    jobs = open_jobs(context, home, server, token_file)
+    started = jobs.restart_job(job, patience=patience(timeout, as_json=as_json))
     tell_detached(started, as_json=as_json)
 
 
 def _pause(
+    context: typer.Context,
     job: Job,
     timeout: Timeout = DEFAULT_TIMEOUT,
     home: Home = DEFAULT_HOME,
+    server: Server = None,
+    token_file: TokenFile = None,
     as_json: Json = False,
 ) -> None:
     """Make a job read nothing until it is resumed; it keeps its driver and its state.
@@ -190,14 +207,18 @@ def _pause(
 
       headgate pause order-enrichment
     """
-    view = pause_job(home, job, patience=patience(timeout, as_json=as_json))
+    jobs = open_jobs(context, home, server, token_file)
+    view = jobs.pause_job(job, patience=patience(timeout, as_json=as_json))
     _tell(view, as_json=as_json, more="; it will be paused when it runs again")
 
 
 def _resume(
+    context: typer.Context,
     job: Job,
     timeout: Timeout = DEFAULT_TIMEOUT,
     home: Home = DEFAULT_HOME,
+    server: Server = None,
+    token_file: TokenFile = None,
     as_json: Json = False,
 ) -> None:
     """Let a paused job go on where it was.
@@ -206,7 +227,8 @@ def _resume(
 
       headgate resume order-enrichment
     """
-    view = resume_job(home, job, patience=patience(timeout, as_json=as_json))
+    jobs = open_jobs(context, home, server, token_file)
+    view = jobs.resume_job(job, patience=patience(timeout, as_json=as_json))
     _tell(view, as_json=as_json, more="; it will go on when it runs again")
 
 
@@ -219,20 +241,12 @@ def _tell(view: JobView, *, as_json: bool = False, more: str = "") -> None:
 
 def _tell_loss(loss: Loss, *, as_json: bool) -> None:
     if as_json:
-        print_json(
-            {
-                **loss.view.to_json(),
-                "dry_run": True,
-                "deletes": [each.id for each in loss.checkpoints],
-                "deletes_state": loss.deletes,
-                "bytes": loss.bytes,
-            }
-        )
+        print_json(loss.to_json())
         return
     say(f"Job '{loss.view.name}' is {loss.view.state}, and would end at once")
     if not loss.deletes:
         say("Its checkpoints would stay, as --on-cancel retain asks; nothing would be lost")
         return
-    ids = ", ".join(each.id for each in loss.checkpoints) or "none yet"
+    ids = ", ".join(loss.checkpoints) or "none yet"
     say(f"Its state would be deleted, as --on-cancel delete asks, with its checkpoints: {ids}")
     say(f"That is {format_size(loss.bytes)} of checkpoints; savepoints would stay")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, TypeAlias
@@ -10,27 +11,34 @@ import typer
 
 from headgate._units import format_duration, parse_duration
 from headgate.cli.output import note
-from headgate.jobs.service import DEFAULT_HOME, JobView, Patience, list_checkpoints, list_names
+from headgate.cli.place import open_jobs
+from headgate.client.jobs import Jobs
+from headgate.errors import HeadgateError
+from headgate.jobs.service import DEFAULT_HOME, JobView, Patience
 
 _TOLD_EVERY = timedelta(seconds=5)
 
 
 def complete_job(context: typer.Context, incomplete: str) -> list[str]:
     """Return the names of jobs that begin so."""
-    return [name for name in list_names(_home(context)) if name.startswith(incomplete)]
+    with contextlib.suppress(HeadgateError):
+        return [name for name in _jobs(context).list_names() if name.startswith(incomplete)]
+    return []
 
 
 def complete_checkpoint(context: typer.Context, incomplete: str) -> list[str]:
     """Return the checkpoints of the job on the command line that begin so, newest first."""
     job = context.params.get("job")
-    if not job:
-        return []
-    found = list_checkpoints(_home(context), str(job))
-    return [each.id for each in reversed(found) if each.id.startswith(incomplete)]
+    with contextlib.suppress(HeadgateError):
+        found = _jobs(context).list_checkpoints(str(job)) if job else []
+        return [each.id for each in reversed(found) if each.id.startswith(incomplete)]
+    return []
 
 
-def _home(context: typer.Context) -> Path:
-    return Path(context.params.get("home") or DEFAULT_HOME)
+def _jobs(context: typer.Context) -> Jobs:
+    given = context.params
+    home = Path(given.get("home") or DEFAULT_HOME)
+    return open_jobs(context, home, given.get("server"), given.get("token_file"))
 
 
 Job: TypeAlias = Annotated[

@@ -13,10 +13,11 @@ from headgate._units import format_count, format_size
 from headgate.cli.checkpoints import checkpoint_rows
 from headgate.cli.job_options import Job, whole
 from headgate.cli.lag import lag_text, source_lags
-from headgate.cli.options import Home, Json
+from headgate.cli.options import Home, Json, Server, TokenFile
 from headgate.cli.output import Right, format_age, note, print_json, print_table, say, visible
+from headgate.cli.place import open_jobs
 from headgate.cli.status import state_style
-from headgate.jobs.service import DEAD, DEFAULT_HOME, JobDetails, JobView, list_jobs, show_job
+from headgate.jobs.service import DEAD, DEFAULT_HOME, JobDetails, JobView
 
 
 def register(app: typer.Typer) -> None:
@@ -26,7 +27,13 @@ def register(app: typer.Typer) -> None:
     app.command("lag")(_lag)
 
 
-def _jobs(home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
+def _jobs(
+    context: typer.Context,
+    home: Home = DEFAULT_HOME,
+    server: Server = None,
+    token_file: TokenFile = None,
+    as_json: Json = False,
+) -> None:
     """List the jobs: state, attempt, uptime, rate, lag and last checkpoint.
 
     A job is DEAD whose supervisor was killed; 'headgate start' brings it back.
@@ -35,13 +42,15 @@ def _jobs(home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
 
       headgate jobs
       headgate jobs --json
+      headgate jobs --server http://build-7:8270
     """
-    found = list_jobs(home)
+    jobs = open_jobs(context, home, server, token_file)
+    found = jobs.list_jobs()
     if as_json:
         print_json([each.to_json() for each in found])
         return
     if not found:
-        say(f"There are no jobs in {home}; headgate run FLOW starts one")
+        say(f"There are no jobs in {jobs.where}; headgate run FLOW starts one")
         return
     columns = ["job", "state", Right("attempt"), Right("uptime"), Right("records/s")]
     print_table(
@@ -70,7 +79,14 @@ def _uptime(view: JobView) -> str:
     return "-" if view.uptime is None else whole(max(view.uptime, timedelta(0)))
 
 
-def _show(job: Job, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
+def _show(
+    context: typer.Context,
+    job: Job,
+    home: Home = DEFAULT_HOME,
+    server: Server = None,
+    token_file: TokenFile = None,
+    as_json: Json = False,
+) -> None:
     """Show one job: what it does, why its last attempt ended, its settings and checkpoints.
 
     [bold]Examples[/bold]
@@ -78,7 +94,7 @@ def _show(job: Job, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
       headgate show order-enrichment
       headgate show order-enrichment --json
     """
-    details = show_job(home, job)
+    details = open_jobs(context, home, server, token_file).show_job(job)
     if as_json:
         print_json(details.to_json())
         return
@@ -167,7 +183,14 @@ def _value(value: Any) -> str:
     return "-" if value is None else str(value)
 
 
-def _lag(job: Job, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
+def _lag(
+    context: typer.Context,
+    job: Job,
+    home: Home = DEFAULT_HOME,
+    server: Server = None,
+    token_file: TokenFile = None,
+    as_json: Json = False,
+) -> None:
     """Show what is left to read of each source: bytes of files, records of Kafka and their age.
 
     It is as of the job's last batch; of a job that is not running, as of its end.
@@ -177,7 +200,7 @@ def _lag(job: Job, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
       headgate lag order-enrichment
       headgate lag order-enrichment --json
     """
-    view = show_job(home, job).view
+    view = open_jobs(context, home, server, token_file).look_at(job)
     status = view.status
     lags = source_lags(status)
     if as_json:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from headgate.cli.job_options import Job
-from headgate.cli.options import Home, Json
+from headgate.cli.options import Home, Json, Server, TokenFile
 from headgate.cli.output import stdout, visible
-from headgate.jobs.service import DEFAULT_HOME, Log, follow_log, get_log, tail_log
+from headgate.cli.place import open_jobs
+from headgate.jobs.service import DEFAULT_HOME, Log, follow_log, tail_log
 
 
 def register(app: typer.Typer) -> None:
@@ -37,6 +39,8 @@ def _logs(
         bool, typer.Option("--events", help="What happened to the job and its topics, as JSON.")
     ] = False,
     home: Home = DEFAULT_HOME,
+    server: Server = None,
+    token_file: TokenFile = None,
     as_json: Json = False,  # noqa: ARG001 - errors are JSON then; lines are what they are
 ) -> None:
     """Print the last lines of a job's log: Spark's, unless another is asked for.
@@ -52,17 +56,30 @@ def _logs(
     if len(named) > 1:
         told = " and ".join(f"--{log}" for log in named)
         raise typer.BadParameter(f"{told} are {len(named)} logs; name one", context)
-    show_log(get_log(home, job, named[0] if named else Log.SPARK), lines=lines, follow=follow)
+    log = named[0] if named else Log.SPARK
+    jobs = open_jobs(context, home, server, token_file)
+    if follow:
+        _print_new(jobs.follow_log(job, log, last=lines))
+    else:
+        _print_all(jobs.tail_log(job, log, last=lines))
 
 
 def show_log(file: Path, *, lines: int, follow: bool) -> None:
     """Print the last lines of a log, and where it is followed, new ones until Ctrl-C."""
-    if not follow:
-        for line in tail_log(file, last=lines):
-            _print(line)
-        return
+    if follow:
+        _print_new(follow_log(file, last=lines))
+    else:
+        _print_all(tail_log(file, last=lines))
+
+
+def _print_all(lines: Iterable[bytes]) -> None:
+    for line in lines:
+        _print(line)
+
+
+def _print_new(lines: Iterable[bytes]) -> None:
     with contextlib.suppress(KeyboardInterrupt):
-        for line in follow_log(file, last=lines):
+        for line in lines:
             _print(line)
             sys.stdout.flush()
 

@@ -53,6 +53,11 @@ def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value) + "\n")
 
 
+def print_json_note(value: Any) -> None:
+    """Print a value that is no part of the result, as JSON on one line of standard error."""
+    sys.stderr.write(json.dumps(value) + "\n")
+
+
 def print_table(columns: Sequence[str | Right], rows: Sequence[Sequence[str | Text]]) -> None:
     """Print rows under a heading; cells fold on a terminal and never do in a pipe."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))

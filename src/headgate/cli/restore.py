@@ -7,15 +7,17 @@ from typing import Annotated
 import typer
 
 from headgate._units import format_count
+from headgate.cli.following import show_started
 from headgate.cli.job_options import Job
-from headgate.cli.options import Home, Json
+from headgate.cli.options import Home, Json, Server, TokenFile
 from headgate.cli.output import Right, print_json, print_table, say
+from headgate.cli.place import find_server, refuse_with_server
 from headgate.cli.running import show_detached, show_run
+from headgate.client.local import LocalJobs
 from headgate.jobs.service import (
     DEFAULT_HOME,
-    RestorePlan,
+    RestorePreview,
     get_restore,
-    plan_of_restore,
 )
 
 _HELP = """Go back to a checkpoint or a savepoint, and run on from there.
@@ -40,6 +42,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _restore(
+    context: typer.Context,
     job: Job,
     source: Annotated[
         str | None,
@@ -65,17 +68,29 @@ def _restore(
         bool, typer.Option("--detach", "-d", help="Return at once; the job runs on.")
     ] = False,
     home: Home = DEFAULT_HOME,
+    server: Server = None,
+    token_file: TokenFile = None,
     as_json: Json = False,
 ) -> None:
     if source is not None and at is not None:
         raise typer.BadParameter("--from and --at exclude each other")
-    flow, options = get_restore(home, job, source=source, at=at, drop=drop_state or ())
-    plan = plan_of_restore(flow, options)
-    if dry_run:
-        print_plan(plan, as_json=as_json)
+    remote = find_server(context, server, token_file)
+    if remote is not None:
+        refuse_with_server(context, "until_caught_up")
+    drop = drop_state or ()
+    if remote is not None and not dry_run:
+        plan, started = remote.restore(job, source=source, at=at, drop=drop)
+        if not as_json:
+            print_plan(plan, as_json=False)
+        show_started(remote, started, detach=detach, as_json=as_json)
         return
-    if not as_json:
-        print_plan(plan, as_json=False)
+    jobs = remote or LocalJobs(home)
+    plan = jobs.preview_restore(job, source=source, at=at, drop=drop)
+    if dry_run or not as_json:
+        print_plan(plan, as_json=as_json)
+    if dry_run:
+        return
+    flow, options = get_restore(home, job, source=source, at=at, drop=drop)
     chosen = options.with_end(until_caught_up=until_caught_up)
     if detach:
         show_detached(flow, chosen, as_json=as_json)
@@ -83,13 +98,13 @@ def _restore(
         show_run(flow, chosen, as_json=as_json)
 
 
-def print_plan(plan: RestorePlan, *, as_json: bool) -> None:
+def print_plan(plan: RestorePreview, *, as_json: bool) -> None:
     """Print what a restore does."""
     if as_json:
         print_json(plan.to_json())
         return
-    kept = plan.kept
-    say(f"From {kept.kind.value} {kept.id}, complete at {kept.completed_at:%Y-%m-%d %H:%M:%S} UTC")
+    complete = f"{plan.completed_at:%Y-%m-%d %H:%M:%S}"
+    say(f"From {plan.kind} {plan.checkpoint}, complete at {complete} UTC")
     for uids, told in (
         (plan.taken, "keeps its state"),
         (plan.dropped, "leaves its state behind"),

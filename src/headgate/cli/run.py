@@ -8,7 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from headgate.cli.options import ON_VARIABLE, Home, Json
+from headgate.cli.following import show_started
+from headgate.cli.options import ON_VARIABLE, Home, Json, Server, TokenFile
+from headgate.cli.output import note
+from headgate.cli.place import find_server, refuse_with_server, was_typed
 from headgate.cli.running import show_detached, show_run
 from headgate.jobs.service import (
     DEFAULT_HOME,
@@ -16,6 +19,7 @@ from headgate.jobs.service import (
     Delivery,
     OnDataLoss,
     RunOptions,
+    name_of_flow,
     resolve_options,
 )
 
@@ -28,6 +32,9 @@ its next batch, so that nothing is left half done. What Spark says goes to the j
 
 Settings may lie in a headgate.toml beside the flow or in the working directory; flags win.
 
+With --server the flow is one of the server's flows folder, and the job runs there: Ctrl-C stops
+looking at it, and no more.
+
 [bold]Examples[/bold]
 
   headgate run examples/orders/flow.py
@@ -37,8 +44,15 @@ Settings may lie in a headgate.toml beside the flow or in the working directory;
   headgate run examples/orders/flow.py --until-caught-up --json
 
   headgate run flow.py --checkpoint-every 30s --retain 20 --restart fixed-delay:5,10s
+
+  headgate run orders/flow.py --server http://build-7:8270 --detach
 """
 _ROWS_PRINTED = 20
+# What a server does not do for a flow that is sent to it.
+_HERE_ALONE = (
+    *("until_caught_up", "watch", "restore_at", "drop_state", "start", "strict"),
+    *("print_rows", "verbose", "ui", "ui_port"),
+)
 _STARTING = "How it starts and ends"
 _READING = "What it reads"
 _KEEPING = "Checkpoints and restarts"
@@ -78,6 +92,7 @@ def _setting(
 
 
 def _run(
+    context: typer.Context,
     flow: Annotated[
         str, typer.Argument(metavar="FLOW", help="A flow's file: flow.py, or flow.py:name.")
     ],
@@ -103,6 +118,26 @@ def _run(
             rich_help_panel=_STARTING,
         ),
     ] = False,
+    ui: Annotated[
+        bool,
+        typer.Option(
+            "--ui",
+            help="Show the job in a browser as long as it runs.",
+            rich_help_panel=_STARTING,
+        ),
+    ] = False,
+    ui_port: Annotated[
+        int | None,
+        typer.Option(
+            "--ui-port",
+            metavar="N",
+            min=0,
+            max=65535,
+            show_default="8270, or any that is free",
+            help="The port of --ui.",
+            rich_help_panel=_STARTING,
+        ),
+    ] = None,
     fresh: Annotated[
         bool,
         typer.Option(
@@ -296,30 +331,47 @@ def _run(
         bool, typer.Option("--verbose", "-v", help="Show Spark's log on the terminal too.")
     ] = False,
     home: Home = DEFAULT_HOME,
+    server: Server = None,
+    token_file: TokenFile = None,
     as_json: Json = False,
 ) -> None:
     _exclude({"--fresh": fresh, "--from": restore_from, "--at": restore_at})
     _exclude({"--watch": watch, "--detach": detach})
+    _exclude({"--ui": ui or ui_port is not None, "--detach": detach})
+    settings: dict[str, Any] = {
+        "on": on,
+        "parallelism": parallelism,
+        "batch-every": batch_every,
+        "min-pause": min_pause,
+        "max-batch": max_batch,
+        "max-record": max_record,
+        "checkpoint-every": checkpoint_every,
+        "retain": retain,
+        "retain-for": retain_for,
+        "on-cancel": on_cancel,
+        "checkpoints": checkpoints,
+        "restart": restart,
+        "driver-memory": driver_memory,
+        "delivery": delivery,
+        "on-data-loss": on_data_loss,
+        "profile": profile,
+    }
+    remote = find_server(context, server, token_file)
+    if remote is not None:
+        refuse_with_server(context, *_HERE_ALONE)
+        # Where this terminal's topics are is nothing to a server.
+        given = settings if was_typed(context, "on") else {**settings, "on": None}
+        started = remote.submit(
+            flow,
+            {name: _plain(value) for name, value in given.items() if value is not None},
+            fresh=fresh,
+            restore_from=restore_from,
+        )
+        show_started(remote, started, detach=detach, as_json=as_json)
+        return
     options = resolve_options(
         flow,
-        {
-            "on": on,
-            "parallelism": parallelism,
-            "batch-every": batch_every,
-            "min-pause": min_pause,
-            "max-batch": max_batch,
-            "max-record": max_record,
-            "checkpoint-every": checkpoint_every,
-            "retain": retain,
-            "retain-for": retain_for,
-            "on-cancel": on_cancel,
-            "checkpoints": checkpoints,
-            "restart": restart,
-            "driver-memory": driver_memory,
-            "delivery": delivery,
-            "on-data-loss": on_data_loss,
-            "profile": profile,
-        },
+        settings,
         RunOptions(
             home=home,
             until_caught_up=until_caught_up,
@@ -335,8 +387,26 @@ def _run(
     )
     if detach:
         show_detached(flow, options, as_json=as_json)
+    elif ui or ui_port is not None:
+        _run_shown(flow, options, port=ui_port, as_json=as_json, watch=watch)
     else:
         show_run(flow, options, as_json=as_json, watch=watch)
+
+
+def _run_shown(
+    flow: str, options: RunOptions, *, port: int | None, as_json: bool, watch: bool
+) -> None:
+    """Run a job with a server beside it that shows it, and ends with it."""
+    from headgate.server.beside import serve_beside
+
+    name = name_of_flow(flow)
+    with serve_beside(options.home, name, on=options.on, port=port) as address:
+        note(f"Job '{name}' is shown at {address}/jobs/{name}")
+        show_run(flow, options, as_json=as_json, watch=watch)
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, int) else str(value)
 
 
 def _exclude(flags: dict[str, object]) -> None:

@@ -35,11 +35,11 @@ def tell_detached(started: Detached, *, as_json: bool) -> None:
         return
     say(started.job)
     note(f"Job '{started.job}' is STARTING in the background, as process {started.pid}")
-    _warn(str(started.snapshot.get("notice") or ""))
+    warn(str(started.snapshot.get("notice") or ""))
     note(f"headgate show {started.job} tells how it goes; headgate stop {started.job} ends it")
 
 
-def _warn(notice: str) -> None:
+def warn(notice: str) -> None:
     """Print what the user has to know about a start, such as that a checkpoint is damaged."""
     if notice:
         note(Text.assemble(("warning", "bold yellow"), f": {visible(notice)}"))
@@ -63,7 +63,7 @@ def show_run(flow: str, options: RunOptions, *, as_json: bool, watch: bool = Fal
             if not begun and not as_json:
                 begun = True
                 note(start_line(snapshot))
-                _warn(snapshot.notice)
+                warn(snapshot.notice)
             shown.on_snapshot(snapshot)
 
         def tell_notice(line: str) -> None:

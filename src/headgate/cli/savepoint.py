@@ -9,9 +9,10 @@ import typer
 
 from headgate._units import format_count, format_size
 from headgate.cli.job_options import DEFAULT_TIMEOUT, Job, Timeout, patience
-from headgate.cli.options import Home, Json
+from headgate.cli.options import Home, Json, Server, TokenFile
 from headgate.cli.output import print_json, say
-from headgate.jobs.service import DEFAULT_HOME, take_portable_savepoint, take_savepoint
+from headgate.cli.place import open_jobs
+from headgate.jobs.service import DEFAULT_HOME
 
 
 def register(app: typer.Typer) -> None:
@@ -20,6 +21,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _savepoint(
+    context: typer.Context,
     job: Job,
     to: Annotated[
         Path | None,
@@ -33,6 +35,8 @@ def _savepoint(
     ] = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
     home: Home = DEFAULT_HOME,
+    server: Server = None,
+    token_file: TokenFile = None,
     as_json: Json = False,
 ) -> None:
     """Take a savepoint of a job: a folder that can be moved and restored from anywhere.
@@ -47,15 +51,17 @@ def _savepoint(
       headgate savepoint order-enrichment --to /backup/orders-before-upgrade
       headgate savepoint order-enrichment --portable --to /tmp/orders-state
     """
+    jobs = open_jobs(context, home, server, token_file)
+    waits = patience(timeout, as_json=as_json)
     if portable:
-        made = take_portable_savepoint(home, job, to=to)
+        made = jobs.take_portable_savepoint(job, to=to, patience=waits)
         if as_json:
             print_json(made.to_json())
         else:
             rows = ", ".join(f"{uid} {format_count(n)} rows" for uid, n in made.rows.items())
             say(f"Portable savepoint '{made.name}': {rows} in {made.folder}")
         return
-    taken = take_savepoint(home, job, to=to, patience=patience(timeout, as_json=as_json))
+    taken = jobs.take_savepoint(job, to=to, patience=waits)
     if as_json:
         print_json(taken.to_json())
     else:

@@ -11,7 +11,7 @@ import typer
 from rich.highlighter import JSONHighlighter
 
 from headgate._units import format_count, format_size
-from headgate.cli.options import Json, On
+from headgate.cli.options import Json, On, Server, TokenFile
 from headgate.cli.output import (
     Right,
     format_age,
@@ -21,6 +21,7 @@ from headgate.cli.output import (
     stdout,
     visible,
 )
+from headgate.cli.place import find_server, refuse_with_server, was_typed
 from headgate.jobs.service import (
     DEFAULT_LOG,
     LedgerPart,
@@ -40,6 +41,8 @@ Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="The topic.
 Count: TypeAlias = Annotated[
     bool, typer.Option("--count", help="Count the records too; reads them all.")
 ]
+# The options of `headgate topics` by itself.
+_LISTING = ("on", "count", "server", "token_file", "as_json")
 
 
 def register(app: typer.Typer) -> None:
@@ -54,7 +57,12 @@ def register(app: typer.Typer) -> None:
 
 
 def _topics(
-    context: typer.Context, on: On = DEFAULT_LOG, count: Count = False, as_json: Json = False
+    context: typer.Context,
+    on: On = DEFAULT_LOG,
+    count: Count = False,
+    server: Server = None,
+    token_file: TokenFile = None,
+    as_json: Json = False,
 ) -> None:
     """List, show and create topics.
 
@@ -66,17 +74,19 @@ def _topics(
       headgate topics show orders
     """
     if context.invoked_subcommand is None:
-        _list(on, count, as_json)
-    elif any(_was_typed(context, name) for name in ("on", "count", "as_json")):
+        _list(context, on, count, server, token_file, as_json)
+    elif any(was_typed(context, name) for name in _LISTING):
         raise typer.BadParameter(f"options go after '{context.invoked_subcommand}'", context)
 
 
-def _was_typed(context: typer.Context, name: str) -> bool:
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
-
-
-def _list(on: On = DEFAULT_LOG, count: Count = False, as_json: Json = False) -> None:
+def _list(
+    context: typer.Context,
+    on: On = DEFAULT_LOG,
+    count: Count = False,
+    server: Server = None,
+    token_file: TokenFile = None,
+    as_json: Json = False,
+) -> None:
     """List the topics: partitions, files and size, and how long ago the last file came.
 
     On Kafka: partitions, records, replicas, how long records are kept, and how old the newest is.
@@ -90,10 +100,18 @@ def _list(on: On = DEFAULT_LOG, count: Count = False, as_json: Json = False) -> 
       headgate topics list --on files:/data/topics --json
       headgate topics list --on kafka://localhost:9092
       headgate topics list --on pulsar://localhost:6650/shop/prod
+      headgate topics list --server http://localhost:8270  # of the log it was started with
     """
-    found = list_topics(on, count=count)
+    remote = find_server(context, server, token_file, local="on")
+    if remote is None:
+        found = list_topics(on, count=count)
+    else:
+        refuse_with_server(context, "count")
+        found = remote.list_topics()
     if as_json:
         print_json([topic.to_json() for topic in found])
+    elif not found and remote is not None:
+        say(f"There are no topics in the log of {remote.where}")
     elif found:
         print_table(_columns(found[0], count=count), [_row(topic) for topic in found])
     else:
@@ -322,6 +340,7 @@ def describe_made(topic: MadeTopic) -> str:
 
 
 def _tail(
+    context: typer.Context,
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic.")],
     last: Annotated[
         int, typer.Option("-n", "--lines", metavar="N", min=0, help="How many records.")
@@ -330,6 +349,8 @@ def _tail(
         bool, typer.Option("-f", "--follow", help="Go on with new ones until Ctrl-C.")
     ] = False,
     on: On = DEFAULT_LOG,
+    server: Server = None,
+    token_file: TokenFile = None,
     _as_json: Annotated[
         bool, typer.Option("--json", help="Records are printed as they are; errors as JSON.")
     ] = False,
@@ -348,6 +369,11 @@ def _tail(
       headgate tail orders --on kafka://localhost:9092
       headgate tail orders --on pulsar://localhost:6650
     """
+    remote = find_server(context, server, token_file, local="on")
+    if remote is not None:
+        refuse_with_server(context, "follow")
+        _print_records(remote.tail_topic(topic, last=last))
+        return
     if not follow:
         _print_records(tail_topic(on, topic, last=last))
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -130,6 +130,7 @@ class TopicSummary:
         newest: When the last file was published or the last record written; None while there
             is none.
         at_most: How many offsets there are, on a log that tells no more.
+        retention: How long records are kept; as text where a server told of it.
         entries: How many entries, each a record or a batch of them, on a log of ledgers.
         deduplicated: Whether the brokers drop what is sent again; None where they cannot.
         schema: The kind of the schema it carries; None for none.
@@ -143,7 +144,7 @@ class TopicSummary:
     newest: datetime | None
     at_most: int | None = None
     replication: int | None = None
-    retention: Retention | None = None
+    retention: Retention | str | None = None
     compacted: bool = False
     entries: int | None = None
     deduplicated: bool | None = None
@@ -166,6 +167,26 @@ class TopicSummary:
             **_guarded(self.deduplicated, self.schema),
             "newest": None if self.newest is None else self.newest.isoformat(),
         }
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> TopicSummary:
+        """Return the line that `to_json` told of."""
+        newest = told["newest"]
+        return cls(
+            name=str(told["name"]),
+            partitions=int(told["partitions"]),
+            files=told.get("files"),
+            size=told.get("size"),
+            records=told.get("records"),
+            newest=None if newest is None else datetime.fromisoformat(newest),
+            at_most=told.get("records_at_most"),
+            replication=told.get("replication"),
+            retention=told.get("retention"),
+            compacted=bool(told.get("compacted")),
+            entries=told.get("entries"),
+            deduplicated=told.get("deduplicated"),
+            schema=told.get("schema"),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,7 +398,7 @@ def _guarded(deduplicated: bool | None, schema: str | None) -> dict[str, Any]:
 
 
 def _kept(
-    replication: int | None, retention: Retention | None, *, compacted: bool
+    replication: int | None, retention: Retention | str | None, *, compacted: bool
 ) -> dict[str, Any]:
     if replication is None and retention is None:
         return {}

@@ -92,7 +92,12 @@ class Attempt:
     def look(self) -> News:
         """Return what happened since the last look."""
         reports = (
-            parse_report(report, scans=self.plan.scans(), operators=self.plan.operators)
+            parse_report(
+                report,
+                scans=self.plan.scans(),
+                operators=self.plan.operators,
+                repeats=self.plan.repeats(),
+            )
             for report in self._feeds.progress()
         )
         return News(

@@ -97,6 +97,33 @@ class FlowPlan:
             scans[roots[function.upstream]] += 1
         return scans
 
+    def repeats(self) -> dict[str, int]:
+        """Return how often a batch makes the rows of a node, where it is more than once.
+
+        Each function reads what it takes once more, through all the steps that lead to it. Of an
+        operator it is the rows that cannot go there: they are made where its rows come from.
+        """
+        found: dict[str, int] = {}
+        for function in self.functions:
+            at = self.graph.node(function.node.input.node)
+            found[at.id] = found.get(at.id, 1) + 1
+            while not isinstance(at, Source):
+                at = self.graph.node(at.input.node)
+                found[at.id] = found.get(at.id, 1) + 1
+        return self._with_siblings(found)
+
+    def _with_siblings(self, found: dict[str, int]) -> dict[str, int]:
+        """Take in the steps beside those that lead to a function: one task makes the rows of all.
+
+        A step belongs to the source or the function whose rows it takes first.
+        """
+        for node in self.graph.nodes:
+            if not isinstance(node, Source | Transform | Output):
+                first = self.graph.node(node.input.node)
+                if not first.stateful and first.id in found:
+                    found[node.id] = found[first.id]
+        return found
+
 
 def kernel_modules(graph: Graph) -> tuple[str, ...]:
     """Return the parts of the kernel that a flow's topics need beside its core."""
@@ -248,6 +275,7 @@ class _Planner:
                 return [
                     {
                         "step": "where",
+                        "id": node.id,
                         "name": label(node),
                         "condition": node.condition,
                         "then": then,
@@ -293,6 +321,7 @@ class _Planner:
     def _compute(self, node: Select | WithColumns, *, keep: bool) -> dict[str, Any]:
         return {
             "step": "compute",
+            "id": node.id,
             "name": label(node),
             "keep": keep,
             "columns": [{"name": c.name, "expression": c.expression} for c in node.columns],

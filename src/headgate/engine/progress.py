@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
+# Beside the rows of each output, the sink's metrics hold one JSON text; no output is called so.
+_TELEMETRY = "$telemetry"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +34,32 @@ class SourceProgress:
 
 @dataclass(frozen=True, slots=True)
 class StateProgress:
-    """What an operator holds after a batch."""
+    """What an operator holds after a batch, and the time the batch spent in it.
+
+    Attributes:
+        busy: Of all its tasks together: taking rows, calling the operator, handing rows on and
+            saving state.
+        tasks: How many tasks shared that time; 0 where nobody told.
+    """
 
     rows: int
     bytes: int
+    busy: timedelta = timedelta(0)
+    tasks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """How old the records behind a batch's rows were when the batch was committed.
+
+    Attributes:
+        rows: How many rows that is of: those with one record behind them that has a timestamp.
+    """
+
+    p50: timedelta
+    p95: timedelta
+    p99: timedelta
+    rows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +73,10 @@ class BatchReport:
         phases: Where the time went, by Spark's names for it.
         watermark: The event time up to which windows were over in the batch; None in a flow
             without event time, or before its first watermark.
+        ports: Rows that left each port of the flow, by its name; dead letters that arose at a
+            node under `NODE!`. Empty where the kernel did not count them.
+        written: Rows that went to a topic; `outputs` counts others too. None where nobody told.
+        latency: None where no row was written that one record stands behind.
     """
 
     batch: int
@@ -59,6 +87,9 @@ class BatchReport:
     state: Mapping[str, StateProgress]
     phases: Mapping[str, timedelta]
     watermark: datetime | None = None
+    ports: Mapping[str, int] = field(default_factory=dict)
+    written: int | None = None
+    latency: Latency | None = None
 
     @property
     def rows(self) -> int:
@@ -67,7 +98,11 @@ class BatchReport:
 
 
 def parse_report(
-    report: Mapping[str, Any], *, scans: Mapping[str, int], operators: Sequence[str]
+    report: Mapping[str, Any],
+    *,
+    scans: Mapping[str, int],
+    operators: Sequence[str],
+    repeats: Mapping[str, int] | None = None,
 ) -> BatchReport | None:
     """Return the batch that a progress report tells of, or None if it tells of none.
 
@@ -75,11 +110,14 @@ def parse_report(
         report: Spark's JSON.
         scans: How often a batch reads each source, by its id; Spark adds the rows of all up.
         operators: Uids in the order rows pass through them.
+        repeats: How often a batch sends the rows of a port, where it is more than once.
     """
     phases = {name: timedelta(milliseconds=ms) for name, ms in report["durationMs"].items()}
     if "addBatch" not in phases:
         # Spark reports now and then that it waits: nothing ran.
         return None
+    metrics = dict(report["sink"].get("metrics") or {})
+    told = json.loads(metrics.pop(_TELEMETRY, "{}"))
     return BatchReport(
         batch=int(report["batchId"]),
         started=datetime.fromisoformat(report["timestamp"]),
@@ -89,15 +127,39 @@ def parse_report(
             for each in report["sources"]
             if _source_id(each) in scans
         },
-        outputs={name: int(count) for name, count in report["sink"].get("metrics", {}).items()},
+        outputs={name: int(count) for name, count in metrics.items()},
         # Spark lists stateful operators from the sink up.
         state={
-            uid: StateProgress(int(each["numRowsTotal"]), int(each["memoryUsedBytes"]))
+            uid: _state(each)
             for uid, each in zip(reversed(operators), report["stateOperators"], strict=False)
         },
         phases=phases,
         watermark=_watermark(report.get("eventTime", {}).get("watermark")),
+        ports={
+            port: int(count) // (repeats or {}).get(port.removesuffix("!"), 1)
+            for port, count in told.get("ports", {}).items()
+        },
+        written=told.get("written"),
+        latency=_latency(told.get("latency")),
     )
+
+
+def _state(operator: Mapping[str, Any]) -> StateProgress:
+    spent = (operator.get(name) or 0 for name in ("allUpdatesTimeMs", "allRemovalsTimeMs"))
+    timers = operator.get("customMetrics", {}).get("timerProcessingTimeMs") or 0
+    return StateProgress(
+        rows=int(operator["numRowsTotal"]),
+        bytes=int(operator["memoryUsedBytes"]),
+        busy=timedelta(milliseconds=sum(spent) + timers + (operator.get("commitTimeMs") or 0)),
+        tasks=int(operator.get("numShufflePartitions") or 0),
+    )
+
+
+def _latency(told: Mapping[str, int] | None) -> Latency | None:
+    if not told:
+        return None
+    p50, p95, p99 = (timedelta(milliseconds=told[name]) for name in ("p50", "p95", "p99"))
+    return Latency(p50, p95, p99, int(told["rows"]))
 
 
 def _watermark(text: str | None) -> datetime | None:

@@ -64,10 +64,11 @@ def _outgoing(edges: Sequence[Edge], node: Node) -> Iterator[tuple[str, Edge | N
 
 
 def _line(node: Node) -> str:
-    return f"{node.id}: {_says(node)}"
+    return f"{node.id}: {describe_node(node)}"
 
 
-def _says(node: Node) -> str:
+def describe_node(node: Node) -> str:
+    """Return what a node does, in a few words."""
     match node:
         case Source(kind=SourceKind.STREAM):
             return f"stream of {node.topic.describe()}{_times(node)}"

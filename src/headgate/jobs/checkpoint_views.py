@@ -5,19 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from headgate.checkpoints.catalog import (
     Kept,
-    list_kept,
-    list_unreadable,
+    list_all,
     pin,
     read_kept,
     unpin,
 )
-from headgate.checkpoints.manifest import Manifest
+from headgate.checkpoints.manifest import (
+    CheckpointFacts,
+    Kind,
+    Manifest,
+    SourceFacts,
+    StateFacts,
+)
 from headgate.checkpoints.verify import Problem, verify
 from headgate.errors import HeadgateError
 from headgate.flow.names import did_you_mean
@@ -41,6 +46,7 @@ class CheckpointView:
         problems: What is wrong with it, as far as somebody looked.
         manifest: What it says of itself; None if it cannot be read.
         rows: Rows that Spark found in the state of each operator; None if nobody opened it.
+        file_count: How many files it has, where the manifest does not list them: a server's.
     """
 
     id: str
@@ -52,6 +58,14 @@ class CheckpointView:
     problems: tuple[Problem, ...] = ()
     manifest: Manifest | None = None
     rows: Mapping[str, int] | None = None
+    file_count: int | None = None
+
+    @property
+    def files(self) -> int:
+        """How many files it has."""
+        if self.file_count is not None:
+            return self.file_count
+        return 0 if self.manifest is None else len(self.manifest.files)
 
     @property
     def completed_at(self) -> datetime | None:
@@ -70,7 +84,26 @@ class CheckpointView:
             "problems": [str(each) for each in self.problems],
             "rows": None if self.rows is None else dict(self.rows),
         }
-        return told if self.manifest is None else {**told, **_manifest_to_json(self.manifest)}
+        if self.manifest is None:
+            return told
+        return {**told, **_manifest_to_json(self.manifest), "files": self.files}
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> CheckpointView:
+        """Return the checkpoint that `to_json` told of; its manifest has what was told."""
+        parts = [str(each).partition(": ") for each in told["problems"]]
+        return cls(
+            id=str(told["id"]),
+            status=str(told["status"]),
+            kind=str(told["kind"]),
+            folder=Path(told["folder"]),
+            run=told["run"],
+            pinned=bool(told["pinned"]),
+            problems=tuple(Problem(file, what) for file, _, what in parts),
+            manifest=_manifest_from_json(told) if "batch" in told else None,
+            rows=told["rows"],
+            file_count=told.get("files"),
+        )
 
 
 def list_checkpoints(root: Path, name: str, *, every_run: bool = False) -> list[CheckpointView]:
@@ -102,6 +135,9 @@ def get_checkpoint(root: Path, name: str, checkpoint: str, *, quick: bool = True
         HeadgateError: CHECKPOINT_NOT_FOUND with those there are.
     """
     wanted = f"chk-{checkpoint}" if checkpoint.isdigit() else checkpoint
+    named = _find_named(get_home(root, name, verb="list the checkpoints of"), wanted)
+    if named is not None:
+        return _verified(named, quick=quick)
     present = list_checkpoints(root, name)
     for views in (present, list_checkpoints(root, name, every_run=True)):
         for each in reversed(views):
@@ -178,16 +214,28 @@ def _verify_folder(folder: Path, name: str, *, run: str | None) -> CheckpointVie
 
 
 def _look_into(folder: Path, kind: str, lineage: str | None) -> Iterable[CheckpointView]:
-    yield from (_view(each) for each in list_kept(folder))
-    for each in list_unreadable(folder):
-        yield CheckpointView(
-            id=each.file,
-            status=DAMAGED,
-            kind=kind,
-            folder=folder / each.file,
-            run=lineage,
-            problems=(Problem(each.file, each.what),),
-        )
+    kept, unreadable = list_all(folder)
+    yield from (_view(each) for each in kept)
+    yield from (_unreadable(folder, each, kind, lineage) for each in unreadable)
+
+
+def look_at_folder(folder: Path, kind: str, lineage: str | None) -> CheckpointView:
+    """Return the checkpoint that a folder is, or is meant to be."""
+    try:
+        return _view(read_kept(folder))
+    except HeadgateError as error:
+        return _unreadable(folder.parent, Problem(folder.name, error.message), kind, lineage)
+
+
+def _unreadable(folder: Path, problem: Problem, kind: str, lineage: str | None) -> CheckpointView:
+    return CheckpointView(
+        id=problem.file,
+        status=DAMAGED,
+        kind=kind,
+        folder=folder / problem.file,
+        run=lineage,
+        problems=(problem,),
+    )
 
 
 def _view(kept: Kept) -> CheckpointView:
@@ -200,6 +248,18 @@ def _view(kept: Kept) -> CheckpointView:
         pinned=kept.pinned,
         manifest=kept.manifest,
     )
+
+
+def _find_named(home: JobHome, wanted: str) -> CheckpointView | None:
+    """Return the present run's checkpoint of a name by its folder, where nothing else is meant."""
+    present = home.find_present_run()
+    is_number = wanted.removeprefix("chk-").isdigit()
+    if present is None or not is_number or (home.savepoints_folder / wanted).exists():
+        return None
+    try:
+        return _view(read_kept(home.checkpoints_folder(present) / wanted))
+    except HeadgateError:
+        return None
 
 
 def _verified(view: CheckpointView, *, quick: bool) -> CheckpointView:
@@ -254,6 +314,37 @@ def _manifest_to_json(manifest: Manifest) -> dict[str, Any]:
         "new_bytes": manifest.new_bytes,
         "parallelism": facts.parallelism,
     }
+
+
+def _manifest_from_json(told: Mapping[str, Any]) -> Manifest:
+    watermark = told["watermark"]
+    return Manifest(
+        kind=Kind(told["kind"]),
+        batch=int(told["batch"]),
+        facts=CheckpointFacts(
+            job="",
+            lineage=str(told["run"]),
+            completed_at=datetime.fromisoformat(told["completed_at"]),
+            duration=timedelta(milliseconds=told["duration_ms"]),
+            sources={
+                name: SourceFacts(_position_text(each["position"]), int(each["records"]))
+                for name, each in told["sources"].items()
+            },
+            watermark=None if watermark is None else datetime.fromisoformat(watermark),
+            state={
+                uid: StateFacts(int(each["rows"]), int(each["bytes"]))
+                for uid, each in told["state"].items()
+            },
+            parallelism=int(told["parallelism"]),
+        ),
+        full_bytes=int(told["full_bytes"]),
+        new_bytes=int(told["new_bytes"]),
+        files={},
+    )
+
+
+def _position_text(position: Any) -> str | None:
+    return position if position is None or isinstance(position, str) else json.dumps(position)
 
 
 def _position(text: str | None) -> Any:

@@ -18,7 +18,7 @@ from typing import Any
 from headgate._clock import Clock, SystemClock
 from headgate._units import format_duration
 from headgate.errors import Domain, HeadgateError
-from headgate.jobs.checkpoint_views import CheckpointView, list_checkpoints
+from headgate.jobs.checkpoint_views import list_checkpoints
 from headgate.jobs.detach import Detached, start_detached
 from headgate.jobs.home import JobHome
 from headgate.jobs.intent import Verb, has_supervisor, write_intent
@@ -70,6 +70,16 @@ class Savepoint:
             "bytes": self.bytes,
         }
 
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> Savepoint:
+        """Return the savepoint that `to_json` told of."""
+        return cls(
+            name=str(told["savepoint"]),
+            folder=Path(told["folder"]),
+            batch=int(told["batch"]),
+            bytes=int(told["bytes"]),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
@@ -78,20 +88,53 @@ class Stopped:
     view: JobView
     savepoint: Savepoint | None = None
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the job as JSON values, with its savepoint."""
+        taken = self.savepoint
+        return {**self.view.to_json(), "savepoint": None if taken is None else taken.to_json()}
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> Stopped:
+        """Return what `to_json` told of."""
+        taken = told["savepoint"]
+        view = JobView.from_json(told, status={})
+        return cls(view, None if taken is None else Savepoint.from_json(taken))
+
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What a cancel would take along."""
+    """What a cancel would take along.
+
+    Attributes:
+        deletes: Whether the job's state goes, as --on-cancel asks.
+        checkpoints: The ids of those that would go.
+        bytes: How much they hold that no other one does.
+    """
 
     view: JobView
     deletes: bool
-    checkpoints: tuple[CheckpointView, ...]
+    checkpoints: tuple[str, ...]
+    bytes: int
 
-    @property
-    def bytes(self) -> int:
-        """How much the kept checkpoints hold that no other one does."""
-        kept = (each.manifest for each in self.checkpoints)
-        return sum(each.new_bytes for each in kept if each is not None)
+    def to_json(self) -> dict[str, Any]:
+        """Return the job as JSON values, with what it would lose."""
+        return {
+            **self.view.to_json(),
+            "dry_run": True,
+            "deletes": list(self.checkpoints),
+            "deletes_state": self.deletes,
+            "bytes": self.bytes,
+        }
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> Loss:
+        """Return what `to_json` told of."""
+        return cls(
+            view=JobView.from_json(told, status={}),
+            deletes=bool(told["deletes_state"]),
+            checkpoints=tuple(told["deletes"]),
+            bytes=int(told["bytes"]),
+        )
 
 
 def stop_job(
@@ -149,8 +192,14 @@ def foresee_cancel(root: Path, name: str) -> Loss:
     home = _get_running(root, name, "cancel")
     stored = (home.find_json("job.json") or {}).get("options") or {}
     deletes = bool(stored.get("delete_on_cancel"))
-    lost = [each for each in list_checkpoints(root, name) if each.kind == "checkpoint"]
-    return Loss(view_job(home), deletes, tuple(lost) if deletes else ())
+    kept = list_checkpoints(root, name) if deletes else []
+    lost = [each for each in kept if each.kind == "checkpoint"]
+    return Loss(
+        view=view_job(home),
+        deletes=deletes,
+        checkpoints=tuple(each.id for each in lost),
+        bytes=sum(each.manifest.new_bytes for each in lost if each.manifest is not None),
+    )
 
 
 def pause_job(root: Path, name: str, *, patience: Patience | None = None) -> JobView:
@@ -281,7 +330,7 @@ class _Request:
         for line in reversed(lines):
             event = json.loads(line)
             if event["event"] == "SAVEPOINT":
-                return _savepoint(event)
+                return Savepoint.from_json(event)
         raise HeadgateError(
             "SAVEPOINT_NOT_TAKEN",
             f"cannot tell where the savepoint of job {self._home.name!r} is: "
@@ -307,14 +356,7 @@ class _Request:
                 return view
             waited = timedelta(seconds=patience.clock.monotonic() - self._began)
             if waited >= patience.longest:
-                raise HeadgateError(
-                    "WAITED_TOO_LONG",
-                    f"cannot wait any longer for job {view.name!r} to {self._verb}: after "
-                    f"{format_duration(patience.longest)} it is {view.state}; "
-                    "what was asked for still holds",
-                    hint=f"headgate show {view.name}",
-                    retryable=True,
-                )
+                raise waited_too_long(view, self._verb.value, patience.longest)
             patience.told(view, waited)
             patience.clock.sleep(_LOOK_EVERY)
 
@@ -332,6 +374,17 @@ def _not_running(verb: str, view: JobView) -> HeadgateError:
         "JOB_NOT_RUNNING",
         f"cannot {verb} job {view.name!r}: it is not running, it is {view.state}",
         hint=f"headgate start {view.name}",
+    )
+
+
+def waited_too_long(view: JobView, verb: str, longest: timedelta) -> HeadgateError:
+    """Return the error of a verb that gave up waiting."""
+    return HeadgateError(
+        "WAITED_TOO_LONG",
+        f"cannot wait any longer for job {view.name!r} to {verb}: after "
+        f"{format_duration(longest)} it is {view.state}; what was asked for still holds",
+        hint=f"headgate show {view.name}",
+        retryable=True,
     )
 
 
@@ -375,16 +428,7 @@ def _savepoint_at_rest(home: JobHome, to: str, clock: Clock) -> Savepoint:
             )
         keeping = Keeping(timedelta(0), retain=1, retain_for=None, delete_on_cancel=False)
         taken = CheckpointKeeper(home, run, keeping, clock).take_savepoint(to)
-    return _savepoint(taken)
-
-
-def _savepoint(facts: Mapping[str, Any]) -> Savepoint:
-    return Savepoint(
-        name=str(facts["savepoint"]),
-        folder=Path(facts["folder"]),
-        batch=int(facts["batch"]),
-        bytes=int(facts["bytes"]),
-    )
+    return Savepoint.from_json(taken)
 
 
 def _who() -> str:

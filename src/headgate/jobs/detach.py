@@ -46,6 +46,12 @@ class Detached:
         """Return it as JSON values."""
         return {**self.snapshot, "pid": self.pid, "output": str(self.output)}
 
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> Detached:
+        """Return the job that `to_json` told of."""
+        snapshot = {key: value for key, value in told.items() if key not in ("pid", "output")}
+        return cls(str(told["job"]), int(told["pid"]), Path(told["output"]), snapshot)
+
 
 def start_detached(flow: str, options: RunOptions) -> Detached:
     """Start a job in the background, and return once it is STARTING.

@@ -5,6 +5,7 @@
   job.json                which run is the present one
   status.json             what the job is doing, written by its supervisor
   events.jsonl            what happened to it, one line each
+  samples.jsonl           what it measured of itself, one line a second at most
   logs/spark.log          what Spark says
   runs/LINEAGE/run.json   the run's manifest
   runs/LINEAGE/checkpoint Spark's folder, unless the user chose another place

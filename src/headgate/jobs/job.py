@@ -147,6 +147,25 @@ class JobSnapshot:
             **self.totals.to_json(),
         }
 
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> JobSnapshot:
+        """Return the snapshot that `to_json` told of; a job's status has one, too."""
+        resumed = told["resumed_from"]
+        return cls(
+            job=str(told["job"]),
+            state=JobState(told["state"]),
+            lineage=str(told["lineage"]),
+            resumed_from=None if resumed is None else int(str(resumed).removeprefix("chk-")),
+            loading=bool(told["loading_tables"]),
+            elapsed=timedelta(seconds=told["elapsed_s"]),
+            totals=Totals.from_json(told),
+            folder=Path(told["folder"]),
+            attempt=int(told["attempt"]),
+            reason=str(told["reason"]),
+            checkpoint=told["checkpoint"],
+            notice=str(told.get("notice") or ""),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Watcher:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import enum
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from headgate._clock import Clock, SystemClock
 from headgate.errors import HeadgateError
@@ -16,6 +18,9 @@ from headgate.jobs.registry import get_home
 
 _PIECE = 1 << 16
 _LOOK_EVERY = timedelta(milliseconds=250)
+# What one answer brings of a log that grows fast; the next one goes on from there.
+_MOST_BYTES = 1 << 20
+_POSITION = re.compile(r"(?P<inode>[0-9]{1,20}):(?P<byte>[0-9]{1,19})")
 
 
 class Log(enum.StrEnum):
@@ -25,6 +30,28 @@ class Log(enum.StrEnum):
     DRIVER = "driver"
     SUPERVISOR = "supervisor"
     EVENTS = "events"
+
+
+@dataclass(frozen=True, slots=True)
+class LogPage:
+    """Some lines of a log, and where the next ones come.
+
+    Attributes:
+        lines: As text; bytes that are none are shown as `\\xff`.
+        position: For `after`.
+    """
+
+    lines: tuple[str, ...]
+    position: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the page as JSON values."""
+        return {"lines": list(self.lines), "position": self.position}
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> LogPage:
+        """Return the page that `to_json` told of."""
+        return cls(tuple(told["lines"]), str(told["position"]))
 
 
 def get_log(root: Path, name: str, log: Log) -> Path:
@@ -55,6 +82,47 @@ def tail_log(file: Path, *, last: int) -> list[bytes]:
     """Return the last lines of a file, without their newlines; its end is all that is read."""
     with file.open("rb") as source:
         return _tail(source, last)
+
+
+def read_log(file: Path, *, last: int, after: str | None = None) -> LogPage:
+    """Return the last lines of a log, or those that came after a page, and where it goes on.
+
+    A log that was rolled meanwhile goes on with the new file's first line.
+
+    Args:
+        last: How many lines; those after a page are as many as a megabyte holds.
+        after: A page's position.
+
+    Raises:
+        HeadgateError: BAD_POSITION.
+    """
+    with file.open("rb") as source:
+        there = os.fstat(source.fileno())
+        if after is None:
+            lines, reached = _tail(source, last), source.tell()
+        else:
+            start = source.seek(_find_place(after, there))
+            piece = source.read(_MOST_BYTES)
+            whole, newline, rest = piece.rpartition(b"\n")
+            if len(rest) == _MOST_BYTES:
+                # A line without end would hold up all that follow it.
+                whole, rest = rest, b""
+            lines = whole.split(b"\n") if newline or whole else []
+            reached = start + len(piece) - len(rest)
+    texts = tuple(line.decode("utf-8", errors="backslashreplace") for line in lines)
+    return LogPage(texts, f"{there.st_ino}:{reached}")
+
+
+def _find_place(position: str, there: os.stat_result) -> int:
+    found = _POSITION.fullmatch(position)
+    if found is None:
+        raise HeadgateError(
+            "BAD_POSITION",
+            f"cannot read a log from {position!r} on: that is no position of one",
+            hint="take the position of the answer before, or leave it out",
+        )
+    inode, byte = int(found["inode"]), int(found["byte"])
+    return byte if inode == there.st_ino and byte <= there.st_size else 0
 
 
 def follow_log(file: Path, *, last: int, clock: Clock | None = None) -> Iterator[bytes]:

@@ -72,6 +72,17 @@ class PortableSavepoint:
             "rows": dict(self.rows),
         }
 
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> PortableSavepoint:
+        """Return the savepoint that `to_json` told of."""
+        return cls(
+            name=str(told["savepoint"]),
+            folder=Path(told["folder"]),
+            batch=int(told["batch"]),
+            bytes=int(told["bytes"]),
+            rows=dict(told["rows"]),
+        )
+
 
 def state_folder(savepoint: Path, uid: str) -> Path:
     """Return where a portable savepoint has an operator's state."""

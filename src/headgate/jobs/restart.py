@@ -39,6 +39,8 @@ class Failure:
         retryable: Whether waiting may mend it.
         attempt: The attempt that failed; the machine fills it in.
         healthy: How long that attempt had been running; the machine fills it in.
+        hint: One next step; empty where there is none.
+        domain: Who can mend it, as errors name it.
     """
 
     at: datetime
@@ -49,6 +51,8 @@ class Failure:
     retryable: bool
     attempt: int = 0
     healthy: timedelta = timedelta(0)
+    hint: str = ""
+    domain: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the failure as JSON values."""
@@ -61,6 +65,8 @@ class Failure:
             "where": self.where,
             "retryable": self.retryable,
             "healthy_s": round(self.healthy.total_seconds(), 3),
+            "hint": self.hint,
+            "domain": self.domain,
         }
 
 

@@ -44,6 +44,58 @@ _READ_WHOLE = 1 << 30
 _AGO = re.compile(r"(?P<duration>\S+)\s+ago")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestorePreview:
+    """What a restore would do, in the words of whoever asks; a server tells of it, too.
+
+    Attributes:
+        checkpoint: Its id.
+        kind: `checkpoint` or `savepoint`.
+    """
+
+    checkpoint: str
+    kind: str
+    completed_at: datetime
+    folder: Path
+    as_it_was: bool
+    taken: tuple[str, ...]
+    dropped: tuple[str, ...]
+    empty: tuple[str, ...]
+    again: Mapping[str, int | None]
+    outputs: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "checkpoint": self.checkpoint,
+            "kind": self.kind,
+            "completed_at": self.completed_at.isoformat(),
+            "folder": str(self.folder),
+            "as_it_was": self.as_it_was,
+            "state_taken": list(self.taken),
+            "state_dropped": list(self.dropped),
+            "starts_empty": list(self.empty),
+            "records_again": dict(self.again),
+            "outputs_with_repeats": list(self.outputs),
+        }
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> RestorePreview:
+        """Return what `to_json` told of."""
+        return cls(
+            checkpoint=str(told["checkpoint"]),
+            kind=str(told["kind"]),
+            completed_at=datetime.fromisoformat(told["completed_at"]),
+            folder=Path(told["folder"]),
+            as_it_was=bool(told["as_it_was"]),
+            taken=tuple(told["state_taken"]),
+            dropped=tuple(told["state_dropped"]),
+            empty=tuple(told["starts_empty"]),
+            again=dict(told["records_again"]),
+            outputs=tuple(told["outputs_with_repeats"]),
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
     """What a restore would do.
@@ -69,18 +121,22 @@ class RestorePlan:
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as JSON values."""
-        return {
-            "checkpoint": self.kept.id,
-            "kind": self.kept.kind.value,
-            "completed_at": self.kept.completed_at.isoformat(),
-            "folder": str(self.kept.folder),
-            "as_it_was": self.as_it_was,
-            "state_taken": list(self.taken),
-            "state_dropped": list(self.dropped),
-            "starts_empty": list(self.empty),
-            "records_again": dict(self.again),
-            "outputs_with_repeats": list(self.outputs),
-        }
+        return self.preview().to_json()
+
+    def preview(self) -> RestorePreview:
+        """Return what the plan would do, for whoever asks."""
+        return RestorePreview(
+            checkpoint=self.kept.id,
+            kind=self.kept.kind.value,
+            completed_at=self.kept.completed_at,
+            folder=self.kept.folder,
+            as_it_was=self.as_it_was,
+            taken=self.taken,
+            dropped=self.dropped,
+            empty=self.empty,
+            again=self.again,
+            outputs=self.outputs,
+        )
 
 
 def find_target(home: JobHome, *, source: str | None, at: str | None, now: datetime) -> Kept:

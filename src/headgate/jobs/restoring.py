@@ -14,6 +14,7 @@ from headgate.jobs.home import JobHome
 from headgate.jobs.intent import has_supervisor
 from headgate.jobs.job import RunOptions
 from headgate.jobs.loading import load_flow
+from headgate.jobs.registry import get_home
 from headgate.jobs.restore import RestorePlan, find_target, plan_restore
 
 
@@ -43,6 +44,7 @@ def get_restore(
 
     Refuses a job that is running: two runs of one job at once would both write its outputs.
     """
+    get_home(root, name, verb="restore")
     flow, options = get_start(root, name)
     if has_supervisor(JobHome(root, name)):
         raise HeadgateError(

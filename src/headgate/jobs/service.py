@@ -29,6 +29,12 @@ from headgate.jobs.brokers import (
     start_broker,
     stop_broker,
 )
+from headgate.jobs.checkpoint_history import (
+    CheckpointHistory,
+    PastCheckpoint,
+    list_checkpoint_history,
+)
+from headgate.jobs.checkpoint_pages import CheckpointPage, page_checkpoints
 from headgate.jobs.checkpoint_views import (
     CheckpointView,
     get_checkpoint,
@@ -51,14 +57,39 @@ from headgate.jobs.control import (
     start_job,
     stop_job,
     take_savepoint,
+    waited_too_long,
+)
+from headgate.jobs.dead_letters import (
+    DeadLetters,
+    LetterCount,
+    get_dead_letter,
+    list_dead_letters,
 )
 from headgate.jobs.demo import DemoPlace, DemoResults, prepare_demo, read_demo
 from headgate.jobs.detach import Detached, start_detached
 from headgate.jobs.doctor import Finding, Status, diagnose
+from headgate.jobs.event_views import Events, JobEvent, list_events
+from headgate.jobs.exceptions import Exceptions, JobAttempt, JobFailure, list_exceptions
+from headgate.jobs.graph_view import GraphEdge, GraphNode, GraphView, NodeFacts, view_graph
 from headgate.jobs.home import DEFAULT_HOME
 from headgate.jobs.job import JobSnapshot, RunOptions, Watcher
-from headgate.jobs.log_files import Log, follow_log, get_log, tail_log
+from headgate.jobs.letters.letter import DeadLetter
+from headgate.jobs.letters.replaying import (
+    Refused,
+    Replayed,
+    ReplayProgress,
+    replay_dead_letters,
+)
+from headgate.jobs.log_files import Log, LogPage, follow_log, get_log, read_log, tail_log
 from headgate.jobs.options import resolve_options
+from headgate.jobs.outputs import (
+    OutputKind,
+    OutputRecord,
+    OutputView,
+    list_outputs,
+    tail_output,
+)
+from headgate.jobs.past import Past, PastMoment, PastRestore, view_past
 from headgate.jobs.plans import JobPlan, plan_job
 from headgate.jobs.portable import PortableSavepoint, take_portable
 from headgate.jobs.produce import Produced, StoreOptions, StoreProgress, produce_store
@@ -69,9 +100,37 @@ from headgate.jobs.produce_visits import (
     produce_visits,
 )
 from headgate.jobs.registry import get_home, list_names
-from headgate.jobs.restore import RestorePlan
+from headgate.jobs.restore import RestorePlan, RestorePreview
 from headgate.jobs.restoring import get_restore, plan_of_restore
+from headgate.jobs.samples import Samples, read_samples
+from headgate.jobs.secrets import find_secrets, hide_secrets
+from headgate.jobs.session import (
+    BackOff,
+    KeptJob,
+    Session,
+    SessionWatch,
+    check_at_rest,
+    check_running,
+    foresee_restore,
+    last_checkpoint_took,
+    look_at,
+    name_of_flow,
+    restart_kept,
+    restore_kept,
+    start_kept,
+    submit_flow,
+)
 from headgate.jobs.setup import FlowSetup, FlowTopic, SetupOptions, set_up
+from headgate.jobs.state import list_state
+from headgate.jobs.state_desk import StateDesk, open_state_desk
+from headgate.jobs.state_values import (
+    HistoryEntry,
+    StateHistory,
+    StateOperator,
+    StateOverview,
+    StateRows,
+    StateValue,
+)
 from headgate.jobs.states import JobState
 from headgate.jobs.topics import (
     create_topic,
@@ -97,36 +156,75 @@ __all__ = [
     "Audit",
     "AuditProgress",
     "AuditRequest",
+    "BackOff",
     "Broker",
     "BrokerKind",
     "BrokerOptions",
     "BrokerState",
+    "CheckpointHistory",
+    "CheckpointPage",
     "CheckpointView",
+    "DeadLetter",
+    "DeadLetters",
     "Delivery",
     "DemoPlace",
     "DemoResults",
     "Detached",
+    "Events",
+    "Exceptions",
     "Finding",
     "FlowSetup",
     "FlowTopic",
+    "GraphEdge",
+    "GraphNode",
+    "GraphView",
+    "HistoryEntry",
+    "JobAttempt",
     "JobDetails",
+    "JobEvent",
+    "JobFailure",
     "JobPlan",
     "JobSnapshot",
     "JobState",
     "JobView",
+    "KeptJob",
     "LedgerPart",
+    "LetterCount",
     "Log",
+    "LogPage",
     "Loss",
     "MadeTopic",
+    "NodeFacts",
     "OnDataLoss",
+    "OutputKind",
+    "OutputRecord",
+    "OutputView",
+    "Past",
+    "PastCheckpoint",
+    "PastMoment",
+    "PastRestore",
     "Patience",
+    "PortableSavepoint",
     "Produced",
     "ProducedVisits",
     "PublishedFile",
+    "Refused",
+    "ReplayProgress",
+    "Replayed",
     "RestorePlan",
+    "RestorePreview",
     "RunOptions",
+    "Samples",
     "Savepoint",
+    "Session",
+    "SessionWatch",
     "SetupOptions",
+    "StateDesk",
+    "StateHistory",
+    "StateOperator",
+    "StateOverview",
+    "StateRows",
+    "StateValue",
     "Status",
     "Stopped",
     "StoreOptions",
@@ -142,21 +240,38 @@ __all__ = [
     "audit_job",
     "broker_folder",
     "cancel_job",
+    "check_at_rest",
+    "check_running",
     "create_topic",
     "diagnose",
+    "find_secrets",
     "follow_log",
     "follow_topic",
     "foresee_cancel",
+    "foresee_restore",
     "get_broker_log",
     "get_broker_url",
     "get_checkpoint",
+    "get_dead_letter",
     "get_log",
     "get_restore",
     "get_start",
+    "hide_secrets",
+    "last_checkpoint_took",
+    "list_checkpoint_history",
     "list_checkpoints",
+    "list_dead_letters",
+    "list_events",
+    "list_exceptions",
     "list_jobs",
     "list_names",
+    "list_outputs",
+    "list_state",
     "list_topics",
+    "look_at",
+    "name_of_flow",
+    "open_state_desk",
+    "page_checkpoints",
     "pause_job",
     "pin_checkpoint",
     "plan_job",
@@ -165,8 +280,13 @@ __all__ = [
     "produce_store",
     "produce_visits",
     "read_demo",
+    "read_log",
+    "read_samples",
+    "replay_dead_letters",
     "resolve_options",
     "restart_job",
+    "restart_kept",
+    "restore_kept",
     "resume_job",
     "run_job",
     "run_watched",
@@ -177,13 +297,19 @@ __all__ = [
     "start_broker",
     "start_detached",
     "start_job",
+    "start_kept",
     "stop_broker",
     "stop_job",
+    "submit_flow",
     "tail_log",
+    "tail_output",
     "tail_topic",
     "take_portable_savepoint",
     "take_savepoint",
     "verify_anything",
+    "view_graph",
+    "view_past",
+    "waited_too_long",
 ]
 
 

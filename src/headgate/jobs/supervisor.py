@@ -1,7 +1,7 @@
 """The supervisor: performs what the machine decides, and tells what the job is doing.
 
-It alone launches attempts, and it alone writes status.json and events.jsonl. It runs until the
-job is in a final state; it holds the job's lock all the while.
+It alone launches attempts, and it alone writes status.json, events.jsonl and samples. It runs
+until the job is in a final state; it holds the job's lock all the while.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any
 
 from headgate._clock import Clock
 from headgate.engine.progress import BatchReport
-from headgate.errors import Domain, HeadgateError
+from headgate.errors import HeadgateError
+from headgate.jobs.endings import died, not_written, to_error, to_event, to_failure
 from headgate.jobs.home import JobHome
 from headgate.jobs.intent import Intent, Verb, find_echo, find_intent
 from headgate.jobs.job import JobSnapshot, Watcher
@@ -45,7 +46,7 @@ from headgate.jobs.lifecycle import (
 )
 from headgate.jobs.machine import Machine, step
 from headgate.jobs.publishing import Publisher
-from headgate.jobs.restart import Failure
+from headgate.jobs.sampler import Sampler
 from headgate.jobs.signals import StopSignals
 from headgate.jobs.states import JobState
 from headgate.jobs.totals import Totals
@@ -113,6 +114,7 @@ class Supervisor:
         self._on_dead_end = on_dead_end
         self._began = clock.monotonic()
         self._totals = Totals()
+        self._sampler = Sampler(home, clock)
         self._loading = False
         self._child: Child | None = None
         self._last: Ended | Failed | None = None
@@ -139,12 +141,14 @@ class Supervisor:
                     self._notice_timer()
                     self._notice_intent()
                     self._notice_stop(signals)
+                    self._sampler.tick(self._machine.state)
                     self._tell()
         finally:
             # Whatever happened here, no driver may outlive the lock.
             if self._child is not None:
                 self._child.kill()
             self._publisher.close()
+            self._sampler.flush()
         if self._machine.state in (JobState.FAILED, JobState.CANCELED) and not self._is_replaced():
             self._on_dead_end()
         self._tell(at_once=True)
@@ -190,6 +194,7 @@ class Supervisor:
                 self._loading = loading
             case Batch(report):
                 self._totals = self._totals.plus(report)
+                self._sampler.batch_committed(report)
                 self._keep(report)
             case RowShown(output, row):
                 self._watcher.on_row(output, row)
@@ -223,26 +228,11 @@ class Supervisor:
             self._keep_last()
             self._apply(AttemptEnded(now, last.caught_up))
             return
-        failed = last if last is not None else _died(self._home.name, exit_)
-        self._failure = HeadgateError(
-            failed.code,
-            failed.message,
-            hint=failed.hint,
-            domain=Domain(failed.domain),
-            retryable=failed.retryable,
-            root_cause=failed.root_cause,
-        )
-        failure = Failure(
-            at=now,
-            code=failed.code,
-            message=failed.message,
-            root_cause=failed.root_cause,
-            where=failed.where,
-            retryable=failed.retryable,
-        )
+        failed = last if last is not None else died(self._home.name, exit_)
+        self._failure = to_error(failed)
         if self._machine.state is not JobState.CANCELLING:
-            self._note("FAILURE", attempt=self._machine.attempt, **_told(failure))
-        self._apply(AttemptFailed(now, failure))
+            self._note("FAILURE", attempt=self._machine.attempt, **to_event(failed))
+        self._apply(AttemptFailed(now, to_failure(failed, at=now)))
 
     def _keep(self, report: BatchReport) -> None:
         """Keep a batch if one is due; a job goes on without a checkpoint, and says so."""
@@ -255,11 +245,11 @@ class Supervisor:
 
     def _tell_kept(self, kept: Mapping[str, Any] | None) -> None:
         if kept is not None:
-            self._note("CHECKPOINT", **kept)
+            self._note("CHECKPOINT", **kept, run=self._snapshot.lineage)
             self._publisher.offer(self._keeper.positions)
 
     def _note_unkept(self, error: HeadgateError | OSError) -> None:
-        told = error if isinstance(error, HeadgateError) else _not_written(error)
+        told = error if isinstance(error, HeadgateError) else not_written(error)
         self._note("CHECKPOINT_FAILED", **told.as_dict())
 
     def _keep_last(self) -> None:
@@ -362,14 +352,14 @@ class Supervisor:
 
     def _take_savepoint(self, to: str) -> None:
         taken = self._keeper.take_savepoint(to)
-        self._note("SAVEPOINT", **taken)
+        self._note("SAVEPOINT", **taken, run=self._snapshot.lineage)
 
     def _take_last_savepoint(self, to: str) -> None:
         """Take the savepoint of a stop; the job has stopped all the same if it cannot be taken."""
         try:
             self._take_savepoint(to)
         except (HeadgateError, OSError) as error:
-            told = error if isinstance(error, HeadgateError) else _not_written(error)
+            told = error if isinstance(error, HeadgateError) else not_written(error)
             self._intent_error = told.as_dict()
             self._note("SAVEPOINT_FAILED", **told.as_dict())
 
@@ -396,28 +386,3 @@ class Supervisor:
             }
         )
         self._watcher.on_snapshot(snapshot)
-
-
-def _died(job: str, exit_: str) -> Failed:
-    return Failed(
-        code="DRIVER_DIED",
-        message=f"job {job!r}: the process that holds Spark's driver is gone: {exit_}",
-        hint=f"headgate logs {job}",
-        domain=Domain.EXTERNAL.value,
-        retryable=True,
-        root_cause=exit_,
-        where="driver",
-    )
-
-
-def _not_written(error: OSError) -> HeadgateError:
-    return HeadgateError(
-        "CHECKPOINT_NOT_WRITTEN", f"cannot take a savepoint: {error}", domain=Domain.EXTERNAL
-    )
-
-
-def _told(failure: Failure) -> dict[str, Any]:
-    content = failure.to_json()
-    for name in ("attempt", "at", "healthy_s"):
-        content.pop(name)
-    return content

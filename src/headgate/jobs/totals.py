@@ -5,12 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
-from headgate.engine.progress import BatchReport
+from headgate.engine.progress import BatchReport, Latency
 
 # The rate is over this many last batches, so that it follows the present.
 _RATE_BATCHES = 5
+_Count = TypeVar("_Count", int, float)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What one batch did, as far as the present speed is told by it.
+
+    Attributes:
+        ports: Rows by port.
+        shares: Seconds of each operator, divided by the tasks that shared them.
+    """
+
+    started: datetime
+    ended: datetime
+    ports: Mapping[str, int]
+    shares: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +43,10 @@ class Totals:
         batch: The last batch that committed, or None before the first.
         recent: Rows and seconds of the last few batches.
         watermark: That of the last batch; None where there is none.
+        ports: Rows that left each port of the flow, by its name; `NODE!` for dead letters of a
+            node.
+        latency: That of the last batch that wrote rows with a record behind them.
+        work: The last few batches: when each ran, its rows by port, its seconds by operator.
     """
 
     inputs: Mapping[str, int] = field(default_factory=dict)
@@ -41,6 +61,9 @@ class Totals:
     committed: datetime | None = None
     recent: tuple[tuple[int, float], ...] = ()
     watermark: datetime | None = None
+    ports: Mapping[str, int] = field(default_factory=dict)
+    latency: Latency | None = None
+    work: tuple[Work, ...] = ()
 
     def plus(self, report: BatchReport) -> Totals:
         """Return the totals with one more batch."""
@@ -64,6 +87,9 @@ class Totals:
             committed=report.started + report.duration,
             recent=(*self.recent, (report.rows, seconds))[-_RATE_BATCHES:],
             watermark=report.watermark,
+            ports=_sum(self.ports, report.ports),
+            latency=report.latency or self.latency,
+            work=(*self.work, _work(report))[-_RATE_BATCHES:],
         )
 
     @property
@@ -71,6 +97,30 @@ class Totals:
         """Records a second while the last few batches ran."""
         seconds = sum(each[1] for each in self.recent)
         return sum(each[0] for each in self.recent) / seconds if seconds else 0.0
+
+    def _work_span(self) -> float:
+        """Seconds from the start of the last few batches to their end, waits between them too."""
+        if not self.work:
+            return 0.0
+        return (self.work[-1].ended - self.work[0].started).total_seconds()
+
+    @property
+    def busy(self) -> dict[str, float]:
+        """The share of its tasks' time that each operator took over the last few batches."""
+        wall = self._work_span()
+        spent: dict[str, float] = {}
+        for each in self.work:
+            spent = _sum(spent, each.shares)
+        return {uid: round(min(1.0, share / wall), 4) for uid, share in spent.items() if wall}
+
+    @property
+    def ports_per_s(self) -> dict[str, float]:
+        """Rows a second that left each port over the last few batches."""
+        wall = self._work_span()
+        rows: dict[str, int] = {}
+        for each in self.work:
+            rows = _sum(rows, each.ports)
+        return {port: round(count / wall, 1) for port, count in rows.items() if wall}
 
     def to_json(self) -> dict[str, Any]:
         """Return the totals as JSON values."""
@@ -86,12 +136,53 @@ class Totals:
             "batches": self.batches,
             "records_per_s": round(self.rate),
             "watermark": None if self.watermark is None else self.watermark.isoformat(),
+            "ports": dict(self.ports),
+            "ports_per_s": self.ports_per_s,
+            "busy": self.busy,
+            "recent_s": round(self._work_span(), 3),
+            "latency_ms": _latency_ms(self.latency),
+            "committed_at": None if self.committed is None else self.committed.isoformat(),
         }
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> Totals:
+        """Return the totals that `to_json` told of; of their last batches only the rate."""
+        ends = ("inputs", "outputs", "lag_bytes", "lag_records", "lag_s")
+        counts = (*ends, "state_rows", "state_bytes", "ports")
+        watermark = told.get("watermark")
+        given: dict[str, Any] = {name: dict(told.get(name) or {}) for name in counts}
+        return cls(
+            **given,
+            batch=told.get("batch"),
+            batches=int(told.get("batches") or 0),
+            recent=((int(told.get("records_per_s") or 0), 1.0),),
+            watermark=None if watermark is None else datetime.fromisoformat(watermark),
+        )
+
+
+def _work(report: BatchReport) -> Work:
+    return Work(
+        report.started,
+        report.started + report.duration,
+        report.ports,
+        {
+            uid: state.busy.total_seconds() / state.tasks
+            for uid, state in report.state.items()
+            if state.tasks
+        },
+    )
+
+
+def _latency_ms(latency: Latency | None) -> dict[str, int] | None:
+    if latency is None:
+        return None
+    told = {"p50": latency.p50, "p95": latency.p95, "p99": latency.p99}
+    return {name: round(each.total_seconds() * 1000) for name, each in told.items()}
 
 
 def _known(counts: Mapping[str, int | None]) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count is not None}
 
 
-def _sum(before: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
+def _sum(before: Mapping[str, _Count], more: Mapping[str, _Count]) -> dict[str, _Count]:
     return {name: before.get(name, 0) + more.get(name, 0) for name in {**before, **more}}

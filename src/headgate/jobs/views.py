@@ -81,6 +81,34 @@ class JobView:
             "todo": self.todo,
         }
 
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any], *, status: Mapping[str, Any]) -> JobView:
+        """Return the job that `to_json` told of.
+
+        Args:
+            told: Of this, or of JobDetails, which tells lags by source.
+            status: All that the job's supervisor last told, as far as it is known.
+        """
+        uptime, lag = told["uptime_s"], told["lag_s"]
+        seconds = max(lag.values(), default=None) if isinstance(lag, Mapping) else lag
+        return cls(
+            name=str(told["job"]),
+            state=str(told["state"]),
+            is_alive=bool(told["alive"]),
+            attempt=int(told["attempt"]),
+            since=_moment(told["since"]),
+            uptime=None if uptime is None else timedelta(seconds=uptime),
+            records_per_s=int(told["records_per_s"]),
+            lag_bytes=_in_all(told["lag_bytes"]),
+            lag_records=_in_all(told["lag_records"]),
+            lag=None if seconds is None else timedelta(seconds=seconds),
+            checkpoint=told["checkpoint"],
+            checkpoint_at=_moment(told["checkpoint_at"]),
+            reason=str(told["reason"]),
+            todo=str(told["todo"]),
+            status=status,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobDetails:
@@ -112,6 +140,19 @@ class JobDetails:
             "settings": dict(self.settings),
             "checkpoints": [each.to_json() for each in self.checkpoints],
         }
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> JobDetails:
+        """Return the job that `to_json` told of."""
+        own = ("flow", "settings", "checkpoints")
+        status = {key: value for key, value in told.items() if key not in own}
+        return cls(
+            view=JobView.from_json(told, status=status),
+            folder=Path(told["folder"]),
+            flow=told["flow"],
+            settings=dict(told["settings"]),
+            checkpoints=tuple(CheckpointView.from_json(each) for each in told["checkpoints"]),
+        )
 
 
 def list_jobs(root: Path, *, clock: Clock | None = None) -> list[JobView]:
@@ -180,6 +221,10 @@ def view_job(home: JobHome, *, clock: Clock | None = None) -> JobView:
 
 def _all(counts: Mapping[str, int] | None) -> int | None:
     return sum(counts.values()) if counts else None
+
+
+def _in_all(count: Mapping[str, int] | int | None) -> int | None:
+    return _all(count) if isinstance(count, Mapping) else count
 
 
 def _is_final(state: str) -> bool:

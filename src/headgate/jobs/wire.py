@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
-from headgate.engine.progress import BatchReport, SourceProgress, StateProgress
+from headgate.engine.progress import BatchReport, Latency, SourceProgress, StateProgress
 from headgate.engine.settings import (
     AttemptSettings,
     Delivery,
@@ -213,9 +213,17 @@ def _report_to_json(report: BatchReport) -> dict[str, Any]:
             for name, each in report.sources.items()
         },
         "outputs": dict(report.outputs),
-        "state": {name: asdict(each) for name, each in report.state.items()},
+        "state": {
+            name: {key: _plain(value) for key, value in asdict(each).items()}
+            for name, each in report.state.items()
+        },
         "phases": {name: each.total_seconds() for name, each in report.phases.items()},
         "watermark": None if report.watermark is None else report.watermark.isoformat(),
+        "ports": dict(report.ports),
+        "written": report.written,
+        "latency": None
+        if report.latency is None
+        else {key: _plain(value) for key, value in asdict(report.latency).items()},
     }
 
 
@@ -227,10 +235,24 @@ def _report_from_json(value: dict[str, Any]) -> BatchReport:
         duration=timedelta(seconds=value["duration"]),
         sources={name: _source(each) for name, each in value["sources"].items()},
         outputs=value["outputs"],
-        state={name: StateProgress(**each) for name, each in value["state"].items()},
+        state={name: _state(each) for name, each in value["state"].items()},
         phases={name: timedelta(seconds=each) for name, each in value["phases"].items()},
         watermark=None if watermark is None else datetime.fromisoformat(watermark),
+        ports=value["ports"],
+        written=value["written"],
+        latency=_latency(value["latency"]),
     )
+
+
+def _state(value: dict[str, Any]) -> StateProgress:
+    return StateProgress(**{**value, "busy": timedelta(seconds=value["busy"])})
+
+
+def _latency(value: dict[str, Any] | None) -> Latency | None:
+    if value is None:
+        return None
+    p50, p95, p99 = (timedelta(seconds=value[name]) for name in ("p50", "p95", "p99"))
+    return Latency(p50, p95, p99, value["rows"])
 
 
 def _source(value: dict[str, Any]) -> SourceProgress:

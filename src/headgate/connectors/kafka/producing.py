@@ -13,7 +13,7 @@ from headgate.connectors.kafka.clients import PATIENCE_S, open_producer, read_me
 from headgate.connectors.kafka.failures import unreachable
 
 # How long records may wait for a broker that is away before they count as lost.
-_DELIVERY_S = 60.0
+DELIVERY_S = 60.0
 
 _TUNING = {
     "enable.idempotence": "true",
@@ -24,7 +24,7 @@ _TUNING = {
     "batch.num.messages": "100000",
     "queue.buffering.max.messages": "1000000",
     "queue.buffering.max.kbytes": "262144",
-    "delivery.timeout.ms": str(round(_DELIVERY_S * 1000)),
+    "delivery.timeout.ms": str(round(DELIVERY_S * 1000)),
 }
 # Counting in Python what arrived would take longer than sending it.
 _OWN = {"delivery.report.only.error": True}
@@ -41,7 +41,7 @@ class KafkaSender:
     """
 
     def __init__(self, client: ClientSpec) -> None:
-        self._producer, self._troubles = open_producer(client, _OWN, tuning=_tuning(client))
+        self._producer, self._troubles = open_producer(client, _OWN, tuning=producer_tuning(client))
         self._failed: list[KafkaError] = []
         read_metadata(self._producer, self._troubles, doing="send records", patience_s=PATIENCE_S)
 
@@ -90,18 +90,18 @@ class KafkaSender:
             self._wait(topic)
 
     def _wait(self, topic: str) -> None:
-        left = self._producer.flush(_DELIVERY_S + PATIENCE_S)
+        left = self._producer.flush(DELIVERY_S + PATIENCE_S)
         if self._failed:
             first, count = self._failed[0], len(self._failed)
             self._failed.clear()
             raise self._troubles.explain(f"send {count} records to topic {topic!r}", first)
         if left:
-            found = f"no acknowledgement in {_DELIVERY_S:g}s"
+            found = f"no acknowledgement in {DELIVERY_S:g}s"
             doing = f"send {left} records to topic {topic!r}"
             raise unreachable(doing, self._troubles.servers, found)
 
 
-def _tuning(client: ClientSpec) -> dict[str, str]:
+def producer_tuning(client: ClientSpec) -> dict[str, str]:
     """Return the tuning; who asks for fewer acknowledgements cannot have idempotence too."""
     acks = {value for name, value in client.options if name in ("acks", "producer.acks")}
     if acks <= {"all", "-1"}:

@@ -35,6 +35,9 @@ class Record:
         index: Its place in the entry's batch; -1 where it is alone.
         timestamp: When it was published, in epoch milliseconds.
         value: None for an empty one too.
+        key: As text, which is what Pulsar's keys are; None for an empty one too.
+        properties: Names and values.
+        event_time: What its producer said, in epoch milliseconds; 0 where nothing was said.
     """
 
     partition: int
@@ -42,6 +45,9 @@ class Record:
     index: int
     timestamp: int
     value: bytes | None
+    key: str | None = None
+    properties: tuple[tuple[str, str], ...] = ()
+    event_time: int = 0
 
     @classmethod
     def of(cls, partition: int, message: Message) -> Record:
@@ -53,6 +59,9 @@ class Record:
             id_.batch_index(),
             message.publish_timestamp(),
             message.data() or None,
+            message.partition_key() or None,
+            tuple(message.properties().items()),
+            message.event_timestamp(),
         )
 
 
@@ -88,6 +97,21 @@ def count_records(client: ClientSpec, parts: Sequence[str], kept: Sequence[Ledge
             for number, (part, ledgers) in enumerate(zip(parts, kept, strict=True))
             for _ in reading.messages(number, part, ledgers.first, ledgers.last)
         )
+
+
+def read_ranges(
+    client: ClientSpec, ranges: Sequence[tuple[int, str, EntryId, EntryId]]
+) -> Iterator[Record]:
+    """Yield the records of some ranges, one after the other.
+
+    Args:
+        ranges: Of each, its partition's number and whole name, its first entry and its last.
+    """
+    if not ranges:
+        return
+    with _Reading(client) as reading:
+        for number, part, first, last in ranges:
+            yield from reading.messages(number, part, first, last)
 
 
 def follow(

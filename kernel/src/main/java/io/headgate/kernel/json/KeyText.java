@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.*;
@@ -27,6 +28,11 @@ public final class KeyText implements Serializable {
   public KeyText(List<Layout.Path> columns) {
     paths = columns.toArray(Layout.Path[]::new);
     writers = columns.stream().map(p -> JsonWriting.of(p.type())).toArray(JsonWriting.Writer[]::new);
+  }
+
+  /** Returns the names of its columns. */
+  public List<String> columns() {
+    return Arrays.stream(paths).map(Layout.Path::name).toList();
   }
 
   /** Returns the key of a row, or null if a part of it is null. */

@@ -1,5 +1,6 @@
 package io.headgate.kernel.operators;
 
+import io.headgate.kernel.PortTally;
 import io.headgate.kernel.json.BadRecord;
 import io.headgate.kernel.json.BadRecord.Reason;
 import io.headgate.kernel.json.DeadLetter;
@@ -54,11 +55,13 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
    * @param messageKey the same key as a record without a value gives it; null for a stream
    * @param version the column that orders a table's changes; null where their place in the topic does
    * @param operators addresses of the operators that hold the table's rows
+   * @param port where the rows of a table are counted; a stream's are by its route
+   * @param refused where dead letters are counted
    */
   public record Source(
       String id, String topic, int number, Layout layout, JsonDecoder decoder, EventTime time,
       GreatestTime greatest, KeyText key, MessageKey messageKey, Layout.Path version, int[] operators, Route route, int deadLetters,
-      long maxRecord)
+      long maxRecord, PortTally tally, int port, int refused)
       implements Serializable {}
 
   private final Source source;
@@ -117,6 +120,7 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
       try {
         decode(record);
       } catch (BadRecord e) {
+        source.tally.count(source.refused);
         byte[] letter = letter(record, e);
         ready.add(new Tuple2<>(spread(), header.envelope(Envelope.OUTPUT, source.deadLetters, letter, letter.length)));
       }
@@ -161,6 +165,7 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
         header.lane = COLUMN_LANE;
         header.sequence = number(version);
       }
+      source.tally.count(source.port);
       boolean gone = source.decoder.isTombstone();
       for (int operator : source.operators)
         ready.add(new Tuple2<>(key,
@@ -173,6 +178,7 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
       if (length == RawRecord.NONE)
         throw new BadRecord(Reason.NO_KEY, "no key: a record without a value and without a message key");
       byte[] key = source.messageKey.of(record, RawRecord.keyStart(record), length);
+      source.tally.count(source.port);
       if (source.version != null) header.lane = UNVERSIONED_LANE;
       for (int operator : source.operators)
         ready.add(new Tuple2<>(key, header.envelope(Envelope.TOMBSTONE, operator)));

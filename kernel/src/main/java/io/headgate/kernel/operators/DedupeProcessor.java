@@ -54,6 +54,11 @@ public final class DedupeProcessor
     this.late = late;
   }
 
+  /** Returns what events look like. */
+  public Layout layout() {
+    return layout;
+  }
+
   @Override public void init(OutputMode mode, TimeMode time) {
     state = getHandle().getValueState("seen", Encoders.BINARY(), TTLConfig.NONE());
     kept = new KeptTimes();

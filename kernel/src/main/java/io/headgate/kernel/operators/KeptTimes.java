@@ -49,6 +49,11 @@ final class KeptTimes {
     return size == 0;
   }
 
+  /** Returns the times, earliest first. */
+  long[] all() {
+    return Arrays.copyOf(times, size);
+  }
+
   long earliest() {
     return times[0];
   }

@@ -3,6 +3,7 @@ package io.headgate.kernel.plan;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.headgate.kernel.PortTally;
 import io.headgate.kernel.json.BadRecord;
 import io.headgate.kernel.json.JsonDecoder;
 import io.headgate.kernel.json.KeyText;
@@ -63,7 +64,11 @@ public final class FlowPlan {
     }
   }
 
-  private FlowPlan() {}
+  private final PortTally tally;
+
+  private FlowPlan(PortTally tally) {
+    this.tally = tally;
+  }
 
   /** @param json what the engine made of the flow: sources, operators and functions in topological order */
   public static FlowPlan compile(SparkSession spark, String json) {
@@ -73,8 +78,9 @@ public final class FlowPlan {
     } catch (JsonProcessingException e) {
       throw new IllegalArgumentException("not a flow: " + e.getMessage(), e);
     }
-    var plan = new FlowPlan();
-    var routes = new RouteCompiler(spark, keys(flow), windows(flow), flow.get("deadLetters").asInt());
+    var plan = new FlowPlan(PortTally.registered(spark));
+    var routes = new RouteCompiler(
+        spark, keys(flow), windows(flow), uids(flow), flow.get("deadLetters").asInt(), plan.tally);
     for (JsonNode source : flow.get("sources")) {
       if (source.path("timed").asBoolean()) plan.times.put(source.get("id").asText(), GreatestTime.registered(spark));
       plan.addSource(source, flow, routes);
@@ -116,6 +122,12 @@ public final class FlowPlan {
     return out;
   }
 
+  private static Map<Integer, String> uids(JsonNode flow) {
+    var out = new HashMap<Integer, String>();
+    for (JsonNode operator : flow.get("operators")) out.put(operator.get("address").asInt(), operator.get("id").asText());
+    return out;
+  }
+
   static List<Layout.Path> paths(Layout layout, JsonNode columns) {
     var out = new ArrayList<Layout.Path>();
     for (JsonNode column : columns) out.add(layout.find(column.asText()));
@@ -131,8 +143,9 @@ public final class FlowPlan {
       boolean takes = isEnrich(operator) && operator.get("table").asText().equals(node.get("id").asText());
       if (takes) takers.add(operator.get("address").asInt());
     }
-    sources.put(node.get("id").asText(), new DecodeRecords(new DecodeRecords.Source(
-        node.get("id").asText(),
+    String id = node.get("id").asText();
+    sources.put(id, new DecodeRecords(new DecodeRecords.Source(
+        id,
         node.get("topic").asText(),
         sources.size(),
         layout,
@@ -143,9 +156,12 @@ public final class FlowPlan {
         table ? new MessageKey(layout.base(), paths(layout, node.get("key"))) : null,
         node.get("version").isNull() ? null : layout.find(node.get("version").asText()),
         takers.stream().mapToInt(i -> i).toArray(),
-        table ? null : routes.compile(node.get("route"), layout),
+        table ? null : routes.compile(node.get("route"), layout, id),
         flow.get("deadLetters").asInt(),
-        flow.get("maxRecord").asLong())));
+        flow.get("maxRecord").asLong(),
+        tally,
+        tally.place(id),
+        tally.place(RouteCompiler.refused(id)))));
   }
 
   private static EventTime eventTime(JsonNode source, Layout layout) {
@@ -159,7 +175,7 @@ public final class FlowPlan {
     // Without a schema of its own, a function gives rows like those it takes.
     // Nothing keeps it from making nulls: SQL behind it must not rely on there being none.
     StructType result = (node.get("schema").isNull() ? functions.get(address).schema() : schema(node.get("schema"))).asNullable();
-    results.put(address, new RouteRows(Layout.of(result), routes.compile(node.get("route"), Layout.of(result))));
+    results.put(address, new RouteRows(Layout.of(result), routes.compile(node.get("route"), Layout.of(result), node.get("id").asText())));
   }
 
   private void addOperator(JsonNode node, JsonNode flow, RouteCompiler routes) {
@@ -182,7 +198,8 @@ public final class FlowPlan {
     Layout output = input.attach(node.get("into").asText(), now);
     return new EnrichProcessor(
         address, input, output, new SchemaHistory(history, empty(now)),
-        routes.compile(node.get("matched"), output), routes.compile(node.get("missing"), input));
+        routes.compile(node.get("matched"), output, TimedOperators.port(node, "matched")),
+        routes.compile(node.get("missing"), input, TimedOperators.port(node, "missing")));
   }
 
   /** Returns a row that has nothing but the columns' defaults. */
@@ -209,13 +226,19 @@ public final class FlowPlan {
     return operators.values();
   }
 
+  /** Returns a stateful operator by its uid; null if there is none. */
+  public Operator operator(String uid) {
+    return operators.get(uid);
+  }
+
   /** Returns whether any operator goes by event time. */
   public boolean timed() {
     return operators.values().stream().anyMatch(Operator::isTimed);
   }
 
-  /** Has the clocks of a query follow the times that are decoded. */
+  /** Has the clocks of a query follow the times that are decoded, and its sink tell the rows that are counted. */
   public void startClocks(String run) {
+    tally.follow(run);
     times.forEach(Clocks.of(run)::follow);
   }
 

@@ -8,6 +8,7 @@ import io.headgate.kernel.operators.SchemaHistory;
 import io.headgate.kernel.operators.TableRow;
 import io.headgate.kernel.rows.Layout;
 import io.headgate.kernel.rows.SegmentedRow;
+import io.headgate.kernel.state.Form;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -75,6 +76,26 @@ public final class PortableState implements Serializable {
     UnsafeRow defaults = FlowPlan.empty(now);
     return new PortableState(now, new SchemaHistory(schemas, defaults),
         new KeyText(FlowPlan.paths(Layout.of(now), table.get("key"))), defaults);
+  }
+
+  /** Returns how the row of one key is read. */
+  public Form form() {
+    return new TableForm(this);
+  }
+
+  private record TableForm(PortableState state) implements Form {
+    @Override public StructType schema() {
+      return state.schema;
+    }
+
+    @Override public InternalRow read(byte[] key, byte[] value) {
+      return rowOf(state, value);
+    }
+  }
+
+  /** Returns the key's columns. */
+  public StructType keyColumns() {
+    return new StructType(key.columns().stream().map(schema::apply).toArray(StructField[]::new));
   }
 
   /** Returns state, {@code key} and {@code value}, as plain columns; rows of older schemas have the present one. */

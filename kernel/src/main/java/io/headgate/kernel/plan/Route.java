@@ -1,5 +1,6 @@
 package io.headgate.kernel.plan;
 
+import io.headgate.kernel.PortTally;
 import io.headgate.kernel.json.BadRecord;
 import io.headgate.kernel.json.DeadLetter;
 import io.headgate.kernel.json.JsonEncoder;
@@ -35,12 +36,18 @@ public final class Route implements Serializable {
   }
 
   private final Step[] steps;
+  private final PortTally tally;
+  private final int port;
 
-  Route(List<Step> steps) {
+  /** @param port the place of the rows that are sent in the tally */
+  Route(List<Step> steps, PortTally tally, int port) {
     this.steps = steps.toArray(Step[]::new);
+    this.tally = tally;
+    this.port = port;
   }
 
   public void send(SegmentedRow row, Header header, byte[] spread, Out out) {
+    tally.count(port);
     for (Step step : steps) step.take(row, header, spread, out);
   }
 
@@ -50,7 +57,7 @@ public final class Route implements Serializable {
    *
    * <p>Raised, it would end the job, and every attempt after it at the same row.
    */
-  record Failing(int deadLetters, String operator, JsonEncoder encoder) implements Serializable {
+  record Failing(int deadLetters, String operator, JsonEncoder encoder, PortTally tally, int port) implements Serializable {
     /** Returns what a program makes of a row, or null if it fails; then the dead letter is on its way. */
     UnsafeRow apply(RowProgram program, SegmentedRow row, Header header, byte[] spread, Out out) {
       try {
@@ -63,6 +70,7 @@ public final class Route implements Serializable {
     }
 
     void reject(BadRecord.Reason code, String reason, SegmentedRow row, Header header, byte[] spread, Out out) {
+      tally.count(port);
       byte[] raw = encoder.encode(row);
       byte[] letter = new DeadLetter(
           operator, null, header.partition, header.offset, header.timestamp, code, reason, raw.length, raw).encode();

@@ -1,6 +1,7 @@
 package io.headgate.kernel.plan;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.headgate.kernel.PortTally;
 import io.headgate.kernel.json.JsonEncoder;
 import io.headgate.kernel.json.KeyText;
 import io.headgate.kernel.json.OutputKey;
@@ -35,9 +36,16 @@ final class RouteCompiler {
   private final Map<Integer, List<DataType>> keys;
   /** The addresses of operators that take rows by the bucket of their key. */
   private final Set<Integer> bucketed;
+  /** The uids of operators, by address. */
+  private final Map<Integer, String> uids;
+  private final PortTally tally;
 
   /** @param deadLetters the address of the output for rows that fail */
-  RouteCompiler(SparkSession spark, Map<Integer, List<DataType>> keys, Set<Integer> bucketed, int deadLetters) {
+  RouteCompiler(
+      SparkSession spark, Map<Integer, List<DataType>> keys, Set<Integer> bucketed, Map<Integer, String> uids, int deadLetters,
+      PortTally tally) {
+    this.uids = uids;
+    this.tally = tally;
     this.deadLetters = deadLetters;
     this.spark = spark;
     this.keys = keys;
@@ -50,10 +58,11 @@ final class RouteCompiler {
     return layout;
   }
 
-  Route compile(JsonNode steps, Layout layout) {
+  /** @param port what the rows are counted under that take this way */
+  Route compile(JsonNode steps, Layout layout, String port) {
     var out = new ArrayList<Route.Step>();
     for (JsonNode step : steps) out.add(step(step, layout));
-    return new Route(out);
+    return new Route(out, tally, tally.place(port));
   }
 
   private Route.Step step(JsonNode step, Layout layout) {
@@ -79,7 +88,8 @@ final class RouteCompiler {
     if (!(type instanceof BooleanType))
       throw new PlanException("BAD_EXPRESSION",
           "cannot plan " + name + ": '" + step.get("condition").asText() + "' is " + type.sql() + ", not a condition");
-    return new Route.Where(program, failing(name, layout), compile(step.get("then"), layout));
+    String id = step.get("id").asText();
+    return new Route.Where(program, failing(id, name, layout), compile(step.get("then"), layout, id));
   }
 
   private Route.Step compute(JsonNode step, Layout layout) {
@@ -89,7 +99,9 @@ final class RouteCompiler {
     for (JsonNode c : step.get("columns")) put(columns, c.get("name").asText(), "(" + c.get("expression").asText() + ")");
     var list = columns.entrySet().stream().map(e -> e.getValue() + " AS " + quote(e.getKey())).toList();
     var program = RowProgram.compile(spark, layout.schema(), list, step.get("name").asText());
-    return new Route.Compute(program, failing(step.get("name").asText(), layout), compile(step.get("then"), Layout.of(program.result())));
+    String id = step.get("id").asText();
+    return new Route.Compute(
+        program, failing(id, step.get("name").asText(), layout), compile(step.get("then"), Layout.of(program.result()), id));
   }
 
   /** Adds a column, or puts it in the place of one that Spark takes for the same: names are read without regard to case. */
@@ -113,7 +125,7 @@ final class RouteCompiler {
     List<DataType> wanted = keys.get(address);
     if (wanted == null) {
       for (Layout.Path path : paths) checkKey(path, step.get("name").asText());
-      Route.Failing failing = failing(step.get("name").asText(), layout);
+      Route.Failing failing = failing(uids.get(address), step.get("name").asText(), layout);
       KeyText key = new KeyText(paths);
       return bucketed.contains(address) ? new Route.ToBucket(address, key, failing) : new Route.ToKey(address, key, failing);
     }
@@ -140,8 +152,13 @@ final class RouteCompiler {
     return type instanceof IntegralType ? "integer" : type.sql();
   }
 
-  private Route.Failing failing(String operator, Layout layout) {
-    return new Route.Failing(deadLetters, operator, whole(layout));
+  private Route.Failing failing(String id, String operator, Layout layout) {
+    return new Route.Failing(deadLetters, operator, whole(layout), tally, tally.place(refused(id)));
+  }
+
+  /** Returns what the dead letters of a node are counted under. */
+  static String refused(String id) {
+    return id + "!";
   }
 
   /** Returns an encoder of all columns. */

@@ -33,15 +33,22 @@ final class TimedOperators {
     Layout output = Layout.of(WindowSpec.schema(key, aggregates));
     return new WindowProcessor(new WindowSpec(
         name, address, input, key, assigner(node.get("windows")), aggregates, node.get("lateness").asLong(),
-        triggers(node.get("early")), routes.compile(node.get("updates"), output), routes.compile(node.get("late"), input)));
+        triggers(node.get("early")), routes.compile(node.get("updates"), output, port(node, "updates")),
+        routes.compile(node.get("late"), input, port(node, "late"))));
   }
 
   static DedupeProcessor dedupe(JsonNode node, RouteCompiler routes) {
     int address = node.get("address").asInt();
     Layout input = routes.arriving(address);
     return new DedupeProcessor(
-        address, input, node.get("within").asLong(), routes.compile(node.get("unique"), input),
-        routes.compile(node.get("repeated"), input), routes.compile(node.get("late"), input));
+        address, input, node.get("within").asLong(), routes.compile(node.get("unique"), input, port(node, "unique")),
+        routes.compile(node.get("repeated"), input, port(node, "repeated")),
+        routes.compile(node.get("late"), input, port(node, "late")));
+  }
+
+  /** Returns what the rows of an operator's output are counted under. */
+  static String port(JsonNode operator, String output) {
+    return operator.get("id").asText() + "." + output;
   }
 
   private static List<StructField> key(JsonNode columns, Layout input, String name) {

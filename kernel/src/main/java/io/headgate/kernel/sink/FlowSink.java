@@ -1,5 +1,6 @@
 package io.headgate.kernel.sink;
 
+import io.headgate.kernel.PortTally;
 import io.headgate.kernel.gate.Gatekeeper;
 import io.headgate.kernel.testing.CrashPoint;
 import java.nio.charset.StandardCharsets;
@@ -39,6 +40,7 @@ public final class FlowSink implements TableProvider {
   /** Lets go of what a query that has ended keeps open in this process. */
   public static void forget(String run) {
     Logs.forget(run);
+    PortTally.forget(run);
   }
 
   @Override public StructType inferSchema(CaseInsensitiveStringMap options) {
@@ -51,6 +53,7 @@ public final class FlowSink implements TableProvider {
 
   private static final class Sink implements SupportsWrite, ReportsSinkMetrics {
     private final Outputs outputs;
+    private final String run;
     private final String lineage;
     private final Logs logs;
     private final RowFeed feed;
@@ -60,10 +63,11 @@ public final class FlowSink implements TableProvider {
 
     Sink(CaseInsensitiveStringMap options) {
       outputs = Outputs.parse(options.get("outputs"));
+      run = options.get("run");
       lineage = options.get("lineage");
       logs = Logs.of(options, outputs);
-      feed = RowFeed.of(options.get("run"));
-      gate = Gatekeeper.of(options.get("run"));
+      feed = RowFeed.of(run);
+      gate = Gatekeeper.of(run);
       gate.first(this::prepare);
     }
 
@@ -88,10 +92,11 @@ public final class FlowSink implements TableProvider {
 
     @Override public WriteBuilder newWriteBuilder(LogicalWriteInfo info) { return new Builder(this); }
 
-    /** Rows per output of the last epoch that committed. */
+    /** Rows per output of the last epoch that committed, and under a name that no output has what {@link Telemetry} tells. */
     @Override public Map<String, String> metrics() { return counts; }
 
-    void committed(List<FlowWriter.Done> tasks) {
+    /** @param began when the epoch began to be written; 0 where nothing was */
+    void committed(List<FlowWriter.Done> tasks, long began) {
       long[] sums = new long[outputs.all().size()];
       int[] shown = new int[sums.length];
       for (FlowWriter.Done task : tasks) {
@@ -105,6 +110,7 @@ public final class FlowSink implements TableProvider {
       }
       var now = new LinkedHashMap<String, String>();
       for (int i = 0; i < sums.length; i++) now.put(outputs.all().get(i).id(), Long.toString(sums[i]));
+      now.put(Telemetry.NAME, Telemetry.of(outputs, sums, PortTally.take(run), tasks, System.currentTimeMillis() - began));
       counts = now;
       gate.batchWritten();
     }
@@ -115,7 +121,14 @@ public final class FlowSink implements TableProvider {
     @Override public Write build() { return new EpochWrite(sink); }
   }
 
-  private record EpochWrite(Sink sink) implements Write, StreamingWrite {
+  private static final class EpochWrite implements Write, StreamingWrite {
+    private final Sink sink;
+    private long began;
+
+    EpochWrite(Sink sink) {
+      this.sink = sink;
+    }
+
     @Override public StreamingWrite toStreaming() { return this; }
 
     /** A task that was tried twice finds its rows in place: nothing has to decide between the tries. */
@@ -123,20 +136,22 @@ public final class FlowSink implements TableProvider {
 
     @Override public StreamingDataWriterFactory createStreamingWriterFactory(PhysicalWriteInfo info) {
       sink.prepare();
-      return new Factory(sink.outputs, sink.lineage, sink.logs, info.numPartitions());
+      began = System.currentTimeMillis();
+      return new Factory(sink.outputs, sink.lineage, sink.logs, info.numPartitions(), began);
     }
 
     @Override public void commit(long epoch, WriterCommitMessage[] messages) {
       CrashPoint.at("epoch-committed");
-      sink.committed(Arrays.stream(messages).map(m -> (FlowWriter.Done) m).toList());
+      sink.committed(Arrays.stream(messages).map(m -> (FlowWriter.Done) m).toList(), began);
     }
 
     @Override public void abort(long epoch, WriterCommitMessage[] messages) {}
   }
 
-  private record Factory(Outputs outputs, String lineage, Logs logs, int partitions) implements StreamingDataWriterFactory {
+  private record Factory(Outputs outputs, String lineage, Logs logs, int partitions, long began)
+      implements StreamingDataWriterFactory {
     @Override public FlowWriter createWriter(int partition, long task, long epoch) {
-      return new FlowWriter(outputs, lineage, logs, new FlowWriter.Turn(partition, partitions, task, epoch));
+      return new FlowWriter(outputs, lineage, logs, new FlowWriter.Turn(partition, partitions, task, epoch, began));
     }
   }
 }

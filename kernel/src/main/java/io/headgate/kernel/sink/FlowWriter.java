@@ -19,18 +19,24 @@ import org.apache.spark.sql.connector.write.WriterCommitMessage;
 final class FlowWriter implements DataWriter<InternalRow> {
   /**
    * @param counts rows by output
+   * @param ages how old the records behind the rows were when the epoch began to be written
    * @param shown rows for the terminal, and the output each is of
    */
-  record Done(long[] counts, List<byte[]> shown, List<Integer> shownOf) implements WriterCommitMessage {}
+  record Done(long[] counts, Ages ages, List<byte[]> shown, List<Integer> shownOf) implements WriterCommitMessage {}
 
-  /** One try of one task at one epoch. */
-  record Turn(int partition, int partitions, long task, long epoch) {}
+  /**
+   * One try of one task at one epoch.
+   *
+   * @param began when the epoch began to be written, in epoch milliseconds by the driver's clock
+   */
+  record Turn(int partition, int partitions, long task, long epoch, long began) {}
 
   private final Outputs outputs;
   private final List<LogWriters> clusters;
   private final Turn turn;
   private final String name;
   private final long[] counts;
+  private final Ages ages = new Ages();
   private final TopicFile[] files;
   private final LogWriter[] logs;
   private final List<byte[]> shown = new ArrayList<>();
@@ -58,6 +64,7 @@ final class FlowWriter implements DataWriter<InternalRow> {
     int i = Envelope.address(envelope);
     counts[i]++;
     if (kind == Envelope.COUNTED) return;
+    note(envelope);
     Outputs.Output output = outputs.all().get(i);
     int start = Envelope.start(envelope, 0);
     int length = Envelope.length(envelope, 0);
@@ -67,6 +74,12 @@ final class FlowWriter implements DataWriter<InternalRow> {
     }
     if (output.kind() == Outputs.Kind.FILES) file(i, output).line(envelope, start, length);
     else if (output.kind().writers() != null) log(output.cluster()).write(i, envelope);
+  }
+
+  /** A row that no single record stands behind has no age, nor has a record without a timestamp. */
+  private void note(byte[] envelope) {
+    long timestamp = Envelope.timestamp(envelope);
+    if (timestamp > 0 && Envelope.source(envelope) != Envelope.NO_SOURCE) ages.add(turn.began - timestamp);
   }
 
   private TopicFile file(int i, Outputs.Output output) throws IOException {
@@ -85,7 +98,7 @@ final class FlowWriter implements DataWriter<InternalRow> {
       if (logs[c] == null) clusters.get(c).passed(turn.partition, turn.epoch);
       else logs[c].commit();
     }
-    return new Done(counts, shown, shownOf);
+    return new Done(counts, ages, shown, shownOf);
   }
 
   @Override public void abort() throws IOException {

@@ -42,6 +42,10 @@ public final class WindowProcessor
     this.spec = spec;
   }
 
+  public WindowSpec spec() {
+    return spec;
+  }
+
   @Override public void init(OutputMode mode, TimeMode time) {
     state = getHandle().getMapState("windows", Encoders.BINARY(), Encoders.BINARY(), TTLConfig.NONE());
     windows = new KeyWindows(spec);

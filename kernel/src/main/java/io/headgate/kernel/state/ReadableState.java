@@ -1,0 +1,124 @@
+package io.headgate.kernel.state;
+
+import io.headgate.kernel.json.JsonEncoder;
+import io.headgate.kernel.operators.DedupeProcessor;
+import io.headgate.kernel.operators.SeenTimes;
+import io.headgate.kernel.plan.FlowPlan;
+import io.headgate.kernel.plan.PortableState;
+import io.headgate.kernel.rows.Layout;
+import io.headgate.kernel.rows.SegmentedRow;
+import io.headgate.kernel.windows.WindowProcessor;
+import io.headgate.kernel.windows.WindowRows;
+import java.io.Serializable;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
+import org.apache.spark.sql.classic.ExpressionUtils;
+import org.apache.spark.sql.types.AbstractDataType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.ObjectType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** An operator's state as people read it: keys they type, rows with columns. Uses internals of Spark seen in 4.3.0. */
+public final class ReadableState implements Serializable {
+  private final Form form;
+  private final StructType key;
+  private final boolean bucketed;
+
+  private ReadableState(Form form, StructType key, boolean bucketed) {
+    this.form = form;
+    this.key = key;
+    this.bucketed = bucketed;
+  }
+
+  /** Returns the state of an operator that keeps a table; rows of older schemas have the present one. */
+  public static ReadableState table(String json) {
+    PortableState table = PortableState.of(json);
+    return new ReadableState(table.form(), table.keyColumns(), false);
+  }
+
+  /** Returns the state of an operator that keeps windows. */
+  public static ReadableState windows(FlowPlan plan, String operator) {
+    var rows = new WindowRows(((WindowProcessor) plan.operator(operator).processor()).spec());
+    return new ReadableState(rows, rows.key(), true);
+  }
+
+  /**
+   * Returns the state of an operator that keeps when keys were seen.
+   *
+   * @param paths the ways to the key's columns in the operator's events
+   */
+  public static ReadableState seen(FlowPlan plan, String operator, List<List<String>> paths) {
+    Layout events = ((DedupeProcessor) plan.operator(operator).processor()).layout();
+    StructType key = new StructType();
+    for (List<String> path : paths) {
+      Layout.Path found = events.find(path.toArray(String[]::new));
+      key = key.add(new StructField(found.name(), found.type(), false, org.apache.spark.sql.types.Metadata.empty()));
+    }
+    return new ReadableState(new SeenTimes(key), key, false);
+  }
+
+  /** Returns the key's columns, as Spark's JSON. */
+  public String keyColumns() {
+    return key.json();
+  }
+
+  /** Returns a key that somebody typed as state has it, or says what is wrong with it. */
+  public byte[] key(String text) {
+    return new TypedKey(key).read(text);
+  }
+
+  /** Returns what a key holds, as JSON; null where it was deleted. */
+  public String describe(byte[] key, byte[] value) {
+    InternalRow row = form.read(key, value);
+    if (row == null) return null;
+    StructType schema = form.schema();
+    Layout layout = Layout.of(schema);
+    List<String> names = List.of(schema.fieldNames());
+    var segments = new SegmentedRow(layout);
+    segments.set(UnsafeProjection.create(schema.asNullable()).apply(row));
+    byte[] json = new JsonEncoder(names, names.stream().map(layout::find).toList()).encode(segments);
+    return new String(json, StandardCharsets.UTF_8);
+  }
+
+  /** Returns state, {@code key} and {@code value}, as rows; keys that were deleted are left out. */
+  public Dataset<Row> rows(Dataset<Row> held) {
+    Column row = call("rowOf", form.schema().asNullable(),
+        ExpressionUtils.column(new Literal(this, new ObjectType(ReadableState.class))), held.col("key"), held.col("value"));
+    Dataset<Row> all = held.select(row.as("row"));
+    return all.filter(all.col("row").isNotNull()).select("row.*");
+  }
+
+  private static Column call(String method, DataType type, Column... arguments) {
+    var list = Arrays.stream(arguments).map(c -> (Expression) ExpressionUtils.expression(c)).toList();
+    Seq<AbstractDataType> types = CollectionConverters.asScala(List.<AbstractDataType>of()).toSeq();
+    return ExpressionUtils.column(new StaticInvoke(
+        ReadableState.class, type, method, CollectionConverters.asScala(list).toSeq(), types, false, true, true,
+        scala.Option.empty()));
+  }
+
+  // Called by generated code.
+
+  /** @param value of a bucket: the length of the key (big endian), the key, what it holds */
+  public static InternalRow rowOf(ReadableState state, byte[] key, byte[] value) {
+    if (!state.bucketed) return state.form.read(key, value);
+    ByteBuffer bytes = ByteBuffer.wrap(value);
+    byte[] own = new byte[bytes.getInt()];
+    bytes.get(own);
+    byte[] held = new byte[bytes.remaining()];
+    bytes.get(held);
+    return state.form.read(own, held);
+  }
+}

@@ -1,0 +1,103 @@
+"""State as people read it: one key in the files of a checkpoint, rows as columns, safe SQL."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from headgate._kernel.bridge import CompiledFlow, kernel
+from headgate._kernel.portable import SPARK_ERRORS, root_cause
+
+
+@dataclass(frozen=True, slots=True)
+class ReadableState:
+    """How the state of one operator is read. Not for several threads at once."""
+
+    _spark: SparkSession
+    _form: Any
+
+    @classmethod
+    def of_table(
+        cls, spark: SparkSession, *, history: Sequence[Mapping[str, Any]], key: Sequence[str]
+    ) -> ReadableState:
+        """Return the form of a table's rows; those of older schemas get the present one."""
+        text = json.dumps({"history": list(history), "key": list(key)})
+        return cls(spark, kernel(spark).state.ReadableState.table(text))
+
+    @classmethod
+    def of_windows(cls, spark: SparkSession, flow: CompiledFlow, uid: str) -> ReadableState:
+        """Return the form of a window operator's state."""
+        return cls(spark, kernel(spark).state.ReadableState.windows(flow.plan, uid))
+
+    @classmethod
+    def of_seen(
+        cls, spark: SparkSession, flow: CompiledFlow, uid: str, paths: Sequence[Sequence[str]]
+    ) -> ReadableState:
+        """Return the form of what `dedupe` has seen."""
+        ways = [list(path) for path in paths]
+        return cls(spark, kernel(spark).state.ReadableState.seen(flow.plan, uid, ways))
+
+    def key_columns(self) -> list[tuple[str, str]]:
+        """Return the columns of the key, each with its type."""
+        columns = StructType.fromJson(json.loads(self._form.keyColumns()))
+        return [(each.name, each.dataType.simpleString()) for each in columns.fields]
+
+    def key(self, text: str) -> bytes:
+        """Return a key that somebody typed as state has it.
+
+        Raises:
+            ValueError: It does not fit the columns; says why.
+        """
+        try:
+            return bytes(self._form.key(text))
+        except SPARK_ERRORS as error:
+            raise ValueError(root_cause(error)) from error
+
+    def describe(self, key: bytes, value: bytes) -> Any:
+        """Return what a key holds as JSON values; None where it was deleted."""
+        text = self._form.describe(key, value)
+        return None if text is None else json.loads(text)
+
+    def rows(self, held: DataFrame) -> DataFrame:
+        """Return state, `key` and `value`, as columns; deleted keys are left out."""
+        return DataFrame(self._form.rows(held._jdf), self._spark)
+
+
+class KeyLookup:
+    """Finds one key of an operator at any number of versions; each file is read once."""
+
+    def __init__(
+        self, spark: SparkSession, *, variable: str, key: bytes, bucketed: bool, scratch: Path
+    ) -> None:
+        self._lookup = kernel(spark).state.KeyLookup(
+            spark._jsparkSession, variable, key, bucketed, str(scratch)
+        )
+
+    def find(self, operator: Path, version: int, ids: Sequence[str]) -> bytes | None:
+        """Return what the key held at a version of state, or None.
+
+        Args:
+            operator: The folder of the operator's state.
+            ids: The unique ids of the version, by partition.
+        """
+        found = self._lookup.find(str(operator), version, list(ids))
+        return None if found is None else bytes(found)
+
+
+def ask(spark: SparkSession, sql: str) -> DataFrame:
+    """Return the result of one query; whatever is no plain query is refused."""
+    return DataFrame(kernel(spark).state.Question.ask(spark._jsparkSession, sql), spark)
+
+
+def as_json(rows: DataFrame) -> list[list[Any]]:
+    """Return rows as JSON values, in the order of the columns."""
+    columns = len(rows.columns)
+    texts = DataFrame(kernel(rows.sparkSession).state.JsonRows.of(rows._jdf), rows.sparkSession)
+    found = [json.loads(each["row"]) for each in texts.collect()]
+    return [[row[str(place)] for place in range(columns)] for row in found]

@@ -1,0 +1,121 @@
+"""The verb that serves jobs over HTTP."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headgate.cli.options import Home, Json, On
+from headgate.cli.output import note, print_json, say
+from headgate.jobs.service import DEFAULT_HOME, DEFAULT_LOG, list_jobs
+
+_PORT = 8270
+_HELP = """Serve the jobs of a home: a console for people, REST under /v1 for programs.
+
+Flows of --flows can be submitted; each becomes a job with a process of its own, which outlives
+the server. When a server starts, and while it runs, jobs that were submitted or started through
+it and died are taken up again. Jobs of 'headgate run' on the same home are shown, too.
+
+It listens on this machine alone. Any other --host needs a token: in HEADGATE_TOKEN, or in a file
+with a line 'view:TOKEN' or 'operate:TOKEN' for each. Ctrl-C ends the server; jobs go on.
+
+[bold]Examples[/bold]
+
+  headgate serve --flows examples
+
+  headgate serve --host 0.0.0.0 --token-file tokens --allow-host jobs.example.org
+
+  headgate serve --port 8271 --home /srv/headgate --on kafka://localhost:9092
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("serve", help=_HELP)(_serve)
+
+
+def _serve(
+    port: Annotated[
+        int, typer.Option("--port", metavar="N", min=0, max=65535, help="0 for any that is free.")
+    ] = _PORT,
+    host: Annotated[
+        str, typer.Option("--host", metavar="ADDRESS", help="The address to listen on.")
+    ] = "127.0.0.1",
+    flows: Annotated[
+        Path | None,
+        typer.Option("--flows", metavar="DIR", help="The folder whose flows can be submitted."),
+    ] = None,
+    on: On = DEFAULT_LOG,
+    token_file: Annotated[
+        Path | None,
+        typer.Option("--token-file", metavar="FILE", help="Lines of role:token; mode 600."),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-host",
+            metavar="NAME",
+            help="A name under which browsers reach the server; may be given again.",
+        ),
+    ] = None,
+    home: Home = DEFAULT_HOME,
+    as_json: Json = False,
+) -> None:
+    # The web's libraries are for this verb alone.
+    from headgate.server.access import TOKEN_VARIABLE, read_tokens
+    from headgate.server.serving import serve
+    from headgate.server.settings import ServerSettings
+
+    tokens = read_tokens(token_file)
+    # Jobs inherit the environment, and flows are not to come in by it.
+    os.environ.pop(TOKEN_VARIABLE, None)
+
+    def tell(chosen: ServerSettings) -> None:
+        if as_json:
+            print_json(
+                {
+                    "address": chosen.address,
+                    "home": str(chosen.home),
+                    "pid": os.getpid(),
+                    "token": bool(tokens),
+                }
+            )
+        else:
+            say(chosen.address)
+            needs = "a token signs you in" if tokens else "everybody on this machine may operate"
+            note(f"Serving the jobs of {home}; {needs}. Ctrl-C ends the server, jobs go on")
+        _flush()
+
+    serve(
+        ServerSettings(
+            home=home,
+            flows=flows,
+            on=on,
+            host=host,
+            port=port,
+            tokens=tokens,
+            hosts=tuple(allow_host or ()),
+        ),
+        told=tell,
+    )
+    running = [each.name for each in list_jobs(home) if each.is_alive]
+    if not as_json:
+        left = f": {', '.join(running)}" if running else ""
+        note(f"The server has ended; {len(running)} job{_s(running)} go{_es(running)} on{left}")
+
+
+def _flush() -> None:
+    import sys
+
+    sys.stdout.flush()
+
+
+def _s(found: list[str]) -> str:
+    return "" if len(found) == 1 else "s"
+
+
+def _es(found: list[str]) -> str:
+    return "es" if len(found) == 1 else ""

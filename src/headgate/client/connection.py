@@ -1,0 +1,224 @@
+"""A server over HTTP: requests with a token, and every failure as one of our errors."""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from headgate.errors import Domain, HeadgateError
+
+_CONNECT = timedelta(seconds=5)
+_READ = timedelta(seconds=60)
+# A reader of state starts Spark first, and a query may be large.
+_LONG_READ = timedelta(minutes=8)
+# Before the second and the third try of a request that changes nothing.
+_PAUSES_S = (0.2, 0.8)
+_LONGEST_PAUSE_S = 10.0
+_PREFIX = "/v1"
+# What a proxy answers whose server is away.
+_AWAY = (502, 503, 504)
+_DOMAINS = {500: Domain.INTERNAL, 501: Domain.INTERNAL}
+
+
+class Connection:
+    """Asks one server, with one token. Not for several threads at once.
+
+    Args:
+        url: As `http://localhost:8270`.
+        token: None where the server needs none.
+
+    Raises:
+        HeadgateError: BAD_SERVER if the URL is none.
+    """
+
+    def __init__(self, url: str, token: str | None = None) -> None:
+        parsed = _parse(url)
+        self.url = str(parsed).rstrip("/").removesuffix(_PREFIX)
+        self._token = token
+        self._client = httpx.Client(
+            base_url=self.url + _PREFIX,
+            headers={"Accept": "application/json"}
+            | ({} if token is None else {"Authorization": f"Bearer {token}"}),
+            # To read the authorities takes a while, and plain HTTP asks none.
+            verify=parsed.scheme == "https",
+            # A proxy is for the way out of this machine.
+            trust_env=not is_loopback(parsed.host),
+        )
+        self.tells_token = (
+            token is not None and parsed.scheme == "http" and not is_loopback(parsed.host)
+        )
+
+    def get(self, *path: str, patient: bool = False, **query: Any) -> Any:
+        """Return what is at a path, as JSON values; a request that got lost is tried again.
+
+        Args:
+            path: Its parts, each as it is.
+            patient: Wait for an answer that takes the server minutes.
+            query: What is None is left out.
+        """
+        given = {name: _text(value) for name, value in query.items() if value is not None}
+        for pause in (*_PAUSES_S, None):
+            try:
+                answer = self._client.get(_join(path), params=given, timeout=_timeout(patient))
+            except httpx.TransportError as error:
+                # What took that long would take as long again.
+                if pause is None or (patient and isinstance(error, httpx.ReadTimeout)):
+                    raise self._unreachable(error) from error
+            else:
+                if pause is None or answer.status_code not in (429, *_AWAY):
+                    return self._read(answer)
+                pause = max(pause, _asked_pause(answer))
+            time.sleep(pause)
+        raise AssertionError("the last try returns or raises")
+
+    def send(
+        self,
+        method: str,
+        *path: str,
+        body: Mapping[str, Any] | None = None,
+        patient: bool = False,
+    ) -> Any:
+        """Ask for a change, once, and return the answer as JSON values."""
+        try:
+            answer = self._client.request(
+                method, _join(path), json=dict(body or {}), timeout=_timeout(patient)
+            )
+        except httpx.TransportError as error:
+            raise self._unreachable(error, changes=True) from error
+        return self._read(answer)
+
+    def close(self) -> None:
+        """Let go of the server."""
+        self._client.close()
+
+    def _read(self, answer: httpx.Response) -> Any:
+        if answer.status_code == 401:
+            raise self._refused()
+        try:
+            told = answer.json()
+        except ValueError:
+            told = None
+        if answer.is_success and isinstance(told, dict | list):
+            return told
+        error = None if answer.is_success else find_error(told, answer.status_code)
+        if error is not None:
+            raise error
+        if answer.status_code in _AWAY:
+            raise self._unreachable(f"a proxy answered {answer.status_code}")
+        raise HeadgateError(
+            "SERVER_UNKNOWN",
+            f"cannot understand {self.url}: it answered {answer.status_code} to "
+            f"{answer.request.method} {answer.request.url.path}, and no word of ours; is this a "
+            "headgate server?",
+            hint=f"curl {self.url}/healthz",
+            domain=Domain.EXTERNAL,
+        )
+
+    def _refused(self) -> HeadgateError:
+        if self._token is None:
+            return HeadgateError(
+                "TOKEN_MISSING",
+                f"cannot ask {self.url}: it needs a token, and none was given",
+                hint="export HEADGATE_TOKEN=TOKEN, or add --token-file FILE",
+            )
+        return HeadgateError(
+            "TOKEN_WRONG",
+            f"cannot ask {self.url}: it does not know this token",
+            hint="take the token that the server was started with: export HEADGATE_TOKEN=TOKEN",
+        )
+
+    def _unreachable(self, why: Exception | str, *, changes: bool = False) -> HeadgateError:
+        sent = changes and not isinstance(why, httpx.ConnectError | httpx.ConnectTimeout)
+        perhaps = "; what was asked for may have been done all the same" if sent else ""
+        return HeadgateError(
+            "SERVER_UNREACHABLE",
+            f"cannot reach {self.url}: {_reason(why)}{perhaps}",
+            hint=f"headgate jobs --server {self.url}"
+            if sent
+            else f"look whether it runs: curl {self.url}/healthz; headgate serve starts one",
+            domain=Domain.EXTERNAL,
+            retryable=True,
+        )
+
+
+def find_error(told: Any, status: int = 500) -> HeadgateError | None:
+    """Return the error that a server told of, or None if it is none of ours.
+
+    Args:
+        told: JSON values: code, message, hint and, where the server says so, the domain.
+        status: Tells whose move it is where the server does not.
+    """
+    if not isinstance(told, Mapping) or not isinstance(told.get("code"), str):
+        return None
+    fallback = _DOMAINS.get(status, Domain.USER if status < 500 else Domain.EXTERNAL)
+    domain = told.get("domain")
+    return HeadgateError(
+        told["code"],
+        str(told.get("message") or ""),
+        hint=str(told.get("hint") or ""),
+        domain=Domain(domain) if domain in tuple(Domain) else fallback,
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a host is this machine itself."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _parse(url: str) -> httpx.URL:
+    try:
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL as error:
+        raise _bad_url(url, str(error)) from error
+    if parsed.scheme not in ("http", "https") or not parsed.host:
+        raise _bad_url(url, "it is no URL with http:// or https://")
+    if parsed.userinfo:
+        raise _bad_url(str(parsed.copy_with(userinfo=b"")), "a secret has no place in it")
+    if parsed.query or parsed.fragment:
+        raise _bad_url(url, "it has more than a host, a port and a path")
+    return parsed
+
+
+def _bad_url(url: str, found: str) -> HeadgateError:
+    return HeadgateError(
+        "BAD_SERVER",
+        f"cannot ask server {url!r}: {found}",
+        hint="write --server http://localhost:8270",
+    )
+
+
+def _timeout(patient: bool) -> httpx.Timeout:
+    read = _LONG_READ if patient else _READ
+    return httpx.Timeout(read.total_seconds(), connect=_CONNECT.total_seconds())
+
+
+def _join(path: tuple[str, ...]) -> str:
+    return "/" + "/".join(quote(part, safe="") for part in path)
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _asked_pause(answer: httpx.Response) -> float:
+    try:
+        return min(float(answer.headers.get("Retry-After", "0")), _LONGEST_PAUSE_S)
+    except ValueError:
+        return 0.0
+
+
+def _reason(why: Exception | str) -> str:
+    if isinstance(why, httpx.ConnectTimeout):
+        return f"it did not answer within {_CONNECT.total_seconds():.0f} s"
+    if isinstance(why, httpx.TimeoutException):
+        return "no answer came in time"
+    return str(why) or type(why).__name__

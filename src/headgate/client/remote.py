@@ -1,0 +1,341 @@
+"""The jobs of a server, over REST."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+from headgate.client.connection import Connection
+from headgate.client.operations import wait_for
+from headgate.client.parsing import parse
+from headgate.client.state import RemoteState
+from headgate.errors import HeadgateError
+from headgate.jobs.service import (
+    CheckpointView,
+    DeadLetter,
+    DeadLetters,
+    Detached,
+    Events,
+    Exceptions,
+    GraphView,
+    JobDetails,
+    JobView,
+    Log,
+    LogPage,
+    Loss,
+    Patience,
+    PortableSavepoint,
+    Replayed,
+    ReplayProgress,
+    RestorePreview,
+    Savepoint,
+    StateOverview,
+    Stopped,
+    TopicSummary,
+)
+
+_FOLLOW_EVERY = timedelta(seconds=1)
+# As many checkpoints as a server gives at once.
+_PAGE = 1_000
+_KEPT = "checkpoints"
+# As long as it takes: what is left undone is told by the server's own error.
+_LONGEST_REPLAY = timedelta(days=7)
+# What a server says of a job that a home does not.
+_OF_THE_SERVER = ("kept_up",)
+
+_Value = TypeVar("_Value")
+
+
+class RemoteJobs:
+    """The jobs of a server."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._server = connection
+
+    @property
+    def where(self) -> str:
+        """The server's URL."""
+        return self._server.url
+
+    def list_jobs(self) -> list[JobView]:
+        """Return every job, by name."""
+        told = self._server.get("jobs")
+        return self._parse(told, lambda it: [_in_short(each) for each in it["jobs"]])
+
+    def list_names(self) -> list[str]:
+        """Return the names of all jobs."""
+        return [each.name for each in self.list_jobs()]
+
+    def look_at(self, job: str) -> JobView:
+        """Return one job, with all that its supervisor last told."""
+        told = self._server.get("jobs", job)
+        return self._parse(told, _details).view
+
+    def show_job(self, job: str) -> JobDetails:
+        """Return all of one job."""
+        told = self._server.get("jobs", job)
+        return replace(self._parse(told, _details), checkpoints=tuple(self.list_checkpoints(job)))
+
+    def start_job(self, job: str) -> Detached:
+        """Start a job again as it was last run, in the background."""
+        return self._started(self._do("start", job, {}, Patience()))
+
+    def stop_job(
+        self, job: str, *, savepoint: str | None, drain: bool, patience: Patience
+    ) -> Stopped:
+        """Stop a job between two batches, and wait until it has let go.
+
+        Raises:
+            HeadgateError: SERVER_FOLDER if the savepoint is to lie in a folder of its own.
+        """
+        if savepoint:
+            raise _own_folder(f"stop job {job!r} with a savepoint", "--savepoint")
+        body = {"drain": drain, "savepoint": savepoint is not None}
+        told = self._do("stop", job, body, patience)
+        return self._parse(told, Stopped.from_json)
+
+    def cancel_job(self, job: str, *, patience: Patience) -> JobView:
+        """End a job at once, and wait until it has let go."""
+        return self._view(self._do("cancel", job, {}, patience))
+
+    def foresee_cancel(self, job: str) -> Loss:
+        """Return what a cancel of a job would take along; nothing is done."""
+        told = self._server.send("POST", "jobs", job, "cancel", body={"dry_run": True})
+        return self._parse(told, Loss.from_json)
+
+    def restart_job(self, job: str, *, patience: Patience) -> Detached:
+        """Stop a job between two batches and start it again."""
+        return self._started(self._do("restart", job, {}, patience))
+
+    def pause_job(self, job: str, *, patience: Patience) -> JobView:
+        """Make a job read nothing, and wait until it does."""
+        return self._view(self._do("pause", job, {}, patience))
+
+    def resume_job(self, job: str, *, patience: Patience) -> JobView:
+        """Let a paused job go on, and wait until it does."""
+        return self._view(self._do("resume", job, {}, patience))
+
+    def take_savepoint(self, job: str, *, to: Path | None, patience: Patience) -> Savepoint:
+        """Take a savepoint of a job's last batch.
+
+        Raises:
+            HeadgateError: SERVER_FOLDER if it is to lie in a folder of its own.
+        """
+        told = self._take(job, to, patience, portable=False)
+        return self._parse(told, Savepoint.from_json)
+
+    def take_portable_savepoint(
+        self, job: str, *, to: Path | None, patience: Patience
+    ) -> PortableSavepoint:
+        """Write the state of a job's last batch as Parquet, by operator."""
+        told = self._take(job, to, patience, portable=True)
+        return self._parse(told, PortableSavepoint.from_json)
+
+    def list_checkpoints(self, job: str, *, every_run: bool = False) -> list[CheckpointView]:
+        """Return the checkpoints and savepoints of a job, oldest first."""
+        found: dict[tuple[str | None, str, str], CheckpointView] = {}
+        offset, total = 0, 1
+        while offset < total:
+            told = self._server.get(
+                *("jobs", job, "checkpoints"), every_run=every_run, limit=_PAGE, offset=offset
+            )
+            page = self._parse(
+                told, lambda it: [CheckpointView.from_json(each) for each in it[_KEPT]]
+            )
+            # One that is kept meanwhile moves the others on; they are known already.
+            found |= {(each.run, each.kind, each.id): each for each in page}
+            offset, total = offset + _PAGE, self._parse(told, lambda it: int(it["total"]))
+        return sorted(found.values(), key=_age)
+
+    def get_checkpoint(self, job: str, checkpoint: str) -> CheckpointView:
+        """Return one checkpoint, with what is wrong with its files."""
+        return self._checkpoint(self._server.get("jobs", job, "checkpoints", checkpoint))
+
+    def pin_checkpoint(self, job: str, checkpoint: str, *, pinned: bool) -> CheckpointView:
+        """Make a checkpoint stay whatever is retained, or let it go when its time comes."""
+        method = "PUT" if pinned else "DELETE"
+        told = self._server.send(method, "jobs", job, "checkpoints", checkpoint, "pin")
+        return self._checkpoint(self._wait(told, "pin", job, Patience()))
+
+    def preview_restore(
+        self, job: str, *, source: str | None, at: str | None, drop: Collection[str]
+    ) -> RestorePreview:
+        """Return what going back to a checkpoint would do; nothing is done."""
+        body = {**_restore(source, at, drop), "dry_run": True}
+        told = self._do("restore", job, body, Patience())
+        return self._parse(told, RestorePreview.from_json)
+
+    def restore(
+        self, job: str, *, source: str | None, at: str | None, drop: Collection[str]
+    ) -> tuple[RestorePreview, Detached]:
+        """Go back to a checkpoint, and run on from there on the server; return what that did."""
+        told = self._do("restore", job, _restore(source, at, drop), Patience())
+        plan = self._parse(told, lambda it: RestorePreview.from_json(it["restored"]))
+        return plan, self._started({key: told[key] for key in told if key != "restored"})
+
+    def submit(
+        self,
+        flow: str,
+        settings: Mapping[str, Any],
+        *,
+        fresh: bool = False,
+        restore_from: str | None = None,
+        patience: Patience | None = None,
+    ) -> Detached:
+        """Run a flow of the server's flows folder as a job there.
+
+        Args:
+            flow: Its file as seen from that folder.
+            settings: By the names of headgate.toml and in its terms.
+        """
+        body = {"flow": flow, "settings": dict(settings), "fresh": fresh}
+        told = self._server.send("POST", "jobs", body={**body, "restore_from": restore_from})
+        result = wait_for(
+            self._server, told, verb=f"run {flow}", patience=patience or Patience(), look=None
+        )
+        return self._started(result)
+
+    def tail_log(self, job: str, log: Log, *, last: int) -> list[bytes]:
+        """Return the last lines of a job's log, without their newlines."""
+        return [line.encode() for line in self._page(job, log, last, None).lines]
+
+    def follow_log(self, job: str, log: Log, *, last: int) -> Iterator[bytes]:
+        """Yield the last lines of a job's log, then every new one, for ever."""
+        clock = Patience().clock
+        page = self._page(job, log, last, None)
+        while True:
+            yield from (line.encode() for line in page.lines)
+            if not page.lines:
+                clock.sleep(_FOLLOW_EVERY)
+            try:
+                page = self._page(job, log, last, page.position)
+            except HeadgateError as error:
+                # A log that is being rolled is away for a moment.
+                if error.code != "LOG_NOT_FOUND":
+                    raise
+                page = LogPage((), page.position)
+
+    def list_topics(self) -> list[TopicSummary]:
+        """Return the topics of the server's log, by name."""
+        told = self._server.get("topics")
+        return self._parse(told, lambda it: [TopicSummary.from_json(each) for each in it["topics"]])
+
+    def tail_topic(self, topic: str, *, last: int) -> list[bytes]:
+        """Return the last records of a topic of the server's log."""
+        told = self._server.get("topics", topic, "records", lines=last)
+        return self._parse(told, lambda it: [str(each).encode() for each in it["records"]])
+
+    def view_graph(self, job: str) -> GraphView:
+        """Return a job's flow, with what went through it since it was started."""
+        return self._parse(self._server.get("jobs", job, "graph"), GraphView.from_json)
+
+    def list_events(self, job: str, *, after: int, limit: int) -> Events:
+        """Return what happened to a job: the newest events, oldest of them first."""
+        told = self._server.get("jobs", job, "events", after=after, limit=limit)
+        return self._parse(told, Events.from_json)
+
+    def list_exceptions(self, job: str) -> Exceptions:
+        """Return the failures and the attempts of a job, newest first."""
+        return self._parse(self._server.get("jobs", job, "exceptions"), Exceptions.from_json)
+
+    @property
+    def state(self) -> RemoteState:
+        """Where the state of the server's jobs is asked for."""
+        return RemoteState(self._server)
+
+    def list_state(self, job: str, *, at: str | None = None) -> StateOverview:
+        """Return the operators that hold state."""
+        return self._parse(self._server.get("jobs", job, "state", at=at), StateOverview.from_json)
+
+    def list_dead_letters(self, job: str, *, reason: str | None, limit: int) -> DeadLetters:
+        """Return how many dead letters a job has, and the newest of them."""
+        told = self._server.get(
+            *("jobs", job, "dead-letters"), patient=True, reason=reason, limit=limit
+        )
+        return self._parse(told, DeadLetters.from_json)
+
+    def get_dead_letter(self, job: str, letter: str) -> DeadLetter:
+        """Return one dead letter, whole."""
+        told = self._server.get("jobs", job, "dead-letters", letter, patient=True)
+        return self._parse(told, DeadLetter.from_json)
+
+    def replay_dead_letters(
+        self,
+        job: str,
+        *,
+        ids: Sequence[str],
+        reason: str | None,
+        by: str,  # noqa: ARG002 - a server knows by itself who asks
+        again: bool,
+        without_key: bool,
+        dry_run: bool,
+        progress: Callable[[ReplayProgress], None],  # noqa: ARG002 - a server tells no numbers
+    ) -> Replayed:
+        """Send the records of dead letters again."""
+        flags = {"again": again, "without_key": without_key, "dry_run": dry_run}
+        body = {"ids": list(ids), "reason": reason, **flags}
+        told = self._server.send("POST", "jobs", job, "dead-letters", "replay", body=body)
+        done = self._wait(told, "replay", job, Patience(longest=_LONGEST_REPLAY))
+        return self._parse(done, Replayed.from_json)
+
+    def _do(self, verb: str, job: str, body: Mapping[str, Any], patience: Patience) -> Any:
+        told = self._server.send("POST", "jobs", job, verb, body=body)
+        return self._wait(told, verb, job, patience)
+
+    def _take(self, job: str, to: Path | None, patience: Patience, *, portable: bool) -> Any:
+        if to is not None:
+            raise _own_folder(f"take a savepoint of job {job!r}", "--to")
+        told = self._server.send("POST", "jobs", job, "savepoints", body={"portable": portable})
+        return self._wait(told, "savepoint", job, patience)
+
+    def _wait(self, told: Any, verb: str, job: str, patience: Patience) -> Any:
+        return wait_for(
+            self._server, told, verb=verb, patience=patience, look=lambda: self.look_at(job)
+        )
+
+    def _page(self, job: str, log: Log, last: int, after: str | None) -> LogPage:
+        told = self._server.get("jobs", job, "logs", log=log.value, lines=last, after=after)
+        return self._parse(told, LogPage.from_json)
+
+    def _view(self, told: Any) -> JobView:
+        return self._parse(told, _in_short)
+
+    def _started(self, told: Any) -> Detached:
+        return self._parse(told, Detached.from_json)
+
+    def _checkpoint(self, told: Any) -> CheckpointView:
+        return self._parse(told, CheckpointView.from_json)
+
+    def _parse(self, told: Any, read: Callable[[Any], _Value]) -> _Value:
+        return parse(self._server, told, read)
+
+
+def _age(view: CheckpointView) -> tuple[bool, float, str]:
+    """Return the place of a checkpoint in a list, oldest first; what nobody can date leads."""
+    at = view.completed_at
+    return at is not None, 0.0 if at is None else at.timestamp(), view.id
+
+
+def _in_short(told: Mapping[str, Any]) -> JobView:
+    return JobView.from_json(told, status={})
+
+
+def _details(told: Mapping[str, Any]) -> JobDetails:
+    """Return a job without its checkpoints, of which a server tells elsewhere."""
+    own = {key: value for key, value in told.items() if key not in _OF_THE_SERVER}
+    return JobDetails.from_json({**own, _KEPT: []})
+
+
+def _restore(source: str | None, at: str | None, drop: Collection[str]) -> dict[str, Any]:
+    return {"from": source, "at": at, "drop_state": list(drop)}
+
+
+def _own_folder(what: str, option: str) -> HeadgateError:
+    return HeadgateError(
+        "SERVER_FOLDER",
+        f"cannot {what} in a folder of your own: a server keeps savepoints in the job's folder",
+        hint=f"leave out the folder of {option}",
+    )

@@ -1,0 +1,184 @@
+"""The records of an embedded topic by their places: the file, and the byte a line begins at."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from headgate.connectors.files.ledger import LedgerEntry
+from headgate.connectors.files.topic import SUFFIX, TopicFile, TopicFolder
+from headgate.connectors.places import PlacedRecord, Send, Spot, Stretch
+
+_BLOCK = 1 << 16
+_BLANK = b" \t\r\n"
+_PARTITION = re.compile(r"part-([0-9]{1,9})/")
+# What a task of a job writes: the run, the batch and the task, which is the partition too.
+_WRITTEN = re.compile(
+    r"part-([0-9]+)/([0-9]{8}T[0-9]{6}-[0-9a-f]{6})-([0-9]{10})-([0-9]{5})\.jsonl"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FilesPlaces:
+    """One embedded topic.
+
+    Attributes:
+        path: The topic's own folder.
+    """
+
+    path: Path
+
+    def last(self, count: int) -> list[PlacedRecord]:
+        """Return the last records in reading order; files are read no further than needed."""
+        found: list[PlacedRecord] = []
+        for file in reversed(self._folder().files()):
+            for byte, line in _backwards(file.path):
+                if len(found) >= count:
+                    return found[::-1]
+                found.append(_record(file, byte, line))
+        return found[::-1]
+
+    def stretches(self, at_most: int | None = None) -> list[Stretch]:  # noqa: ARG002
+        """Return the files in reading order; they never change, so each is read once."""
+        files = self._folder().files()
+        return [Stretch(file.relative, 0, file.size, 0) for file in files]
+
+    def read(self, stretch: Stretch) -> Iterator[PlacedRecord]:
+        """Yield the records of a file."""
+        path = self.path / stretch.part
+        try:
+            stat = path.stat()
+            file = TopicFile(path, stretch.part, stat.st_size, stat.st_mtime_ns)
+            for byte, line in _forwards(path, stretch.first):
+                yield _record(file, byte, line)
+        except FileNotFoundError:
+            return
+
+    def find(self, places: Collection[str]) -> dict[str, PlacedRecord]:
+        """Return the records at these places."""
+        wanted: dict[str, set[int]] = defaultdict(set)
+        for place in places:
+            name, _, digits = place.rpartition(":")
+            if digits.isascii() and digits.isdecimal():
+                wanted[name].add(int(digits))
+        found = {}
+        for file in self._folder().files() if wanted else ():
+            for byte in sorted(wanted.get(name_file(file.relative), ())):
+                line = _line_at(file.path, byte)
+                if line is not None:
+                    record = _record(file, byte, line)
+                    found[record.place] = record
+        return found
+
+    def find_spots(self, spots: Collection[Spot]) -> dict[Spot, PlacedRecord]:
+        """Return the records by the file's number in the ledger and the byte in it."""
+        ledger = {entry.number: entry for entry in self._folder().read_ledger()}
+        found = {}
+        for number, byte in spots:
+            entry = ledger.get(number)
+            record = None if entry is None else self._at(entry, byte)
+            if record is not None:
+                found[number, byte] = record
+        return found
+
+    @contextmanager
+    def sending(self) -> Iterator[Send]:
+        """Give a way to publish lines: one file for each call and partition."""
+        folder = self._folder()
+
+        def send(records: Sequence[PlacedRecord]) -> None:
+            partitions = folder.partitions
+            lines: dict[int, list[bytes]] = defaultdict(list)
+            for record in records:
+                # A topic made by hand has files in folders of any name.
+                partition = record.partition if record.partition < partitions else 0
+                lines[partition].append((record.value or b"") + b"\n")
+            for partition, some in lines.items():
+                folder.publish(some, partition=partition, sync=True)
+
+        yield send
+
+    def _folder(self) -> TopicFolder:
+        # One that is not there has no files.
+        return TopicFolder(self.path)
+
+    def _at(self, entry: LedgerEntry, byte: int) -> PlacedRecord | None:
+        path = self.path / entry.path
+        line = _line_at(path, byte)
+        if line is None:
+            return None
+        # What the kernel takes for a record's time: when its file was first seen.
+        file = TopicFile(path, entry.path, entry.size, entry.seen * 1_000_000)
+        return _record(file, byte, line)
+
+
+def name_file(relative: str) -> str:
+    """Return how places name a file of a topic: short for what a job wrote, and without slashes."""
+    match = _WRITTEN.fullmatch(relative)
+    if match is not None and int(match[1]) == int(match[4]):
+        return f"{match[2]}-{int(match[3])}-{int(match[4])}"
+    return relative.removesuffix(SUFFIX).replace("/", "@")
+
+
+def _record(file: TopicFile, byte: int, line: bytes) -> PlacedRecord:
+    match = _PARTITION.match(file.relative)
+    return PlacedRecord(
+        place=f"{name_file(file.relative)}:{byte}",
+        partition=0 if match is None else int(match[1]),
+        timestamp=file.modified_ns // 1_000_000,
+        key=None,
+        value=line,
+    )
+
+
+def _forwards(path: Path, start: int) -> Iterator[tuple[int, bytes]]:
+    with path.open("rb") as file:
+        byte = file.seek(start)
+        for line in file:
+            if line.strip(_BLANK):
+                yield byte, line.removesuffix(b"\n")
+            byte += len(line)
+
+
+def _backwards(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield where lines begin and the lines, last one first; none if the file is gone."""
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return
+    with file:
+        # The pieces of the line whose start has not been found yet, last piece first.
+        pieces: list[bytes] = []
+        at = file.seek(0, 2)
+        while at > 0:
+            start = max(0, at - _BLOCK)
+            file.seek(start)
+            block = file.read(at - start)
+            at = start
+            end = len(block)
+            while (newline := block.rfind(b"\n", 0, end)) >= 0:
+                line = block[newline + 1 : end] + b"".join(reversed(pieces))
+                pieces = []
+                end = newline
+                if line.strip(_BLANK):
+                    yield start + newline + 1, line
+            pieces.append(block[:end])
+        line = b"".join(reversed(pieces))
+        if line.strip(_BLANK):
+            yield 0, line
+
+
+def _line_at(path: Path, byte: int) -> bytes | None:
+    """Return the line that begins at a byte, without its newline; None where none does."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, byte - 1))
+            begins = byte == 0 or file.read(1) == b"\n"
+            line = file.readline() if begins else b""
+    except FileNotFoundError:
+        return None
+    return line.removesuffix(b"\n") if line.strip(_BLANK) else None

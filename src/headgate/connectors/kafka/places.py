@@ -1,0 +1,161 @@
+"""The records of a topic on Kafka by their places: the partition and the offset."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, Message
+
+from headgate.connectors.kafka import records
+from headgate.connectors.kafka.admin import Cluster
+from headgate.connectors.kafka.client import ClientSpec
+from headgate.connectors.kafka.clients import PATIENCE_S, open_producer, read_metadata
+from headgate.connectors.kafka.failures import unreachable
+from headgate.connectors.kafka.producing import DELIVERY_S, producer_tuning
+from headgate.connectors.kafka.reading import Record, read_records
+from headgate.connectors.places import PlacedRecord, Send, Spot, Stretch
+
+_PLACE = re.compile(r"([0-9]{1,9}):([0-9]{1,18})")
+# Reading past so many records takes about as long as another consumer does to begin.
+_GAP = 5_000
+# What the topic has taken once, its producer must not refuse; the brokers have the last word.
+_TUNING = {"message.max.bytes": str(100 << 20)}
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaPlaces:
+    """One topic; committed records alone."""
+
+    client: ClientSpec
+    topic: str
+
+    def last(self, count: int) -> list[PlacedRecord]:
+        """Return the last records over all partitions, by timestamp."""
+        return [_placed(record) for record in records.tail(self.client, self.topic, count)]
+
+    def stretches(self, at_most: int | None = None) -> list[Stretch]:
+        """Return the partitions; offsets have gaps, so each may hold fewer records."""
+        first, end = self._bounds()
+        share = None if at_most is None else max(1, at_most // max(1, len(end)))
+        return [
+            Stretch(
+                str(number),
+                first[number] if share is None else max(first[number], end[number] - share),
+                end[number],
+                first[number],
+            )
+            for number in sorted(end)
+        ]
+
+    def read(self, stretch: Stretch) -> Iterator[PlacedRecord]:
+        """Yield the records of a partition."""
+        number = int(stretch.part)
+        start, end = {number: stretch.first}, {number: stretch.end}
+        for record in read_records(self.client, self.topic, start, end):
+            yield _placed(record)
+
+    def find(self, places: Collection[str]) -> dict[str, PlacedRecord]:
+        """Return the records at these places."""
+        matches = (_PLACE.fullmatch(place) for place in places)
+        spots = {(int(match[1]), int(match[2])) for match in matches if match is not None}
+        return {record.place: record for record in self.find_spots(spots).values()}
+
+    def find_spots(self, spots: Collection[Spot]) -> dict[Spot, PlacedRecord]:
+        """Return the records by partition and offset."""
+        if not spots:
+            return {}
+        first, end = self._bounds()
+        kept = {
+            spot for spot in spots if spot[0] in end and first[spot[0]] <= spot[1] < end[spot[0]]
+        }
+        found = {}
+        for start, stop in _rounds(kept):
+            for record in read_records(self.client, self.topic, start, stop):
+                if (record.partition, record.offset) in kept:
+                    found[record.partition, record.offset] = _placed(record)
+        return found
+
+    @contextmanager
+    def sending(self) -> Iterator[Send]:
+        """Give a way to send records with their keys and headers, each to its partition."""
+        tuning = {**producer_tuning(self.client), **_TUNING}
+        producer, troubles = open_producer(self.client, tuning=tuning)
+        doing = f"send to topic {self.topic!r}"
+        read_metadata(producer, troubles, doing=doing)
+        failures: list[KafkaError] = []
+
+        def told(error: KafkaError | None, _message: Message) -> None:
+            if error is not None:
+                failures.append(error)
+
+        def send(some: Sequence[PlacedRecord]) -> None:
+            failures.clear()
+            for record in some:
+                try:
+                    producer.produce(self.topic, on_delivery=told, **_message(record))
+                except KafkaException as error:
+                    raise troubles.explain(doing, error) from error
+            left = producer.flush(DELIVERY_S + PATIENCE_S)
+            if failures:
+                raise troubles.explain(doing, failures[0])
+            if left:
+                raise unreachable(doing, troubles.servers, f"no acknowledgement of {left} records")
+
+        try:
+            yield send
+        finally:
+            # What is left belongs to a call that failed, and nobody counts on it.
+            producer.purge()
+            producer.flush(0)
+
+    def _bounds(self) -> tuple[dict[int, int], dict[int, int]]:
+        cluster = Cluster(self.client, doing=f"read topic {self.topic!r}")
+        partitions = cluster.partitions(self.topic)
+        first, end = cluster.first_offsets(partitions), cluster.next_offsets(partitions)
+        return _by_number(first), _by_number(end)
+
+
+def _rounds(spots: Collection[Spot]) -> Iterator[tuple[dict[int, int], dict[int, int]]]:
+    """Yield where to read from and to, by partition, until every spot was in one of them."""
+    by_partition: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for partition, offset in sorted(spots):
+        ranges = by_partition[partition]
+        if ranges and offset - ranges[-1][1] <= _GAP:
+            ranges[-1] = (ranges[-1][0], offset + 1)
+        else:
+            ranges.append((offset, offset + 1))
+    for turn in range(max(map(len, by_partition.values()), default=0)):
+        now = {part: ranges[turn] for part, ranges in by_partition.items() if turn < len(ranges)}
+        yield (
+            {part: first for part, (first, _) in now.items()},
+            {part: end for part, (_, end) in now.items()},
+        )
+
+
+def _placed(record: Record) -> PlacedRecord:
+    return PlacedRecord(
+        place=f"{record.partition}:{record.offset}",
+        partition=record.partition,
+        timestamp=record.timestamp,
+        key=record.key,
+        value=record.value,
+        headers=record.headers,
+    )
+
+
+def _message(record: PlacedRecord) -> dict[str, Any]:
+    return {
+        "key": record.key,
+        "value": record.value,
+        "partition": record.partition,
+        **({"headers": list(record.headers)} if record.headers else {}),
+    }
+
+
+def _by_number(offsets: Mapping[tuple[str, int], int]) -> dict[int, int]:
+    return {number: offset for (_, number), offset in offsets.items()}

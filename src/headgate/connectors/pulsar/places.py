@@ -1,0 +1,237 @@
+"""The records of a topic on Pulsar by their places: partition, ledger, entry, place in a batch."""
+
+from __future__ import annotations
+
+import queue
+import re
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from headgate.connectors.places import PlacedRecord, Send, Spot, Stretch
+from headgate.connectors.pulsar import records
+from headgate.connectors.pulsar.client import ClientSpec
+from headgate.connectors.pulsar.clients import open_client
+from headgate.connectors.pulsar.failures import explain, failed, unreachable
+from headgate.connectors.pulsar.ledgers import Ledgers
+from headgate.connectors.pulsar.message_ids import EntryId
+from headgate.connectors.pulsar.namespaces import Namespace
+from headgate.connectors.pulsar.records import Record, read_ranges
+from headgate.connectors.pulsar.schemas import JSON, plain_schema
+
+# How the kernel makes one number of a message's place (Lane.java): what does not fit is cut off.
+_LEDGER_BITS = 19
+_ENTRY_BITS = 24
+_INDEX_BITS = 20
+
+_PLACE = re.compile(r"([0-9]{1,9}):([0-9]{1,18}):([0-9]{1,18})(?::([0-9]{1,9}))?")
+# Reading past so many entries takes about as long as another reader does to begin.
+_GAP = 200
+_DELIVERY_S = 60.0
+_OPEN_S = 20.0
+_PAUSE_S = 0.5
+
+Range = tuple[int, str, EntryId, EntryId]
+
+
+@dataclass(frozen=True, slots=True)
+class PulsarPlaces:
+    """One topic of one namespace."""
+
+    client: ClientSpec
+    namespace: str
+    topic: str
+
+    def last(self, count: int) -> list[PlacedRecord]:
+        """Return the last records over all partitions, by publish time."""
+        parts, kept = self._kept()
+        return [_placed(record) for record in records.tail(self.client, parts, kept, count)]
+
+    def stretches(self, at_most: int | None = None) -> list[Stretch]:
+        """Return the partitions; an entry may hold many records, and counts as one."""
+        parts, kept = self._kept()
+        share = None if at_most is None else max(1, at_most // max(1, len(parts)))
+        return [
+            Stretch(
+                f"{number} {part}",
+                ledgers.first if share is None else ledgers.back(share),
+                ledgers.end,
+                ledgers.first,
+            )
+            for number, (part, ledgers) in enumerate(zip(parts, kept, strict=True))
+        ]
+
+    def read(self, stretch: Stretch) -> Iterator[PlacedRecord]:
+        """Yield the records of a partition."""
+        if stretch.first >= stretch.end:
+            return
+        number, _, part = stretch.part.partition(" ")
+        before = EntryId(stretch.end.ledger, stretch.end.entry - 1)
+        for record in read_ranges(self.client, [(int(number), part, stretch.first, before)]):
+            yield _placed(record)
+
+    def find(self, places: Collection[str]) -> dict[str, PlacedRecord]:
+        """Return the records at these places."""
+        matches = [match for place in places if (match := _PLACE.fullmatch(place)) is not None]
+        entries = {(int(m[1]), EntryId(int(m[2]), int(m[3]))) for m in matches}
+        wanted = {match[0] for match in matches}
+        found = (_placed(record) for record in self._read(entries))
+        return {record.place: record for record in found if record.place in wanted}
+
+    def find_spots(self, spots: Collection[Spot]) -> dict[Spot, PlacedRecord]:
+        """Return the records by partition and the number that the kernel made of their places."""
+        if not spots:
+            return {}
+        _, kept = self._kept()
+        entries = {
+            (partition, entry)
+            for partition, sequence in spots
+            if 0 <= partition < len(kept)
+            for entry in entries_of(kept[partition], sequence)
+        }
+        wanted, found = set(spots), {}
+        for record in self._read(entries):
+            spot = (record.partition, sequence_of(record.entry, record.index))
+            if spot in wanted:
+                found[spot] = _placed(record)
+        return found
+
+    @contextmanager
+    def sending(self) -> Iterator[Send]:
+        """Give a way to send records with their keys and properties, each to its partition."""
+        import pulsar
+
+        doing, service = f"send to topic {self.topic!r}", self.client.service
+        with Namespace(self.client, self.namespace, doing=doing) as namespace:
+            shape = namespace.get(self.topic)
+            carried = namespace.find_schema(shape)
+        options: dict[str, Any] = {"send_timeout_millis": round(_DELIVERY_S * 1000)}
+        if carried is not None and carried[0] == JSON:
+            options["schema"] = plain_schema(carried[1])
+        client = open_client(self.client, doing=doing)
+
+        def send(some: Sequence[PlacedRecord]) -> None:
+            try:
+                _send(producers, some, doing=doing, service=service)
+            except pulsar.PulsarException as error:
+                raise explain(doing, error, service=service) from error
+
+        try:
+            # Before anybody counts on them: from here on a failure leaves records in doubt.
+            producers = [
+                _open(client, part, options, doing=doing, service=service) for part in shape.parts()
+            ]
+            yield send
+        finally:
+            with suppress(pulsar.PulsarException):
+                client.close()
+
+    def _kept(self) -> tuple[list[str], list[Ledgers]]:
+        doing = f"read topic {self.topic!r}"
+        with Namespace(self.client, self.namespace, doing=doing) as namespace:
+            shape = namespace.get(self.topic)
+            return shape.parts(), namespace.ledgers(shape)
+
+    def _read(self, entries: Collection[tuple[int, EntryId]]) -> Iterator[Record]:
+        """Yield the records of some entries, and of those between them."""
+        if not entries:
+            return
+        parts, kept = self._kept()
+        known = {number: dict(ledgers.counts) for number, ledgers in enumerate(kept)}
+        ranges: list[Range] = []
+        for number, entry in sorted(entries):
+            if entry.entry >= known.get(number, {}).get(entry.ledger, 0):
+                continue
+            last = ranges[-1] if ranges else None
+            if last is not None and last[0] == number and _is_near(last[3], entry):
+                ranges[-1] = (*last[:3], entry)
+            else:
+                ranges.append((number, parts[number], entry, entry))
+        yield from read_ranges(self.client, ranges)
+
+
+def sequence_of(entry: EntryId, index: int) -> int:
+    """Return the number that the kernel makes of a message's place in its partition."""
+    ledger = entry.ledger & (1 << _LEDGER_BITS) - 1
+    low = entry.entry & (1 << _ENTRY_BITS) - 1
+    return ledger << (_ENTRY_BITS + _INDEX_BITS) | low << _INDEX_BITS | max(0, index)
+
+
+def entries_of(kept: Ledgers, sequence: int) -> Iterator[EntryId]:
+    """Yield the entries that a partition keeps and of which the kernel makes such a number."""
+    ledger_low = sequence >> (_ENTRY_BITS + _INDEX_BITS)
+    entry_low = sequence >> _INDEX_BITS & (1 << _ENTRY_BITS) - 1
+    for ledger, count in kept.counts:
+        if ledger & (1 << _LEDGER_BITS) - 1 == ledger_low:
+            for entry in range(entry_low, count, 1 << _ENTRY_BITS):
+                yield EntryId(ledger, entry)
+
+
+def _is_near(before: EntryId, entry: EntryId) -> bool:
+    return before.ledger == entry.ledger and entry.entry - before.entry <= _GAP
+
+
+def _open(client: Any, part: str, options: Mapping[str, Any], *, doing: str, service: str) -> Any:
+    """Return a producer; a broker that is busy with loading the topic is asked again."""
+    import pulsar
+
+    deadline = time.monotonic() + _OPEN_S
+    while True:
+        try:
+            # Values are bytes already, which the checks of the client's own class do not take.
+            return client.create_producer(part, **options)._producer
+        except pulsar.PulsarException as error:
+            told = explain(doing, error, service=service)
+            if not told.retryable or time.monotonic() > deadline:
+                raise told from error
+            time.sleep(_PAUSE_S)
+
+
+def _send(
+    producers: Sequence[Any], some: Sequence[PlacedRecord], *, doing: str, service: str
+) -> None:
+    from pulsar import _pulsar
+
+    replies: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    for record in some:
+        message = _pulsar.MessageBuilder()
+        for put, value in _parts(record).items():
+            getattr(message, put)(value)
+        if record.value is None:
+            message.set_null_value()
+        else:
+            message.content(record.value)
+        for name, text in record.headers:
+            message.property(name, (text or b"").decode(errors="replace"))
+        number = record.partition if record.partition < len(producers) else 0
+        producers[number].send_async(message.build(), lambda result, _id: replies.put(result))
+    deadline = time.monotonic() + _DELIVERY_S + 10
+    for _ in some:
+        try:
+            result = replies.get(timeout=max(0.0, deadline - time.monotonic()))
+        except queue.Empty:
+            raise unreachable(doing, service, "not all records were acknowledged") from None
+        if result != _pulsar.Result.Ok:
+            raise failed(doing, service, result.name, retryable=False)
+
+
+def _parts(record: PlacedRecord) -> Mapping[str, Any]:
+    return {
+        **({} if record.key is None else {"partition_key": record.key.decode(errors="replace")}),
+        **({"event_timestamp": record.event_time} if record.event_time else {}),
+    }
+
+
+def _placed(record: Record) -> PlacedRecord:
+    index = f":{record.index}" if record.index >= 0 else ""
+    return PlacedRecord(
+        place=f"{record.partition}:{record.entry}{index}",
+        partition=record.partition,
+        timestamp=record.timestamp,
+        key=None if record.key is None else record.key.encode(),
+        value=record.value,
+        headers=tuple((name, value.encode()) for name, value in record.properties),
+        event_time=record.event_time or None,
+    )

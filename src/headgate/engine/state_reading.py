@@ -1,0 +1,340 @@
+"""State of a checkpoint as people ask for it: a key's value, rows, SQL. One session, kept warm.
+
+One key is looked up in the state's own files, so that it takes no longer where there are millions.
+Rows and SQL go through Spark's own reader of state.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from headgate._kernel.bridge import CompiledFlow
+from headgate._kernel.gateway import find_jvm_exit
+from headgate._kernel.portable import SPARK_ERRORS, root_cause
+from headgate._kernel.state import KeyLookup, ReadableState, as_json, ask
+from headgate.engine.plan import plan_flow
+from headgate.engine.session import open_session
+from headgate.engine.settings import MIB, HeldState, SparkSettings
+from headgate.engine.spark_types import to_spark_json
+from headgate.engine.state_variables import state_variable
+from headgate.engine.state_view import held_rows
+from headgate.engine.timed_specs import path_of
+from headgate.errors import Domain, HeadgateError
+from headgate.flow.graph import Graph
+from headgate.flow.operators import Dedupe, Enrich, Window
+from headgate.flow.schema import Schema
+
+_MEMORY = 768 * MIB
+_STATE_MEMORY = 128 * MIB
+_FORMS = 64
+# A query that nobody would wait for any longer.
+LONGEST_QUERY = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class StateShape:
+    """What the state of a checkpoint means.
+
+    Attributes:
+        operators: Uids of the operators that hold state, in Spark's order.
+        history: Every schema each table has had, by source id.
+        keys: The key columns of each table, by source id.
+    """
+
+    flow: Graph
+    operators: tuple[str, ...]
+    history: Mapping[str, tuple[Schema, ...]]
+    keys: Mapping[str, tuple[str, ...]]
+
+    def number(self, uid: str) -> int:
+        """Return what Spark knows an operator by: it counts them from the sink up."""
+        return len(self.operators) - 1 - self.operators.index(uid)
+
+    def fingerprint(self) -> str:
+        """Return a text that two shapes share if and only if they are the same."""
+        history = {name: [each.to_json() for each in all_] for name, all_ in self.history.items()}
+        content = [self.flow.to_json(), list(self.operators), history, dict(self.keys)]
+        return json.dumps(content, default=list, sort_keys=True)
+
+
+@dataclass(frozen=True, slots=True)
+class StatePlace:
+    """State that lies still enough to be read.
+
+    Attributes:
+        folder: A checkpoint's folder: the job's own, a kept one or a savepoint.
+        batch: The batch after which the state is asked for.
+        ids: The unique ids of its state, by Spark's number of the operator, then partition.
+    """
+
+    folder: Path
+    batch: int
+    shape: StateShape
+    ids: Mapping[int, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRows:
+    """Rows with their columns.
+
+    Attributes:
+        more: Whether there are more than were asked for.
+    """
+
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    rows: list[list[Any]]
+    more: bool
+
+
+class StateReader:
+    """Reads state with a small Spark session of its own; from any thread."""
+
+    def __init__(self, *, log_file: Path, scratch: Path) -> None:
+        shutil.rmtree(scratch, ignore_errors=True)
+        self._scratch = scratch
+        self._spark = open_session(
+            SparkSettings(
+                # What a query groups and sorts by is spread by it; the state has its own.
+                parallelism=1,
+                master="local[1]",
+                driver_memory=_MEMORY,
+                state_memory=_STATE_MEMORY,
+                log_file=log_file,
+                log_level="warn",
+            )
+        )
+        self._lock = threading.Lock()
+        self._forms: OrderedDict[tuple[str, str], ReadableState] = OrderedDict()
+        self._flows: OrderedDict[str, CompiledFlow] = OrderedDict()
+        self._queries = 0
+
+    def is_alive(self) -> bool:
+        """Tell whether the JVM still lives."""
+        return find_jvm_exit() is None
+
+    def look_up(
+        self, places: Sequence[StatePlace], uid: str, text: str
+    ) -> tuple[str, list[tuple[bool, Any]]]:
+        """Return a key as state has it, and per place whether it was deleted and what it held.
+
+        Args:
+            places: All of them have the operator.
+            text: The key as somebody typed it.
+
+        Raises:
+            HeadgateError: STATE_KEY_MISMATCH; or STATE_UNREADABLE, which is retryable: files of a
+                job that runs may be gone.
+        """
+        lookups: dict[tuple[bytes, str], KeyLookup] = {}
+        found: list[tuple[bool, Any]] = []
+        shown = text
+        with self._lock:
+            for place in places:
+                node = place.shape.flow.node(uid)
+                form = self._form(place.shape, uid)
+                key = _read_key(form, uid, text)
+                shown = key.decode("utf-8", "replace")
+                variable = state_variable(node)
+                if (key, variable) not in lookups:
+                    lookups[key, variable] = KeyLookup(
+                        self._spark,
+                        variable=variable,
+                        key=key,
+                        bucketed=isinstance(node, Window),
+                        scratch=self._scratch,
+                    )
+                found.append(self._find(lookups[key, variable], place, uid, form, key))
+        return shown, found
+
+    def _find(
+        self, lookup: KeyLookup, place: StatePlace, uid: str, form: ReadableState, key: bytes
+    ) -> tuple[bool, Any]:
+        number = place.shape.number(uid)
+        operator = place.folder.absolute() / "state" / str(number)
+        try:
+            held = lookup.find(operator, place.batch + 1, place.ids[number])
+            value = None if held is None else form.describe(key, held)
+        except SPARK_ERRORS as error:
+            raise _unreadable(place, error) from error
+        return held is not None and value is None, value
+
+    def first_rows(self, place: StatePlace, uid: str, limit: int) -> FoundRows:
+        """Return the first rows of an operator's state; deleted keys are left out.
+
+        Args:
+            place: A folder of Spark's own form, as a fork of a checkpoint is.
+        """
+        try:
+            return _take(self.rows(self._spark, place, uid), limit)
+        except SPARK_ERRORS as error:
+            raise _unreadable(place, error) from error
+
+    def query(self, place: StatePlace, sql: str, *, uid: str | None, limit: int) -> FoundRows:
+        """Return what a query over the views of state gives.
+
+        The views are `state`, of the operator that is named or the only one, and one for each
+        operator by its uid, with underscores for dashes.
+
+        Raises:
+            HeadgateError: STATE_SQL_REFUSED with Spark's own words; STATE_SQL_TOO_LONG.
+        """
+        session = self._session()
+        views = {each.replace("-", "_"): each for each in place.shape.operators}
+        only = place.shape.operators[0] if len(place.shape.operators) == 1 else None
+        if uid or only:
+            views["state"] = uid or str(only)
+        for view, each in views.items():
+            # Opening state takes a moment: only what the query can mean.
+            if re.search(rf"\b{view}\b", sql, re.IGNORECASE):
+                self.rows(session, place, each).createOrReplaceTempView(view)
+        with self._limited(session) as group:
+            try:
+                return _take(ask(session, sql), limit)
+            except SPARK_ERRORS as error:
+                if group.ended:
+                    raise _too_long() from error
+                raise _refused(error, sorted(views)) from error
+
+    def rows(self, session: SparkSession, place: StatePlace, uid: str) -> DataFrame:
+        """Return an operator's state with readable columns; of windows, a row for each."""
+        node = place.shape.flow.node(uid)
+        held = HeldState(place.folder, place.shape.number(uid), place.batch, state_variable(node))
+        with self._lock:
+            form = self._form(place.shape, uid)
+            rows = form.rows(held_rows(session, held))
+        if isinstance(node, Window):
+            keys = [f"`{name.replace('`', '``')}`" for name in rows.columns[:-1]]
+            return rows.selectExpr(*keys, "inline(windows)")
+        return rows
+
+    def _session(self) -> SparkSession:
+        session = self._spark.newSession()
+        # No files as tables, and nothing of this process's environment in a query.
+        session.conf.set("spark.sql.runSQLOnFiles", "false")
+        session.conf.set("spark.sql.variable.substitute", "false")
+        return session
+
+    def _limited(self, session: SparkSession) -> _Limited:
+        self._queries += 1
+        return _Limited(session, f"state-{self._queries}")
+
+    def _form(self, shape: StateShape, uid: str) -> ReadableState:
+        """Return how an operator's state is read; the lock must be held."""
+        mark = shape.fingerprint()
+        found = self._forms.get((mark, uid))
+        if found is None:
+            found = self._make_form(shape, mark, uid)
+            self._forms[mark, uid] = found
+        self._forms.move_to_end((mark, uid))
+        while len(self._forms) > _FORMS:
+            self._forms.popitem(last=False)
+        return found
+
+    def _make_form(self, shape: StateShape, mark: str, uid: str) -> ReadableState:
+        match shape.flow.node(uid):
+            case Enrich(table=table):
+                history = [to_spark_json(schema) for schema in shape.history[table]]
+                return ReadableState.of_table(self._spark, history=history, key=shape.keys[table])
+            case Window():
+                return ReadableState.of_windows(self._spark, self._flow(shape, mark), uid)
+            case Dedupe(by=by):
+                paths = [path_of(path) or [path] for path in by]
+                return ReadableState.of_seen(self._spark, self._flow(shape, mark), uid, paths)
+            case node:
+                raise AssertionError(f"{node.id} holds no state")
+
+    def _flow(self, shape: StateShape, mark: str) -> CompiledFlow:
+        if mark not in self._flows:
+            plan = plan_flow(shape.flow, history=shape.history, max_record=MIB)
+            self._flows[mark] = CompiledFlow.compile(self._spark, plan.spec)
+        while len(self._flows) > _FORMS:
+            self._flows.popitem(last=False)
+        return self._flows[mark]
+
+
+class _Limited:
+    """Ends the jobs of a query that takes too long."""
+
+    def __init__(self, session: SparkSession, group: str) -> None:
+        self._context = session.sparkContext
+        self._group = group
+        self._timer = threading.Timer(LONGEST_QUERY.total_seconds(), self._end)
+        self.ended = False
+
+    def __enter__(self) -> _Limited:
+        self._context.setJobGroup(self._group, "a question on state", interruptOnCancel=True)
+        self._timer.daemon = True
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+
+    def _end(self) -> None:
+        self.ended = True
+        self._context.cancelJobGroup(self._group)
+
+
+def _take(rows: DataFrame, limit: int) -> FoundRows:
+    found = as_json(rows.limit(limit + 1))
+    return FoundRows(
+        tuple(rows.columns),
+        tuple(each.dataType.simpleString().upper() for each in rows.schema.fields),
+        found[:limit],
+        len(found) > limit,
+    )
+
+
+def _read_key(form: ReadableState, uid: str, text: str) -> bytes:
+    try:
+        return form.key(text)
+    except ValueError as error:
+        columns = form.key_columns()
+        told = ", ".join(f"{name} {kind.upper()}" for name, kind in columns)
+        example = json.dumps({name: "..." for name, _ in columns})
+        raise HeadgateError(
+            "STATE_KEY_MISMATCH",
+            f"cannot look up key {text!r} in operator {uid!r}: its key is {told}; {error}",
+            hint=f"write it as --key '{example}'" if len(columns) > 1 else f"give a {told}",
+        ) from error
+
+
+def _unreadable(place: StatePlace, error: BaseException) -> HeadgateError:
+    return HeadgateError(
+        "STATE_UNREADABLE",
+        f"cannot read the state after batch {place.batch} in {place.folder}: {root_cause(error)}",
+        hint=f"headgate verify {place.folder}",
+        domain=Domain.EXTERNAL,
+        retryable=True,
+        root_cause=root_cause(error),
+    )
+
+
+def _refused(error: BaseException, views: Sequence[str]) -> HeadgateError:
+    return HeadgateError(
+        "STATE_SQL_REFUSED",
+        f"cannot answer the query: {root_cause(error)}",
+        hint=f"there are the views {', '.join(views)}",
+        root_cause=root_cause(error),
+    )
+
+
+def _too_long() -> HeadgateError:
+    minutes = LONGEST_QUERY // timedelta(minutes=1)
+    return HeadgateError(
+        "STATE_SQL_TOO_LONG",
+        f"cannot answer the query: it took longer than {minutes} minutes",
+        hint="ask for less, or take a portable savepoint and query its files",
+    )

@@ -1,0 +1,103 @@
+"""Where the record of a dead letter goes when it is sent again. Pure.
+
+A record that could not be decoded went nowhere else, so that it can always be sent again. The
+record of a row that failed inside the flow was on its way: it can be sent again only if it left
+nothing behind on that way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from headgate.connectors import Kafka, Pulsar
+from headgate.flow.graph import Graph
+from headgate.flow.operators import (
+    Dedupe,
+    Enrich,
+    Node,
+    Port,
+    Source,
+    Transform,
+    Window,
+    label,
+)
+from headgate.flow.topics import Topic
+from headgate.jobs.letters.letter import DeadLetter
+
+
+@dataclass(frozen=True, slots=True)
+class WayBack:
+    """Where a letter's record goes.
+
+    Attributes:
+        topic: Where it came from; None where it cannot go back.
+        why_not: The reason then, in words.
+    """
+
+    topic: Topic | None
+    why_not: str = ""
+
+
+def find_way_back(graph: Graph, letter: DeadLetter) -> WayBack:
+    """Return where the record of a letter of this flow goes."""
+    for node in graph.nodes:
+        if letter.of_row and label(node) == letter.source:
+            return _from_row(graph, node)
+        if isinstance(node, Source) and not letter.of_row and node.id == letter.source:
+            return WayBack(_of_name(node.topic, letter.topic))
+    what = letter.source if letter.of_row else f"source {letter.source!r}"
+    return WayBack(None, f"the flow has no {what} any more")
+
+
+def topics_of_operators(graph: Graph) -> dict[str, str]:
+    """Return the topic of each operator's records, by what dead letters call the operator."""
+    topics: dict[str, str] = {}
+    for node in graph.nodes:
+        if isinstance(node, Source):
+            topics[label(node)] = node.topic.name
+        else:
+            topics[label(node)] = topics[label(graph.node(node.input.node))]
+    return topics
+
+
+def _from_row(graph: Graph, node: Node) -> WayBack:
+    at = node
+    while not isinstance(at, Source):
+        port = at.input
+        above = graph.node(port.node)
+        why_not = _trace(graph, above, port)
+        if why_not:
+            return WayBack(None, why_not)
+        at = above
+    if isinstance(at.topic, Kafka | Pulsar) and at.topic.pattern is not None:
+        why_not = f"it does not say which topic of {at.topic.pattern!r} its record came from"
+        return WayBack(None, why_not)
+    return WayBack(at.topic)
+
+
+def _trace(graph: Graph, above: Node, port: Port) -> str:
+    """Return what rows of a port left behind on their way, in words; empty for nothing."""
+    takers = [each for each in graph.consumers(port) if not _is_table_of(each, port)]
+    if len(takers) > 1:
+        names = ", ".join(label(each) for each in takers)
+        return f"its record went other ways too (rows of {str(port)!r} go to {names})"
+    match above:
+        case Window() if port.output == "updates":
+            return f"its row is one of {label(above)}, which makes rows of many records"
+        case Dedupe() if port.output == "unique":
+            return f"{label(above)} has seen its record, and would take it for a repeated one"
+        case Transform():
+            return f"{label(above)} may have made other rows of its record"
+        case _:
+            return ""
+
+
+def _is_table_of(node: Node, port: Port) -> bool:
+    return isinstance(node, Enrich) and node.table == port.node and node.input != port
+
+
+def _of_name(topic: Topic, name: str) -> Topic:
+    """Return the one topic of those that a pattern stands for."""
+    if isinstance(topic, Kafka | Pulsar) and topic.pattern is not None:
+        return replace(topic, name=name, pattern=None)
+    return topic

@@ -1,0 +1,120 @@
+"""The secrets that a job's clients use, so that whoever shows a text can take them out.
+
+Flows and options hold references, `${env:NAME}` and `${file:/path}`; a client's properties file
+may hold the secret itself. What a broker's client or Spark says of them is not ours to choose.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote_plus
+
+from headgate.connectors.references import MASK, is_secret, resolve
+from headgate.errors import HeadgateError
+from headgate.jobs.home import JobHome
+
+_REFERENCE = re.compile(r"\$\{(?:env|file):[^}]+\}")
+_CONFIG = re.compile(r"[?&]config=([^&\s\"]+)")
+_PROPERTY = re.compile(r"\s*([A-Za-z][\w.\-]*)\s*[=:]\s*(.+?)\s*")
+# Shorter ones would be found in the middle of words.
+_SHORTEST = 4
+# A login in an address, and a name that says what its value is; as texts of others have them.
+_LOGIN = re.compile(r"(?<=://)[^/\s:@]+:[^/\s@]+(?=@)")
+_NAMED = re.compile(
+    r"(?P<name>[\w.\-]*(?:password|passwd|secret|token)[\"']?\s*[=:]\s*)"
+    r"(?P<quote>\\?[\"']?)(?P<value>(?!\$\{|\*\*\*|null\b|none\b)[^\s\"',;&}\]\\]{4,})",
+    re.IGNORECASE,
+)
+_BEARER = re.compile(r"(\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/=\-]{8,}", re.IGNORECASE)
+
+
+def find_secrets(root: Path, names: Collection[str], *texts: str) -> frozenset[str]:
+    """Return the values of secrets that jobs of a home refer to.
+
+    Args:
+        names: The jobs.
+        texts: More places with references, such as the log that a server was given.
+    """
+    found: set[str] = set()
+    for text in (*texts, *_job_texts(root, names)):
+        found |= set(_referred(text))
+    return frozenset(each for each in found if len(each) >= _SHORTEST)
+
+
+def hide_secrets(text: str, known: Collection[str], *, guess: bool = True) -> str:
+    """Return a text without the known secrets.
+
+    Args:
+        guess: Leave out what looks like a secret, too. Not for a user's own records, which are to
+            be shown as they are.
+    """
+    for each in sorted(known, key=len, reverse=True):
+        text = text.replace(each, MASK)
+    if not guess:
+        return text
+    text = _LOGIN.sub(MASK, text)
+    text = _BEARER.sub(rf"\g<1>{MASK}", text)
+    return _NAMED.sub(_masked, text)
+
+
+def _masked(match: re.Match[str]) -> str:
+    return f"{match['name']}{match['quote']}{MASK}"
+
+
+def _job_texts(root: Path, names: Collection[str]) -> Iterator[str]:
+    for name in names:
+        home = JobHome(root, name)
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            yield (home.path / "job.json").read_text(encoding="utf-8")
+        with contextlib.suppress(OSError, UnicodeDecodeError, HeadgateError):
+            lineage = home.find_present_run()
+            if lineage is not None:
+                yield (home.run_folder(lineage) / "run.json").read_text(encoding="utf-8")
+
+
+def _referred(text: str) -> Iterator[str]:
+    for reference in set(_REFERENCE.findall(text)):
+        with contextlib.suppress(HeadgateError):
+            yield resolve("a secret", reference)
+    files = {unquote_plus(each) for each in _CONFIG.findall(text)} | set(_configs(text))
+    for file in files:
+        yield from _properties(Path(file))
+
+
+def _configs(text: str) -> Iterator[str]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return
+    stack: list[Any] = [value]
+    while stack:
+        each = stack.pop()
+        if isinstance(each, dict):
+            if isinstance(each.get("config"), str):
+                yield each["config"]
+            stack += each.values()
+        elif isinstance(each, list):
+            stack += each
+
+
+def _properties(file: Path) -> Iterator[str]:
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return
+    for line in lines:
+        match = _PROPERTY.fullmatch(line)
+        if match is None or line.lstrip().startswith(("#", "!")) or not is_secret(match[1]):
+            continue
+        if _REFERENCE.search(match[2]):
+            with contextlib.suppress(HeadgateError):
+                yield resolve(match[1], match[2])
+        else:
+            yield match[2]
+            # A login module's line holds its secrets in quotes.
+            yield from re.findall(r"[\"']([^\"']+)[\"']", match[2])

@@ -1,0 +1,418 @@
+"""What changes something: for REST and the console alike.
+
+Each action checks the role, is counted against the client's rate, writes the audit log, and gives
+an operation. What can be refused at once is refused by an error here; the rest goes on by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from headgate._units import format_duration
+from headgate.errors import HeadgateError
+from headgate.jobs import service
+from headgate.jobs.service import JobView, Patience, Session
+from headgate.server import names
+from headgate.server.access import Access, Role
+from headgate.server.context import ServerContext
+from headgate.server.flows import find_flow_file
+from headgate.server.operations import Operation, Progress
+
+_MOST_IDS = 10_000
+
+
+def submit(
+    context: ServerContext,
+    access: Access,
+    *,
+    flow: str,
+    settings: Mapping[str, Any] | None = None,
+    fresh: bool = False,
+    restore_from: str | None = None,
+) -> Operation:
+    """Start a flow of the flows folder as a job in the background.
+
+    Args:
+        flow: As `GET /v1/flows` names it.
+        settings: By the names of headgate.toml; those of `names.SETTINGS`.
+        restore_from: A checkpoint's id, `latest`, or a savepoint's name.
+    """
+    given = {"flow": flow, "settings": dict(settings or {}), "fresh": fresh, "from": restore_from}
+    with _Asked(context, access, "submit", None, given) as asked:
+        if context.settings.only is not None:
+            raise HeadgateError(
+                "FLOWS_NOT_SERVED",
+                f"cannot submit a flow: this server is of job {context.settings.only!r} alone",
+                hint="headgate serve --flows DIR",
+            )
+        file = find_flow_file(context.settings.flows, flow)
+        chosen = names.check_settings(settings or {})
+        source = names.check_place(restore_from)
+        if fresh and source is not None:
+            raise HeadgateError(
+                "BAD_REQUEST",
+                "cannot submit a flow that starts empty and goes back to a checkpoint",
+                hint="leave out fresh or restore_from",
+            )
+        return asked.start(
+            lambda _tell: service.submit_flow(
+                context.settings.home,
+                file,
+                on=context.settings.on,
+                settings=chosen,
+                fresh=fresh,
+                restore_from=source,
+                by=access.who,
+                keep=context.keeps_up,
+            )
+        )
+
+
+def stop(
+    context: ServerContext,
+    access: Access,
+    job: str,
+    *,
+    drain: bool = False,
+    savepoint: bool = False,
+) -> Operation:
+    """Stop a job between two batches; it is not kept up any more."""
+    with _Asked(context, access, "stop", job, {"drain": drain, "savepoint": savepoint}) as asked:
+        service.check_running(asked.home, job, verb="stop")
+
+        def work(tell: Progress) -> dict[str, Any]:
+            with _LetGo(context, job):
+                stopped = service.stop_job(
+                    asked.home,
+                    job,
+                    savepoint="" if savepoint else None,
+                    drain=drain,
+                    patience=_patience(tell),
+                )
+            taken = stopped.savepoint
+            return {
+                **stopped.view.to_json(),
+                "savepoint": None if taken is None else taken.to_json(),
+            }
+
+        return asked.start(work)
+
+
+def cancel(context: ServerContext, access: Access, job: str) -> Operation:
+    """End a job at once; it is not kept up any more."""
+    with _Asked(context, access, "cancel", job) as asked:
+        service.check_running(asked.home, job, verb="cancel")
+
+        def work(tell: Progress) -> dict[str, Any]:
+            with _LetGo(context, job):
+                return service.cancel_job(asked.home, job, patience=_patience(tell)).to_json()
+
+        return asked.start(work)
+
+
+def pause(context: ServerContext, access: Access, job: str) -> Operation:
+    """Make a job read nothing until it is resumed."""
+    return _run_verb(context, access, "pause", job, service.pause_job)
+
+
+def resume(context: ServerContext, access: Access, job: str) -> Operation:
+    """Let a paused job go on."""
+    return _run_verb(context, access, "resume", job, service.resume_job)
+
+
+def start(context: ServerContext, access: Access, job: str) -> Operation:
+    """Start a job as it was last run, in the background."""
+    with _Asked(context, access, "start", job) as asked:
+        service.check_at_rest(asked.home, job, verb="start")
+        service.get_start(asked.home, job)
+        return asked.start(
+            lambda _tell: service.start_kept(asked.home, job, by=access.who, keep=context.keeps_up)
+        )
+
+
+def restart(context: ServerContext, access: Access, job: str) -> Operation:
+    """Stop a job between two batches and start it again."""
+    with _Asked(context, access, "restart", job) as asked:
+        service.get_start(asked.home, job)
+        return asked.start(
+            lambda _tell: service.restart_kept(
+                asked.home, job, by=access.who, keep=context.keeps_up
+            )
+        )
+
+
+def take_savepoint(
+    context: ServerContext, access: Access, job: str, *, portable: bool = False
+) -> Operation:
+    """Take a savepoint of a job in the job's own folder, whether it is running or not."""
+    with _Asked(context, access, "savepoint", job, {"portable": portable}) as asked:
+        service.look_at(asked.home, job, verb="take a savepoint of")
+
+        def work(tell: Progress) -> dict[str, Any]:
+            if portable:
+                return service.take_portable_savepoint(asked.home, job, to=None).to_json()
+            return service.take_savepoint(asked.home, job, patience=_patience(tell)).to_json()
+
+        return asked.start(work)
+
+
+def restore(
+    context: ServerContext,
+    access: Access,
+    job: str,
+    *,
+    source: str | None = None,
+    at: str | None = None,
+    drop: Collection[str] = (),
+    stop: bool = False,
+) -> Operation:
+    """Go back to a checkpoint and run on from there.
+
+    Args:
+        source: A checkpoint's id, `latest`, a savepoint's name, or `LINEAGE/chk-17`.
+        at: A moment instead: `2026-11-15 10:05` or `10m ago`.
+        drop: Uids whose state is left behind.
+        stop: Stop the job first if it is running; else one that runs is refused.
+    """
+    given = {"from": source, "at": at, "drop_state": list(drop), "stop": stop}
+    with _Asked(context, access, "restore", job, given) as asked:
+        place, uids = _check_restore(source, at, drop)
+        if stop:
+            service.look_at(asked.home, job, verb="restore")
+        else:
+            service.check_at_rest(asked.home, job, verb="restore")
+        service.get_start(asked.home, job)
+
+        def work(tell: Progress) -> dict[str, Any]:
+            # Before anything is stopped: what cannot be restored is better left running.
+            plan = service.foresee_restore(asked.home, job, source=place, at=at, drop=uids)
+            if stop and service.look_at(asked.home, job).is_alive:
+                service.stop_job(asked.home, job, patience=_patience(tell))
+            tell("starting")
+            started = service.restore_kept(
+                asked.home,
+                job,
+                # What was foreseen, although a stop adds a checkpoint.
+                source=str(plan["folder"]),
+                at=None,
+                drop=uids,
+                by=access.who,
+                keep=context.keeps_up,
+            )
+            return {**started, "restored": plan}
+
+        return asked.start(work)
+
+
+def foresee_restore(
+    context: ServerContext,
+    access: Access,
+    job: str,
+    *,
+    source: str | None = None,
+    at: str | None = None,
+    drop: Collection[str] = (),
+) -> dict[str, Any]:
+    """Return what a restore would do, as JSON values; nothing is done, and the job may run on."""
+    access.check(Role.VIEW, to="foresee a restore")
+    names.check_job(job)
+    context.check_shown(job)
+    place, uids = _check_restore(source, at, drop)
+    with context.slow_read():
+        return service.foresee_restore(context.settings.home, job, source=place, at=at, drop=uids)
+
+
+def pin(
+    context: ServerContext, access: Access, job: str, checkpoint: str, *, pinned: bool
+) -> Operation:
+    """Make a checkpoint stay whatever is retained, or let it go when its time comes."""
+    what = "pin" if pinned else "unpin"
+    with _Asked(context, access, what, job, {"checkpoint": checkpoint}) as asked:
+        names.check_checkpoint(checkpoint)
+        return asked.do(
+            lambda: service.pin_checkpoint(asked.home, job, checkpoint, pinned=pinned).to_json()
+        )
+
+
+def replay(
+    context: ServerContext,
+    access: Access,
+    job: str,
+    *,
+    ids: Collection[str] = (),
+    reason: str | None = None,
+    again: bool = False,
+    without_key: bool = False,
+    dry_run: bool = False,
+) -> Operation:
+    """Send dead letters to their topics again.
+
+    Args:
+        ids: Those; empty for all, or for all of one reason.
+        reason: All that were refused for this reason.
+        again: Those too that were sent before, or may have been.
+        without_key: Where a record is not kept any more, send its value without a key.
+        dry_run: Count what would be sent, and send nothing.
+    """
+    flags = {"again": again, "without_key": without_key, "dry_run": dry_run}
+    given = {"ids": list(ids), "reason": reason, **flags}
+    with _Asked(context, access, "replay", job, given) as asked:
+        if len(ids) > _MOST_IDS:
+            raise HeadgateError(
+                "BAD_REQUEST",
+                f"cannot replay {len(ids)} dead letters by their ids: {_MOST_IDS} are the most",
+                hint="name a reason instead",
+            )
+        chosen = tuple(names.check_letter(each) for each in ids)
+        service.look_at(asked.home, job, verb="replay dead letters of")
+
+        def work(_tell: Progress) -> dict[str, Any]:
+            done = service.replay_dead_letters(
+                asked.home,
+                job,
+                ids=chosen,
+                reason=reason,
+                by=access.who,
+                again=again,
+                without_key=without_key,
+                dry_run=dry_run,
+            )
+            return done.to_json()
+
+        return asked.start(work)
+
+
+def _run_verb(
+    context: ServerContext,
+    access: Access,
+    verb: str,
+    job: str,
+    run: Callable[..., JobView],
+) -> Operation:
+    with _Asked(context, access, verb, job) as asked:
+        service.check_running(asked.home, job, verb=verb)
+        return asked.start(lambda tell: run(asked.home, job, patience=_patience(tell)).to_json())
+
+
+def _check_restore(
+    source: str | None, at: str | None, drop: Collection[str]
+) -> tuple[str | None, tuple[str, ...]]:
+    if source is not None and at is not None:
+        raise HeadgateError(
+            "BAD_REQUEST",
+            "cannot restore from a checkpoint and at a moment: one of them says where",
+            hint="leave out from or at",
+        )
+    return names.check_place(source), tuple(names.check_uid(each) for each in drop)
+
+
+def _patience(tell: Progress) -> Patience:
+    def told(view: JobView, waited: Any) -> None:
+        tell(f"job {view.name} is {view.state} after {format_duration(_whole(waited))}")
+
+    return Patience(told=told)
+
+
+def _whole(waited: Any) -> Any:
+    return type(waited)(seconds=round(waited.total_seconds()))
+
+
+class _LetGo:
+    """Does not keep a job up while it is ended; keeps it up again if that was refused."""
+
+    def __init__(self, context: ServerContext, job: str) -> None:
+        self._session = Session(context.settings.home)
+        self._keeps_up = context.keeps_up
+        self._job = job
+
+    def __enter__(self) -> None:
+        self._before = self._session.let_go(self._job) if self._keeps_up else None
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and self._before is not None:
+            self._session.put_back(self._job, self._before)
+
+
+class _Asked:
+    """One action that somebody asks for: refused, or begun; written down in either case."""
+
+    def __init__(
+        self,
+        context: ServerContext,
+        access: Access,
+        what: str,
+        job: str | None,
+        details: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._context = context
+        self._access = access
+        self._what = what
+        self._job = job
+        self._details = details or {}
+        self.home = context.settings.home
+
+    def __enter__(self) -> _Asked:
+        try:
+            self._check()
+        except HeadgateError as error:
+            self._write(error.code)
+            raise
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: object
+    ) -> None:
+        if error is not None:
+            self._write(error.code if isinstance(error, HeadgateError) else "INTERNAL")
+
+    def start(self, work: Callable[[Progress], Any]) -> Operation:
+        """Begin the operation."""
+
+        def ended(operation: Operation) -> None:
+            self._write(
+                "DONE" if operation.error is None else operation.error.code,
+                operation=operation.id,
+                job=operation.job,
+            )
+
+        begun = self._context.operations.start(
+            self._what, self._job, self._access.who, work, ended=ended
+        )
+        self._write("STARTED", operation=begun.id)
+        return begun
+
+    def do(self, work: Callable[[], Any]) -> Operation:
+        """Do the operation here and now."""
+        done = self._context.operations.do(self._what, self._job, self._access.who, work)
+        self._write("DONE", operation=done.id)
+        return done
+
+    def _check(self) -> None:
+        self._access.check(Role.OPERATE, to=self._what)
+        if self._job is not None:
+            names.check_job(self._job)
+            self._context.check_shown(self._job)
+        wait = self._context.actions.take(f"{self._access.who} {self._access.address}")
+        if wait:
+            raise rate_limited(self._what, wait)
+
+    def _write(self, outcome: str, *, operation: str | None = None, job: str | None = None) -> None:
+        self._context.audit.add(
+            self._access,
+            self._what,
+            outcome=outcome,
+            job=job or self._job,
+            operation=operation,
+            details=self._details,
+        )
+
+
+def rate_limited(what: str, wait: int) -> HeadgateError:
+    """Return the refusal of a client that asks too often."""
+    return HeadgateError(
+        "RATE_LIMITED",
+        f"cannot {what} now: this client asked too often",
+        hint=f"ask again in {wait} seconds",
+        retryable=True,
+    )

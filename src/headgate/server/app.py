@@ -1,0 +1,182 @@
+"""The server's app: REST, the console, and the gate in front of both."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Match
+
+from headgate.errors import Domain, HeadgateError
+from headgate.server.context import ServerContext, use_context
+from headgate.server.gate import Gate
+from headgate.server.login import add_login
+from headgate.server.replies import to_error, to_reply
+from headgate.server.routes_checkpoints import checkpoint_routes
+from headgate.server.routes_data import output_routes, state_routes, topic_routes
+from headgate.server.routes_jobs import job_routes
+from headgate.server.routes_server import health_routes, server_routes
+from headgate.server.settings import ServerSettings
+
+_METHODS = ["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE"]
+_SETTLE = timedelta(seconds=3)
+_ABOUT = """Long-lived stateful streaming jobs on Apache Spark, over HTTP.
+
+Answers are JSON. Errors have a code, a message and a hint. Long work answers 202 with an
+operation, which is polled at `/v1/operations/{id}`. Where the server has tokens, each request
+needs the header `Authorization: Bearer TOKEN`; reads need the role `view`, the rest `operate`.
+"""
+
+
+def create_app(settings: ServerSettings) -> FastAPI:
+    """Return the app of a server; it serves once it is run."""
+    context = ServerContext(settings)
+    use_context(context)
+    app = FastAPI(
+        title="Headgate",
+        version=sys.modules["headgate"].__version__,
+        description=_ABOUT,
+        openapi_url="/v1/openapi.json",
+        # Their pages load scripts from elsewhere.
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=_lifespan,
+    )
+    app.state.headgate = context
+    routers = (
+        job_routes(),
+        checkpoint_routes(),
+        state_routes(),
+        output_routes(),
+        topic_routes(),
+        server_routes(),
+        health_routes(),
+    )
+    for router in routers:
+        app.include_router(router)
+    add_login(app, context)
+    _add_unknown(app, [each for router in routers for each in router.routes])
+    _add_errors(app, context)
+    _describe(app, settings)
+    if settings.console:
+        # NiceGUI takes a second to load, which REST alone does without.
+        from headgate.server import console
+
+        console.mount(app)
+    # Last, so that it stands in front of all the others.
+    app.add_middleware(Gate, context=context)
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    context: ServerContext = app.state.headgate
+    use_context(context)
+    if context.watch is not None:
+        context.watch.start()
+    yield
+    await run_in_threadpool(context.operations.settle, _SETTLE)
+    await run_in_threadpool(context.close)
+
+
+def _add_unknown(app: FastAPI, known: Sequence[BaseRoute]) -> None:
+    """Answer what is not there under /v1 as the rest of REST does, not with a page."""
+
+    @app.api_route("/v1/{path:path}", methods=_METHODS, include_in_schema=False)
+    async def unknown(request: Request) -> Response:
+        allowed = {
+            method
+            for route in known
+            if route.matches(request.scope)[0] is Match.PARTIAL
+            for method in getattr(route, "methods", None) or ()
+        }
+        if allowed:
+            raise HTTPException(405, headers={"Allow": ", ".join(sorted(allowed))})
+        raise HTTPException(404)
+
+
+def _add_errors(app: FastAPI, context: ServerContext) -> None:
+    def hidden(error: HeadgateError) -> HeadgateError:
+        return HeadgateError(
+            error.code,
+            context.hide(error.message),
+            hint=context.hide(error.hint),
+            domain=error.domain,
+        )
+
+    @app.exception_handler(HeadgateError)
+    async def told(_request: Request, error: HeadgateError) -> Response:
+        wait = {"Retry-After": "5"} if error.retryable else {}
+        return to_reply(await run_in_threadpool(hidden, error), headers=wait)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_request: Request, error: RequestValidationError) -> Response:
+        return to_reply(_explain_request(error))
+
+    @app.exception_handler(HTTPException)
+    async def refused(request: Request, error: HTTPException) -> Response:
+        path = request.url.path[:256]
+        if error.status_code == 404:
+            known = HeadgateError(
+                "PATH_NOT_FOUND",
+                f"cannot find {path!r}: the server has nothing there",
+                hint="GET /v1/openapi.json tells what there is",
+            )
+            return to_reply(known)
+        reply = to_reply(
+            HeadgateError(
+                "BAD_REQUEST",
+                f"cannot {request.method} {path!r}: {error.detail}",
+                hint="GET /v1/openapi.json tells what there is",
+            ),
+            headers=dict(error.headers or {}),
+        )
+        reply.status_code = error.status_code
+        return reply
+
+    @app.exception_handler(OSError)
+    async def refused_by_system(_request: Request, error: OSError) -> Response:
+        return to_reply(to_error(error))
+
+
+def _explain_request(error: RequestValidationError) -> HeadgateError:
+    first: Mapping[str, Any] = next(iter(error.errors()), {})
+    place = ".".join(str(each) for each in first.get("loc", ()))
+    told = str(first.get("msg", "it is not what was expected"))
+    return HeadgateError(
+        "BAD_REQUEST",
+        f"cannot follow the request: {place[:256]}: {told[:512]}",
+        hint="GET /v1/openapi.json tells what is expected",
+        domain=Domain.USER,
+    )
+
+
+def _describe(app: FastAPI, settings: ServerSettings) -> None:
+    """Make the description true: no 422, which becomes 400, and how to come in."""
+    made = app.openapi
+
+    def describe() -> dict[str, Any]:
+        if app.openapi_schema:
+            return app.openapi_schema
+        schema = made()
+        for operations in schema["paths"].values():
+            for operation in operations.values():
+                operation["responses"].pop("422", None)
+        components = schema.setdefault("components", {})
+        for name in ("HTTPValidationError", "ValidationError"):
+            components.get("schemas", {}).pop(name, None)
+        components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        schema["security"] = [{"token": []}] if settings.tokens else []
+        app.openapi_schema = schema
+        return schema
+
+    app.openapi = describe  # type: ignore[method-assign]

@@ -1,0 +1,57 @@
+"""The web console: pages that show jobs and act on them, served by the server itself.
+
+`shell` is the frame of every page, `parts` what pages are made of. `Live` is HTML that changes in
+place; a page is a few of these, whatever it shows, so that one that is open for hours stays small.
+Whatever reads disk goes through `parts.read` or `parts.ask`, to a thread.
+"""
+
+from __future__ import annotations
+
+from fastapi import FastAPI, Request
+from starlette.responses import HTMLResponse, Response
+
+_EARLY = "\n        headgate.apply();\n"
+# A browser that was away for less finds its page as it left it.
+_RECONNECT_S = 30.0
+
+
+def mount(app: FastAPI) -> None:
+    """Serve the console under `app`; its pages answer on the paths that `app` leaves free."""
+    from nicegui import app as console
+    from nicegui import ui
+
+    from headgate.server.console import (
+        checkpoints_page,
+        job_page,
+        jobs_page,
+        outputs_page,
+        state_page,
+    )
+    from headgate.server.console.login import add_login_page
+    from headgate.server.console.plain import not_found_page
+    from headgate.server.console.theme import ICON, head
+
+    add_login_page(app)
+    for each in (jobs_page, job_page, checkpoints_page, state_page, outputs_page):
+        each.register()
+    if _EARLY not in console.config.vue_config_script:
+        ui.add_head_html(head(), shared=True)
+        console.config.vue_config_script += _EARLY
+    # NiceGUI has one app for the whole process, and run_with adds these anew.
+    console.user_middleware.clear()
+    console.middleware_stack = None
+    ui.run_with(
+        app,
+        title="Headgate",
+        favicon=ICON,
+        dark=None,
+        language="en-US",
+        tailwind=False,
+        binding_refresh_interval=None,
+        reconnect_timeout=_RECONNECT_S,
+        show_welcome_message=False,
+    )
+
+    @console.exception_handler(404)
+    async def not_found(request: Request, _error: Exception) -> Response:
+        return HTMLResponse(not_found_page(request.url.path[:256]), status_code=404)

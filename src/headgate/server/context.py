@@ -1,0 +1,179 @@
+"""What a server has at hand, for its routes, its actions and its pages."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from headgate.errors import Domain, HeadgateError
+from headgate.jobs.service import (
+    SessionWatch,
+    find_secrets,
+    hide_secrets,
+    list_names,
+)
+from headgate.server.access import Access, Role, Sessions
+from headgate.server.audit import AuditLog
+from headgate.server.limits import Buckets
+from headgate.server.operations import Operations
+from headgate.server.settings import ServerSettings
+
+if TYPE_CHECKING:
+    from headgate.jobs.service import StateDesk
+
+# Reads that take long, such as of state or of a broker; the others must not wait for them.
+_SLOW_AT_ONCE = 8
+_SLOW_WAIT_S = 20.0
+# Secrets change rarely, and are looked for with every text that is shown.
+_SECRETS_LAST_S = 10.0
+
+# Whoever the server itself is, in the audit log.
+SERVER = Access("server", Role.OPERATE)
+
+
+class ServerContext:
+    """What a server has at hand.
+
+    Attributes:
+        operations: Long work that goes on, or ended lately.
+        audit: Who did what.
+        sessions: Browsers that signed in.
+        actions: How often each client may change something.
+        failures: How often each client may show a token that is none.
+        watch: Takes jobs up again; None where the server does not keep jobs up.
+    """
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self.settings = settings
+        self.operations = Operations(hide=self.hide)
+        self.audit = AuditLog(settings.folder / "audit.jsonl", hide=self.hide)
+        self.sessions = Sessions()
+        self.actions = Buckets(settings.limits.actions)
+        self.failures = Buckets(settings.limits.failures)
+        self.watch = (
+            SessionWatch(settings.home, told=self._told_of_take_up) if settings.keeps_up else None
+        )
+        self._slow = threading.BoundedSemaphore(_SLOW_AT_ONCE)
+        self._lock = threading.Lock()
+        self._desk: StateDesk | None = None
+        self._secrets: tuple[float, frozenset[str]] = (float("-inf"), frozenset())
+
+    @property
+    def state(self) -> StateDesk:
+        """The desk that answers questions about state; opened when it is first asked for."""
+        from headgate.jobs.service import open_state_desk
+
+        with self._lock:
+            if self._desk is None:
+                self._desk = open_state_desk(self.settings.home)
+            return self._desk
+
+    @property
+    def keeps_up(self) -> bool:
+        """Whether jobs that are started here are to be kept up."""
+        return self.settings.keeps_up
+
+    @contextmanager
+    def slow_read(self) -> Iterator[None]:
+        """Hold one of the few places for reads that take long.
+
+        Raises:
+            HeadgateError: SERVER_BUSY if none becomes free.
+        """
+        if not self._slow.acquire(timeout=_SLOW_WAIT_S):
+            raise HeadgateError(
+                "SERVER_BUSY",
+                "cannot answer now: too many reads that take long are under way",
+                hint="ask again in a moment",
+                domain=Domain.EXTERNAL,
+                retryable=True,
+            )
+        try:
+            yield
+        finally:
+            self._slow.release()
+
+    def check_shown(self, job: str) -> None:
+        """Refuse a job that this server does not show.
+
+        Raises:
+            HeadgateError: JOB_NOT_FOUND.
+        """
+        only = self.settings.only
+        if only is not None and job != only:
+            raise HeadgateError(
+                "JOB_NOT_FOUND",
+                f"cannot show job {job!r}: this server is of job {only!r} alone",
+                hint="headgate serve",
+            )
+
+    def hide(self, text: str) -> str:
+        """Return a text without the secrets that the server's jobs use, and its own tokens."""
+        return hide_secrets(text, self._known_secrets())
+
+    def hide_in(self, value: Any, *, guess: bool = True) -> Any:
+        """Return JSON values without secrets in their texts.
+
+        Args:
+            guess: Also leave out what looks like a secret; not for a user's own records.
+        """
+        known = self._known_secrets()
+        if not known and not guess:
+            return value
+
+        def hidden(each: Any) -> Any:
+            if isinstance(each, str):
+                return hide_secrets(each, known, guess=guess)
+            if isinstance(each, dict):
+                return {key: hidden(inner) for key, inner in each.items()}
+            return [hidden(inner) for inner in each] if isinstance(each, list | tuple) else each
+
+        return hidden(value)
+
+    def close(self) -> None:
+        """Let go of what the server holds; jobs go on."""
+        if self.watch is not None:
+            self.watch.stop()
+
+    def _known_secrets(self) -> frozenset[str]:
+        at, known = self._secrets
+        if time.monotonic() - at < _SECRETS_LAST_S:
+            return known
+        settings = self.settings
+        found = find_secrets(settings.home, list_names(settings.home), settings.on)
+        known = found | {each.secret for each in settings.tokens}
+        self._secrets = (time.monotonic(), known)
+        return known
+
+    def _told_of_take_up(self, job: str, error: HeadgateError | None) -> None:
+        outcome = "DONE" if error is None else error.code
+        details = {} if error is None else {"error": error.message}
+        self.audit.add(SERVER, "take-up", job=job, outcome=outcome, details=details)
+
+
+_current: contextvars.ContextVar[ServerContext | None] = contextvars.ContextVar(
+    "headgate_context", default=None
+)
+_last: list[ServerContext] = []
+
+
+def use_context(context: ServerContext) -> None:
+    """Make a context the one of this request, and of threads that know no request."""
+    _current.set(context)
+    _last[:] = [context]
+
+
+def get_context() -> ServerContext:
+    """Return the context of the server that this is called in.
+
+    Raises:
+        RuntimeError: If there is no server.
+    """
+    found = _current.get() or (_last[0] if _last else None)
+    if found is None:
+        raise RuntimeError("there is no server in this process")
+    return found

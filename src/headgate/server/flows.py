@@ -1,0 +1,128 @@
+"""The flows folder: which flows can be submitted, and nothing outside of it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headgate.errors import HeadgateError
+
+_MADE = re.compile(
+    r"^(?P<variable>\w+)\s*(?::[^=\n]+)?=\s*Flow\(\s*(['\"])(?P<job>[^'\"]+)\2", re.M
+)
+_REFERENCE = re.compile(
+    r"(?P<path>[^:\0\\]{1,400})(?::(?P<variable>[A-Za-z_]\w{0,100}))?", re.ASCII
+)
+_DEEPEST = 5
+_MOST = 1_000
+_LARGEST = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class FlowFile:
+    """One flow in a file of the folder.
+
+    Attributes:
+        flow: What a request names it by.
+        job: The job it makes, as far as the file's text tells; no code is run to know.
+    """
+
+    flow: str
+    job: str | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {"flow": self.flow, "job": self.job}
+
+
+def list_flows(folder: Path | None) -> list[FlowFile]:
+    """Return the flows of the folder by name; empty where the server has none."""
+    if folder is None:
+        return []
+    found: list[FlowFile] = []
+    for file in _files(folder):
+        found += _look_into(file, file.relative_to(folder).as_posix())
+        if len(found) >= _MOST:
+            break
+    return found[:_MOST]
+
+
+def find_flow_file(folder: Path | None, reference: str) -> str:
+    """Return a flow of the folder as jobs load it; what is not inside is refused.
+
+    Args:
+        folder: The flows folder; None where the server has none.
+        reference: `orders/flow.py`, `orders/flow.py:name` or `orders`, seen from the folder.
+
+    Raises:
+        HeadgateError: FLOWS_NOT_SERVED, BAD_NAME or FLOW_NOT_FOUND.
+    """
+    if folder is None:
+        raise HeadgateError(
+            "FLOWS_NOT_SERVED",
+            "cannot submit a flow: this server was started without a flows folder",
+            hint="headgate serve --flows DIR",
+        )
+    match = _REFERENCE.fullmatch(reference)
+    parts = match["path"].split("/") if match else []
+    if match is None or not all(parts) or any(each.startswith((".", "~")) for each in parts):
+        raise HeadgateError(
+            "BAD_NAME",
+            f"cannot use {reference[:256]!r} as a flow: it names no file inside the flows folder",
+            hint="GET /v1/flows",
+        )
+    root = folder.resolve()
+    # Followed to the end: a link may lead out of the folder.
+    path = _entry((folder / match["path"]).resolve())
+    if path is None or not path.is_relative_to(root):
+        raise HeadgateError(
+            "FLOW_NOT_FOUND",
+            f"cannot find flow {reference[:256]!r}: there is no such file in the flows folder",
+            hint="GET /v1/flows",
+        )
+    variable = match["variable"]
+    return f"{path}:{variable}" if variable else str(path)
+
+
+def _entry(path: Path) -> Path | None:
+    if path.is_dir():
+        path = (path / "flow.py").resolve()
+    return path if path.is_file() and path.suffix in (".py", ".json") else None
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    root = folder.resolve()
+    for place, folders, files in os.walk(folder):
+        here = Path(place)
+        depth = len(here.relative_to(folder).parts)
+        folders[:] = (
+            sorted(each for each in folders if not each.startswith((".", "_")))
+            if depth < _DEEPEST
+            else []
+        )
+        for name in sorted(files):
+            file = here / name
+            if file.suffix in (".py", ".json") and not name.startswith("."):
+                real = file.resolve()
+                if real.is_relative_to(root) and real.is_file():
+                    yield file
+
+
+def _look_into(file: Path, name: str) -> list[FlowFile]:
+    try:
+        if file.stat().st_size > _LARGEST:
+            return []
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return []
+    if file.suffix == ".json":
+        found = re.search(r'"name"\s*:\s*"([a-z0-9][a-z0-9-]*)"', text)
+        return [FlowFile(name, found[1])] if found and '"nodes"' in text else []
+    made = {each["variable"]: each["job"] for each in _MADE.finditer(text)}
+    if len(made) == 1 or "flow" in made:
+        return [FlowFile(name, made.get("flow") or next(iter(made.values())))]
+    return [FlowFile(f"{name}:{variable}", job) for variable, job in made.items()]

@@ -1,0 +1,77 @@
+"""Rates: how often somebody may ask."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+# More askers than these are not remembered; the one that was quiet longest is forgotten.
+_MOST_ASKERS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """So many at once, and so many a second after that."""
+
+    burst: int
+    per_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one client may do.
+
+    Attributes:
+        requests: Requests of any kind; a page of the console takes dozens.
+        actions: What changes something: a stop, a savepoint, a replay.
+        failures: Tokens that are none. Once they are used up, no token is looked at for a while.
+        body: Bytes of a request's body.
+    """
+
+    requests: Rate = Rate(600, 100)
+    actions: Rate = Rate(30, 1)
+    failures: Rate = Rate(10, 1 / 6)
+    body: int = 1 << 20
+
+
+class Buckets:
+    """One token bucket for each asker; safe to use from several threads."""
+
+    def __init__(self, rate: Rate, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate = rate
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._filled: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, asker: str) -> int:
+        """Return 0 and count one, or the whole seconds to wait and count none."""
+        with self._lock:
+            level, now = self._look(asker)
+            if level < 1:
+                return self._wait(level)
+            self._put(asker, level - 1, now)
+            return 0
+
+    def wait(self, asker: str) -> int:
+        """Return the whole seconds until the next would be let through; 0 for now."""
+        with self._lock:
+            level, _ = self._look(asker)
+            return 0 if level >= 1 else self._wait(level)
+
+    def _look(self, asker: str) -> tuple[float, float]:
+        now = self._clock()
+        level, at = self._filled.get(asker, (float(self._rate.burst), now))
+        return min(float(self._rate.burst), level + (now - at) * self._rate.per_s), now
+
+    def _put(self, asker: str, level: float, now: float) -> None:
+        self._filled[asker] = (level, now)
+        self._filled.move_to_end(asker)
+        if len(self._filled) > _MOST_ASKERS:
+            self._filled.popitem(last=False)
+
+    def _wait(self, level: float) -> int:
+        return max(1, math.ceil((1 - level) / self._rate.per_s))

@@ -1,0 +1,260 @@
+"""Operations: long work that is asked for, goes on by itself, and can be looked at."""
+
+from __future__ import annotations
+
+import enum
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from headgate.errors import Domain, HeadgateError
+
+# How many go on at once, how many may wait, and how many that ended are remembered.
+_AT_ONCE = 16
+_WAITING = 64
+_REMEMBERED = 1_000
+
+_log = logging.getLogger(__name__)
+
+Progress = Callable[[str], None]
+Work = Callable[[Progress], Any]
+
+
+class OperationState(enum.StrEnum):
+    """How far an operation got."""
+
+    RUNNING = "RUNNING"
+    DONE = "DONE"
+    FAILED = "FAILED"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One piece of work, as it is at one moment.
+
+    Attributes:
+        kind: What is done: `stop`, `savepoint`, `restore` and the like.
+        job: What it is done to; None before that is known.
+        by: Who asked.
+        progress: How far it is, in words.
+        result: JSON values, once it is DONE.
+        error: Why it FAILED.
+    """
+
+    id: str
+    kind: str
+    job: str | None
+    by: str
+    started_at: datetime
+    state: OperationState = OperationState.RUNNING
+    ended_at: datetime | None = None
+    progress: str = ""
+    result: Any = None
+    error: HeadgateError | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will come of it."""
+        return self.state is not OperationState.RUNNING
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the operation as JSON values."""
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "job": self.job,
+            "by": self.by,
+            "state": self.state.value,
+            "started_at": self.started_at.isoformat(),
+            "ended_at": None if self.ended_at is None else self.ended_at.isoformat(),
+            "progress": self.progress,
+            "result": self.result,
+            # Whose move it is, too: a command line ends with the exit code of that.
+            "error": None
+            if self.error is None
+            else {**self.error.as_dict(), "domain": self.error.domain.value},
+        }
+
+
+class Operations:
+    """All operations of a server: those that go on, and the last ones that ended."""
+
+    def __init__(self, *, hide: Callable[[str], str] = lambda text: text) -> None:
+        """Make room for operations.
+
+        Args:
+            hide: Takes secrets out of what an error says.
+        """
+        self._hide = hide
+        self._lock = threading.Lock()
+        self._known: dict[str, Operation] = {}
+        self._free = threading.BoundedSemaphore(_AT_ONCE)
+        self._ended = threading.Condition(self._lock)
+
+    def start(
+        self,
+        kind: str,
+        job: str | None,
+        by: str,
+        work: Work,
+        *,
+        ended: Callable[[Operation], None] = lambda _: None,
+    ) -> Operation:
+        """Begin an operation and return at once.
+
+        Args:
+            work: Called on a thread of its own with somebody to tell of progress; what it
+                returns is the result, in JSON values.
+            ended: Called with the operation as it ended, on that thread.
+
+        Raises:
+            HeadgateError: SERVER_BUSY if too many go on already.
+        """
+        made = self._add(kind, job, by)
+        threading.Thread(
+            target=self._run,
+            args=(made, work, ended),
+            name=f"operation-{made.id}",
+            # Nothing to wait for at the end: what was asked of a job holds, and jobs are
+            # processes of their own.
+            daemon=True,
+        ).start()
+        return made
+
+    def do(self, kind: str, job: str | None, by: str, work: Callable[[], Any]) -> Operation:
+        """Do a short piece of work here and now, and return it as it ended.
+
+        Raises:
+            HeadgateError: What the work raised.
+        """
+        made = self._add(kind, job, by)
+        try:
+            result = work()
+        except BaseException as error:
+            self._end(made, error=self._explain(error, kind))
+            raise
+        return self._end(made, result=result)
+
+    def get(self, operation: str) -> Operation:
+        """Return an operation as it is now.
+
+        Raises:
+            HeadgateError: OPERATION_NOT_FOUND.
+        """
+        with self._lock:
+            found = self._known.get(operation)
+        if found is None:
+            raise HeadgateError(
+                "OPERATION_NOT_FOUND",
+                f"cannot show operation {operation!r}: this server knows none of that id; it "
+                f"remembers the last {_REMEMBERED} since it was started",
+                hint="GET /v1/operations",
+            )
+        return found
+
+    def list(self, job: str | None = None) -> list[Operation]:
+        """Return those of a job, or all, newest first."""
+        with self._lock:
+            found = [each for each in self._known.values() if job is None or each.job == job]
+        return found[::-1]
+
+    def wait(self, operation: str, longest: timedelta) -> Operation:
+        """Return an operation once it is over, or as it is after a while."""
+        deadline = time.monotonic() + longest.total_seconds()
+        with self._ended:
+            while not self._known[operation].is_over:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    break
+                self._ended.wait(left)
+            return self._known[operation]
+
+    def settle(self, longest: timedelta) -> int:
+        """Wait a while for what goes on; return how much still does."""
+        deadline = time.monotonic() + longest.total_seconds()
+        with self._ended:
+            while self._count() and (left := deadline - time.monotonic()) > 0:
+                self._ended.wait(left)
+            return self._count()
+
+    def _add(self, kind: str, job: str | None, by: str) -> Operation:
+        made = Operation(
+            id=f"op-{secrets.token_hex(8)}",
+            kind=kind,
+            job=job,
+            by=by,
+            started_at=datetime.now(UTC),
+        )
+        with self._lock:
+            if self._count() >= _AT_ONCE + _WAITING:
+                raise HeadgateError(
+                    "SERVER_BUSY",
+                    f"cannot {kind}: {self._count()} operations are under way already",
+                    hint="GET /v1/operations",
+                    domain=Domain.EXTERNAL,
+                    retryable=True,
+                )
+            self._known[made.id] = made
+            self._forget()
+        return made
+
+    def _run(self, made: Operation, work: Work, ended: Callable[[Operation], None]) -> None:
+        def tell(progress: str) -> None:
+            self._change(made.id, {"progress": progress})
+
+        with self._free:
+            try:
+                over = self._end(made, result=work(tell))
+            except BaseException as error:  # noqa: BLE001 - told to whoever asks for it
+                over = self._end(made, error=self._explain(error, made.kind))
+            ended(over)
+
+    def _end(
+        self, made: Operation, *, result: Any = None, error: HeadgateError | None = None
+    ) -> Operation:
+        state = OperationState.DONE if error is None else OperationState.FAILED
+        changes = {"state": state, "result": result, "error": error, "ended_at": datetime.now(UTC)}
+        if state is OperationState.DONE and isinstance(result, Mapping) and made.job is None:
+            changes["job"] = result.get("job")
+        over = self._change(made.id, changes)
+        with self._ended:
+            self._ended.notify_all()
+        return over
+
+    def _change(self, operation: str, changes: Mapping[str, Any]) -> Operation:
+        with self._lock:
+            changed = replace(self._known[operation], **changes)
+            self._known[operation] = changed
+        return changed
+
+    def _count(self) -> int:
+        return sum(not each.is_over for each in self._known.values())
+
+    def _forget(self) -> None:
+        over = [each.id for each in self._known.values() if each.is_over]
+        for each in over[: max(0, len(over) - _REMEMBERED)]:
+            del self._known[each]
+
+    def _explain(self, error: BaseException, kind: str) -> HeadgateError:
+        if isinstance(error, HeadgateError):
+            told = error
+        else:
+            _log.error("operation %s failed", kind, exc_info=error)
+            told = HeadgateError(
+                "INTERNAL",
+                f"cannot {kind}: {type(error).__name__}: {error}",
+                hint="look at what the server wrote to its standard error",
+                domain=Domain.INTERNAL,
+            )
+        return HeadgateError(
+            told.code,
+            self._hide(told.message),
+            hint=self._hide(told.hint),
+            domain=told.domain,
+            retryable=told.retryable,
+        )

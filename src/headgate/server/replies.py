@@ -1,0 +1,80 @@
+"""From an error to an answer: the same code, message and hint that the CLI prints."""
+
+from __future__ import annotations
+
+import errno
+import json
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.responses import JSONResponse, Response
+
+from headgate.errors import Domain, HeadgateError
+
+_log = logging.getLogger(__name__)
+
+# What the code of an error says that its domain does not.
+_STATUS: Mapping[str, int] = {
+    "NOT_SIGNED_IN": 401,
+    "NOT_ALLOWED": 403,
+    "CROSS_SITE": 403,
+    "JOB_RUNNING": 409,
+    "JOB_BUSY": 409,
+    "JOB_NOT_RUNNING": 409,
+    "JOB_ENDED": 409,
+    "JOB_NEVER_RAN": 409,
+    "ILLEGAL_TRANSITION": 409,
+    "NOTHING_COMMITTED": 409,
+    "TOO_LARGE": 413,
+    "WRONG_HOST": 421,
+    "RATE_LIMITED": 429,
+    "SERVER_BUSY": 503,
+}
+_DOMAIN_STATUS = {Domain.USER: 400, Domain.EXTERNAL: 503, Domain.INTERNAL: 500}
+_REFUSED_BY_SYSTEM = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EMFILE)
+
+
+def status_of(error: HeadgateError) -> int:
+    """Return the HTTP status of an error."""
+    if error.code in _STATUS:
+        return _STATUS[error.code]
+    return 404 if error.code.endswith("_NOT_FOUND") else _DOMAIN_STATUS[error.domain]
+
+
+def to_reply(error: HeadgateError, *, headers: Mapping[str, str] | None = None) -> Response:
+    """Return an error as an answer."""
+    status = status_of(error)
+    more = dict(headers or {})
+    if status == 401:
+        more["WWW-Authenticate"] = "Bearer"
+    # Whose move it is, too: a command line ends with the exit code of that.
+    told = {**error.as_dict(), "domain": error.domain.value}
+    return JSONResponse(told, status, headers=more)
+
+
+def to_error(error: BaseException) -> HeadgateError:
+    """Return whatever ended a request as one of our errors; what nobody foresaw is logged."""
+    if isinstance(error, HeadgateError):
+        return error
+    if isinstance(error, OSError) and error.errno in _REFUSED_BY_SYSTEM:
+        return HeadgateError(
+            "NO_ACCESS",
+            f"cannot answer: {error.strerror}",
+            hint="look at the rights and the space of the server's home",
+            domain=Domain.EXTERNAL,
+        )
+    _log.error("a request failed", exc_info=error)
+    return HeadgateError(
+        "INTERNAL",
+        f"cannot answer: {type(error).__name__}",
+        hint="look at what the server wrote to its standard error",
+        domain=Domain.INTERNAL,
+    )
+
+
+def to_json(value: Any) -> bytes:
+    """Return JSON values as bytes; what JSON has no word for is text."""
+    return json.dumps(value, default=str, allow_nan=False, ensure_ascii=False).encode(
+        "utf-8", "backslashreplace"
+    )

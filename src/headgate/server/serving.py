@@ -1,0 +1,165 @@
+"""Serving: from settings to a process that listens, and ends when it is told to."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from types import FrameType
+from typing import Any
+
+from headgate.errors import Domain, HeadgateError
+from headgate.server.settings import ServerSettings, check_settings
+
+_BACKLOG = 512
+_LARGEST_MESSAGE = 1 << 20
+_GRACE_S = 3
+
+
+def serve(
+    settings: ServerSettings,
+    *,
+    told: Callable[[ServerSettings], None],
+    listener: socket.socket | None = None,
+    until: Callable[[Callable[[], None]], None] | None = None,
+) -> None:
+    """Serve until SIGINT or SIGTERM; jobs go on.
+
+    Args:
+        told: Called once the server listens, with the port that it got.
+        listener: A socket that is bound already.
+        until: Is given a function that ends the server, which it may call from any thread.
+
+    Raises:
+        HeadgateError: TOKEN_NEEDED, FLOWS_NOT_FOUND, SERVER_RUNNING, PORT_TAKEN or BAD_ADDRESS.
+    """
+    check_settings(settings)
+    with contextlib.ExitStack() as stack:
+        own = listener or stack.enter_context(listen(settings.host, settings.port))
+        chosen = replace(settings, port=own.getsockname()[1])
+        if chosen.keeps_up:
+            stack.enter_context(hold_home(chosen))
+        # It takes a second, and whoever is refused is refused before.
+        from headgate.server.app import create_app
+
+        app = create_app(chosen)
+        server = _make_server(app)
+        if until is not None:
+            until(server.end)
+        told(chosen)
+        server.run(sockets=[own])
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that is bound to an address; 0 is any free port.
+
+    Raises:
+        HeadgateError: PORT_TAKEN or BAD_ADDRESS.
+    """
+    try:
+        family, _, _, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except (socket.gaierror, OverflowError, UnicodeError) as error:
+        raise _bad_address(host, port, str(getattr(error, "strerror", error))) from error
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(address)
+        made.listen(_BACKLOG)
+    except OSError as error:
+        made.close()
+        if error.errno == errno.EADDRINUSE:
+            raise HeadgateError(
+                "PORT_TAKEN",
+                f"cannot serve on {host}:{port}: another process listens there",
+                hint=f"--port {port + 1 if port < 65535 else 0}",
+                domain=Domain.EXTERNAL,
+            ) from error
+        raise _bad_address(host, port, os.strerror(error.errno or 0)) from error
+    return made
+
+
+@contextlib.contextmanager
+def hold_home(settings: ServerSettings) -> Iterator[None]:
+    """Hold a home for this server; a crash lets go of it.
+
+    Raises:
+        HeadgateError: SERVER_RUNNING with the address of the one that holds it.
+    """
+    settings.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with (settings.folder / "lock").open("a+", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            lock.seek(0)
+            other = _read_holder(lock.read())
+            raise HeadgateError(
+                "SERVER_RUNNING",
+                f"cannot serve {settings.home}: another server does, {other}",
+                hint="use that one, or give this one a home of its own: --home DIR",
+            ) from error
+        lock.truncate(0)
+        lock.write(json.dumps({"format": 1, "address": settings.address, "pid": os.getpid()}))
+        lock.flush()
+        yield
+
+
+def _read_holder(text: str) -> str:
+    try:
+        told = json.loads(text)
+        return f"at {told['address']} (process {told['pid']})"
+    except (ValueError, KeyError, TypeError):
+        return "which is just starting"
+
+
+def _bad_address(host: str, port: int, why: str) -> HeadgateError:
+    return HeadgateError(
+        "BAD_ADDRESS",
+        f"cannot serve on {host}:{port}: {why}",
+        hint="--host 127.0.0.1 --port 8270",
+    )
+
+
+def _make_server(app: Any) -> Any:
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        """Ends in order when it is told to, and lets the caller say so."""
+
+        def end(self) -> None:
+            self.should_exit = True
+
+        @contextlib.contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            # uvicorn's own dies of the signal afterwards, in silence.
+            def ended(_number: int, _frame: FrameType | None) -> None:
+                self.force_exit = self.should_exit
+                self.should_exit = True
+
+            before = {each: signal.signal(each, ended) for each in (signal.SIGINT, signal.SIGTERM)}
+            try:
+                yield
+            finally:
+                for number, handler in before.items():
+                    signal.signal(number, handler)
+
+    return Server(
+        uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            # Whoever is on this machine could say they come from elsewhere.
+            proxy_headers=False,
+            ws_max_size=_LARGEST_MESSAGE,
+            timeout_keep_alive=30,
+            timeout_graceful_shutdown=_GRACE_S,
+        )
+    )

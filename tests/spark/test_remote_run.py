@@ -1,0 +1,93 @@
+"""A flow that is run on a server from another process: shown, left alone, stopped, gone back."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from bench import Bench, bag
+from typer.testing import CliRunner
+
+from headgate.cli.app import app
+
+FLOW = """
+from headgate import Flow
+flow = Flow("copies")
+flow.stream("numbers", "n BIGINT").to("out")
+"""
+_LONGEST_S = 120
+
+
+def start(*words: str, **options: Any) -> subprocess.Popen[str]:
+    known = ("HEADGATE_SERVER", "HEADGATE_TOKEN")
+    return subprocess.Popen(
+        [sys.executable, "-m", "headgate", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={key: value for key, value in os.environ.items() if key not in known},
+        **options,
+    )
+
+
+@contextmanager
+def serving(bench: Bench, flows: Path) -> Iterator[str]:
+    """Serve a home on a free port, and yield the server's URL."""
+    where = ("--home", str(bench.home), "--flows", str(flows), "--on", f"files:{bench.topics}")
+    server = start("serve", "--port", "0", "--json", *where)
+    try:
+        assert server.stdout is not None
+        yield json.loads(server.stdout.readline())["address"]
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.communicate(timeout=30)
+
+
+def wait_until(reached: Any) -> None:
+    deadline = time.monotonic() + _LONGEST_S
+    while not reached():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_a_flow_on_a_server_is_run_left_stopped_and_restored_from_here(
+    bench: Bench, tmp_path: Path
+) -> None:
+    flows = tmp_path / "flows"
+    flows.mkdir()
+    (flows / "flow.py").write_text(FLOW)
+    records = [{"n": number} for number in range(100)]
+    bench.put("numbers", records)
+    with serving(bench, flows) as url:
+
+        def there(*words: str) -> dict[str, Any]:
+            result = CliRunner().invoke(app, [*words, "--json", "--server", url])
+            assert result.exit_code == 0, result.stderr
+            answer: dict[str, Any] = json.loads(result.stdout)
+            return answer
+
+        shown = start("run", "flow.py", "--retain", "7", "--server", url)
+        wait_until(lambda: bench.bag("out") == bag(records) or shown.poll() is not None)
+        shown.send_signal(signal.SIGINT)
+        _, told = shown.communicate(timeout=30)
+        assert shown.returncode == 0, told
+        assert "Job 'copies' starts empty, in run " in told
+        assert f"Job 'copies' runs on at {url}; headgate stop copies ends it" in told
+        details = there("show", "copies")
+        assert details["state"] == "RUNNING"
+        assert details["settings"]["retain"] == {"value": 7, "from": "flag"}
+        taken = there("stop", "copies", "--savepoint")["savepoint"]
+        plan = there("restore", "copies", "--from", taken["savepoint"], "--dry-run")
+        assert plan["records_again"] == {"numbers": 0}
+        begun = there("restore", "copies", "--from", taken["savepoint"], "--detach")
+        assert begun["state"] == "STARTING"
+        assert begun["lineage"] != details["lineage"]
+        assert there("cancel", "copies")["state"] == "CANCELED"

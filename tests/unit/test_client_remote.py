@@ -1,0 +1,190 @@
+"""What a client makes of a server's answers: values, operations, and answers it cannot read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from told_server import Told, telling
+
+from headgate import HeadgateError
+from headgate.client.connection import Connection
+from headgate.client.remote import RemoteJobs
+from headgate.jobs.service import (
+    HistoryEntry,
+    Patience,
+    StateHistory,
+    StateRows,
+    StateValue,
+)
+
+NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
+VALUE = StateValue(
+    job="shop",
+    uid="with-user",
+    key="42",
+    checkpoint="chk-7",
+    moment=NOON,
+    found=True,
+    deleted=False,
+    value={"name": "Ann"},
+)
+HISTORY = StateHistory(
+    job="shop",
+    uid="with-user",
+    key="42",
+    entries=(
+        HistoryEntry(checkpoint="chk-7", moment=NOON, value={"n": 1}, change="first"),
+        HistoryEntry(
+            checkpoint="now",
+            moment=NOON,
+            value={"n": 2},
+            change="changed",
+            differences={"n": (1, 2)},
+        ),
+    ),
+)
+ROWS = StateRows(
+    job="shop",
+    checkpoint="now",
+    moment=NOON,
+    columns=("id", "name"),
+    types=("bigint", "string"),
+    rows=((1, "Ann"), (2, None)),
+    cut=True,
+)
+
+
+@pytest.fixture
+def told() -> Iterator[Told]:
+    with telling() as server:
+        yield server
+
+
+@pytest.fixture
+def jobs(told: Told) -> RemoteJobs:
+    return RemoteJobs(Connection(told.url))
+
+
+def test_state_is_asked_for_by_operator_and_key(told: Told, jobs: RemoteJobs) -> None:
+    told.answers = [(200, json.dumps(VALUE.to_json()))]
+    assert jobs.state.look_up("shop", "with-user", '"a b"', at="chk-7") == VALUE
+    told.answers = [(200, json.dumps(HISTORY.to_json()))]
+    assert jobs.state.history("shop", "with-user", "42") == HISTORY
+    told.answers = [(200, json.dumps(ROWS.to_json()))]
+    assert jobs.state.first_rows("shop", "with-user", limit=2) == ROWS
+    assert jobs.state.query("shop", "select 1", uid="with-user") == ROWS
+    assert [each.path for each in told.asked] == [
+        "/v1/jobs/shop/state/with-user/value?key=%22a+b%22&at=chk-7",
+        "/v1/jobs/shop/state/with-user/history?key=42",
+        "/v1/jobs/shop/state/with-user/rows?limit=2",
+        "/v1/jobs/shop/state/sql",
+    ]
+    asked = {"sql": "select 1", "uid": "with-user", "at": None, "limit": 1000}
+    assert json.loads(told.asked[-1].body) == asked
+
+
+def operation(state: str, **more: Any) -> str:
+    known = {"id": "op-1", "kind": "stop", "state": state, "progress": "", "result": None}
+    return json.dumps(known | {"error": None} | more)
+
+
+def test_an_operation_is_looked_at_until_it_is_over(told: Told, jobs: RemoteJobs) -> None:
+    result = {"savepoint": "sp-7", "folder": "/f", "batch": 7, "bytes": 9}
+    told.answers = [
+        (202, operation("RUNNING")),
+        (200, operation("RUNNING")),
+        (200, operation("DONE", result=result)),
+    ]
+    taken = jobs.take_savepoint("shop", to=None, patience=Patience())
+    assert taken.to_json() == result
+    assert [each.path for each in told.asked] == [
+        "/v1/jobs/shop/savepoints",
+        *["/v1/operations/op-1"] * 2,
+    ]
+
+
+def test_an_operation_that_failed_is_the_error_it_failed_with(told: Told, jobs: RemoteJobs) -> None:
+    error = {"code": "JOB_ENDED", "message": "m", "hint": "h", "domain": "external"}
+    told.answers = [(202, operation("RUNNING")), (200, operation("FAILED", error=error))]
+    with pytest.raises(HeadgateError) as raised:
+        jobs.take_savepoint("shop", to=None, patience=Patience())
+    assert (raised.value.code, raised.value.exit_code, raised.value.hint) == ("JOB_ENDED", 3, "h")
+
+
+def test_a_flow_that_takes_too_long_to_start_is_said_to_hold(told: Told, jobs: RemoteJobs) -> None:
+    told.answers = [(202, operation("RUNNING"))]
+    with pytest.raises(HeadgateError, match="still holds") as raised:
+        jobs.submit("flow.py", {"retain": 3}, patience=Patience(timedelta(milliseconds=100)))
+    assert raised.value.code == "WAITED_TOO_LONG"
+    assert json.loads(told.asked[0].body) == {
+        "flow": "flow.py",
+        "settings": {"retain": 3},
+        "fresh": False,
+        "restore_from": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("ask", "answer"),
+    [
+        (lambda jobs: jobs.list_jobs(), []),
+        (lambda jobs: jobs.list_jobs(), {"jobs": [{"job": "shop"}]}),
+        (lambda jobs: jobs.show_job("shop"), {"job": "shop"}),
+        (lambda jobs: jobs.list_checkpoints("shop"), {"checkpoints": {}}),
+        (lambda jobs: jobs.get_checkpoint("shop", "chk-1"), {"id": "chk-1"}),
+        (lambda jobs: jobs.state.history("shop", "a", "1"), {"entries": 3}),
+        (lambda jobs: jobs.list_dead_letters("shop", reason=None, limit=1), {"letters": [{}]}),
+        (lambda jobs: jobs.list_topics(), {"topics": ["orders"]}),
+    ],
+)
+def test_an_answer_of_another_version_is_said_to_be(
+    told: Told, jobs: RemoteJobs, ask: Callable[[RemoteJobs], Any], answer: Any
+) -> None:
+    told.answers = [(200, json.dumps(answer))]
+    with pytest.raises(HeadgateError, match="of the same version") as raised:
+        ask(jobs)
+    assert (raised.value.code, raised.value.exit_code) == ("SERVER_UNKNOWN", 3)
+
+
+def test_checkpoints_of_many_pages_are_one_list(
+    told: Told, jobs: RemoteJobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headgate.client.remote._PAGE", 2)
+
+    def page(total: int, *numbers: int) -> tuple[int, str]:
+        found = [checkpoint(number) for number in numbers]
+        return 200, json.dumps({"total": total, "offset": 0, "checkpoints": found})
+
+    # One was kept between two questions, so that the later pages begin one earlier.
+    told.answers = [page(4, 4, 3), page(5, 3, 2), page(5, 1)]
+    assert [each.id for each in jobs.list_checkpoints("shop")] == [
+        f"chk-{number}" for number in range(1, 5)
+    ]
+    assert [each.path.rpartition("offset=")[2] for each in told.asked] == ["0", "2", "4"]
+
+
+def checkpoint(number: int) -> dict[str, Any]:
+    return {
+        "id": f"chk-{number}",
+        "status": "COMPLETED",
+        "kind": "checkpoint",
+        "run": "first",
+        "pinned": False,
+        "folder": f"/f/chk-{number}",
+        "problems": [],
+        "rows": None,
+        "batch": number,
+        "completed_at": (NOON + timedelta(minutes=number)).isoformat(),
+        "duration_ms": 5,
+        "sources": {},
+        "watermark": None,
+        "state": {},
+        "full_bytes": 1,
+        "new_bytes": 1,
+        "parallelism": 2,
+        "files": 3,
+    }

@@ -1,0 +1,118 @@
+"""What is remembered of replays: before a record is sent, and when it is acknowledged."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from headgate import HeadgateError
+from headgate.connectors.places import PlacedRecord
+from headgate.jobs.home import JobHome
+from headgate.jobs.letters.letter import DeadLetter, find_letter
+from headgate.jobs.letters.memory import FILE, open_journal, read_memory
+
+NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
+
+
+class Now:
+    """A clock that stands still."""
+
+    def now(self) -> datetime:
+        return NOON
+
+    def monotonic(self) -> float:
+        return 0.0
+
+    def sleep(self, duration: timedelta) -> None:
+        raise AssertionError(f"nobody sleeps for {duration}")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> JobHome:
+    home = JobHome(tmp_path, "shop")
+    home.path.mkdir(parents=True)
+    return home
+
+
+def letter(place: str, *, timestamp: int = 1) -> DeadLetter:
+    value = (
+        f'{{"source":"orders","topic":"orders","partition":0,"offset":1,"timestamp":{timestamp},'
+        '"code":"BAD_JSON","reason":"it is none","bytes":1,"raw":"eA=="}'
+    )
+    record = PlacedRecord(place=place, partition=0, timestamp=1, key=None, value=value.encode())
+    found = find_letter(record)
+    assert found is not None
+    return found
+
+
+def test_what_was_acknowledged_is_remembered_with_when_and_by_whom(home: JobHome) -> None:
+    with open_journal(home, by="ann", clock=Now()) as journal:
+        journal.finish(journal.begin("orders", [letter("0:1")]), [letter("0:1")])
+        assert journal.memory.find(letter("0:1")) is not None
+    told = read_memory(home).tell(letter("0:1"))
+    assert (told.replayed_at, told.replayed_by, told.in_doubt) == (NOON, "ann", False)
+    assert read_memory(home).find(letter("0:2")) is None
+
+
+def test_a_batch_that_was_never_finished_is_in_doubt_until_it_is_sent_again(home: JobHome) -> None:
+    with open_journal(home, by="ann", clock=Now()) as journal:
+        journal.begin("orders", [letter("0:1")])
+    assert read_memory(home).tell(letter("0:1")).in_doubt
+    with open_journal(home, by="bob", clock=Now()) as journal:
+        assert journal.memory.tell(letter("0:1")).in_doubt
+        journal.finish(journal.begin("orders", [letter("0:1")]), [letter("0:1")])
+    told = read_memory(home).tell(letter("0:1"))
+    assert (told.in_doubt, told.replayed_by) == (False, "bob")
+
+
+def test_a_letter_of_a_topic_that_was_made_anew_is_another_one(home: JobHome) -> None:
+    with open_journal(home, by="ann", clock=Now()) as journal:
+        journal.finish(journal.begin("orders", [letter("0:1")]), [letter("0:1")])
+    assert read_memory(home).find(letter("0:1", timestamp=2)) is None
+
+
+def test_a_line_that_broke_off_counts_for_nothing_and_is_in_nobodys_way(home: JobHome) -> None:
+    with open_journal(home, by="ann", clock=Now()) as journal:
+        journal.finish(journal.begin("orders", [letter("0:1")]), [letter("0:1")])
+    file = home.path / FILE
+    whole = file.read_bytes()
+    file.write_bytes(whole + whole[:40])
+    assert read_memory(home).find(letter("0:1")) is not None
+    with open_journal(home, by="ann", clock=Now()) as journal:
+        journal.finish(journal.begin("orders", [letter("0:2")]), [letter("0:2")])
+    memory = read_memory(home)
+    assert memory.find(letter("0:1")) is not None
+    assert memory.find(letter("0:2")) is not None
+    assert file.read_bytes().startswith(whole)
+
+
+def test_every_line_has_a_format_and_one_of_another_is_refused(home: JobHome) -> None:
+    with open_journal(home, by="ann", clock=Now()) as journal:
+        journal.begin("orders", [letter("0:1")])
+    file = home.path / FILE
+    line = json.loads(file.read_text())
+    assert line["format"] == 1
+    file.write_text(json.dumps({**line, "format": 2}) + "\n")
+    with pytest.raises(HeadgateError) as caught:
+        read_memory(home)
+    assert caught.value.code == "JOB_FORMAT_UNSUPPORTED"
+
+
+@pytest.mark.parametrize("line", ["{", "[]", '{"format": 1}', '{"format": 1, "step": "sent"}'])
+def test_a_damaged_line_is_refused_rather_than_forgotten(home: JobHome, line: str) -> None:
+    (home.path / FILE).write_text(line + "\n")
+    with pytest.raises(HeadgateError) as caught:
+        read_memory(home)
+    assert caught.value.code == "JOB_FILE_BROKEN"
+
+
+def test_one_replay_of_a_job_runs_at_a_time(home: JobHome) -> None:
+    with open_journal(home, by="ann", clock=Now()):
+        with pytest.raises(HeadgateError) as caught, open_journal(home, by="bob", clock=Now()):
+            pass
+        assert caught.value.code == "REPLAY_RUNNING"
+    with open_journal(home, by="bob", clock=Now()):
+        pass

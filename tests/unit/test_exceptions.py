@@ -1,0 +1,283 @@
+"""Events, failures, attempts and the history of checkpoints: read from the end, and at once."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_supervisor import FakeSupervisor
+from stored_run import facts
+
+from headgate.checkpoints import manifest as manifests
+from headgate.checkpoints.manifest import Kind, Manifest
+from headgate.jobs.home import JobHome
+from headgate.jobs.service import (
+    Events,
+    Exceptions,
+    get_checkpoint,
+    list_checkpoint_history,
+    list_checkpoints,
+    list_events,
+    list_exceptions,
+    list_jobs,
+    page_checkpoints,
+)
+
+NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
+RUN = "20261115T120000-abcdef"
+# What the pages promise is 300 ms; these are read for them.
+LONGEST = 0.3
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> JobHome:
+    return make_job(tmp_path, "orders")
+
+
+def make_job(root: Path, name: str) -> JobHome:
+    home = JobHome(root, name)
+    home.write_job(RUN, flow="flow.py", options={})
+    home.write_status({"state": "STOPPED", "lineage": RUN, "checkpoint": None})
+    return home
+
+
+def note(home: JobHome, second: float, kind: str, **told: Any) -> None:
+    home.add_event(NOON + timedelta(seconds=second), kind, **told)
+
+
+def keep(home: JobHome, batch: int, *, run: str = RUN, into: Path | None = None) -> Path:
+    folder = into or home.checkpoints_folder(run) / f"chk-{batch}"
+    folder.mkdir(parents=True)
+    kind = Kind.CHECKPOINT if into is None else Kind.SAVEPOINT
+    told = Manifest(
+        kind=kind,
+        batch=batch,
+        facts=facts(completed_at=NOON + timedelta(seconds=batch), lineage=run),
+        full_bytes=100,
+        new_bytes=10,
+        files={},
+    )
+    (folder / manifests.FILE_NAMES[kind]).write_text(manifests.render(told))
+    return folder
+
+
+def quickest(ask: Callable[[], Any]) -> float:
+    """Return the processor's time of the best of three: others work on this machine too."""
+    took = []
+    for _ in range(3):
+        began = time.process_time()
+        ask()
+        took.append(time.process_time() - began)
+    return min(took)
+
+
+def test_events_are_numbered_and_the_newest_are_given_oldest_first(home: JobHome) -> None:
+    for number in range(1, 501):
+        note(home, number, "CHECKPOINT", checkpoint=f"chk-{number}")
+    newest = list_events(home.root, "orders", limit=3)
+    assert [each.number for each in newest.events] == [498, 499, 500]
+    assert (newest.total, newest.skipped) == (500, 497)
+    assert newest.events[-1].facts == {"checkpoint": "chk-500"}
+    assert newest.to_json()["events"][-1]["event"] == "CHECKPOINT"
+    later = list_events(home.root, "orders", after=499)
+    assert [each.number for each in later.events] == [500]
+    before = list_events(home.root, "orders", before=3)
+    assert [each.number for each in before.events] == [1, 2]
+
+
+def test_new_events_are_seen_and_half_a_line_is_not(home: JobHome) -> None:
+    note(home, 1, "STARTING", attempt=1)
+    assert list_events(home.root, "orders").total == 1
+    with (home.path / "events.jsonl").open("a") as file:
+        file.write('{"format": 1, "at": "2026-')
+    assert [each.kind for each in list_events(home.root, "orders").events] == ["STARTING"]
+    with (home.path / "events.jsonl").open("a") as file:
+        file.write('11-15T12:00:02+00:00", "event": "RUNNING", "attempt": 1}\n')
+    found = list_events(home.root, "orders", after=1)
+    assert [(each.number, each.kind) for each in found.events] == [(2, "RUNNING")]
+
+
+def test_a_damaged_line_keeps_its_number_and_is_left_out(home: JobHome) -> None:
+    note(home, 1, "STARTING", attempt=1)
+    with (home.path / "events.jsonl").open("a") as file:
+        file.write("{damaged\n")
+    note(home, 2, "RUNNING", attempt=1)
+    assert [each.number for each in list_events(home.root, "orders").events] == [1, 3]
+
+
+def test_a_job_without_events_has_none(home: JobHome) -> None:
+    assert list_events(home.root, "orders").events == ()
+    assert list_exceptions(home.root, "orders").attempts == ()
+    assert list_checkpoint_history(home.root, "orders").entries == ()
+
+
+def fail_twice(home: JobHome) -> None:
+    cause = {"root_cause": 'SparkException: a "bad" thing', "where": "query", "retryable": True}
+    note(home, 0, "STARTING", attempt=1)
+    note(home, 10, "RUNNING", attempt=1)
+    for second in range(11, 20):
+        note(home, second, "CHECKPOINT", checkpoint=f"chk-{second}")
+    note(home, 20, "FAILURE", attempt=1, code="QUERY_FAILED", message="first", **cause)
+    note(home, 20, "RESTARTING", attempt=1, reason="attempt 1 failed")
+    note(home, 21, "STARTING", attempt=2)
+    note(home, 31, "RUNNING", attempt=2)
+    hint = "headgate logs orders"
+    note(home, 40, "FAILURE", attempt=2, code="DRIVER_DIED", message="m", hint=hint, **cause)
+    note(home, 40, "FAILED", attempt=2, reason="attempt 2 failed")
+
+
+def test_failures_come_newest_first_with_their_root_cause_first(home: JobHome) -> None:
+    fail_twice(home)
+    found = list_exceptions(home.root, "orders")
+    assert [each.code for each in found.failures] == ["DRIVER_DIED", "QUERY_FAILED"]
+    newest, oldest = found.failures
+    assert (newest.attempt, newest.at) == (2, NOON + timedelta(seconds=40))
+    assert newest.root_cause == 'SparkException: a "bad" thing'
+    assert next(iter(newest.to_json())) == "root_cause"
+    # Events of older releases have no hint.
+    assert (newest.hint, oldest.hint) == ("headgate logs orders", "")
+
+
+def test_attempts_tell_when_they_began_and_how_they_ended(home: JobHome) -> None:
+    fail_twice(home)
+    note(home, 100, "STARTING", attempt=1)
+    note(home, 110, "RUNNING", attempt=1)
+    note(home, 120, "STOPPING", attempt=1)
+    note(home, 121, "STOPPED", attempt=1)
+    found = list_exceptions(home.root, "orders").attempts
+    assert [(each.number, each.state) for each in found] == [
+        (1, "STOPPED"),
+        (2, "FAILED"),
+        (1, "RESTARTING"),
+    ]
+    assert found[0].lasted == timedelta(seconds=21)
+    assert found[1].ended == NOON + timedelta(seconds=40)
+    assert found[2].reason == "attempt 1 failed"
+
+
+def test_what_is_told_as_json_comes_back_as_it_was(home: JobHome) -> None:
+    fail_twice(home)
+    exceptions, events = list_exceptions(home.root, "orders"), list_events(home.root, "orders")
+    assert Exceptions.from_json(json.loads(json.dumps(exceptions.to_json()))) == exceptions
+    assert Events.from_json(json.loads(json.dumps(events.to_json()))) == events
+
+
+def test_an_attempt_whose_supervisor_was_killed_has_no_end(home: JobHome) -> None:
+    note(home, 0, "STARTING", attempt=1)
+    note(home, 5, "RUNNING", attempt=1)
+    note(home, 60, "STARTING", attempt=1)
+    killed, again = list_exceptions(home.root, "orders").attempts[::-1]
+    assert (killed.state, killed.ended, killed.lasted) == ("DEAD", None, None)
+    assert again.state == "DEAD"
+    with FakeSupervisor(home):
+        assert list_exceptions(home.root, "orders").attempts[0].state == "STARTING"
+
+
+def test_history_tells_of_what_was_removed_and_what_failed(home: JobHome) -> None:
+    for batch in (1, 2, 3):
+        told = {"full_bytes": 10 * batch, "new_bytes": batch, "took_ms": 7}
+        note(home, batch, "CHECKPOINT", checkpoint=f"chk-{batch}", run=RUN, **told)
+    note(home, 4, "CHECKPOINT_FAILED", code="CHECKPOINT_NOT_WRITTEN", message="no room")
+    note(home, 5, "SAVEPOINT", savepoint="sp-3", folder="gone", batch=3, bytes=33)
+    note(home, 6, "RESTORED", lineage="next", restore={"checkpoint": "chk-2"})
+    keep(home, 3)
+    found = list_checkpoint_history(home.root, "orders")
+    assert [(each.id, each.status, each.kept) for each in found.entries] == [
+        ("sp-3", "COMPLETED", False),
+        ("", "FAILED", False),
+        ("chk-3", "COMPLETED", True),
+        ("chk-2", "COMPLETED", False),
+        ("chk-1", "COMPLETED", False),
+    ]
+    assert (found.completed, found.failed, found.savepoints, found.restores) == (3, 1, 1, 1)
+    assert found.entries[1].reason == "no room"
+    assert (found.entries[2].took, found.entries[2].full_bytes) == (timedelta(milliseconds=7), 30)
+    assert {name: each.id for name, each in found.latest.items()} == {
+        "completed": "chk-3",
+        "failed": "",
+        "savepoint": "sp-3",
+        "restore": "chk-2",
+    }
+    page = list_checkpoint_history(home.root, "orders", limit=1, offset=2)
+    assert [each.id for each in page.entries] == ["chk-3"]
+    assert page.total == 5
+
+
+def test_one_id_of_two_runs_is_kept_where_it_is(home: JobHome) -> None:
+    note(home, 1, "CHECKPOINT", checkpoint="chk-1", run="earlier")
+    note(home, 2, "CHECKPOINT", checkpoint="chk-1", run=RUN)
+    keep(home, 1, run="earlier")
+    found = list_checkpoint_history(home.root, "orders").entries
+    assert [(each.run, each.kept) for each in found] == [(RUN, False), ("earlier", True)]
+
+
+def test_events_of_an_older_release_have_no_run_and_the_newest_of_an_id_is_kept(
+    home: JobHome,
+) -> None:
+    note(home, 1, "CHECKPOINT", checkpoint="chk-1")
+    note(home, 2, "CHECKPOINT", checkpoint="chk-1")
+    keep(home, 1)
+    assert [each.kept for each in list_checkpoint_history(home.root, "orders").entries] == [
+        True,
+        False,
+    ]
+
+
+def test_a_page_has_what_the_list_has_in_the_same_order(home: JobHome) -> None:
+    for batch in (2, 10, 9):
+        keep(home, batch)
+    keep(home, 9, into=home.savepoints_folder / "before-upgrade")
+    keep(home, 1, run="20260101T000000-aaaaaa")
+    (home.checkpoints_folder(RUN) / "chk-2" / "checkpoint.json").write_text("{")
+    whole = list_checkpoints(home.root, "orders")
+    page = page_checkpoints(home.root, "orders", newest_first=False)
+    assert sorted(each.id for each in page.checkpoints) == sorted(each.id for each in whole)
+    assert [each.id for each in page.checkpoints[1:]] == ["chk-9", "before-upgrade", "chk-10"] or [
+        each.id for each in page.checkpoints[1:]
+    ] == ["before-upgrade", "chk-9", "chk-10"]
+    assert page.checkpoints[0].status == "DAMAGED"
+    assert page.counts == {"checkpoint": 3, "savepoint": 1}
+    second = page_checkpoints(home.root, "orders", offset=1, limit=1)
+    assert (second.total, len(second.checkpoints)) == (4, 1)
+    every = page_checkpoints(home.root, "orders", every_run=True, newest_first=False)
+    assert (every.total, every.checkpoints[0].id) == (5, "chk-1")
+    assert second.to_json()["counts"] == {"checkpoint": 3, "savepoint": 1}
+
+
+def test_ten_thousand_checkpoints_are_answered_in_a_moment(home: JobHome) -> None:
+    line = json.dumps({"full_bytes": 123_456_789, "new_bytes": 12_345, "took_ms": 12, "run": RUN})
+    with (home.path / "events.jsonl").open("w") as file:
+        for batch in range(10_000):
+            at = (NOON + timedelta(seconds=batch)).isoformat()
+            head = f'{{"format": 1, "at": "{at}", "event": "CHECKPOINT"'
+            file.write(f'{head}, "checkpoint": "chk-{batch}", {line[1:]}\n')
+    for batch in range(10_000):
+        folder = home.checkpoints_folder(RUN) / f"chk-{batch}"
+        folder.mkdir(parents=True)
+    for batch in (1, 9_990, 9_999):
+        (home.checkpoints_folder(RUN) / f"chk-{batch}").rmdir()
+        keep(home, batch)
+    root = home.root
+    assert list_checkpoint_history(root, "orders").completed == 10_000
+    assert page_checkpoints(root, "orders").total == 10_000
+    assert quickest(lambda: list_checkpoint_history(root, "orders")) < LONGEST
+    assert quickest(lambda: page_checkpoints(root, "orders")) < LONGEST
+    assert quickest(lambda: list_events(root, "orders")) < LONGEST
+    assert quickest(lambda: list_exceptions(root, "orders")) < LONGEST
+    assert quickest(lambda: get_checkpoint(root, "orders", "chk-9999")) < LONGEST
+
+
+def test_fifty_jobs_are_listed_in_a_moment(tmp_path: Path) -> None:
+    for number in range(50):
+        home = make_job(tmp_path, f"job-{number:02d}")
+        keep(home, 7)
+        home.write_status({"state": "STOPPED", "lineage": RUN, "checkpoint": "chk-7"})
+    found = list_jobs(tmp_path)
+    assert len(found) == 50
+    assert found[0].checkpoint_at == NOON + timedelta(seconds=7)
+    assert quickest(lambda: list_jobs(tmp_path)) < LONGEST

@@ -1,0 +1,148 @@
+"""What a job can go back to: read from its folders, the same that a restore finds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from headgate.checkpoints import manifest as manifests
+from headgate.checkpoints.manifest import FILE_NAMES, CheckpointFacts, Kind, Manifest, SourceFacts
+from headgate.errors import HeadgateError
+from headgate.flow.flow import Flow
+from headgate.jobs.home import JobHome
+from headgate.jobs.restore import find_target, list_past
+from headgate.jobs.runs import Origin, new_run, write_run
+from headgate.jobs.service import view_past
+
+JOB = "shop"
+BEGAN = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
+NOW = BEGAN + timedelta(hours=1)
+
+
+class Shop:
+    """A job's folder with checkpoints that hold no state."""
+
+    def __init__(self, root: Path) -> None:
+        self.home = JobHome(root, JOB)
+        flow = Flow(JOB)
+        flow.stream("orders", "id BIGINT NOT NULL").to("copies")
+        self._graph = flow.graph()
+
+    def begin_run(self, at: datetime, origin: Origin | None = None) -> str:
+        run = new_run(self.home, self._graph, parallelism=1, checkpoints=None, now=at)
+        write_run(self.home, replace(run, origin=origin))
+        self.home.write_job(run.lineage, flow="flow.py", options={})
+        return run.lineage
+
+    def keep(self, lineage: str, batch: int, at: datetime, *, name: str = "") -> None:
+        kind = Kind.SAVEPOINT if name else Kind.CHECKPOINT
+        facts = CheckpointFacts(
+            job=JOB,
+            lineage=lineage,
+            completed_at=at,
+            parallelism=1,
+            sources={"orders": SourceFacts(None, 10 * batch)},
+        )
+        made = Manifest(kind=kind, batch=batch, facts=facts, full_bytes=7, new_bytes=7, files={})
+        folder = (
+            self.home.savepoints_folder / name
+            if name
+            else self.home.checkpoints_folder(lineage) / f"chk-{batch}"
+        )
+        folder.mkdir(parents=True)
+        (folder / FILE_NAMES[kind]).write_text(manifests.render(made), encoding="utf-8")
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    return Shop(tmp_path)
+
+
+def _at(minutes: int) -> datetime:
+    return BEGAN + timedelta(minutes=minutes)
+
+
+def _restored(shop: Shop) -> tuple[str, str]:
+    """Return a run with checkpoints at 1, 2 and 3 minutes, and one that left it at the second."""
+    first = shop.begin_run(BEGAN)
+    for batch in (1, 2, 3):
+        shop.keep(first, batch, _at(batch))
+    second = shop.begin_run(_at(10), Origin("chk-2", first, 2))
+    shop.keep(second, 3, _at(11))
+    shop.keep(second, 4, _at(12))
+    return first, second
+
+
+def test_a_past_is_what_a_restore_can_take(shop: Shop) -> None:
+    first, second = _restored(shop)
+    shop.keep(first, 2, _at(2), name="before-sale")
+    past = view_past(shop.home.root, JOB)
+    kept = list_past(shop.home)
+    assert [each.id for each in past.moments] == [each.id for each in kept]
+    assert [each.at for each in past.moments] == [each.completed_at for each in kept]
+    assert {each.source for each in past.moments} >= {f"{first}/chk-1", "before-sale"}
+    assert f"{first}/chk-3" not in [each.source for each in past.moments]
+    assert f"{second}/chk-3" in [each.source for each in past.moments]
+
+
+def test_the_source_of_each_moment_means_that_one(shop: Shop) -> None:
+    first, _ = _restored(shop)
+    shop.keep(first, 2, _at(2), name="before-sale")
+    for each in view_past(shop.home.root, JOB).moments:
+        target = find_target(shop.home, source=each.source, at=None, now=NOW)
+        assert (target.id, target.completed_at) == (each.id, each.at)
+        assert target.manifest.facts.lineage == each.run
+
+
+@pytest.mark.parametrize("minutes", [1, 2, 5, 11, 30])
+def test_a_moment_means_the_same_as_restore_at(shop: Shop, minutes: int) -> None:
+    _restored(shop)
+    past = view_past(shop.home.root, JOB)
+    target = find_target(shop.home, source=None, at=_at(minutes).isoformat(), now=NOW)
+    found = past.find_at(_at(minutes))
+    assert found is not None
+    assert (found.id, found.run) == (target.id, target.manifest.facts.lineage)
+
+
+def test_restores_are_told_with_what_they_went_back_to(shop: Shop) -> None:
+    first, second = _restored(shop)
+    (restore,) = view_past(shop.home.root, JOB).restores
+    assert (restore.run, restore.checkpoint, restore.of) == (second, "chk-2", first)
+    assert restore.at == _at(10)
+
+
+def test_of_very_many_checkpoints_the_newest_are_read(shop: Shop) -> None:
+    lineage = shop.begin_run(BEGAN)
+    for batch in range(12):
+        shop.keep(lineage, batch, _at(batch))
+    shop.keep(lineage, 1, _at(1), name="first-day")
+    past = view_past(shop.home.root, JOB, most=3)
+    assert [each.id for each in past.moments] == ["first-day", "chk-9", "chk-10", "chk-11"]
+    assert past.left_off == 9
+
+
+def test_a_damaged_checkpoint_is_no_moment(shop: Shop) -> None:
+    lineage = shop.begin_run(BEGAN)
+    shop.keep(lineage, 1, _at(1))
+    shop.keep(lineage, 2, _at(2))
+    (shop.home.checkpoints_folder(lineage) / "chk-2" / FILE_NAMES[Kind.CHECKPOINT]).write_text("{")
+    assert [each.id for each in view_past(shop.home.root, JOB).moments] == ["chk-1"]
+
+
+def test_pins_and_records_are_told(shop: Shop) -> None:
+    lineage = shop.begin_run(BEGAN)
+    shop.keep(lineage, 3, _at(1))
+    (shop.home.checkpoints_folder(lineage) / "chk-3" / "pinned").touch()
+    (moment,) = view_past(shop.home.root, JOB).moments
+    assert moment.pinned
+    assert moment.records == 30
+    assert moment.to_json()["from"] == f"{lineage}/chk-3"
+
+
+def test_a_job_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(HeadgateError) as refusal:
+        view_past(tmp_path, "nobody")
+    assert refusal.value.code == "JOB_NOT_FOUND"

@@ -1,0 +1,313 @@
+"""The REST API over stored jobs: what it shows, what it does, and how it refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_supervisor import FakeSupervisor
+from prometheus_client.parser import text_string_to_metric_families
+from server_bench import UNHURRIED, TestClient, client, follow, settings, store_job
+
+from headgate.jobs.home import JobHome
+from headgate.jobs.intent import find_intent
+from headgate.server.limits import Limits, Rate
+from headgate.server.operations import Operations
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a folder with a home, flows and topics that all tests share."""
+    root = tmp_path_factory.mktemp("served")
+    store_job(root)
+    return root
+
+
+@pytest.fixture
+def home(place: Path) -> Iterator[JobHome]:
+    """Give the stored job, which is as it was for the next test."""
+    found = JobHome(place / ".headgate", "shop")
+    before = found.find_json("status.json")
+    yield found
+    assert before is not None
+    found.write_status({key: value for key, value in before.items() if key != "format"})
+    (found.path / "intent.json").unlink(missing_ok=True)
+
+
+@pytest.fixture(scope="module")
+def web(place: Path) -> Iterator[TestClient]:
+    with client(settings(place)) as made:
+        yield made
+
+
+def code_of(answer: Any) -> tuple[int, str]:
+    told = answer.json()
+    assert set(told) == {"code", "message", "hint", "domain"}, told
+    return answer.status_code, told["code"]
+
+
+def test_jobs_are_listed_and_shown_as_the_cli_tells_of_them(web: TestClient) -> None:
+    (listed,) = web.get("/v1/jobs").json()["jobs"]
+    assert (listed["job"], listed["state"], listed["alive"]) == ("shop", "STOPPED", False)
+    shown = web.get("/v1/jobs/shop").json()
+    assert shown["state"] == "STOPPED"
+    assert shown["flow"].endswith("flows/shop.py")
+    assert "checkpoints" not in shown
+    assert set(web.get("/v1/jobs/shop/config").json()) == {"job", "flow", "settings"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("", "/config", "/graph", "/events", "/exceptions", "/samples", "/logs"),
+        *("/checkpoints", "/checkpoints/chk-1", "/checkpoint-settings", "/savepoints", "/state"),
+        *("/outputs", "/outputs/out/records", "/dead-letters", "/dead-letters/a-1"),
+    ],
+)
+def test_a_job_that_is_not_there_is_told_as_such_everywhere(web: TestClient, path: str) -> None:
+    assert code_of(web.get(f"/v1/jobs/shops{path}")) == (404, "JOB_NOT_FOUND")
+
+
+def test_a_job_whose_folder_is_damaged_hides_no_other(tmp_path: Path) -> None:
+    for name in ("fine", "broken"):
+        JobHome(tmp_path / ".headgate", name).write_status({"state": "STOPPED"})
+    (tmp_path / ".headgate" / "jobs" / "broken" / "status.json").write_text("{")
+    with client(settings(tmp_path)) as web:
+        states = {each["job"]: each["state"] for each in web.get("/v1/jobs").json()["jobs"]}
+        assert states == {"fine": "STOPPED", "broken": "UNREADABLE"}
+        assert code_of(web.get("/v1/jobs/broken")) == (503, "JOB_FILE_BROKEN")
+        assert 'state="UNREADABLE"} 1.0' in web.get("/metrics").text
+
+
+def test_a_stopped_job_has_a_graph_events_failures_and_measurements(web: TestClient) -> None:
+    for path in ("graph", "events", "exceptions", "samples"):
+        answer = web.get(f"/v1/jobs/shop/{path}")
+        assert (answer.status_code, type(answer.json())) == (200, dict), answer.text
+
+
+def test_the_last_lines_of_a_log_are_given_and_never_more_than_asked_for(web: TestClient) -> None:
+    told = web.get("/v1/jobs/shop/logs", params={"lines": 3}).json()
+    assert told["lines"] == ["line 97", "line 98", "line 99"]
+    assert len(web.get("/v1/jobs/shop/logs").json()["lines"]) == 100
+    assert code_of(web.get("/v1/jobs/shop/logs?log=driver")) == (404, "LOG_NOT_FOUND")
+    for bad in ("lines=-1", "lines=100001", "lines=x", "log=/etc/passwd", "after=nowhere"):
+        assert web.get(f"/v1/jobs/shop/logs?{bad}").status_code == 400
+
+
+def test_checkpoints_come_newest_first_and_in_pages(web: TestClient) -> None:
+    told = web.get("/v1/jobs/shop/checkpoints?limit=2&offset=1").json()
+    assert (told["total"], told["offset"]) == (4, 1)
+    assert [each["id"] for each in told["checkpoints"]] == ["chk-20", "chk-19"]
+    assert [each["id"] for each in web.get("/v1/jobs/shop/savepoints").json()["savepoints"]] == [
+        "before"
+    ]
+    assert web.get("/v1/jobs/shop/checkpoints/latest").json()["id"] == "before"
+    missing = web.get("/v1/jobs/shop/checkpoints/chk-7")
+    assert code_of(missing) == (404, "CHECKPOINT_NOT_FOUND")
+
+
+def test_a_pin_is_put_and_taken_away(web: TestClient, home: JobHome) -> None:
+    path = "/v1/jobs/shop/checkpoints/chk-19/pin"
+    assert web.put(path).json()["pinned"] is True
+    assert web.get("/v1/jobs/shop/checkpoints/chk-19").json()["pinned"] is True
+    assert web.delete(path).json()["pinned"] is False
+    assert code_of(web.put("/v1/jobs/shop/checkpoints/chk-7/pin")) == (404, "CHECKPOINT_NOT_FOUND")
+
+
+def test_verbs_are_operations_that_end_as_the_cli_says(web: TestClient, home: JobHome) -> None:
+    with FakeSupervisor(home):
+        paused = follow(web, web.post("/v1/jobs/shop/pause"))
+        assert (paused["state"], paused["result"]["state"]) == ("DONE", "PAUSED")
+        again = follow(web, web.post("/v1/jobs/shop/pause"))
+        assert (again["state"], again["error"]["code"]) == ("FAILED", "ILLEGAL_TRANSITION")
+        assert follow(web, web.post("/v1/jobs/shop/resume"))["result"]["state"] == "RUNNING"
+        taken = follow(web, web.post("/v1/jobs/shop/savepoints", json={}))
+        assert taken["result"]["savepoint"] == "sp-7"
+        lost = web.post("/v1/jobs/shop/cancel", json={"dry_run": True})
+        assert (lost.status_code, lost.json()["deletes_state"]) == (200, False)
+        stopped = follow(web, web.post("/v1/jobs/shop/stop", json={"savepoint": True}))
+        assert stopped["result"]["state"] == "STOPPED"
+        assert stopped["result"]["savepoint"]["savepoint"] == "sp-7"
+    assert code_of(web.post("/v1/jobs/shop/stop")) == (409, "JOB_NOT_RUNNING")
+    kinds = [each["kind"] for each in web.get("/v1/operations?job=shop").json()["operations"]]
+    assert kinds[:5] == ["stop", "savepoint", "resume", "pause", "pause"]
+    assert web.get("/v1/operations?job=other").json() == {"operations": []}
+
+
+def test_what_cannot_be_done_now_is_refused_at_once_and_asks_nothing(
+    web: TestClient, home: JobHome
+) -> None:
+    known = web.get("/v1/operations").json()
+    for verb in ("stop", "cancel", "pause", "resume"):
+        assert code_of(web.post(f"/v1/jobs/shop/{verb}")) == (409, "JOB_NOT_RUNNING")
+    with FakeSupervisor(home):
+        assert code_of(web.post("/v1/jobs/shop/start")) == (409, "JOB_RUNNING")
+        assert code_of(web.post("/v1/jobs/shop/restore", json={})) == (409, "JOB_RUNNING")
+        assert find_intent(home) is None
+    assert web.get("/v1/operations").json() == known
+
+
+def test_a_dry_run_of_a_restore_tells_what_it_would_do_while_the_job_runs(
+    web: TestClient, home: JobHome
+) -> None:
+    with FakeSupervisor(home):
+        answer = web.post("/v1/jobs/shop/restore", json={"from": "chk-19", "dry_run": True})
+    assert answer.status_code == 200, answer.text
+    told = answer.json()
+    assert (told["checkpoint"], told["outputs_with_repeats"]) == ("chk-19", ["out"])
+    missing = web.post("/v1/jobs/shop/restore", json={"from": "chk-7", "dry_run": True})
+    assert code_of(missing) == (404, "CHECKPOINT_NOT_FOUND")
+    both = web.post("/v1/jobs/shop/restore", json={"from": "chk-19", "at": "1m ago"})
+    assert code_of(both) == (400, "BAD_REQUEST")
+
+
+def test_flows_of_the_folder_are_listed_without_running_them(web: TestClient, place: Path) -> None:
+    (place / "flows" / "deep").mkdir()
+    (place / "flows" / "deep" / "flow.py").write_text(
+        "raise SystemExit('ran')\nvisits = Flow('visits')\nhits = Flow(\n    'hits',\n)\n"
+    )
+    told = web.get("/v1/flows").json()
+    found = {each["flow"]: each["job"] for each in told["flows"]}
+    assert found["shop.py"] == "shop"
+    assert found["deep/flow.py:visits"] == "visits"
+    assert found["deep/flow.py:hits"] == "hits"
+    assert "retain" in told["settings"]
+    assert "driver-memory" not in told["settings"]
+
+
+def test_a_flow_that_breaks_breaks_its_operation_and_not_the_server(
+    web: TestClient, place: Path
+) -> None:
+    (place / "flows" / "gone.py").write_text("import os\nprint('hello')\nos._exit(3)\n")
+    ended = follow(web, web.post("/v1/jobs", json={"flow": "gone.py"}))
+    assert (ended["state"], ended["error"]["code"]) == ("FAILED", "FLOW_BROKEN")
+    (place / "flows" / "raises.py").write_text("raise ValueError('no such thing')\n")
+    ended = follow(web, web.post("/v1/jobs", json={"flow": "raises.py"}))
+    assert "no such thing" in ended["error"]["message"]
+    assert web.get("/healthz").status_code == 200
+
+
+def test_a_submit_with_a_setting_that_is_none_is_refused(web: TestClient) -> None:
+    answer = web.post("/v1/jobs", json={"flow": "shop.py", "settings": {"retain": "often"}})
+    assert follow(web, answer)["error"]["code"] == "BAD_SETTING"
+    answer = web.post("/v1/jobs", json={"flow": "shop.py", "fresh": True, "restore_from": "latest"})
+    assert code_of(answer) == (400, "BAD_REQUEST")
+
+
+def test_topics_of_the_servers_log_are_listed_and_read(web: TestClient, place: Path) -> None:
+    folder = place / "topics" / "orders"
+    folder.mkdir(parents=True)
+    (folder / "0001.jsonl").write_text('{"id": 1}\n{"id": 2}\n')
+    assert [each["name"] for each in web.get("/v1/topics").json()["topics"]] == ["orders"]
+    told = web.get("/v1/topics/orders/records?lines=1").json()
+    assert told == {"topic": "orders", "records": ['{"id": 2}']}
+    assert code_of(web.get("/v1/topics/users/records")) == (404, "TOPIC_NOT_FOUND")
+
+
+def test_a_path_that_is_not_there_and_a_method_that_is_not_are_told_as_json(
+    web: TestClient,
+) -> None:
+    assert code_of(web.get("/v1/nothing")) == (404, "PATH_NOT_FOUND")
+    wrong = web.delete("/v1/jobs")
+    assert code_of(wrong) == (405, "BAD_REQUEST")
+    assert wrong.headers["Allow"] == "GET, POST"
+
+
+def test_figures_are_given_to_prometheus(web: TestClient, home: JobHome) -> None:
+    with FakeSupervisor(home, restarts=2, lag_s={"orders": 1.5}):
+        answer = web.get("/metrics")
+    assert answer.headers["content-type"].startswith("text/plain")
+    found = {
+        (sample.name, *sorted(sample.labels.values())): sample.value
+        for family in text_string_to_metric_families(answer.text)
+        for sample in family.samples
+    }
+    assert found["headgate_records_in_total", "orders", "shop"] == 1200
+    assert found["headgate_records_out_total", "enriched-orders", "shop"] == 1190
+    assert found["headgate_lag_bytes", "orders", "shop"] == 4096
+    assert found["headgate_lag_seconds", "orders", "shop"] == 1.5
+    assert found["headgate_state_rows", "shop", "with-user"] == 40
+    assert found["headgate_job_state", "RUNNING", "shop"] == 1
+    assert found["headgate_job_state", "FAILED", "shop"] == 0
+    assert found["headgate_job_restarts_total", "shop"] == 2
+    assert found["headgate_job_up", "shop"] == 1
+    assert ("headgate_job_uptime_seconds", "shop") in found
+
+
+def test_the_checkpoints_duration_is_among_the_figures(web: TestClient) -> None:
+    text = web.get("/metrics").text
+    assert 'headgate_checkpoint_duration_seconds{job="shop"} 0.25' in text
+
+
+def test_probes_tell_that_the_server_is_well(web: TestClient) -> None:
+    assert web.get("/healthz").json() == {"status": "ok", "problems": []}
+    assert web.get("/readyz").json() == {"status": "ok", "problems": []}
+
+
+def test_a_server_whose_session_cannot_be_read_is_not_ready(tmp_path: Path) -> None:
+    folder = tmp_path / ".headgate" / "server"
+    folder.mkdir(parents=True)
+    (folder / "session.json").write_text("{")
+    with client(settings(tmp_path, keeps_up=True)) as web:
+        deadline = time.monotonic() + 10
+        while (answer := web.get("/readyz")).status_code != 503:
+            assert time.monotonic() < deadline
+        assert answer.json()["problems"] == ["jobs are not looked after"]
+        assert web.get("/v1/jobs").status_code == 200
+
+
+def test_a_server_of_one_job_shows_no_other_and_takes_none(tmp_path: Path) -> None:
+    for name in ("shop", "other"):
+        JobHome(tmp_path / ".headgate", name).write_status({"state": "STOPPED"})
+    with client(settings(tmp_path, only="shop")) as web:
+        assert [each["job"] for each in web.get("/v1/jobs").json()["jobs"]] == ["shop"]
+        assert code_of(web.get("/v1/jobs/other")) == (404, "JOB_NOT_FOUND")
+        assert code_of(web.post("/v1/jobs/other/start")) == (404, "JOB_NOT_FOUND")
+        assert code_of(web.post("/v1/jobs", json={"flow": "other.py"})) == (400, "FLOWS_NOT_SERVED")
+        assert 'job="other"' not in web.get("/metrics").text
+
+
+def test_too_many_actions_are_refused_with_when_to_come_back(place: Path) -> None:
+    limits = Limits(requests=UNHURRIED.requests, actions=Rate(2, 0.01))
+    with client(settings(place, limits=limits)) as web:
+        path = "/v1/jobs/shop/checkpoints/chk-19/pin"
+        answers = [web.put(path) for _ in range(3)]
+        assert [each.status_code for each in answers] == [200, 200, 429]
+        assert int(answers[2].headers["Retry-After"]) > 0
+        assert web.get("/v1/jobs").status_code == 200
+
+
+def test_the_description_has_every_route_with_its_errors(web: TestClient) -> None:
+    schema = web.get("/v1/openapi.json").json()
+    text = json.dumps(schema)
+    assert "422" not in text
+    assert not re.search(r"HTTPValidationError", text)
+    for path, operations in schema["paths"].items():
+        for operation in operations.values():
+            if path.startswith("/v1/"):
+                assert {"400", "401", "403", "404", "429"} <= set(operation["responses"]), path
+            assert operation.get("description"), path
+    for page in ("/docs", "/redoc"):
+        assert web.get(page).status_code == 404
+
+
+def test_the_page_of_routes_has_every_route_and_no_other(web: TestClient) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "rest.md").read_text()
+    listed = set(re.findall(r"(?:GET|POST|DELETE) `(/[^`?]+)", page))
+    assert listed == set(web.get("/v1/openapi.json").json()["paths"])
+
+
+def test_the_last_thousand_operations_are_remembered() -> None:
+    operations = Operations()
+    first = operations.do("pin", "shop", "me", lambda: 1)
+    for _ in range(1_001):
+        last = operations.do("pin", "shop", "me", lambda: 2)
+    assert operations.get(last.id).result == 2
+    assert len(operations.list()) <= 1_002
+    with pytest.raises(Exception, match="OPERATION_NOT_FOUND"):
+        operations.get(first.id)

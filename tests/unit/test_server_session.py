@@ -1,0 +1,223 @@
+"""The jobs that a server keeps up: which are taken up again, when, and which are left alone."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_supervisor import FakeSupervisor
+from server_bench import client, follow, settings, store_job
+
+from headgate.errors import HeadgateError
+from headgate.jobs.home import JobHome
+from headgate.jobs.job import RunOptions
+from headgate.jobs.secrets import find_secrets, hide_secrets
+from headgate.jobs.session import BackOff, KeptJob, Session, SessionWatch
+
+LONG_AGO = datetime(2026, 11, 15, tzinfo=UTC)
+
+
+class Clock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def now(self) -> datetime:
+        return LONG_AGO + timedelta(seconds=self.seconds)
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def sleep(self, duration: timedelta) -> None:
+        self.seconds += duration.total_seconds()
+
+
+class Told:
+    """What the watch told of, and when there is enough of it."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[str, str | None]] = []
+
+    def __call__(self, job: str, error: HeadgateError | None) -> None:
+        self.found.append((job, None if error is None else error.code))
+
+    def wait_for(self, count: int) -> list[tuple[str, str | None]]:
+        deadline = time.monotonic() + 30
+        while len(self.found) < count:
+            assert time.monotonic() < deadline, self.found
+            time.sleep(0.01)
+        return self.found
+
+
+def keep(root: Path, name: str, **status: Any) -> JobHome:
+    """Make a job that is to be up, whose flow is gone: a take-up fails fast and can be counted."""
+    home = JobHome(root, name)
+    if status:
+        home.write_status(status)
+    home.write_job("first", flow="/nowhere/flow.py", options=RunOptions(home=root).to_json())
+    Session(root).keep(KeptJob(name, LONG_AGO, "me"))
+    return home
+
+
+def test_the_session_remembers_and_forgets_and_has_a_format(tmp_path: Path) -> None:
+    session = Session(tmp_path)
+    assert session.list() == {}
+    one = KeptJob("one", LONG_AGO, "me", {"flow": "f.py"})
+    assert session.keep(one) is None
+    assert session.keep(replace(one, by="you")) == one
+    assert Session(tmp_path).list()["one"].by == "you"
+    assert session.let_go("one") == replace(one, by="you")
+    session.put_back("one", one)
+    assert session.list() == {"one": one}
+    file = tmp_path / "server" / "session.json"
+    assert '"format": 1' in file.read_text()
+    file.write_text('{"format": 99, "jobs": {}}')
+    with pytest.raises(HeadgateError, match="JOB_FORMAT_UNSUPPORTED"):
+        session.list()
+
+
+def test_a_job_that_died_is_taken_up_and_one_that_rests_is_left_alone(tmp_path: Path) -> None:
+    for state in ("STARTING", "RUNNING", "RESTARTING", "RESCALING"):
+        keep(tmp_path, f"dead-{state.lower()}", state=state)
+    for state in ("FAILED", "FINISHED", "STOPPED", "CANCELED", "PAUSED", "STOPPING", "CANCELLING"):
+        keep(tmp_path, f"rests-{state.lower()}", state=state)
+    keep(tmp_path, "rests-held", state="RESTARTING", held=True)
+    stranger = JobHome(tmp_path, "stranger")
+    stranger.write_status({"state": "RUNNING"})
+    told = Told()
+    watch = SessionWatch(tmp_path, told=told, clock=Clock())
+    taken = watch.look()
+    assert sorted(taken) == [
+        f"dead-{each}" for each in ("rescaling", "restarting", "running", "starting")
+    ]
+    assert sorted(told.wait_for(4)) == [(each, "FLOW_NOT_FOUND") for each in sorted(taken)]
+
+
+def test_a_job_that_runs_is_left_alone(tmp_path: Path) -> None:
+    home = keep(tmp_path, "up")
+    with FakeSupervisor(home):
+        assert SessionWatch(tmp_path, told=Told(), clock=Clock()).look() == []
+
+
+def test_a_job_that_dies_at_once_is_taken_up_ever_more_rarely(tmp_path: Path) -> None:
+    keep(tmp_path, "dying", state="RUNNING")
+    clock, told = Clock(), Told()
+    watch = SessionWatch(tmp_path, told=told, clock=clock)
+    taken = []
+    while clock.seconds < 20:
+        if watch.look():
+            taken.append(clock.seconds)
+            told.wait_for(len(taken))
+        clock.seconds += 0.5
+    assert taken == [0.0, 1.0, 3.0, 7.0, 15.0]
+
+
+def test_the_wait_has_a_longest_and_ends_with_health() -> None:
+    back_off = BackOff()
+    for _ in range(40):
+        back_off.took("job", 0.0)
+    assert not back_off.is_due("job", 299.0)
+    assert back_off.is_due("job", 300.0)
+    back_off.saw_alive("job", 60.0)
+    assert not back_off.is_due("job", 61.0)
+    back_off.saw_alive("job", 121.0)
+    assert back_off.is_due("job", 121.5)
+
+
+def test_a_job_that_was_stopped_elsewhere_is_kept_up_no_more(tmp_path: Path) -> None:
+    later = (LONG_AGO + timedelta(hours=1)).isoformat()
+    keep(tmp_path, "stopped", state="STOPPED", since=later)
+    keep(tmp_path, "failed", state="FAILED", since=later)
+    # It was wished for after that stop, and has not said a word yet.
+    keep(tmp_path, "young", state="STOPPED", since=(LONG_AGO - timedelta(hours=1)).isoformat())
+    SessionWatch(tmp_path, told=Told(), clock=Clock()).look()
+    assert set(Session(tmp_path).list()) == {"failed", "young"}
+
+
+def test_a_job_that_died_before_it_ran_is_started_as_it_was_to_be(tmp_path: Path) -> None:
+    home = JobHome(tmp_path, "new")
+    home.write_status({"state": "STARTING"})
+    options = RunOptions(home=tmp_path).to_json()
+    order = {"flow": "/nowhere/submitted.py", "options": options}
+    Session(tmp_path).keep(KeptJob("new", datetime.now(UTC), "me", order))
+    errors: list[str] = []
+    watch = SessionWatch(tmp_path, told=lambda _job, error: errors.append(str(error)))
+    assert watch.look() == ["new"]
+    deadline = time.monotonic() + 30
+    while not errors:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert "submitted.py" in errors[0]
+
+
+def test_a_refused_start_leaves_the_session_as_it_was(tmp_path: Path) -> None:
+    home = store_job(tmp_path)
+    with client(settings(tmp_path, keeps_up=True)) as web:
+        (tmp_path / "flows" / "shop.py").write_text("raise ValueError\n")
+        ended = follow(web, web.post("/v1/jobs/shop/start"))
+        assert ended["error"]["code"] == "FLOW_BROKEN"
+        assert Session(home.root).list() == {}
+        assert web.get("/v1/jobs").json()["jobs"][0]["kept_up"] is False
+
+
+def test_a_stop_lets_go_of_a_job_and_a_refused_one_does_not(tmp_path: Path) -> None:
+    home = JobHome(tmp_path / ".headgate", "shop")
+    kept = KeptJob("shop", LONG_AGO, "me")
+    with client(settings(tmp_path, keeps_up=True)) as web:
+        Session(home.root).keep(kept)
+        with FakeSupervisor(home):
+            assert follow(web, web.post("/v1/jobs/shop/pause"))["state"] == "DONE"
+            assert web.get("/v1/jobs/shop").json()["kept_up"] is True
+            ended = follow(web, web.post("/v1/jobs/shop/cancel"))
+        assert ended["state"] == "DONE"
+        assert Session(home.root).list() == {}
+
+
+# Secrets.
+
+
+def test_secrets_of_a_job_are_found_where_its_references_lead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PASS_A", "alpha-alpha")
+    (tmp_path / "secret").write_text("beta-beta\n")
+    (tmp_path / "client.properties").write_text(
+        "ssl.key.password = gamma-gamma\n"
+        'sasl.jaas.config=module required username="u" password="delta-delta";\n'
+        "bootstrap.servers=broker:9092\n"
+    )
+    home = JobHome(tmp_path, "shop")
+    on = f"kafka://b:1?sasl.password=${{env:PASS_A}}&config={tmp_path / 'client.properties'}"
+    home.write_job("first", flow="f.py", options={"on": on})
+    found = find_secrets(tmp_path, ["shop"], f"x=${{file:{tmp_path / 'secret'}}}", "${env:NONE}")
+    assert {"alpha-alpha", "beta-beta", "gamma-gamma", "delta-delta"} <= found
+    assert "broker:9092" not in found
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("kafka://ann:sword@b:9092/x", "kafka://***@b:9092/x"),
+        ("password=hunter2 next", "password=*** next"),
+        ('{"sasl.password": "hunter2"}', '{"sasl.password": "***"}'),
+        ("Authorization: Bearer abcdefghij", "Authorization: Bearer ***"),
+        ("sasl.password=${env:X}", "sasl.password=${env:X}"),
+        ("known-one here", "*** here"),
+        ("the tokens of a line", "the tokens of a line"),
+        ("https://example.org/a:b@c", "https://example.org/a:b@c"),
+    ],
+)
+def test_what_is_or_looks_like_a_secret_is_hidden(text: str, hidden: str) -> None:
+    assert hide_secrets(text, {"known-one"}) == hidden
+
+
+def test_a_users_own_record_keeps_what_only_looks_like_a_secret() -> None:
+    record = '{"token": "of-the-user", "note": "known-one"}'
+    assert hide_secrets(record, {"known-one"}, guess=False) == (
+        '{"token": "of-the-user", "note": "***"}'
+    )

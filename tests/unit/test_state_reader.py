@@ -1,0 +1,139 @@
+"""The reader of state as a process: who gets in, how it ends, what it says if it cannot answer."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from headgate.errors import HeadgateError
+from headgate.jobs.state_daemon import Daemon
+from headgate.jobs.state_desk import StateDesk
+from headgate.jobs.state_socket import ReaderFolder, introduction, receive, send
+
+
+def no_spark() -> None:
+    raise HeadgateError("DRIVER_NOT_STARTED", "cannot start Spark: it is not here", hint="none")
+
+
+@contextmanager
+def serving(root: Path, *, idle: float = 60.0) -> Iterator[Daemon]:
+    """Run a reader that has no Spark, in this process."""
+    folder = ReaderFolder(root)
+    folder.make()
+    daemon = Daemon(folder, idle=idle, reader=no_spark)  # type: ignore[arg-type]
+    with folder.listen() as listening:
+        thread = threading.Thread(target=daemon.serve, args=(listening,))
+        thread.start()
+        try:
+            yield daemon
+        finally:
+            daemon.stop()
+            thread.join(20)
+            assert not thread.is_alive()
+
+
+def talk(root: Path, question: dict[str, object]) -> tuple[object, object]:
+    """Return how a reader introduces itself, and what it answers."""
+    connection = ReaderFolder(root).find_connection(5.0)
+    assert connection is not None
+    with connection, connection.makefile("rb") as stream:
+        told = receive(stream)
+        send(connection, question)
+        return told, receive(stream)
+
+
+def wait(what: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("name", ["home", "h" * 120, "ü" * 60])
+def test_nobody_else_gets_to_the_socket_however_long_its_path_is(tmp_path: Path, name: str) -> None:
+    root = tmp_path / name
+    with serving(root):
+        folder = ReaderFolder(root)
+        assert folder.path.stat().st_mode & 0o777 == 0o700
+        assert folder.socket_file.stat().st_mode & 0o777 == 0o600
+        told, _ = talk(root, {"ask": "nothing"})
+        assert told == introduction()
+
+
+def test_a_socket_that_a_dead_reader_left_is_replaced(tmp_path: Path) -> None:
+    folder = ReaderFolder(tmp_path)
+    folder.make()
+    folder.listen().close()
+    assert folder.socket_file.exists()
+    assert folder.find_connection(1.0) is None
+    with serving(tmp_path):
+        found = folder.find_connection(1.0)
+        assert found is not None
+        found.close()
+
+
+def test_a_reader_ends_when_it_is_asked_to_and_takes_its_socket_along(tmp_path: Path) -> None:
+    with serving(tmp_path):
+        StateDesk(tmp_path).close()
+        wait(lambda: not ReaderFolder(tmp_path).socket_file.exists())
+    # Nobody there is no error.
+    StateDesk(tmp_path).close()
+
+
+def test_a_reader_ends_when_nobody_asks(tmp_path: Path) -> None:
+    with serving(tmp_path, idle=0.2):
+        wait(lambda: not ReaderFolder(tmp_path).socket_file.exists())
+
+
+def test_a_reader_ends_when_its_folder_is_gone(tmp_path: Path) -> None:
+    with serving(tmp_path):
+        folder = ReaderFolder(tmp_path)
+        made = folder.socket_file.stat().st_mtime_ns
+        # A file that follows at once may have the number and the time of the one before.
+        wait(lambda: time.time_ns() - made > 50_000_000)
+        folder.socket_file.unlink()
+        with folder.listen() as other:
+            # Another one's socket stays.
+            wait(lambda: not any(t.name.endswith("(serve)") for t in threading.enumerate()))
+            assert folder.socket_file.exists()
+            assert other.fileno() >= 0
+
+
+def test_errors_travel_with_their_code_and_hint(tmp_path: Path) -> None:
+    with serving(tmp_path):
+        _, answer = talk(tmp_path, {"ask": "nothing"})
+        assert isinstance(answer, dict)
+        assert answer["error"]["code"] == "STATE_QUESTION_UNKNOWN"
+        _, answer = talk(
+            tmp_path, {"ask": "look_up", "job": "none", "uid": "u", "key": "1", "at": None}
+        )
+        assert isinstance(answer, dict)
+        assert answer["error"]["code"] == "JOB_NOT_FOUND"
+        # What nobody foresaw: a question without its parts.
+        _, answer = talk(tmp_path, {"ask": "look_up"})
+        assert isinstance(answer, dict)
+        assert answer["error"]["code"] == "STATE_READER_FAILED"
+        assert "reader.out" in answer["error"]["hint"]
+
+
+def test_whoever_connects_and_says_nothing_keeps_nobody_from_being_answered(tmp_path: Path) -> None:
+    with serving(tmp_path):
+        silent = ReaderFolder(tmp_path).find_connection(1.0)
+        assert isinstance(silent, socket.socket)
+        assert talk(tmp_path, {"ask": "nothing"})[0] == introduction()
+        silent.close()
+
+
+def test_a_desk_asks_nobody_where_there_is_no_such_job(tmp_path: Path) -> None:
+    desk = StateDesk(tmp_path, idle=timedelta(seconds=1))
+    with pytest.raises(HeadgateError) as caught:
+        desk.look_up("none", "with-user", "1")
+    assert caught.value.code == "JOB_NOT_FOUND"
+    assert not ReaderFolder(tmp_path).path.exists()
