@@ -34,8 +34,7 @@ chromium: $(STAMP)  ## Install a browser for the console's tests, unless there i
 	@tests/console/get-chromium $(BIN)
 
 test: setup chromium  ## Run every test
-	$(BIN)/python -m pytest tests/unit --numprocesses 2 -q
-	$(BIN)/python -m pytest tests --ignore tests/unit --durations 25
+	$(BIN)/python -m pytest tests --numprocesses 2 --dist loadfile --durations 25
 
 check: setup  ## Formatting, lint, types and unit tests
 	$(BIN)/ruff format --check .

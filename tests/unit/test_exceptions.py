@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fake_supervisor import FakeSupervisor
-from stored_run import facts
+from past_jobs import NOON, RUN, keep, make_history, make_job
 
-from headgate.checkpoints import manifest as manifests
-from headgate.checkpoints.manifest import Kind, Manifest
 from headgate.jobs.home import JobHome
 from headgate.jobs.service import (
     Events,
@@ -28,8 +26,6 @@ from headgate.jobs.service import (
     page_checkpoints,
 )
 
-NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
-RUN = "20261115T120000-abcdef"
 # What the pages promise is 300 ms; these are read for them.
 LONGEST = 0.3
 
@@ -39,31 +35,8 @@ def home(tmp_path: Path) -> JobHome:
     return make_job(tmp_path, "orders")
 
 
-def make_job(root: Path, name: str) -> JobHome:
-    home = JobHome(root, name)
-    home.write_job(RUN, flow="flow.py", options={})
-    home.write_status({"state": "STOPPED", "lineage": RUN, "checkpoint": None})
-    return home
-
-
 def note(home: JobHome, second: float, kind: str, **told: Any) -> None:
     home.add_event(NOON + timedelta(seconds=second), kind, **told)
-
-
-def keep(home: JobHome, batch: int, *, run: str = RUN, into: Path | None = None) -> Path:
-    folder = into or home.checkpoints_folder(run) / f"chk-{batch}"
-    folder.mkdir(parents=True)
-    kind = Kind.CHECKPOINT if into is None else Kind.SAVEPOINT
-    told = Manifest(
-        kind=kind,
-        batch=batch,
-        facts=facts(completed_at=NOON + timedelta(seconds=batch), lineage=run),
-        full_bytes=100,
-        new_bytes=10,
-        files={},
-    )
-    (folder / manifests.FILE_NAMES[kind]).write_text(manifests.render(told))
-    return folder
 
 
 def quickest(ask: Callable[[], Any]) -> float:
@@ -250,12 +223,7 @@ def test_a_page_has_what_the_list_has_in_the_same_order(home: JobHome) -> None:
 
 
 def test_ten_thousand_checkpoints_are_answered_in_a_moment(home: JobHome) -> None:
-    line = json.dumps({"full_bytes": 123_456_789, "new_bytes": 12_345, "took_ms": 12, "run": RUN})
-    with (home.path / "events.jsonl").open("w") as file:
-        for batch in range(10_000):
-            at = (NOON + timedelta(seconds=batch)).isoformat()
-            head = f'{{"format": 1, "at": "{at}", "event": "CHECKPOINT"'
-            file.write(f'{head}, "checkpoint": "chk-{batch}", {line[1:]}\n')
+    make_history(home, 10_000, kept=0)
     for batch in range(10_000):
         folder = home.checkpoints_folder(RUN) / f"chk-{batch}"
         folder.mkdir(parents=True)
