@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
 
-.PHONY: setup core kernel chromium demo test check format bench bench-restore bench-kafka bench-pulsar bench-windows bench-state test-faults wheel clean help
+.PHONY: setup core kernel chromium demo test check format bench bench-restore bench-kafka bench-pulsar bench-windows bench-state test-faults screenshots wheel clean help
 
 help:  ## Show what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -35,6 +35,9 @@ chromium: $(STAMP)  ## Install a browser for the console's tests, unless there i
 
 test: setup chromium  ## Run every test
 	$(BIN)/python -m pytest tests --numprocesses 2 --dist loadfile --durations 25
+
+screenshots: setup chromium  ## Take the docs' pictures of the console anew
+	HEADGATE_SCREENSHOTS=docs/images $(BIN)/python -m pytest tests/console/test_console.py
 
 check: setup  ## Formatting, lint, types and unit tests
 	$(BIN)/ruff format --check .

@@ -27,7 +27,7 @@ PICTURES = os.environ.get("HEADGATE_SCREENSHOTS")
 _SETTINGS = """[job]
 batch-every = "500ms"
 checkpoint-every = "2s"
-retain = 20
+retain = 60
 parallelism = 2
 restart = "fixed-delay:5,1s"
 """
@@ -37,8 +37,9 @@ class Store:
     """A store in a folder of its own: topics, a home for jobs, a folder of flows."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.topics = folder / "topics"
-        self.home = folder / "home"
+        self.home = folder / ".headgate"
         self.flows = folder / "flows"
         shutil.copytree(EXAMPLE, self.flows / "orders")
         (self.flows / "orders" / "headgate.toml").write_text(_SETTINGS)
@@ -83,9 +84,13 @@ class Store:
 def serving(store: Store, *flags: str, **variables: str) -> Iterator[str]:
     """Run `headgate serve` as a user would, and give its address."""
     command = [sys.executable, "-m", "headgate", "serve", "--port", "0", "--json"]
-    command += ["--home", str(store.home), "--flows", str(store.flows), "--on", store.on, *flags]
+    command += ["--flows", "flows", "--on", "files:topics", *flags]
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, env={**os.environ, **variables}
+        command,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=store.folder,
+        env={**os.environ, **variables},
     )
     try:
         assert process.stdout is not None
@@ -142,12 +147,17 @@ class Visitor:
         """Return all that the page says."""
         return self.page.get_by_role("main").first.inner_text()
 
-    def picture(self, name: str, *, full: bool = False) -> None:
-        """Take a picture for the docs, if pictures are wanted."""
+    def picture(self, name: str, *, after: float = 0) -> None:
+        """Take a picture for the docs, if pictures are wanted.
+
+        Args:
+            after: Seconds to wait before, so that what is drawn has come to rest.
+        """
         if PICTURES:
             folder = Path(PICTURES)
             folder.mkdir(parents=True, exist_ok=True)
-            self.page.screenshot(path=folder / f"{name}.png", full_page=full)
+            self.page.wait_for_timeout(after * 1_000)
+            self.page.screenshot(path=folder / f"{name}.png")
 
     def strangers(self) -> list[str]:
         """Return the requests that left the server."""

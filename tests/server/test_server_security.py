@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
+import threading
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,7 +39,7 @@ from headgate.server.access import (
     read_tokens,
 )
 from headgate.server.audit import AuditLog
-from headgate.server.context import SERVER
+from headgate.server.context import SERVER, ServerContext
 from headgate.server.flows import find_flow_file
 from headgate.server.limits import Buckets, Limits, Rate
 from headgate.server.settings import ServerSettings, check_settings
@@ -139,15 +142,17 @@ def test_a_token_that_is_none_is_refused_and_not_repeated(fresh: TestClient, hea
     assert OPERATE.secret not in answer.text
 
 
-def test_many_wrong_tokens_shut_the_door_for_a_while_also_to_right_ones(fresh: TestClient) -> None:
+def test_many_wrong_tokens_shut_the_door_to_wrong_ones_alone(fresh: TestClient) -> None:
     wrong = {"Authorization": "Bearer wrong-wrong-wrong-wrong"}
-    statuses = [fresh.get("/v1/jobs", headers=wrong).status_code for _ in range(12)]
-    assert statuses == [401] * 10 + [429] * 2
-    shut = fresh.get("/v1/jobs", headers=AS_OPERATOR)
-    assert code_of(shut) == (429, "RATE_LIMITED")
-    assert 0 < int(shut.headers["Retry-After"]) <= 10
-    login = fresh.post("/login", data={"token": OPERATE.secret})
+    answers = [fresh.get("/v1/jobs", headers=wrong) for _ in range(12)]
+    assert [each.status_code for each in answers] == [401] * 10 + [429] * 2
+    assert code_of(answers[-1]) == (429, "RATE_LIMITED")
+    assert 0 < int(answers[-1].headers["Retry-After"]) <= 10
+    login = fresh.post("/login", data={"token": "wrong-wrong-wrong-wrong"})
     assert (login.status_code, SESSION_COOKIE in login.cookies) == (429, False)
+    assert fresh.get("/v1/jobs", headers=AS_OPERATOR).status_code == 200
+    login = fresh.post("/login", data={"token": OPERATE.secret})
+    assert (login.status_code, SESSION_COOKIE in login.cookies) == (303, True)
 
 
 def test_a_token_twice_in_one_request_is_refused(guarded: TestClient) -> None:
@@ -166,6 +171,11 @@ def test_a_page_sends_a_browser_to_sign_in_and_back(guarded: TestClient) -> None
     assert answer.status_code == 303
     assert answer.headers["Location"] == "/login?next=%2Fjobs%2Fshop%3Ftab%3D1"
     assert guarded.get("/login").status_code == 200
+
+
+def test_a_header_that_may_be_there_twice_is_no_fault(guarded: TestClient) -> None:
+    pair = [("Accept", "image/png"), ("Accept", "text/html")]
+    assert guarded.get("/jobs/shop", headers=pair).status_code == 303
 
 
 # A browser's session.
@@ -211,6 +221,12 @@ def test_signing_in_leads_to_no_other_site(fresh: TestClient, onward: str) -> No
     assert sign_in(fresh, OPERATE, next=onward).headers["Location"] == "/"
 
 
+def test_a_form_with_too_many_fields_signs_nobody_in(fresh: TestClient) -> None:
+    answer = sign_in(fresh, OPERATE, **{f"more{number}": "x" for number in range(8)})
+    assert (answer.status_code, answer.headers["Location"][:15]) == (303, "/login?failed=1")
+    assert SESSION_COOKIE not in fresh.cookies
+
+
 def test_a_session_nobody_began_is_none(guarded: TestClient) -> None:
     for value in ("", "x", "a" * 5000, '"', "../../etc"):
         cookie = {"Cookie": f"{SESSION_COOKIE}={value}"}
@@ -253,6 +269,7 @@ def test_names_of_this_machine_are_answered(open_: TestClient, host: str) -> Non
 FOREIGN = [
     {"Origin": "https://evil.example"},
     {"Origin": "null"},
+    {"Origin": "http://["},
     {"Origin": "http://127.0.0.1:9999"},
     {"Origin": "http://localhost:8270.evil.example"},
     {"Sec-Fetch-Site": "cross-site"},
@@ -277,6 +294,24 @@ def test_a_page_of_another_site_does_nothing_with_a_browsers_cookie(
     sign_in(fresh, OPERATE)
     answer = fresh.put("/v1/jobs/shop/checkpoints/chk-19/pin", headers=told)
     assert code_of(answer) == (403, "CROSS_SITE")
+
+
+@pytest.mark.parametrize("told", FOREIGN)
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "POST"])
+def test_a_page_of_another_site_opens_no_live_connection_by_any_method(
+    open_: TestClient, told: dict[str, str], method: str
+) -> None:
+    path = "/_nicegui_ws/socket.io/?EIO=4&transport=polling"
+    assert open_.request(method, path, headers=told).status_code == 403
+
+
+def test_a_page_of_this_site_may_poll_its_live_connection(fresh: TestClient) -> None:
+    sign_in(fresh, OPERATE)
+    path = "/_nicegui_ws/socket.io/?EIO=4&transport=polling"
+    # There is no console here: whoever passes the gate finds nothing.
+    for told in ({"Sec-Fetch-Site": "same-origin"}, {"Origin": HERE}, {}):
+        assert fresh.get(path, headers=told).status_code == 404
+    assert fresh.post(path).status_code == 403
 
 
 def test_another_site_signs_nobody_in(fresh: TestClient) -> None:
@@ -435,6 +470,26 @@ def test_a_setting_that_is_the_servers_to_say_is_refused(open_: TestClient, name
 
 
 @pytest.mark.parametrize(
+    "told",
+    [
+        {"x" * 65: 1},
+        {"retain": "x" * 1025},
+        {f"s{number}": 1 for number in range(65)},
+    ],
+)
+def test_settings_that_are_too_long_or_too_many_are_refused(
+    open_: TestClient, told: dict[str, Any]
+) -> None:
+    answer = open_.post("/v1/jobs", json={"flow": "shop.py", "settings": told})
+    assert code_of(answer) == (400, "BAD_REQUEST")
+    described = open_.get("/v1/openapi.json").json()["components"]["schemas"]["Submit"]
+    settings_ = described["properties"]["settings"]
+    assert settings_["propertyNames"] == {"maxLength": 64}
+    assert settings_["maxProperties"] == 64
+    assert {"type": "string", "maxLength": 1024} in settings_["additionalProperties"]["anyOf"]
+
+
+@pytest.mark.parametrize(
     "source", ["/tmp", "../x", "a/b", "..", "before/../..", "~", "x/chk-1/chk-2", "/chk-1", "kept"]
 )
 def test_a_restore_goes_to_no_folder_of_the_callers(
@@ -496,6 +551,26 @@ def test_a_client_that_asks_too_often_is_told_to_wait(place: Path) -> None:
     assert 0 < int(answers[-1].headers["Retry-After"]) <= 10
 
 
+def test_actions_without_the_role_are_counted_and_a_flood_is_written_down_once(
+    place: Path,
+) -> None:
+    limits = Limits(requests=UNHURRIED.requests, actions=Rate(2, 0.01))
+    served = settings(place, tokens=(OPERATE, VIEW), limits=limits)
+    with client(served) as web:
+        answers = [web.post("/v1/jobs/shop/pause", headers=AS_VIEWER) for _ in range(6)]
+        assert [each.status_code for each in answers] == [403] * 2 + [429] * 4
+        lines = web.get("/v1/audit?lines=3", headers=AS_OPERATOR).json()["lines"]
+    assert [each["outcome"] for each in lines] == ["NOT_ALLOWED", "NOT_ALLOWED", "RATE_LIMITED"]
+
+
+def test_a_refusal_is_news_once_a_minute_for_each_asker() -> None:
+    now = [0.0]
+    buckets = Buckets(Rate(1, 1.0), clock=lambda: now[0])
+    assert [buckets.is_news(each) for each in ("a", "a", "b")] == [True, False, True]
+    now[0] = 60.0
+    assert buckets.is_news("a")
+
+
 def test_a_bucket_fills_again_and_each_asker_has_one() -> None:
     now = [0.0]
     buckets = Buckets(Rate(2, 0.5), lambda: now[0])
@@ -503,6 +578,35 @@ def test_a_bucket_fills_again_and_each_asker_has_one() -> None:
     assert buckets.take("b") == 0
     now[0] = 2.0
     assert [buckets.take("a"), buckets.take("a")] == [0, 2]
+
+
+def test_only_a_few_wait_for_a_slow_read_and_the_others_are_told_at_once(tmp_path: Path) -> None:
+    context = ServerContext(settings(tmp_path))
+    got: list[int] = []
+
+    def wait(number: int) -> None:
+        with context.slow_read():
+            got.append(number)
+
+    waiters = [threading.Thread(target=wait, args=(number,)) for number in range(8)]
+    with contextlib.ExitStack() as held:
+        for _ in range(8):
+            held.enter_context(context.slow_read())
+        for each in waiters:
+            each.start()
+        deadline = time.monotonic() + 10
+        while context._slow_waiters < 8 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        begun = time.monotonic()
+        with pytest.raises(HeadgateError) as refused, context.slow_read():
+            pass
+        assert refused.value.code == "SERVER_BUSY"
+        assert time.monotonic() - begun < 1
+    for each in waiters:
+        each.join(10)
+    assert sorted(got) == list(range(8))
+    with context.slow_read():
+        assert context._slow_waiters == 0
 
 
 # Secrets.
@@ -594,6 +698,29 @@ def test_the_audit_log_is_private_and_bounded(
         file.write('{"half')
     assert log.tail(1)[0]["what"] == "thing-49"
     assert all(each["format"] == 1 for each in log.tail(100))
+
+
+def test_a_line_of_the_audit_log_is_short_and_hides_secrets_in_names_too(tmp_path: Path) -> None:
+    file = tmp_path / "audit.jsonl"
+    secret = "s" * 80
+    searched: list[int] = []
+
+    def hide(text: str) -> str:
+        searched.append(len(text))
+        return text.replace(secret, "***")
+
+    log = AuditLog(file, hide=hide)
+    told = {"settings": {secret: 1, "k" * 100: "v" * 2_000, "half": "x" * 950 + secret}}
+    log.add(SERVER, "submit", outcome="DONE", details=told)
+    log.add(SERVER, "submit", outcome="DONE", details={"text": "x" * (1 << 20)})
+    log.add(SERVER, "submit", outcome="DONE", details={"all": ["x" * 900] * 20})
+    first, second, third = log.tail(3)
+    half = "x" * 950 + "***"
+    assert first["details"] == {"settings": {"***": 1, "k" * 64: "v" * 1_000, "half": half}}
+    assert second["details"] == {"text": "x" * 1_000}
+    assert (third["what"], third["details"]) == ("submit", {"cut": True})
+    assert max(searched) <= 8 << 10
+    assert max(len(line) for line in file.read_bytes().split(b"\n")) <= 8 << 10
 
 
 # Tokens.

@@ -13,6 +13,8 @@ from fake_supervisor import FakeSupervisor
 from server_bench import client, follow, settings, store_job
 
 from headgate.errors import HeadgateError
+from headgate.jobs import service, session
+from headgate.jobs.checkpoint_views import get_checkpoint, pin_checkpoint
 from headgate.jobs.home import JobHome
 from headgate.jobs.job import RunOptions
 from headgate.jobs.secrets import find_secrets, hide_secrets
@@ -65,20 +67,20 @@ def keep(root: Path, name: str, **status: Any) -> JobHome:
 
 
 def test_the_session_remembers_and_forgets_and_has_a_format(tmp_path: Path) -> None:
-    session = Session(tmp_path)
-    assert session.list() == {}
+    kept = Session(tmp_path)
+    assert kept.list() == {}
     one = KeptJob("one", LONG_AGO, "me", {"flow": "f.py"})
-    assert session.keep(one) is None
-    assert session.keep(replace(one, by="you")) == one
+    assert kept.keep(one) is None
+    assert kept.keep(replace(one, by="you")) == one
     assert Session(tmp_path).list()["one"].by == "you"
-    assert session.let_go("one") == replace(one, by="you")
-    session.put_back("one", one)
-    assert session.list() == {"one": one}
+    assert kept.let_go("one") == replace(one, by="you")
+    kept.put_back("one", one)
+    assert kept.list() == {"one": one}
     file = tmp_path / "server" / "session.json"
     assert '"format": 1' in file.read_text()
     file.write_text('{"format": 99, "jobs": {}}')
     with pytest.raises(HeadgateError, match="JOB_FORMAT_UNSUPPORTED"):
-        session.list()
+        kept.list()
 
 
 def test_a_job_that_died_is_taken_up_and_one_that_rests_is_left_alone(tmp_path: Path) -> None:
@@ -178,6 +180,135 @@ def test_a_stop_lets_go_of_a_job_and_a_refused_one_does_not(tmp_path: Path) -> N
         assert Session(home.root).list() == {}
 
 
+@pytest.mark.parametrize("verb", ["stop", "cancel"])
+def test_a_job_that_died_is_let_go_by_whoever_ends_it(tmp_path: Path, verb: str) -> None:
+    home = JobHome(tmp_path / ".headgate", "shop")
+    # Held, so that nobody takes it up while this looks.
+    home.write_status({"state": "RESTARTING", "held": True})
+    with client(settings(tmp_path, keeps_up=True)) as web:
+        Session(home.root).keep(KeptJob("shop", LONG_AGO, "me"))
+        ended = follow(web, web.post(f"/v1/jobs/shop/{verb}"))
+        assert (ended["state"], ended["result"]["kept_up"]) == ("DONE", False)
+        assert "not kept up any more" in ended["result"]["says"]
+        assert Session(home.root).list() == {}
+        assert web.post(f"/v1/jobs/shop/{verb}").json()["code"] == "JOB_NOT_RUNNING"
+
+
+def test_a_newer_wish_is_not_removed_with_the_older_one(tmp_path: Path) -> None:
+    kept = Session(tmp_path)
+    old = KeptJob("shop", LONG_AGO, "me", {"flow": "f.py"})
+    new = replace(old, since=LONG_AGO + timedelta(hours=1))
+    kept.keep(new)
+    assert kept.let_go("shop", only=old) == new
+    assert kept.list() == {"shop": new}
+    assert kept.let_go("shop", only=new) == new
+    assert kept.list() == {}
+
+
+def test_a_job_without_a_folder_is_started_only_while_its_order_is_young(tmp_path: Path) -> None:
+    order = {"flow": "/nowhere/flow.py", "options": RunOptions(home=tmp_path).to_json()}
+    Session(tmp_path).keep(KeptJob("gone", LONG_AGO, "me", order))
+    clock, told = Clock(), Told()
+    watch = SessionWatch(tmp_path, told=told, clock=clock)
+    clock.seconds = 15 * 60
+    assert watch.look() == []
+    clock.seconds = 15 * 60 - 1
+    assert watch.look() == ["gone"]
+    told.wait_for(1)
+
+
+def test_an_odd_file_of_one_job_costs_no_other_and_is_told_once(tmp_path: Path) -> None:
+    keep(tmp_path, "a-odd", state="RUNNING", attempt="many")
+    keep(tmp_path, "b-broken", state="RUNNING")
+    (tmp_path / "jobs" / "b-broken" / "status.json").write_text("{")
+    keep(tmp_path, "c-dead", state="RUNNING")
+    told = Told()
+    watch = SessionWatch(tmp_path, told=told, clock=Clock())
+    assert watch.look() == ["c-dead"]
+    assert watch.look() == []
+    assert sorted(told.wait_for(3)) == [
+        ("a-odd", "JOB_FILE_BROKEN"),
+        ("b-broken", "JOB_FILE_BROKEN"),
+        ("c-dead", "FLOW_NOT_FOUND"),
+    ]
+
+
+def test_a_session_with_a_damaged_entry_is_told_as_broken(tmp_path: Path) -> None:
+    file = tmp_path / "server" / "session.json"
+    file.parent.mkdir()
+    file.write_text('{"format": 1, "jobs": {"shop": {"since": "yesterday"}}}')
+    with pytest.raises(HeadgateError, match="JOB_FILE_BROKEN"):
+        Session(tmp_path).list()
+
+
+def test_a_dry_run_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = store_job(tmp_path)
+    (tmp_path / "flows" / "shop.py").write_text("import time\ntime.sleep(300)\n")
+    monkeypatch.setattr(session, "_LONGEST_PLAN", timedelta(seconds=1))
+    with pytest.raises(HeadgateError, match="WAITED_TOO_LONG"):
+        session.foresee_restore(home.root, "shop", source="chk-19", at=None, drop=())
+
+
+# Going back from a job that runs.
+
+
+def pinned(home: JobHome, checkpoint: str) -> bool:
+    return get_checkpoint(home.root, home.name, checkpoint).pinned
+
+
+def test_a_checkpoint_is_held_only_meanwhile_and_a_users_pin_stays(tmp_path: Path) -> None:
+    home = store_job(tmp_path)
+    folder = get_checkpoint(home.root, "shop", "chk-18").folder
+    with session.hold_checkpoint(home.root, "shop", folder):
+        assert pinned(home, "chk-18")
+    assert not pinned(home, "chk-18")
+    with pytest.raises(ValueError, match="odd"), session.hold_checkpoint(home.root, "shop", folder):
+        raise ValueError("odd")
+    assert not pinned(home, "chk-18")
+    pin_checkpoint(home.root, "shop", "chk-18", pinned=True)
+    with session.hold_checkpoint(home.root, "shop", folder):
+        pass
+    assert pinned(home, "chk-18")
+    savepoint = get_checkpoint(home.root, "shop", "before").folder
+    with session.hold_checkpoint(home.root, "shop", savepoint):
+        assert not pinned(home, "before")
+    with (
+        pytest.raises(HeadgateError),
+        session.hold_checkpoint(home.root, "shop", folder.with_name("chk-7")),
+    ):
+        pytest.fail("there is nothing to hold")
+
+
+def test_a_restore_holds_its_checkpoint_and_starts_the_job_again_if_it_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = store_job(tmp_path)
+    seen: list[tuple[str, bool, bool]] = []
+
+    def note(what: str) -> None:
+        alive = session.look_at(home.root, "shop").is_alive
+        seen.append((what, alive, pinned(home, "chk-18")))
+
+    def restore(*_: Any, **__: Any) -> dict[str, Any]:
+        note("restore")
+        raise HeadgateError("CHECKPOINT_DAMAGED", "cannot restore: a file is missing")
+
+    def start(*_: Any, **__: Any) -> dict[str, Any]:
+        note("start")
+        return {}
+
+    monkeypatch.setattr(service, "restore_kept", restore)
+    monkeypatch.setattr(service, "start_kept", start)
+    stored = home.find_json("status.json")
+    assert stored is not None
+    with client(settings(tmp_path)) as web, FakeSupervisor(home, lineage=stored["lineage"]):
+        asked = {"from": "chk-18", "stop": True}
+        ended = follow(web, web.post("/v1/jobs/shop/restore", json=asked))
+    assert ended["error"]["code"] == "CHECKPOINT_DAMAGED"
+    assert seen == [("restore", False, True), ("start", False, True)]
+    assert not pinned(home, "chk-18")
+
+
 # Secrets.
 
 
@@ -214,6 +345,16 @@ def test_secrets_of_a_job_are_found_where_its_references_lead(
 )
 def test_what_is_or_looks_like_a_secret_is_hidden(text: str, hidden: str) -> None:
     assert hide_secrets(text, {"known-one"}) == hidden
+
+
+@pytest.mark.parametrize(
+    "piece", ["a", "a-", "password", "token ", "://a:", "bearer ", "secret=\t"]
+)
+def test_a_text_of_any_length_is_searched_in_no_time(piece: str) -> None:
+    text = piece * ((1 << 20) // len(piece))
+    begun = time.monotonic()
+    hide_secrets(text, {"known-one"})
+    assert time.monotonic() - begun < 1
 
 
 def test_a_users_own_record_keeps_what_only_looks_like_a_secret() -> None:

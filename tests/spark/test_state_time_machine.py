@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -442,6 +443,20 @@ def reader_pid(job: Shop) -> int:
 def test_values_are_the_same_once_the_job_is_stopped(job: Shop) -> None:
     job.stop()
     check_values(job)
+
+
+def test_checkpoints_that_cannot_be_read_are_told_in_a_history_of_the_others(job: Shop) -> None:
+    job.stop()
+    folders = {each.id: each.folder for each in list_checkpoints(job.home, JOB)}
+    (first, _), (second, _), (third, held) = job.rounds
+    shutil.rmtree(folders[first] / "commits")
+    shutil.rmtree(folders[second] / "state")
+    entries = job.desk.history(JOB, "with-user", "7").entries
+    lost = {each.checkpoint: each.problem for each in entries if each.change == "unreadable"}
+    assert set(lost) == {first, second}
+    assert all(lost.values())
+    assert {each.checkpoint: each.value for each in entries}[third] == held.users[7]
+    assert entries[-1].value == job.reference.users[7]
 
 
 def test_a_reader_of_another_release_is_replaced_by_one_that_all_desks_share(job: Shop) -> None:

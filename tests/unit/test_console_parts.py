@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +25,7 @@ from headgate.jobs.service import (
     NodeFacts,
     Samples,
 )
+from headgate.server.access import Access, Role, Token, let_in
 from headgate.server.console import charts, graph_layout
 from headgate.server.console.charts import RANGES, THEMES, axis_of, chart_options, last_value
 from headgate.server.console.formats import (
@@ -55,7 +58,8 @@ from headgate.server.console.parts import error_box
 from headgate.server.console.settings_panel import setting_rows
 from headgate.server.console.sparkline import sparkline
 from headgate.server.console.theme import tone_of
-from headgate.server.context import ServerContext
+from headgate.server.console.waiting import ask_slowly
+from headgate.server.context import ServerContext, use_context
 from headgate.server.settings import ServerSettings
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
@@ -518,3 +522,33 @@ def test_the_login_page_needs_nothing_from_elsewhere_and_escapes_where_to_go() -
     assert "none of this server" not in login_page(onward="/", failed=False)
     assert not re.search(r'(?:src|href)="(?!/|data:|#)', shown)
     assert not re.search(r"@import|url\(", shown)
+
+
+def test_a_slow_question_is_of_somebody_who_is_signed_in_and_its_error_hides_secrets(
+    tmp_path: Path,
+) -> None:
+    token = Token("a-secret-that-nobody-sees")
+    settings = ServerSettings(
+        home=tmp_path, flows=tmp_path, on=f"files:{tmp_path}", tokens=(token,), keeps_up=False
+    )
+
+    class Status:
+        def show(self, _says: Html) -> None:
+            pass
+
+    def fail() -> None:
+        raise HeadgateError("ODD", f"cannot read {token.secret}")
+
+    async def ask(access: Access | None) -> HeadgateError:
+        use_context(ServerContext(settings))
+        if access is not None:
+            let_in({}, access)
+        with pytest.raises(HeadgateError) as caught:
+            await ask_slowly(Status(), str, fail)  # type: ignore[arg-type]
+        return caught.value
+
+    assert asyncio.run(ask(None)).code == "NOT_SIGNED_IN"
+    gone = Access("me", Role.OPERATE, session="ended")
+    assert asyncio.run(ask(gone)).code == "NOT_SIGNED_IN"
+    told = asyncio.run(ask(Access("me", Role.OPERATE)))
+    assert (told.code, token.secret in told.message) == ("ODD", False)

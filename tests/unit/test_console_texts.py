@@ -289,6 +289,21 @@ def test_what_stays_the_same_is_folded() -> None:
     ]
 
 
+def test_what_cannot_be_read_stands_for_itself_with_its_reason() -> None:
+    entries = (
+        _version("chk-1", "first", 1),
+        _version("chk-2", "unreadable", problem="a file <x> is missing"),
+        _version("now", "same", 1),
+    )
+    assert [each.count for each in fold(entries)] == [1, 1, 1]
+    shown = show_history(
+        StateHistory(job="shop", uid="u", key="7", entries=entries, left_off=1_500)
+    )
+    assert "not readable" in shown
+    assert "a file &lt;x&gt; is missing" in shown
+    assert "1,500 older checkpoints" in shown
+
+
 def test_a_history_shows_each_field_that_changed() -> None:
     history = StateHistory(
         job="shop",

@@ -50,7 +50,7 @@ def letter(place: str, *, timestamp: int = 1) -> DeadLetter:
 
 def test_what_was_acknowledged_is_remembered_with_when_and_by_whom(home: JobHome) -> None:
     with open_journal(home, by="ann", clock=Now()) as journal:
-        journal.finish(journal.begin("orders", [letter("0:1")]), [letter("0:1")])
+        journal.finish(journal.begin("orders", [letter("0:1")]))
         assert journal.memory.find(letter("0:1")) is not None
     told = read_memory(home).tell(letter("0:1"))
     assert (told.replayed_at, told.replayed_by, told.in_doubt) == (NOON, "ann", False)
@@ -63,26 +63,53 @@ def test_a_batch_that_was_never_finished_is_in_doubt_until_it_is_sent_again(home
     assert read_memory(home).tell(letter("0:1")).in_doubt
     with open_journal(home, by="bob", clock=Now()) as journal:
         assert journal.memory.tell(letter("0:1")).in_doubt
-        journal.finish(journal.begin("orders", [letter("0:1")]), [letter("0:1")])
+        journal.finish(journal.begin("orders", [letter("0:1")]))
     told = read_memory(home).tell(letter("0:1"))
     assert (told.in_doubt, told.replayed_by) == (False, "bob")
 
 
+def test_another_letter_of_the_same_record_is_known_by_the_records_place(home: JobHome) -> None:
+    with open_journal(home, by="ann", clock=Now()) as journal:
+        batch = journal.begin("orders", [letter("0:1")])
+        doubt = journal.memory.find(letter("0:2"), "orders")
+        assert doubt is not None
+        assert not doubt.is_sure
+        journal.finish(batch)
+    memory = read_memory(home)
+    known = memory.find(letter("0:2"), "orders")
+    assert known is not None
+    assert known.is_sure
+    assert memory.find(letter("0:2"), "visits") is None
+    assert memory.find(letter("0:2", timestamp=2), "orders") is None
+
+
+def test_lines_of_older_releases_tell_of_letters_alone(home: JobHome) -> None:
+    with open_journal(home, by="ann", clock=Now()) as journal:
+        journal.finish(journal.begin("orders", [letter("0:1")]))
+    file = home.path / FILE
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    del lines[0]["records"]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    memory = read_memory(home)
+    assert memory.find(letter("0:1"), "orders") is not None
+    assert memory.find(letter("0:2"), "orders") is None
+
+
 def test_a_letter_of_a_topic_that_was_made_anew_is_another_one(home: JobHome) -> None:
     with open_journal(home, by="ann", clock=Now()) as journal:
-        journal.finish(journal.begin("orders", [letter("0:1")]), [letter("0:1")])
+        journal.finish(journal.begin("orders", [letter("0:1")]))
     assert read_memory(home).find(letter("0:1", timestamp=2)) is None
 
 
 def test_a_line_that_broke_off_counts_for_nothing_and_is_in_nobodys_way(home: JobHome) -> None:
     with open_journal(home, by="ann", clock=Now()) as journal:
-        journal.finish(journal.begin("orders", [letter("0:1")]), [letter("0:1")])
+        journal.finish(journal.begin("orders", [letter("0:1")]))
     file = home.path / FILE
     whole = file.read_bytes()
     file.write_bytes(whole + whole[:40])
     assert read_memory(home).find(letter("0:1")) is not None
     with open_journal(home, by="ann", clock=Now()) as journal:
-        journal.finish(journal.begin("orders", [letter("0:2")]), [letter("0:2")])
+        journal.finish(journal.begin("orders", [letter("0:2")]))
     memory = read_memory(home)
     assert memory.find(letter("0:1")) is not None
     assert memory.find(letter("0:2")) is not None

@@ -143,3 +143,15 @@ def test_a_file_that_is_not_there_is_none(tmp_path: Path) -> None:
 def test_a_write_makes_the_folders_it_needs(tmp_path: Path) -> None:
     write_json(tmp_path / "a" / "b.json", {"x": 1})
     assert read_json(tmp_path / "a" / "b.json") == {"format": FORMAT, "x": 1}
+
+
+def test_an_event_behind_half_a_line_is_not_lost(tmp_path: Path) -> None:
+    home = JobHome(tmp_path, "orders")
+    home.write_json("job.json", {})
+    now = datetime(2026, 11, 16, tzinfo=UTC)
+    home.add_event(now, "RUNNING")
+    with (home.path / "events.jsonl").open("a") as file:
+        file.write('{"format": 1, "ev')
+    home.add_event(now, "STOPPED")
+    lines = (home.path / "events.jsonl").read_text().splitlines()
+    assert [json.loads(line)["event"] for line in (lines[0], lines[2])] == ["RUNNING", "STOPPED"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -116,6 +117,28 @@ def test_a_line_without_end_does_not_hold_up_a_page(tmp_path: Path) -> None:
     first = read_log(file, last=0, after=position)
     second = read_log(file, last=0, after=first.position)
     assert (len(first.lines[0]), second.lines) == (1 << 20, ("yy", "last"))
+
+
+def test_the_last_lines_are_looked_for_in_the_last_few_megabytes_alone(tmp_path: Path) -> None:
+    file = tmp_path / "a.log"
+    file.write_bytes(b"early\n" + b"x" * (20 << 20) + b"\nlast\n")
+    begun = time.monotonic()
+    cut, last = tail_log(file, last=9)
+    assert (len(cut), set(cut), last) == ((8 << 20) - len(b"\nlast\n"), set(b"x"), b"last")
+    # A line that has no end yet is none; a page goes on within it.
+    file.write_bytes(b"early\n" + b"x" * (20 << 20))
+    page = read_log(file, last=9)
+    assert page.lines == ()
+    assert page.position.endswith(f":{len(b'early') + 1 + (12 << 20)}")
+    assert time.monotonic() - begun < 5
+
+
+def test_lines_are_found_across_the_pieces_that_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "a.log"
+    lines = [b"%d" % number * (number % 50) for number in range(20_000)]
+    file.write_bytes(b"".join(line + b"\n" for line in lines))
+    for last in (1, 500, 5_000, 19_999, 20_000, 30_000):
+        assert tail_log(file, last=last) == lines[-last:]
 
 
 @pytest.mark.parametrize("position", ["", "7", "a:b", "1:-1", "1:2:3", "1:" + "9" * 40])

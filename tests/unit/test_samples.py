@@ -275,3 +275,12 @@ def test_a_disk_that_takes_no_more_ends_no_job(home: JobHome) -> None:
     sampler = Sampler(home, Clock())
     sampler.batch_committed(replace(report(0, 1, 5), latency=None))
     sampler.flush()
+
+
+def test_samples_of_a_newer_release_end_no_job_and_make_room(home: JobHome) -> None:
+    for name in ("samples.jsonl", "samples.old.jsonl"):
+        (home.path / name).write_text('{"format": 99}\n' + '{"x": 1}\n' * 60_000)
+    clock = Clock()
+    sampler = Sampler(home, clock)
+    work(sampler, clock, until=clock.monotonic() + 60, state=JobState.RUNNING)
+    assert len(read(home).at) > 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from headgate.errors import HeadgateError
-from headgate.jobs.state_daemon import Daemon
+from headgate.jobs import state_desk
+from headgate.jobs.state_answers import Answers
+from headgate.jobs.state_daemon import LONGEST, Daemon
 from headgate.jobs.state_desk import StateDesk
 from headgate.jobs.state_socket import ReaderFolder, introduction, receive, send
 
@@ -23,11 +25,13 @@ def no_spark() -> None:
 
 
 @contextmanager
-def serving(root: Path, *, idle: float = 60.0) -> Iterator[Daemon]:
+def serving(
+    root: Path, *, idle: float = 60.0, longest: Mapping[str, float] = LONGEST
+) -> Iterator[Daemon]:
     """Run a reader that has no Spark, in this process."""
     folder = ReaderFolder(root)
     folder.make()
-    daemon = Daemon(folder, idle=idle, reader=no_spark)  # type: ignore[arg-type]
+    daemon = Daemon(folder, idle=idle, reader=no_spark, longest=longest)  # type: ignore[arg-type]
     with folder.listen() as listening:
         thread = threading.Thread(target=daemon.serve, args=(listening,))
         thread.start()
@@ -121,6 +125,56 @@ def test_errors_travel_with_their_code_and_hint(tmp_path: Path) -> None:
         assert isinstance(answer, dict)
         assert answer["error"]["code"] == "STATE_READER_FAILED"
         assert "reader.out" in answer["error"]["hint"]
+
+
+def test_an_answer_that_is_too_large_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = [16 * 1024 * 1024]
+    monkeypatch.setattr(Answers, "answer", lambda *_: {"rows": "x" * size[0]})
+    with serving(tmp_path):
+        _, answer = talk(tmp_path, {"ask": "query"})
+        assert isinstance(answer, dict)
+        assert answer["error"]["code"] == "STATE_ANSWER_TOO_LARGE"
+        assert "16.0 MiB" in answer["error"]["message"]
+        size[0] -= 100
+        _, answer = talk(tmp_path, {"ask": "query"})
+        assert isinstance(answer, dict)
+        assert len(answer["answer"]["rows"]) == size[0]
+
+
+def test_a_reader_that_hangs_says_so_and_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = threading.Event()
+    monkeypatch.setattr(Answers, "answer", lambda *_: release.wait(30))
+    with serving(tmp_path, longest={"look_up": 0.2}):
+        _, answer = talk(tmp_path, {"ask": "look_up"})
+        assert isinstance(answer, dict)
+        assert answer["error"]["code"] == "STATE_READER_DIED"
+        wait(lambda: not ReaderFolder(tmp_path).socket_file.exists())
+        release.set()
+
+
+def test_a_desk_that_waited_in_vain_ends_the_reader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = threading.Event()
+    monkeypatch.setattr(Answers, "answer", lambda *_: release.wait(30))
+    monkeypatch.setattr(state_desk, "_ANSWER", 0.2)
+    with serving(tmp_path):
+        with pytest.raises(HeadgateError) as caught:
+            StateDesk(tmp_path)._ask({"ask": "look_up"})
+        assert caught.value.code == "STATE_READER_DIED"
+        assert not ReaderFolder(tmp_path).socket_file.exists()
+        release.set()
+
+
+def test_whoever_waits_outlasts_a_reader_and_a_reader_outlasts_its_queries() -> None:
+    from headgate.engine.state_reading import LONGEST_QUERY
+
+    assert max(LONGEST.values()) < state_desk._ANSWER
+    assert LONGEST["query"] == LONGEST["first_rows"] > LONGEST_QUERY.total_seconds()
 
 
 def test_whoever_connects_and_says_nothing_keeps_nobody_from_being_answered(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from headgate.cli.state import _lines
 from headgate.jobs.state_values import (
     Held,
     HistoryEntry,
@@ -36,6 +37,19 @@ def test_every_entry_says_how_it_differs_from_the_one_before() -> None:
     ]
     assert [each.change for each in history(None, a)] == ["absent", "appeared"]
     assert history() == ()
+
+
+def test_an_entry_that_cannot_be_read_is_told_and_the_next_one_compares_with_the_one_before() -> (
+    None
+):
+    lost = Held("chk-1", NOON, deleted=False, value=None, problem="a file is missing")
+    first, last = (Held(name, NOON, deleted=False, value=1) for name in ("chk-0", "now"))
+    entries = compare([first, lost, last])
+    assert [each.change for each in entries] == ["first", "unreadable", "same"]
+    assert list(_lines(entries[1])) == ["a file is missing"]
+    assert [each.change for each in compare([lost, last])] == ["unreadable", "first"]
+    told = StateHistory(job="j", uid="u", key="42", entries=entries, left_off=3)
+    assert StateHistory.from_json(json.loads(json.dumps(told.to_json()))) == told
 
 
 def test_differences_name_the_fields_and_go_into_structs() -> None:

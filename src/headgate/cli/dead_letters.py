@@ -93,6 +93,13 @@ def _dead_letters(
             help="replay: send values without a key where the record is gone.",
         ),
     ] = False,
+    into_tables: Annotated[
+        bool,
+        typer.Option(
+            "--into-tables",
+            help="replay: rows of tables without a version too, over newer ones.",
+        ),
+    ] = False,
     home: Home = DEFAULT_HOME,
     server: Server = None,
     token_file: TokenFile = None,
@@ -138,6 +145,7 @@ def _dead_letters(
                     by=_user(),
                     again=again,
                     without_key=without_key,
+                    into_tables=into_tables,
                     dry_run=dry_run,
                     progress=show,
                 )

@@ -178,8 +178,10 @@ def _show_value(found: StateValue) -> None:
 
 
 def _show_history(found: StateHistory) -> None:
+    if found.left_off:
+        note(f"{format_count(found.left_off)} older checkpoints are left off")
     for each in found.entries:
-        style = {"deleted": "red", "changed": "yellow"}.get(each.change, "")
+        style = {"deleted": "red", "changed": "yellow", "unreadable": "red"}.get(each.change, "")
         head = Text(f"{each.checkpoint:<12}{each.moment:%Y-%m-%d %H:%M:%S} UTC  ")
         say(head.append(each.change, style=style))
         for line in _lines(each):
@@ -193,6 +195,8 @@ def _lines(entry: HistoryEntry) -> Iterable[str]:
         case "changed":
             for name, (old, new) in entry.differences.items():
                 yield f"{visible(name)}: {_short(old)} -> {_short(new)}"
+        case "unreadable":
+            yield visible(entry.problem)
 
 
 def _short(value: Any) -> str:

@@ -163,6 +163,7 @@ class Jobs(Protocol):
         by: str,
         again: bool,
         without_key: bool,
+        into_tables: bool,
         dry_run: bool,
         progress: Callable[[ReplayProgress], None],
     ) -> Replayed:

@@ -167,6 +167,7 @@ class LocalJobs:
         by: str,
         again: bool,
         without_key: bool,
+        into_tables: bool,
         dry_run: bool,
         progress: Callable[[ReplayProgress], None],
     ) -> Replayed:
@@ -179,6 +180,7 @@ class LocalJobs:
             by=by,
             again=again,
             without_key=without_key,
+            into_tables=into_tables,
             dry_run=dry_run,
             progress=progress,
         )

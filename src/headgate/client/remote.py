@@ -271,12 +271,13 @@ class RemoteJobs:
         by: str,  # noqa: ARG002 - a server knows by itself who asks
         again: bool,
         without_key: bool,
+        into_tables: bool,
         dry_run: bool,
         progress: Callable[[ReplayProgress], None],  # noqa: ARG002 - a server tells no numbers
     ) -> Replayed:
         """Send the records of dead letters again."""
         flags = {"again": again, "without_key": without_key, "dry_run": dry_run}
-        body = {"ids": list(ids), "reason": reason, **flags}
+        body = {"ids": list(ids), "reason": reason, "into_tables": into_tables, **flags}
         told = self._server.send("POST", "jobs", job, "dead-letters", "replay", body=body)
         done = self._wait(told, "replay", job, Patience(longest=_LONGEST_REPLAY))
         return self._parse(done, Replayed.from_json)

@@ -117,7 +117,7 @@ def parse_report(
         # Spark reports now and then that it waits: nothing ran.
         return None
     metrics = dict(report["sink"].get("metrics") or {})
-    told = json.loads(metrics.pop(_TELEMETRY, "{}"))
+    told = _telemetry(metrics.pop(_TELEMETRY, "{}"))
     return BatchReport(
         batch=int(report["batchId"]),
         started=datetime.fromisoformat(report["timestamp"]),
@@ -160,6 +160,15 @@ def _latency(told: Mapping[str, int] | None) -> Latency | None:
         return None
     p50, p95, p99 = (timedelta(milliseconds=told[name]) for name in ("p50", "p95", "p99"))
     return Latency(p50, p95, p99, int(told["rows"]))
+
+
+def _telemetry(text: str) -> Mapping[str, Any]:
+    """Return what the sink tells beside counts; what cannot be read is no reason to fail."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _watermark(text: str | None) -> datetime | None:

@@ -6,6 +6,7 @@ Rows and SQL go through Spark's own reader of state.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import shutil
@@ -118,7 +119,7 @@ class StateReader:
         self._lock = threading.Lock()
         self._forms: OrderedDict[tuple[str, str], ReadableState] = OrderedDict()
         self._flows: OrderedDict[str, CompiledFlow] = OrderedDict()
-        self._queries = 0
+        self._queries = itertools.count(1)
 
     def is_alive(self) -> bool:
         """Tell whether the JVM still lives."""
@@ -126,60 +127,73 @@ class StateReader:
 
     def look_up(
         self, places: Sequence[StatePlace], uid: str, text: str
-    ) -> tuple[str, list[tuple[bool, Any]]]:
+    ) -> tuple[str, list[tuple[bool, Any] | HeadgateError]]:
         """Return a key as state has it, and per place whether it was deleted and what it held.
+
+        A place that cannot be read has its error instead, except for the last one.
 
         Args:
             places: All of them have the operator.
             text: The key as somebody typed it.
 
         Raises:
-            HeadgateError: STATE_KEY_MISMATCH; or STATE_UNREADABLE, which is retryable: files of a
-                job that runs may be gone.
+            HeadgateError: Of the last place: STATE_KEY_MISMATCH; or STATE_UNREADABLE, which is
+                retryable: files of a job that runs may be gone.
         """
         lookups: dict[tuple[bytes, str], KeyLookup] = {}
-        found: list[tuple[bool, Any]] = []
+        found: list[tuple[bool, Any] | HeadgateError] = []
         shown = text
         with self._lock:
-            for place in places:
-                node = place.shape.flow.node(uid)
-                form = self._form(place.shape, uid)
-                key = _read_key(form, uid, text)
-                shown = key.decode("utf-8", "replace")
-                variable = state_variable(node)
-                if (key, variable) not in lookups:
-                    lookups[key, variable] = KeyLookup(
-                        self._spark,
-                        variable=variable,
-                        key=key,
-                        bucketed=isinstance(node, Window),
-                        scratch=self._scratch,
-                    )
-                found.append(self._find(lookups[key, variable], place, uid, form, key))
+            for number, place in enumerate(places, 1):
+                try:
+                    shown, value = self._find(lookups, place, uid, text)
+                    found.append(value)
+                except HeadgateError as error:
+                    if number == len(places):
+                        raise
+                    found.append(error)
         return shown, found
 
     def _find(
-        self, lookup: KeyLookup, place: StatePlace, uid: str, form: ReadableState, key: bytes
-    ) -> tuple[bool, Any]:
+        self, lookups: dict[tuple[bytes, str], KeyLookup], place: StatePlace, uid: str, text: str
+    ) -> tuple[str, tuple[bool, Any]]:
+        node = place.shape.flow.node(uid)
         number = place.shape.number(uid)
         operator = place.folder.absolute() / "state" / str(number)
+        variable = state_variable(node)
         try:
-            held = lookup.find(operator, place.batch + 1, place.ids[number])
+            form = self._form(place.shape, uid)
+            key = _read_key(form, uid, text)
+            if (key, variable) not in lookups:
+                lookups[key, variable] = KeyLookup(
+                    self._spark,
+                    variable=variable,
+                    key=key,
+                    bucketed=isinstance(node, Window),
+                    scratch=self._scratch,
+                )
+            held = lookups[key, variable].find(operator, place.batch + 1, place.ids[number])
             value = None if held is None else form.describe(key, held)
         except SPARK_ERRORS as error:
             raise _unreadable(place, error) from error
-        return held is not None and value is None, value
+        return key.decode("utf-8", "replace"), (held is not None and value is None, value)
 
     def first_rows(self, place: StatePlace, uid: str, limit: int) -> FoundRows:
         """Return the first rows of an operator's state; deleted keys are left out.
 
         Args:
             place: A folder of Spark's own form, as a fork of a checkpoint is.
+
+        Raises:
+            HeadgateError: STATE_UNREADABLE; STATE_SQL_TOO_LONG.
         """
-        try:
-            return _take(self.rows(self._spark, place, uid), limit)
-        except SPARK_ERRORS as error:
-            raise _unreadable(place, error) from error
+        with self._limited(self._spark) as group:
+            try:
+                return _take(self.rows(self._spark, place, uid), limit)
+            except SPARK_ERRORS as error:
+                if group.ended:
+                    raise _too_long() from error
+                raise _unreadable(place, error) from error
 
     def query(self, place: StatePlace, sql: str, *, uid: str | None, limit: int) -> FoundRows:
         """Return what a query over the views of state gives.
@@ -188,18 +202,24 @@ class StateReader:
         operator by its uid, with underscores for dashes.
 
         Raises:
-            HeadgateError: STATE_SQL_REFUSED with Spark's own words; STATE_SQL_TOO_LONG.
+            HeadgateError: STATE_SQL_REFUSED with Spark's own words; STATE_UNREADABLE;
+                STATE_SQL_TOO_LONG.
         """
         session = self._session()
         views = {each.replace("-", "_"): each for each in place.shape.operators}
         only = place.shape.operators[0] if len(place.shape.operators) == 1 else None
         if uid or only:
             views["state"] = uid or str(only)
-        for view, each in views.items():
-            # Opening state takes a moment: only what the query can mean.
-            if re.search(rf"\b{view}\b", sql, re.IGNORECASE):
-                self.rows(session, place, each).createOrReplaceTempView(view)
         with self._limited(session) as group:
+            try:
+                for view, each in views.items():
+                    # Opening state takes a moment: only what the query can mean.
+                    if re.search(rf"\b{view}\b", sql, re.IGNORECASE):
+                        self.rows(session, place, each).createOrReplaceTempView(view)
+            except SPARK_ERRORS as error:
+                if group.ended:
+                    raise _too_long() from error
+                raise _unreadable(place, error) from error
             try:
                 return _take(ask(session, sql), limit)
             except SPARK_ERRORS as error:
@@ -227,8 +247,7 @@ class StateReader:
         return session
 
     def _limited(self, session: SparkSession) -> _Limited:
-        self._queries += 1
-        return _Limited(session, f"state-{self._queries}")
+        return _Limited(session, f"state-{next(self._queries)}")
 
     def _form(self, shape: StateShape, uid: str) -> ReadableState:
         """Return how an operator's state is read; the lock must be held."""

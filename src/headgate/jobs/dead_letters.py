@@ -10,12 +10,13 @@ from typing import Any
 
 from headgate.connectors.places import Places
 from headgate.errors import HeadgateError
+from headgate.flow.graph import Graph
 from headgate.jobs.home import JobHome
 from headgate.jobs.letters.letter import EXCERPT, DeadLetter, find_letter
-from headgate.jobs.letters.memory import read_memory
+from headgate.jobs.letters.memory import ReplayMemory, read_memory
 from headgate.jobs.letters.tally import AT_MOST, Counting, Tally
 from headgate.jobs.letters.topics import get_flow, is_missing, open_places, where
-from headgate.jobs.letters.way_back import topics_of_operators
+from headgate.jobs.letters.way_back import find_way_back, topics_of_operators
 from headgate.jobs.registry import get_home
 
 # How far a list looks back for letters of one reason.
@@ -129,7 +130,7 @@ def list_dead_letters(
         total=tally.counts.total(),
         at_least=not tally.is_all,
         counts=tuple(LetterCount(*kind, count) for kind, count in counts.most_common()),
-        letters=tuple(memory.tell(_placed(letter, topics)) for letter in letters),
+        letters=tuple(_placed(_told(memory, graph, each), topics) for each in letters),
         foreign=tally.foreign,
     )
 
@@ -142,11 +143,13 @@ def get_dead_letter(root: Path, job: str, id: str) -> DeadLetter:  # noqa: A002
     """
     home = get_home(root, job, verb="show a dead letter of")
     graph = get_flow(home, doing="show a dead letter of")
-    (found,) = get_letters(home, open_places(graph.dead_letters), [id])
+    (found,) = get_letters(home, graph, open_places(graph.dead_letters), [id])
     return _placed(found, topics_of_operators(graph))
 
 
-def get_letters(home: JobHome, places: Places, ids: Sequence[str]) -> list[DeadLetter]:
+def get_letters(
+    home: JobHome, graph: Graph, places: Places, ids: Sequence[str]
+) -> list[DeadLetter]:
     """Return the letters of these ids in their order, with what is known of their replays.
 
     Raises:
@@ -169,8 +172,14 @@ def get_letters(home: JobHome, places: Places, ids: Sequence[str]) -> list[DeadL
                 "place, or it is not kept any more",
                 hint=f"headgate dead-letters {home.name} list",
             )
-        letters.append(memory.tell(letter))
+        letters.append(_told(memory, graph, letter))
     return letters
+
+
+def _told(memory: ReplayMemory, graph: Graph, letter: DeadLetter) -> DeadLetter:
+    """Return a letter with what is known of the replay of its record."""
+    topic = find_way_back(graph, letter).topic
+    return memory.tell(letter, None if topic is None else topic.name)
 
 
 def _placed(letter: DeadLetter, topics: Mapping[str, str]) -> DeadLetter:

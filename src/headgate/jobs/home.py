@@ -120,8 +120,11 @@ class JobHome:
     def add_event(self, at: datetime, kind: str, **facts: Any) -> None:
         """Add a line to the job's history."""
         line = json.dumps({"format": FORMAT, "at": at.isoformat(), "event": kind, **facts})
-        with (self.path / "events.jsonl").open("a", encoding="utf-8") as file:
-            file.write(line + "\n")
+        with (self.path / "events.jsonl").open("ab+") as file:
+            # A full disk may have left half a line.
+            if file.tell() and not _ends_whole(file):
+                line = f"\n{line}"
+            file.write(f"{line}\n".encode())
 
     def find_json(self, name: str) -> dict[str, Any] | None:
         """Return one of the job's files, or None if it is not there."""
@@ -130,6 +133,11 @@ class JobHome:
     def write_json(self, name: str, content: Mapping[str, Any]) -> None:
         """Replace one of the job's files; readers see the old one or the new one, whole."""
         write_json(self.path / name, content)
+
+
+def _ends_whole(file: IO[bytes]) -> bool:
+    file.seek(-1, os.SEEK_END)
+    return file.read(1) == b"\n"
 
 
 def read_json(file: Path) -> dict[str, Any] | None:
@@ -155,9 +163,28 @@ def read_json(file: Path) -> dict[str, Any] | None:
     return dict(content)
 
 
-def write_json(file: Path, content: Mapping[str, Any]) -> None:
-    """Replace a file of ours by writing another and renaming it."""
+def write_json(file: Path, content: Mapping[str, Any], *, sync: bool = False) -> None:
+    """Replace a file of ours by writing another and renaming it.
+
+    Args:
+        sync: Wait until the disk has the content and the name, so that a power failure finds
+            the old file or the new one.
+    """
     file.parent.mkdir(parents=True, exist_ok=True)
     making = file.with_name(f".{file.name}.{os.getpid()}.tmp")
-    making.write_text(json.dumps({"format": FORMAT, **content}, indent=2) + "\n", encoding="utf-8")
+    with making.open("w", encoding="utf-8") as out:
+        out.write(json.dumps({"format": FORMAT, **content}, indent=2) + "\n")
+        if sync:
+            out.flush()
+            os.fsync(out.fileno())
     making.replace(file)
+    if sync:
+        _sync_folder(file.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -20,6 +20,8 @@ _PIECE = 1 << 16
 _LOOK_EVERY = timedelta(milliseconds=250)
 # What one answer brings of a log that grows fast; the next one goes on from there.
 _MOST_BYTES = 1 << 20
+# How far back the last lines are looked for.
+_MOST_BACK = 8 << 20
 _POSITION = re.compile(r"(?P<inode>[0-9]{1,20}):(?P<byte>[0-9]{1,19})")
 
 
@@ -79,7 +81,10 @@ def get_log(root: Path, name: str, log: Log) -> Path:
 
 
 def tail_log(file: Path, *, last: int) -> list[bytes]:
-    """Return the last lines of a file, without their newlines; its end is all that is read."""
+    """Return the last lines of a file, without their newlines.
+
+    No more is read than its last 8 MiB; a line that begins before them begins there.
+    """
     with file.open("rb") as source:
         return _tail(source, last)
 
@@ -150,11 +155,16 @@ def follow_log(file: Path, *, last: int, clock: Clock | None = None) -> Iterator
 def _tail(source: IO[bytes], last: int) -> list[bytes]:
     """Return the last whole lines, and leave the file behind them."""
     end = source.seek(0, os.SEEK_END)
-    start, text = end, b""
-    while start > 0 and text.count(b"\n") <= last:
-        start = max(0, start - _PIECE)
-        source.seek(start)
-        text = source.read(end - start)
+    earliest = max(0, end - _MOST_BACK)
+    start, newlines = end, 0
+    pieces: list[bytes] = []
+    while start > earliest and newlines <= last:
+        before = max(earliest, start - _PIECE)
+        source.seek(before)
+        pieces.append(source.read(start - before))
+        newlines += pieces[-1].count(b"\n")
+        start = before
+    text = b"".join(reversed(pieces))
     whole, _, rest = text.rpartition(b"\n")
     source.seek(end - len(rest))
     return whole.split(b"\n")[-last:] if last and (whole or text.startswith(b"\n")) else []

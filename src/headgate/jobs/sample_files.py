@@ -136,9 +136,15 @@ def roll(folder: Path) -> None:
     last = kept[-1].end if kept else 0
     lines = [each.to_line() for each in (*kept, *_merge(each for each in old if each.end > last))]
     while sum(map(len, lines)) > _OLDER_FULL:
-        lines = lines[len(lines) // 4 :]
+        lines = lines[max(1, len(lines) // 4) :]
     _replace(folder / OLDER, lines)
     _replace(folder / RECENT, [each.to_line() for each in new])
+
+
+def forget(folder: Path) -> None:
+    """Remove all samples."""
+    for name in (RECENT, OLDER):
+        (folder / name).unlink(missing_ok=True)
 
 
 def _merge(samples: Iterable[Sample]) -> Iterator[Sample]:

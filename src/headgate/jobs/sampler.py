@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from headgate._clock import Clock
 from headgate.engine.progress import BatchReport
 from headgate.jobs.home import JobHome
-from headgate.jobs.sample_files import PHASES, Sample, append
+from headgate.jobs.sample_files import PHASES, Sample, append, forget
 from headgate.jobs.states import JobState
 
 _EVERY = timedelta(seconds=1)
@@ -80,7 +80,13 @@ class Sampler:
         self._last = sample
         self._written_at = self._clock.monotonic()
         with contextlib.suppress(OSError):
-            append(self._folder, sample)
+            try:
+                append(self._folder, sample)
+            except OSError:
+                raise
+            except Exception:  # noqa: BLE001 - figures are no reason to end a job that works
+                # Files that cannot be read are in the way of those to come.
+                forget(self._folder)
 
 
 def sample_of(report: BatchReport, *, since: int) -> Sample:

@@ -25,8 +25,9 @@ _PROPERTY = re.compile(r"\s*([A-Za-z][\w.\-]*)\s*[=:]\s*(.+?)\s*")
 _SHORTEST = 4
 # A login in an address, and a name that says what its value is; as texts of others have them.
 _LOGIN = re.compile(r"(?<=://)[^/\s:@]+:[^/\s@]+(?=@)")
+# None of them begins with a run of any length, which would be tried from each of its characters.
 _NAMED = re.compile(
-    r"(?P<name>[\w.\-]*(?:password|passwd|secret|token)[\"']?\s*[=:]\s*)"
+    r"(?P<name>(?:password|passwd|secret|token)[\"']?\s*[=:]\s*)"
     r"(?P<quote>\\?[\"']?)(?P<value>(?!\$\{|\*\*\*|null\b|none\b)[^\s\"',;&}\]\\]{4,})",
     re.IGNORECASE,
 )

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from headgate._clock import Clock, SystemClock
-from headgate.checkpoints.catalog import read_kept
+from headgate.checkpoints.catalog import pin, read_kept, unpin
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.control import get_start, restart_job
 from headgate.jobs.detach import start_detached
@@ -42,6 +42,8 @@ _FILE = "session.json"
 _LOOK_EVERY = timedelta(seconds=1)
 # Fetching a connector's jars takes minutes, the first time.
 _LONGEST_START = timedelta(minutes=15)
+# A dry run loads a flow and reads small files.
+_LONGEST_PLAN = timedelta(seconds=60)
 _TAKEN_AT_ONCE = 4
 # What a job was doing that nobody had asked to rest.
 _UP = (JobState.STARTING, JobState.RUNNING, JobState.RESTARTING, JobState.RESCALING)
@@ -82,31 +84,50 @@ class Session:
             HeadgateError: JOB_FILE_BROKEN or JOB_FORMAT_UNSUPPORTED.
         """
         content = read_json(self._file) or {"jobs": {}}
-        return {
-            name: KeptJob(name, datetime.fromisoformat(each["since"]), each["by"], each["order"])
-            for name, each in content["jobs"].items()
-        }
+        try:
+            return {
+                name: KeptJob(
+                    name, datetime.fromisoformat(each["since"]), each["by"], each["order"]
+                )
+                for name, each in content["jobs"].items()
+            }
+        except (KeyError, ValueError, TypeError, AttributeError) as error:
+            raise HeadgateError(
+                "JOB_FILE_BROKEN",
+                f"cannot read {self._file}: it is damaged ({error!r})",
+                hint=f"restore it from a backup, or remove {self._file}",
+                domain=Domain.EXTERNAL,
+            ) from error
 
     def keep(self, job: KeptJob) -> KeptJob | None:
         """Write that a job is to be up; return what was written of it before."""
         return self._change(job.job, job)
 
-    def let_go(self, name: str) -> KeptJob | None:
-        """Write that a job need not be up; return what was written of it before."""
-        return self._change(name, None)
+    def let_go(self, name: str, *, only: KeptJob | None = None) -> KeptJob | None:
+        """Write that a job need not be up; return what was written of it before.
+
+        Args:
+            only: Nothing is changed where something else than this is written by now.
+        """
+        return self._change(name, None, only=only)
 
     def put_back(self, name: str, before: KeptJob | None) -> None:
         """Undo a change."""
         self._change(name, before)
 
-    def _change(self, name: str, to: KeptJob | None) -> KeptJob | None:
+    def _change(
+        self, name: str, to: KeptJob | None, *, only: KeptJob | None = None
+    ) -> KeptJob | None:
         with self._writing():
             jobs = self.list()
             before = jobs.pop(name, None)
+            if only is not None and before != only:
+                return before
             if to is not None:
                 jobs[name] = to
             if to != before:
-                write_json(self._file, {"jobs": {key: jobs[key].to_json() for key in sorted(jobs)}})
+                told = {"jobs": {key: jobs[key].to_json() for key in sorted(jobs)}}
+                write_json(self._file, told, sync=True)
         return before
 
     @contextlib.contextmanager
@@ -186,6 +207,33 @@ def foresee_restore(
     """Return what a restore would do, as JSON values; the job may be running."""
     flow, options = _restoring(root, name, source, at, drop)
     return _ask({"do": "plan", "flow": flow, "options": _quiet(options), "by": "", "keep": False})
+
+
+@contextlib.contextmanager
+def hold_checkpoint(root: Path, name: str, folder: Path) -> Iterator[None]:
+    """Keep a checkpoint of a job's present run from being removed meanwhile.
+
+    It is pinned, and unpinned at the end unless it was pinned before. One of an earlier run, or
+    a savepoint, is removed by nobody, and is left as it is.
+
+    Raises:
+        HeadgateError: CHECKPOINT_NOT_FOUND if it is gone already.
+    """
+    home = get_home(root, name, verb="restore")
+    lineage = home.find_present_run()
+    present = None if lineage is None else home.checkpoints_folder(lineage).absolute()
+    if folder.absolute().parent != present:
+        yield
+        return
+    kept = read_kept(folder)
+    if kept.pinned:
+        yield
+        return
+    pin(kept)
+    try:
+        yield
+    finally:
+        unpin(kept)
 
 
 def name_of_flow(flow: str) -> str:
@@ -270,6 +318,7 @@ def _quiet(options: RunOptions) -> dict[str, Any]:
 
 def _ask(order: Mapping[str, Any]) -> dict[str, Any]:
     """Have an order followed by a process of its own, and return its answer or raise it."""
+    longest = _LONGEST_PLAN if order["do"] == "plan" else _LONGEST_START
     process = subprocess.Popen(
         [sys.executable, "-m", "headgate.jobs.session"],
         stdin=subprocess.PIPE,
@@ -280,14 +329,14 @@ def _ask(order: Mapping[str, Any]) -> dict[str, Any]:
     )
     try:
         said, told = process.communicate(
-            json.dumps(order).encode(), timeout=_LONGEST_START.total_seconds()
+            json.dumps(order).encode(), timeout=longest.total_seconds()
         )
     except subprocess.TimeoutExpired as error:
         process.kill()
         process.communicate()
         raise HeadgateError(
             "WAITED_TOO_LONG",
-            f"cannot {order['do']} flow {order['flow']!r}: it said nothing for {_LONGEST_START}",
+            f"cannot {order['do']} flow {order['flow']!r}: it said nothing for {longest}",
             hint="headgate jobs",
             domain=Domain.EXTERNAL,
             retryable=True,
@@ -424,6 +473,8 @@ class SessionWatch:
         self._thread: threading.Thread | None = None
         self._looked = self._clock.monotonic()
         self._problem: HeadgateError | None = None
+        # Those of which it was told that they cannot be looked at.
+        self._odd: set[str] = set()
 
     def start(self) -> None:
         """Begin to look, every second."""
@@ -453,22 +504,43 @@ class SessionWatch:
         taken = []
         for kept in self._session.list().values():
             try:
-                view = view_job(JobHome(self._root, kept.job), clock=self._clock)
-            except HeadgateError:
-                # Unreadable; whoever looks at the job is told.
-                continue
-            if view.is_alive:
-                self._back_off.saw_alive(kept.job, now)
-            elif view.state in _ENDED_BY_WISH and view.since and view.since > kept.since:
-                # Somebody ended it in another way; a start through the server keeps it up again.
-                self._session.let_go(kept.job)
-            elif self._wants(view, kept) and self._begin(kept.job, now):
-                taken.append(kept.job)
-                threading.Thread(
-                    target=self._take_up, args=(kept,), name=f"take-up-{kept.job}", daemon=True
-                ).start()
+                if self._look_at(kept, now):
+                    taken.append(kept.job)
+                self._odd.discard(kept.job)
+            except Exception as error:  # noqa: BLE001 - one odd file must not cost the other jobs
+                self._note(kept.job, error)
         self._looked = now
         return taken
+
+    def _look_at(self, kept: KeptJob, now: float) -> bool:
+        """Take up a job if it died and is due; return whether it is being taken up now."""
+        view = view_job(JobHome(self._root, kept.job), clock=self._clock)
+        if view.is_alive:
+            self._back_off.saw_alive(kept.job, now)
+        elif view.state in _ENDED_BY_WISH and view.since and view.since > kept.since:
+            # Somebody ended it in another way; a start through the server keeps it up again.
+            # It may have been wished for anew since this look began.
+            self._session.let_go(kept.job, only=kept)
+        elif self._wants(view, kept) and self._begin(kept.job, now):
+            threading.Thread(
+                target=self._take_up, args=(kept,), name=f"take-up-{kept.job}", daemon=True
+            ).start()
+            return True
+        return False
+
+    def _note(self, job: str, error: Exception) -> None:
+        """Tell once that a job cannot be looked at, until it can be again."""
+        if job in self._odd:
+            return
+        self._odd.add(job)
+        if not isinstance(error, HeadgateError):
+            error = HeadgateError(
+                "JOB_FILE_BROKEN",
+                f"cannot look after job {job!r}: one of its files is damaged ({error!r})",
+                hint=f"headgate show {job}",
+                domain=Domain.EXTERNAL,
+            )
+        self._told(job, error)
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -479,14 +551,20 @@ class SessionWatch:
                 self._problem = error
             except OSError as error:
                 self._problem = HeadgateError("NO_ACCESS", f"cannot look after jobs: {error}")
+            except Exception as error:  # noqa: BLE001 - the loop goes on, and whoever looks is told
+                self._problem = HeadgateError(
+                    "INTERNAL", f"cannot look after jobs: {error!r}", domain=Domain.INTERNAL
+                )
             self._stop.wait(_LOOK_EVERY.total_seconds())
 
     def _wants(self, view: JobView, kept: KeptJob) -> bool:
         if view.state != DEAD or view.status.get("held"):
             return False
         said = view.status.get("state")
-        # No word yet: it died before it could say any.
-        return said in _UP or (said is None and kept.order is not None)
+        if said is not None or kept.order is None:
+            return said in _UP
+        # No word yet: it died before it could say any. Later on, somebody removed its folder.
+        return self._clock.now() - kept.since < _LONGEST_START
 
     def _begin(self, job: str, now: float) -> bool:
         with self._lock:

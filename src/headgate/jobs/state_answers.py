@@ -5,14 +5,23 @@ from __future__ import annotations
 import hashlib
 import shutil
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from headgate.checkpoints.restore import fork, fork_batch
 from headgate.errors import HeadgateError
-from headgate.jobs.state_places import NOW, Place, check_operator, find_place, list_places
+from headgate.jobs.state_places import (
+    NOW,
+    Place,
+    Unread,
+    check_operator,
+    find_place,
+    list_places,
+)
 from headgate.jobs.state_values import Held, StateHistory, StateRows, StateValue, compare
 
 if TYPE_CHECKING:
@@ -21,6 +30,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 # Files of a job that runs may be gone before they are read; by then there is a newer batch.
 _TRIES = 5
+_PAUSE = 0.1
 _FORKS = 4
 MOST_ROWS = 10_000
 
@@ -39,6 +49,7 @@ class Answers:
         self._folder = folder
         self._reader = reader
         self._forks: OrderedDict[str, Path] = OrderedDict()
+        self._users: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     def answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
@@ -70,7 +81,10 @@ class Answers:
         def look() -> StateValue:
             place = find_place(self._root, job, at)
             check_operator(place, uid)
-            shown, [(deleted, value)] = self._reader().look_up([_state(place)], uid, key)
+            shown, [found] = self._reader().look_up([_state(place)], uid, key)
+            if isinstance(found, HeadgateError):
+                raise found
+            deleted, value = found
             return StateValue(
                 job=job,
                 uid=uid,
@@ -85,17 +99,26 @@ class Answers:
         return _again(look)
 
     def history(self, job: str, uid: str, key: str) -> StateHistory:
-        """Return what an operator held under a key at every retained checkpoint, and now."""
+        """Return what an operator held under a key at the retained checkpoints, and now.
+
+        One that cannot be read says so in its entry; one that is removed meanwhile has none.
+        """
 
         def look() -> StateHistory:
-            check_operator(find_place(self._root, job, None), uid)
             places = list_places(self._root, job, uid)
-            shown, found = self._reader().look_up([_state(each) for each in places], uid, key)
-            held = [
-                Held(place.checkpoint, place.moment, deleted, value)
-                for place, (deleted, value) in zip(places, found, strict=True)
-            ]
-            return StateHistory(job=job, uid=uid, key=shown, entries=compare(held))
+            kept = [_state_or_unread(each) for each in places.kept]
+            states = [each for each in kept if not isinstance(each, Unread)]
+            shown, found = self._reader().look_up([*states, _state(places.now)], uid, key)
+            results = iter(found)
+            held: list[Held] = []
+            for place, each in zip((*places.kept, places.now), (*kept, None), strict=True):
+                result = each if isinstance(each, Unread) else next(results)
+                if not isinstance(result, tuple) and _is_removed(place):
+                    continue
+                held.append(_held(place, result))
+            return StateHistory(
+                job=job, uid=uid, key=shown, entries=compare(held), left_off=places.left_off
+            )
 
         return _again(look)
 
@@ -105,8 +128,8 @@ class Answers:
         def look() -> StateRows:
             place = find_place(self._root, job, at)
             check_operator(place, uid)
-            found = self._reader().first_rows(self._at_rest(place), uid, _bounded(limit))
-            return _rows(place, found)
+            with self._at_rest(place) as rest:
+                return _rows(place, self._reader().first_rows(rest, uid, _bounded(limit)))
 
         return _again(look)
 
@@ -117,8 +140,9 @@ class Answers:
             place = find_place(self._root, job, at)
             if uid is not None:
                 check_operator(place, uid)
-            rest = self._at_rest(place)
-            return _rows(place, self._reader().query(rest, sql, uid=uid, limit=_bounded(limit)))
+            with self._at_rest(place) as rest:
+                found = self._reader().query(rest, sql, uid=uid, limit=_bounded(limit))
+            return _rows(place, found)
 
         return _again(look)
 
@@ -126,8 +150,12 @@ class Answers:
         """Remove what was made for Spark."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _at_rest(self, place: Place) -> StatePlace:
-        """Return a place whose folder Spark's own reader takes: it wants one that stands still."""
+    @contextmanager
+    def _at_rest(self, place: Place) -> Iterator[StatePlace]:
+        """Give a place whose folder Spark's own reader takes: it wants one that stands still.
+
+        The folder stays as long as somebody reads it, and for a while after.
+        """
         name = hashlib.sha256(f"{place.folder.absolute()}\n{place.batch}".encode()).hexdigest()[:24]
         with self._lock:
             if name not in self._forks:
@@ -137,11 +165,23 @@ class Answers:
                 else:
                     fork(place.folder, into, quick=True)
                 self._forks[name] = into
+            into = self._forks[name]
             self._forks.move_to_end(name)
-            while len(self._forks) > _FORKS:
-                _, old = self._forks.popitem(last=False)
-                shutil.rmtree(old, ignore_errors=True)
-            return _state(place, self._forks[name])
+            self._users[name] += 1
+            self._evict()
+        try:
+            yield _state(place, into)
+        finally:
+            with self._lock:
+                self._users[name] -= 1
+                self._evict()
+
+    def _evict(self) -> None:
+        """Remove the oldest folders that nobody reads, down to a few; the lock must be held."""
+        unused = [name for name in self._forks if not self._users[name]]
+        for name in unused[: max(len(self._forks) - _FORKS, 0)]:
+            shutil.rmtree(self._forks.pop(name), ignore_errors=True)
+            del self._users[name]
 
 
 def _again(look: Callable[[], _T]) -> _T:
@@ -150,13 +190,44 @@ def _again(look: Callable[[], _T]) -> _T:
         try:
             return look()
         except (HeadgateError, OSError) as error:
-            gone = isinstance(error, OSError) or error.code in (
-                "STATE_UNREADABLE",
-                "CHECKPOINT_INCOMPLETE",
-            )
-            if left == 1 or not gone:
+            if left == 1 or not _is_gone(error):
                 raise
+        time.sleep(_PAUSE)
     raise AssertionError("the last try returns or raises")
+
+
+def _is_gone(error: HeadgateError | OSError) -> bool:
+    if isinstance(error, OSError):
+        return True
+    if error.code == "CHECKPOINT_NOT_WRITTEN":
+        # A file that was to be brought along, and not the disk.
+        return isinstance(error.__cause__, FileNotFoundError)
+    return error.code in ("STATE_UNREADABLE", "CHECKPOINT_INCOMPLETE")
+
+
+def _is_removed(place: Place | Unread) -> bool:
+    """Tell whether a checkpoint was removed while it was read."""
+    return isinstance(place, Place) and not place.folder.exists()
+
+
+def _held(place: Place | Unread, result: tuple[bool, Any] | HeadgateError | Unread) -> Held:
+    match result:
+        case HeadgateError():
+            problem = result.message
+        case Unread():
+            problem = result.problem
+        case (deleted, value):
+            return Held(place.checkpoint, place.moment, deleted, value)
+    return Held(place.checkpoint, place.moment, deleted=False, value=None, problem=problem)
+
+
+def _state_or_unread(place: Place | Unread) -> StatePlace | Unread:
+    if isinstance(place, Unread):
+        return place
+    try:
+        return _state(place)
+    except HeadgateError as error:
+        return Unread(place.checkpoint, place.moment, error.message)
 
 
 def _state(place: Place, folder: Path | None = None) -> StatePlace:

@@ -14,14 +14,21 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.state_answers import Answers
-from headgate.jobs.state_socket import ReaderFolder, introduction, receive, send
+from headgate.jobs.state_socket import (
+    LONGEST_ANSWER,
+    ReaderFolder,
+    encode,
+    introduction,
+    receive,
+    send,
+)
 
 if TYPE_CHECKING:
     from headgate.engine.state_reading import StateReader
@@ -33,6 +40,10 @@ _PATIENCE = 30.0
 _LOOK_EVERY = 0.5
 # Between a connection and its question.
 _PROMPT = 30.0
+# A reader that takes longer hangs. Queries have a limit of their own, which is shorter.
+_LOOK_UP = 180.0
+_QUERY = 360.0
+LONGEST = {"look_up": _LOOK_UP, "history": _LOOK_UP, "first_rows": _QUERY, "query": _QUERY}
 
 
 class Daemon:
@@ -42,6 +53,7 @@ class Daemon:
         idle: Ends after so many seconds without a question.
         reader: Gives the reader of state once it is there.
         is_well: Tells whether it can still answer; one that cannot is of no use to anybody.
+        longest: By question, the seconds after which it is taken to hang, and ends.
     """
 
     def __init__(
@@ -51,7 +63,9 @@ class Daemon:
         idle: float,
         reader: Callable[[], StateReader],
         is_well: Callable[[], bool] = lambda: True,
+        longest: Mapping[str, float] = LONGEST,
     ) -> None:
+        self._longest = longest
         self._is_well = is_well
         self._folder = folder
         self._idle = idle
@@ -111,7 +125,7 @@ class Daemon:
                 question = receive(stream)
                 if question is not None:
                     connection.settimeout(_PROMPT)
-                    send(connection, self._answer(question))
+                    connection.sendall(_fitting(encode(self._answer(question))))
         except (OSError, ValueError):
             # Whoever asked is gone, or never asked.
             pass
@@ -125,7 +139,7 @@ class Daemon:
             self.stop()
             return {"answer": {"pid": os.getpid()}}
         try:
-            return {"answer": self._answers.answer(question)}
+            return {"answer": self._answer_in_time(question)}
         except HeadgateError as error:
             told = error
         except Exception as error:  # noqa: BLE001 - whatever it is, the one who waits has to know
@@ -139,6 +153,30 @@ class Daemon:
                 raise ConnectionError
         return {"error": _told(told)}
 
+    def _answer_in_time(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the answer; where there is none for too long, say so and end."""
+        found: Future[dict[str, Any]] = Future()
+
+        def work() -> None:
+            try:
+                found.set_result(self._answers.answer(question))
+            except BaseException as error:  # noqa: BLE001 - raised where it is waited for
+                found.set_exception(error)
+
+        threading.Thread(target=work, daemon=True).start()
+        limit = self._longest.get(str(question.get("ask")), _LOOK_UP)
+        if not wait([found], limit).done:
+            # The next one who asks starts another reader.
+            self.stop()
+            raise HeadgateError(
+                "STATE_READER_DIED",
+                f"cannot read state: its reader found no answer for {limit:g} s, and ends",
+                hint=f"tail {self._folder.output}",
+                domain=Domain.INTERNAL,
+                retryable=True,
+            )
+        return found.result()
+
     def _failed(self, error: Exception) -> HeadgateError:
         import traceback
 
@@ -150,6 +188,20 @@ class Daemon:
             hint=f"tail {self._folder.output}",
             domain=Domain.INTERNAL,
         )
+
+
+def _fitting(line: bytes) -> bytes:
+    """Return an answer as it is, or a refusal where it is larger than an answer may be."""
+    if len(line) <= LONGEST_ANSWER:
+        return line
+    mib = 1024 * 1024
+    refusal = HeadgateError(
+        "STATE_ANSWER_TOO_LARGE",
+        f"cannot show state: the answer has {len(line) / mib:.1f} MiB, and "
+        f"{LONGEST_ANSWER // mib} MiB are the most",
+        hint="select fewer or shorter columns, or a smaller --rows",
+    )
+    return encode({"error": _told(refusal)})
 
 
 def _told(error: HeadgateError) -> dict[str, Any]:

@@ -130,6 +130,8 @@ class StateDesk:
                 send(connection, question)
                 return receive(stream)
         except TimeoutError as error:
+            # Whoever asks next shall not wait for it, too.
+            self.close()
             raise HeadgateError(
                 "STATE_READER_DIED",
                 f"cannot read state: its reader has said nothing for {_ANSWER:.0f} s",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +24,8 @@ from headgate.jobs.registry import get_home
 from headgate.jobs.runs import find_run
 
 NOW = "now"
+# A history of more takes too long, and nobody reads it.
+MOST_CHECKPOINTS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +62,29 @@ class Place:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A checkpoint of which not even that can be read what its state means."""
+
+    checkpoint: str
+    moment: datetime
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where an operator's state lies over time.
+
+    Attributes:
+        kept: Checkpoints and savepoints, oldest first.
+        left_off: How many older ones there are.
+    """
+
+    kept: tuple[Place | Unread, ...]
+    now: Place
+    left_off: int
+
+
 def find_place(root: Path, job: str, at: str | None) -> Place:
     """Return where a job's state lies.
 
@@ -77,14 +102,24 @@ def find_place(root: Path, job: str, at: str | None) -> Place:
     return _kept(_get_view(root, job, at))
 
 
-def list_places(root: Path, job: str, uid: str) -> list[Place]:
-    """Return every retained checkpoint and savepoint that holds an operator's state, and now.
+def list_places(root: Path, job: str, uid: str) -> Places:
+    """Return the retained checkpoints and savepoints that hold an operator's state, and now.
 
-    Oldest first; those of the present run, and savepoints of any.
+    Those of the present run, and savepoints of any; the newest ones, where there are many.
+
+    Raises:
+        HeadgateError: As `find_place`; STATE_OPERATOR_NOT_FOUND if it holds none now.
     """
-    views = [each for each in list_checkpoints(root, job) if each.manifest is not None]
-    kept = [_kept(each) for each in views]
-    return [each for each in (*kept, find_place(root, job, None)) if uid in each.operators]
+    views = [
+        each
+        for each in list_checkpoints(root, job)
+        if each.manifest is not None and uid in each.manifest.facts.operators
+    ]
+    newest = views[-MOST_CHECKPOINTS:]
+    now = find_place(root, job, None)
+    check_operator(now, uid)
+    kept = tuple(_kept_or_unread(each) for each in newest)
+    return Places(kept, now, len(views) - len(newest))
 
 
 def check_operator(place: Place, uid: str) -> Node:
@@ -146,10 +181,11 @@ def _find_now(home: JobHome) -> Place:
 def _get_view(root: Path, job: str, at: str) -> CheckpointView:
     wanted = f"chk-{at}" if at.isdigit() else at
     present = list_checkpoints(root, job)
-    for views in (present, list_checkpoints(root, job, every_run=True)):
-        for each in reversed(views):
-            if each.id == wanted or (wanted == "latest" and each.manifest is not None):
-                return each
+    found = _find_view(present, wanted)
+    if found is None:
+        found = _find_view(list_checkpoints(root, job, every_run=True), wanted)
+    if found is not None:
+        return found
     ids = [each.id for each in reversed(present)]
     raise HeadgateError(
         "CHECKPOINT_NOT_FOUND",
@@ -157,6 +193,22 @@ def _get_view(root: Path, job: str, at: str) -> CheckpointView:
         + (f"it has {', '.join(ids)}" if ids else "it has none yet"),
         hint=did_you_mean(at, ids) if ids else f"headgate checkpoints {job}",
     )
+
+
+def _find_view(views: Sequence[CheckpointView], wanted: str) -> CheckpointView | None:
+    for each in reversed(views):
+        if each.id == wanted or (wanted == "latest" and each.manifest is not None):
+            return each
+    return None
+
+
+def _kept_or_unread(view: CheckpointView) -> Place | Unread:
+    try:
+        return _kept(view)
+    except HeadgateError as error:
+        if view.completed_at is None:
+            raise
+        return Unread(view.id, view.completed_at, error.message)
 
 
 def _kept(view: CheckpointView) -> Place:

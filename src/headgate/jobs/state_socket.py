@@ -29,7 +29,8 @@ from headgate.errors import Domain, HeadgateError
 PROTOCOL = 1
 # A path that the system takes for a socket is no longer than this, on every system.
 _LONGEST_PATH = 100
-_LONGEST_LINE = 256 * 1024 * 1024
+LONGEST_ANSWER = 16 * 1024 * 1024
+_LONGEST_LINE = 2 * LONGEST_ANSWER
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,12 @@ def introduction() -> dict[str, Any]:
 
 def send(connection: socket.socket, message: Mapping[str, Any]) -> None:
     """Send a message, whole."""
-    connection.sendall(json.dumps(message).encode() + b"\n")
+    connection.sendall(encode(message))
+
+
+def encode(message: Mapping[str, Any]) -> bytes:
+    """Return a message as the line that is sent."""
+    return json.dumps(message).encode() + b"\n"
 
 
 def receive(stream: IO[bytes] | RawIOBase) -> dict[str, Any] | None:

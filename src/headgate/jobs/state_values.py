@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+UNREADABLE = "unreadable"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateOperator:
@@ -133,8 +135,10 @@ class HistoryEntry:
     """A key's value at one checkpoint, and what had changed since the one before.
 
     Attributes:
-        change: `first`, `same`, `changed`, `deleted`, `absent` or `appeared`.
+        change: `first`, `same`, `changed`, `deleted`, `absent` or `appeared`, as seen from the last
+            one that could be read; or `unreadable`.
         differences: By field, the value before and the value now; only where it changed.
+        problem: Why it is unreadable; else empty.
     """
 
     checkpoint: str
@@ -142,6 +146,7 @@ class HistoryEntry:
     value: Any
     change: str
     differences: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    problem: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry as JSON values."""
@@ -151,6 +156,7 @@ class HistoryEntry:
             "value": self.value,
             "change": self.change,
             "differences": {name: list(pair) for name, pair in self.differences.items()},
+            "problem": self.problem,
         }
 
     @classmethod
@@ -162,6 +168,7 @@ class HistoryEntry:
             value=content["value"],
             change=content["change"],
             differences={name: (old, new) for name, (old, new) in content["differences"].items()},
+            problem=content.get("problem", ""),
         )
 
 
@@ -171,12 +178,14 @@ class StateHistory:
 
     Attributes:
         entries: Oldest first; the last one is `now`.
+        left_off: How many checkpoints before the first entry were not looked at.
     """
 
     job: str
     uid: str
     key: str
     entries: tuple[HistoryEntry, ...]
+    left_off: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """Return the history as JSON values."""
@@ -185,6 +194,7 @@ class StateHistory:
             "uid": self.uid,
             "key": self.key,
             "entries": [each.to_json() for each in self.entries],
+            "left_off": self.left_off,
         }
 
     @classmethod
@@ -241,12 +251,17 @@ class StateRows:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What was found under a key at one checkpoint, before it is compared."""
+    """What was found under a key at one checkpoint, before it is compared.
+
+    Attributes:
+        problem: Why nothing could be read there; else empty.
+    """
 
     checkpoint: str
     moment: datetime
     deleted: bool
     value: Any
+    problem: str = ""
 
 
 def compare(found: list[Held]) -> tuple[HistoryEntry, ...]:
@@ -254,6 +269,18 @@ def compare(found: list[Held]) -> tuple[HistoryEntry, ...]:
     entries: list[HistoryEntry] = []
     before: Held | None = None
     for each in found:
+        if each.problem:
+            # Nobody knows what was there: the next one is compared with the one before.
+            entries.append(
+                HistoryEntry(
+                    checkpoint=each.checkpoint,
+                    moment=each.moment,
+                    value=None,
+                    change=UNREADABLE,
+                    problem=each.problem,
+                )
+            )
+            continue
         entries.append(
             HistoryEntry(
                 checkpoint=each.checkpoint,

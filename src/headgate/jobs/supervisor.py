@@ -6,6 +6,7 @@ until the job is in a final state; it holds the job's lock all the while.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Callable, Mapping
@@ -366,7 +367,9 @@ class Supervisor:
     # What is told.
 
     def _note(self, kind: str, **facts: Any) -> None:
-        self._home.add_event(self._clock.now(), kind, **facts)
+        # A full disk is no reason to end a job that can still write elsewhere.
+        with contextlib.suppress(OSError):
+            self._home.add_event(self._clock.now(), kind, **facts)
 
     def _tell(self, *, at_once: bool = False) -> None:
         now = self._clock.monotonic()
@@ -374,15 +377,16 @@ class Supervisor:
             return
         self._written = now
         snapshot = self.snapshot()
-        self._home.write_status(
-            {
-                **snapshot.to_json(),
-                **self._machine.to_json(),
-                "pid": os.getpid(),
-                "child": None if self._child is None else self._child.pid,
-                "intent": self._followed,
-                "intent_error": self._intent_error,
-                "at": self._clock.now().isoformat(),
-            }
-        )
+        status = {
+            **snapshot.to_json(),
+            **self._machine.to_json(),
+            "pid": os.getpid(),
+            "child": None if self._child is None else self._child.pid,
+            "intent": self._followed,
+            "intent_error": self._intent_error,
+            "at": self._clock.now().isoformat(),
+        }
+        # The next one comes soon, and tells all that this one does.
+        with contextlib.suppress(OSError):
+            self._home.write_status(status)
         self._watcher.on_snapshot(snapshot)

@@ -7,6 +7,7 @@ an operation. What can be refused at once is refused by an error here; the rest 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
 from typing import Any
 
 from headgate._units import format_duration
@@ -77,8 +78,14 @@ def stop(
     drain: bool = False,
     savepoint: bool = False,
 ) -> Operation:
-    """Stop a job between two batches; it is not kept up any more."""
+    """Stop a job between two batches; it is not kept up any more.
+
+    One that died, and would be taken up again, is only kept up no more.
+    """
     with _Asked(context, access, "stop", job, {"drain": drain, "savepoint": savepoint}) as asked:
+        view = None if drain or savepoint else _find_dead(context, job, verb="stop")
+        if view is not None:
+            return asked.do(lambda: {**_let_go(context, view), "savepoint": None})
         service.check_running(asked.home, job, verb="stop")
 
         def work(tell: Progress) -> dict[str, Any]:
@@ -100,8 +107,14 @@ def stop(
 
 
 def cancel(context: ServerContext, access: Access, job: str) -> Operation:
-    """End a job at once; it is not kept up any more."""
+    """End a job at once; it is not kept up any more.
+
+    One that died, and would be taken up again, is only kept up no more.
+    """
     with _Asked(context, access, "cancel", job) as asked:
+        view = _find_dead(context, job, verb="cancel")
+        if view is not None:
+            return asked.do(lambda: _let_go(context, view))
         service.check_running(asked.home, job, verb="cancel")
 
         def work(tell: Progress) -> dict[str, Any]:
@@ -187,19 +200,29 @@ def restore(
         def work(tell: Progress) -> dict[str, Any]:
             # Before anything is stopped: what cannot be restored is better left running.
             plan = service.foresee_restore(asked.home, job, source=place, at=at, drop=uids)
-            if stop and service.look_at(asked.home, job).is_alive:
-                service.stop_job(asked.home, job, patience=_patience(tell))
-            tell("starting")
-            started = service.restore_kept(
-                asked.home,
-                job,
-                # What was foreseen, although a stop adds a checkpoint.
-                source=str(plan["folder"]),
-                at=None,
-                drop=uids,
-                by=access.who,
-                keep=context.keeps_up,
-            )
+            folder = Path(plan["folder"])
+            # A stop adds a checkpoint, and the oldest one makes room for it.
+            with service.hold_checkpoint(asked.home, job, folder):
+                again = None
+                if stop and service.look_at(asked.home, job).is_alive:
+                    again = _StartAgain(context, access, job, tell)
+                    service.stop_job(asked.home, job, patience=_patience(tell))
+                tell("starting")
+                try:
+                    started = service.restore_kept(
+                        asked.home,
+                        job,
+                        # What was foreseen, although a stop adds a checkpoint.
+                        source=str(folder),
+                        at=None,
+                        drop=uids,
+                        by=access.who,
+                        keep=context.keeps_up,
+                    )
+                except Exception as error:
+                    if again is not None:
+                        again.start_after(error)
+                    raise
             return {**started, "restored": plan}
 
         return asked.start(work)
@@ -244,6 +267,7 @@ def replay(
     reason: str | None = None,
     again: bool = False,
     without_key: bool = False,
+    into_tables: bool = False,
     dry_run: bool = False,
 ) -> Operation:
     """Send dead letters to their topics again.
@@ -253,10 +277,11 @@ def replay(
         reason: All that were refused for this reason.
         again: Those too that were sent before, or may have been.
         without_key: Where a record is not kept any more, send its value without a key.
+        into_tables: Those of tables without a version too, where an old row replaces a newer one.
         dry_run: Count what would be sent, and send nothing.
     """
     flags = {"again": again, "without_key": without_key, "dry_run": dry_run}
-    given = {"ids": list(ids), "reason": reason, **flags}
+    given = {"ids": list(ids), "reason": reason, "into_tables": into_tables, **flags}
     with _Asked(context, access, "replay", job, given) as asked:
         if len(ids) > _MOST_IDS:
             raise HeadgateError(
@@ -276,6 +301,7 @@ def replay(
                 by=access.who,
                 again=again,
                 without_key=without_key,
+                into_tables=into_tables,
                 dry_run=dry_run,
             )
             return done.to_json()
@@ -318,6 +344,48 @@ def _whole(waited: Any) -> Any:
     return type(waited)(seconds=round(waited.total_seconds()))
 
 
+def _find_dead(context: ServerContext, job: str, *, verb: str) -> JobView | None:
+    """Return a job that is not running but kept up, so that it would be taken up again."""
+    view = service.look_at(context.settings.home, job, verb=verb)
+    if view.is_alive or not context.keeps_up:
+        return None
+    return view if job in Session(context.settings.home).list() else None
+
+
+def _let_go(context: ServerContext, view: JobView) -> dict[str, Any]:
+    Session(context.settings.home).let_go(view.name)
+    says = f"job {view.name} was not running; it is not kept up any more"
+    return {**view.to_json(), "kept_up": False, "says": says}
+
+
+class _StartAgain:
+    """Starts a job as it was that was stopped for something that then failed."""
+
+    def __init__(self, context: ServerContext, access: Access, job: str, tell: Progress) -> None:
+        self._home = context.settings.home
+        self._job = job
+        self._by = access.who
+        self._tell = tell
+        self._keep = context.keeps_up and job in Session(self._home).list()
+
+    def start_after(self, failure: Exception) -> None:
+        """Start the job; where that fails, too, raise what failed first with both reasons."""
+        self._tell("starting it again as it was")
+        try:
+            service.start_kept(self._home, self._job, by=self._by, keep=self._keep)
+        except HeadgateError as error:
+            if error.code == "JOB_RUNNING" or not isinstance(failure, HeadgateError):
+                return
+            raise HeadgateError(
+                failure.code,
+                f"{failure.message}; the job was stopped for it, and could not be started again: "
+                f"{error.message}",
+                hint=f"headgate start {self._job}",
+                domain=failure.domain,
+                retryable=failure.retryable,
+            ) from error
+
+
 class _LetGo:
     """Does not keep a job up while it is ended; keeps it up again if that was refused."""
 
@@ -350,13 +418,16 @@ class _Asked:
         self._what = what
         self._job = job
         self._details = details or {}
+        self._asker = f"{access.who} {access.address}"
         self.home = context.settings.home
 
     def __enter__(self) -> _Asked:
         try:
             self._check()
         except HeadgateError as error:
-            self._write(error.code)
+            # Whoever asks without end would fill the log.
+            if error.code != "RATE_LIMITED" or self._context.actions.is_news(self._asker):
+                self._write(error.code)
             raise
         return self
 
@@ -389,13 +460,14 @@ class _Asked:
         return done
 
     def _check(self) -> None:
+        # First: what is refused is counted, too.
+        wait = self._context.actions.take(self._asker)
+        if wait:
+            raise rate_limited(self._what, wait)
         self._access.check(Role.OPERATE, to=self._what)
         if self._job is not None:
             names.check_job(self._job)
             self._context.check_shown(self._job)
-        wait = self._context.actions.take(f"{self._access.who} {self._access.address}")
-        if wait:
-            raise rate_limited(self._what, wait)
 
     def _write(self, outcome: str, *, operation: str | None = None, job: str | None = None) -> None:
         self._context.audit.add(

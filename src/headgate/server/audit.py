@@ -17,6 +17,10 @@ FORMAT = 1
 # The file is moved aside at this size; one old one is kept.
 _LARGEST = 8 << 20
 _LONGEST_TEXT = 1_000
+_LONGEST_KEY = 64
+_LONGEST_LINE = 8 << 10
+# Of a longer text no more is searched for secrets; more than is written, lest one is cut in two.
+_LONGEST_SEARCHED = 8 << 10
 
 
 class AuditLog:
@@ -47,6 +51,7 @@ class AuditLog:
         Args:
             what: The action.
             outcome: `STARTED`, `DONE`, or the code of the error that ended it.
+            details: Left out of a line that would be too long, which says so.
         """
         line = {
             "format": FORMAT,
@@ -58,10 +63,13 @@ class AuditLog:
             "job": job,
             "operation": operation,
             "outcome": outcome,
-            "details": {key: self._plain(value) for key, value in (details or {}).items()},
+            "details": self._plain(details or {}),
         }
+        text = json.dumps(line)
+        if len(text) > _LONGEST_LINE:
+            text = json.dumps({**line, "details": {"cut": True}})
         with self._lock:
-            self._write(json.dumps(line).encode() + b"\n")
+            self._write(text.encode() + b"\n")
 
     def tail(self, lines: int) -> list[dict[str, Any]]:
         """Return the newest lines, oldest first."""
@@ -95,12 +103,18 @@ class AuditLog:
 
     def _plain(self, value: Any) -> Any:
         if isinstance(value, str):
-            return self._hide(value)[:_LONGEST_TEXT]
+            return self._short(value, _LONGEST_TEXT)
         if isinstance(value, Mapping):
-            return {str(key): self._plain(each) for key, each in value.items()}
+            return {
+                self._short(str(key), _LONGEST_KEY): self._plain(each)
+                for key, each in value.items()
+            }
         if isinstance(value, list | tuple):
             return [self._plain(each) for each in value[:100]]
         return value
+
+    def _short(self, text: str, longest: int) -> str:
+        return self._hide(text[:_LONGEST_SEARCHED])[:longest]
 
 
 def _is_json(line: bytes) -> bool:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 # Reads that take long, such as of state or of a broker; the others must not wait for them.
 _SLOW_AT_ONCE = 8
 _SLOW_WAIT_S = 20.0
+# Whoever waits for one holds a thread that the others need as well.
+_SLOW_WAITERS = 8
 # Secrets change rarely, and are looked for with every text that is shown.
 _SECRETS_LAST_S = 10.0
 
@@ -58,6 +60,8 @@ class ServerContext:
             SessionWatch(settings.home, told=self._told_of_take_up) if settings.keeps_up else None
         )
         self._slow = threading.BoundedSemaphore(_SLOW_AT_ONCE)
+        self._slow_lock = threading.Lock()
+        self._slow_waiters = 0
         self._lock = threading.Lock()
         self._desk: StateDesk | None = None
         self._secrets: tuple[float, frozenset[str]] = (float("-inf"), frozenset())
@@ -82,9 +86,9 @@ class ServerContext:
         """Hold one of the few places for reads that take long.
 
         Raises:
-            HeadgateError: SERVER_BUSY if none becomes free.
+            HeadgateError: SERVER_BUSY if none becomes free, or too many wait already.
         """
-        if not self._slow.acquire(timeout=_SLOW_WAIT_S):
+        if not self._slow.acquire(blocking=False) and not self._wait_for_place():
             raise HeadgateError(
                 "SERVER_BUSY",
                 "cannot answer now: too many reads that take long are under way",
@@ -138,6 +142,18 @@ class ServerContext:
         """Let go of what the server holds; jobs go on."""
         if self.watch is not None:
             self.watch.stop()
+
+    def _wait_for_place(self) -> bool:
+        """Wait for a slow read to end, and tell whether its place was got."""
+        with self._slow_lock:
+            if self._slow_waiters >= _SLOW_WAITERS:
+                return False
+            self._slow_waiters += 1
+        try:
+            return self._slow.acquire(timeout=_SLOW_WAIT_S)
+        finally:
+            with self._slow_lock:
+                self._slow_waiters -= 1
 
     def _known_secrets(self) -> frozenset[str]:
         at, known = self._secrets

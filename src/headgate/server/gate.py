@@ -43,6 +43,8 @@ OPEN_PATHS = frozenset({"/healthz", "/readyz", "/login"})
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _LONGEST_BODY_S = 30.0
 _POLICY_CLOSED = 1008
+# What the pages' websocket does where there is none: a GET there is more than a read.
+_SOCKET_PATH = "/_nicegui_ws"
 
 # NiceGUI's pages carry their own scripts and styles, and its templates are made in the browser.
 _PAGE_POLICY = (
@@ -164,8 +166,9 @@ class Gate:
 
     def _check_site(self, scope: Scope, headers: _Headers, access: Access | None) -> None:
         """Refuse what a page of another site has a browser do in the user's name."""
-        is_socket = scope["type"] == "websocket"
-        if (not is_socket and scope["method"] in _SAFE) or headers.bearer() is not None:
+        is_read = scope["type"] == "http" and scope["method"] in _SAFE
+        is_pages = scope["path"].startswith(_SOCKET_PATH)
+        if (is_read and not is_pages) or headers.bearer() is not None:
             return
         site, origin = headers.only("sec-fetch-site"), headers.only("origin")
         if site is not None and site not in ("same-origin", "none"):
@@ -173,8 +176,9 @@ class Gate:
         if origin is not None:
             if _host_of(origin) != _normal(headers.only("host") or "", origin):
                 raise _cross_site(origin)
-        elif site is None and access is not None and access.session is not None:
-            # A cookie is a browser's, and a browser says where a request comes from.
+        elif site is None and not is_read and access is not None and access.session is not None:
+            # A cookie is a browser's, and a browser says where a request comes from; only of a
+            # read without TLS by a page of this server's own it says nothing.
             raise _cross_site("nowhere")
 
     # How large.
@@ -233,7 +237,7 @@ class Gate:
             await _close(receive, send)
             return
         reply: Response = to_reply(not_signed_in())
-        wants_page = "text/html" in (headers.only("accept") or "")
+        wants_page = "text/html" in headers.every("accept")
         if wants_page and scope["method"] in _SAFE and not _is_data(scope["path"]):
             path = scope["path"] + (
                 f"?{scope['query_string'].decode('latin-1')}" if scope["query_string"] else ""
@@ -267,18 +271,20 @@ class _TooOftenError(HeadgateError):
 
 
 def check_token(context: ServerContext, secret: str, address: str) -> Token:
-    """Return the token that somebody shows; too many wrong ones, and none is looked at.
+    """Return the token that somebody shows.
+
+    Too many wrong ones from an address have the next wrong ones wait. A right one never does:
+    behind a proxy all come from one address, and nobody shall shut out the others.
 
     Raises:
         HeadgateError: NOT_SIGNED_IN or RATE_LIMITED; the secret is not in it.
     """
-    wait = context.failures.wait(address)
-    if wait:
-        raise _TooOftenError(wait)
     token = find_token(context.settings.tokens, secret)
     if token is not None:
         return token
-    context.failures.take(address)
+    wait = context.failures.take(address)
+    if wait:
+        raise _TooOftenError(wait)
     context.audit.add(Access("nobody", Role.VIEW, address), "sign-in", outcome="NOT_SIGNED_IN")
     raise HeadgateError(
         "NOT_SIGNED_IN",
@@ -310,6 +316,10 @@ class _Headers:
                 "BAD_REQUEST", f"cannot answer: the header {name} is there twice", hint="send one"
             )
         return found[0] if found else None
+
+    def every(self, name: str) -> str:
+        """Return a header that may be there several times, as one."""
+        return ", ".join(self._found.get(name, []))
 
     def bearer(self) -> str | None:
         """Return the token of a request's own; None where it has none."""
@@ -375,7 +385,10 @@ def _address(scope: Scope) -> str:
 
 
 def _host_of(origin: str) -> str | None:
-    parts = urlsplit(origin)
+    try:
+        parts = urlsplit(origin)
+    except ValueError:
+        return None
     return None if not parts.netloc else _normal(parts.netloc, origin)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 # More askers than these are not remembered; the one that was quiet longest is forgotten.
 _MOST_ASKERS = 10_000
+_TELL_EVERY_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class Limits:
     Attributes:
         requests: Requests of any kind; a page of the console takes dozens.
         actions: What changes something: a stop, a savepoint, a replay.
-        failures: Tokens that are none. Once they are used up, no token is looked at for a while.
+        failures: Tokens that are none. Once they are used up, the next wrong ones have to wait.
         body: Bytes of a request's body.
     """
 
@@ -46,6 +47,7 @@ class Buckets:
         self._clock = clock
         self._lock = threading.Lock()
         self._filled: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._told: OrderedDict[str, float] = OrderedDict()
 
     def take(self, asker: str) -> int:
         """Return 0 and count one, or the whole seconds to wait and count none."""
@@ -56,11 +58,17 @@ class Buckets:
             self._put(asker, level - 1, now)
             return 0
 
-    def wait(self, asker: str) -> int:
-        """Return the whole seconds until the next would be let through; 0 for now."""
+    def is_news(self, asker: str) -> bool:
+        """Tell whether to write down a refusal of this asker: the first one in a minute."""
         with self._lock:
-            level, _ = self._look(asker)
-            return 0 if level >= 1 else self._wait(level)
+            now, last = self._clock(), self._told.get(asker)
+            if last is not None and now - last < _TELL_EVERY_S:
+                return False
+            self._told[asker] = now
+            self._told.move_to_end(asker)
+            if len(self._told) > _MOST_ASKERS:
+                self._told.popitem(last=False)
+            return True
 
     def _look(self, asker: str) -> tuple[float, float]:
         now = self._clock()

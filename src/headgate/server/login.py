@@ -78,7 +78,12 @@ def add_login(app: FastAPI, context: ServerContext) -> None:
 async def _form(request: Request) -> dict[str, Any]:
     # The gate has read the body already, and it is small.
     text = (await request.body()).decode("utf-8", "replace")
-    return {name: values[0] for name, values in parse_qs(text, max_num_fields=8).items()}
+    try:
+        fields = parse_qs(text, max_num_fields=8)
+    except ValueError:
+        # More fields than the form of ours has.
+        return {}
+    return {name: values[0] for name, values in fields.items()}
 
 
 def _local(path: str) -> str:

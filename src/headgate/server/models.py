@@ -273,7 +273,9 @@ class Health(BaseModel):
 
 # What is asked for.
 
-Setting = StrictStr | StrictInt | StrictFloat | StrictBool | None
+SettingName = Annotated[str, Field(max_length=64)]
+SettingText = Annotated[StrictStr, Field(max_length=1024)]
+Setting = SettingText | StrictInt | StrictFloat | StrictBool | None
 Place = Annotated[str, Field(pattern=names.PLACE, max_length=256)]
 UidText = Annotated[str, Field(pattern=names.UID, max_length=128)]
 Moment = Annotated[str, Field(min_length=1, max_length=64)]
@@ -286,7 +288,7 @@ class Submit(BaseModel):
     flow: str = Field(
         min_length=1, max_length=512, description="As GET /v1/flows names it.", examples=["orders"]
     )
-    settings: dict[str, Setting] = Field(
+    settings: dict[SettingName, Setting] = Field(
         default_factory=dict,
         max_length=64,
         description=f"By the names of headgate.toml; of these: {', '.join(names.SETTINGS)}.",
@@ -362,6 +364,9 @@ class Replay(BaseModel):
     )
     without_key: StrictBool = Field(
         default=False, description="Send values without a key where the record is gone."
+    )
+    into_tables: StrictBool = Field(
+        default=False, description="Those of tables without a version too, over newer rows."
     )
     dry_run: StrictBool = Field(
         default=False, description="Count what would be sent, and send nothing."

@@ -1,12 +1,15 @@
 """Which dead letters were replayed: a file in the job's folder, one line for each step.
 
-    {"format": 1, "step": "sending", "batch": ID, "at": …, "by": …, "topic": …, "letters": […]}
+    {"format": 1, "step": "sending", "batch": ID, "at": …, "by": …, "topic": …, "letters": […],
+     "records": […]}
     {"format": 1, "step": "sent", "batch": ID, "at": …}
 
 The first line is on disk before a record is sent, the second one is written when all of the batch
 are acknowledged. Letters of a batch without the second line are in doubt. A letter is known by its
 place and by a digest of what it says, so that another one at the same place of a topic that was
-made anew is another letter.
+made anew is another letter. One record may have several letters (a restore to an older checkpoint
+writes them again), so that the record is known too, by its place and time; lines of older releases
+leave that out.
 """
 
 from __future__ import annotations
@@ -46,13 +49,18 @@ class ReplayMemory:
 
     known: dict[str, Replay] = field(default_factory=dict)
 
-    def find(self, letter: DeadLetter) -> Replay | None:
-        """Return the last replay of a letter."""
-        return self.known.get(_mark(letter))
+    def find(self, letter: DeadLetter, topic: str | None = None) -> Replay | None:
+        """Return the last replay of a letter, or of its record by way of another letter.
 
-    def tell(self, letter: DeadLetter) -> DeadLetter:
+        Args:
+            topic: Where the record goes back to; None where nobody knows.
+        """
+        of_record = None if topic is None else self.known.get(mark_record(topic, letter))
+        return of_record or self.known.get(_mark(letter))
+
+    def tell(self, letter: DeadLetter, topic: str | None = None) -> DeadLetter:
         """Return the letter with what is known of its replay."""
-        found = self.find(letter)
+        found = self.find(letter, topic)
         if found is None:
             return letter
         return replace(
@@ -68,11 +76,13 @@ class ReplayJournal:
         self.memory = memory
         self._by = by
         self._clock = clock
+        self._begun: dict[str, list[str]] = {}
 
     def begin(self, topic: str, letters: Sequence[DeadLetter]) -> str:
         """Note that records are about to be sent, and return the batch's name."""
         batch, now = secrets.token_hex(8), self._clock.now()
         marks = [_mark(letter) for letter in letters]
+        records = [mark_record(topic, letter) for letter in letters]
         self._write(
             step="sending",
             batch=batch,
@@ -80,16 +90,19 @@ class ReplayJournal:
             by=self._by,
             topic=topic,
             letters=marks,
+            records=records,
         )
-        self.memory.known.update(dict.fromkeys(marks, Replay(now, self._by, is_sure=False)))
+        self._begun[batch] = [*marks, *records]
+        doubt = Replay(now, self._by, is_sure=False)
+        self.memory.known.update(dict.fromkeys(self._begun[batch], doubt))
         return batch
 
-    def finish(self, batch: str, letters: Sequence[DeadLetter]) -> None:
+    def finish(self, batch: str) -> None:
         """Note that all records of a batch are acknowledged."""
         now = self._clock.now()
         self._write(step="sent", batch=batch, at=now.isoformat())
         done = Replay(now, self._by, is_sure=True)
-        self.memory.known.update((_mark(letter), done) for letter in letters)
+        self.memory.known.update(dict.fromkeys(self._begun.pop(batch), done))
 
     def _write(self, **content: Any) -> None:
         self._file.write(json.dumps({"format": FORMAT, **content}).encode() + b"\n")
@@ -147,13 +160,19 @@ def _remember(path: Path, content: bytes) -> ReplayMemory:
                 raise _unsupported(path, step["format"])
             at, batch = datetime.fromisoformat(step["at"]), str(step["batch"])
             if step["step"] == "sending":
-                begun[batch] = ([str(mark) for mark in step["letters"]], str(step["by"]))
+                told = [*step["letters"], *step.get("records", ())]
+                begun[batch] = ([str(mark) for mark in told], str(step["by"]))
             marks, by = begun[batch] if step["step"] == "sending" else begun.pop(batch)
         except (ValueError, TypeError, KeyError) as error:
             raise _broken(path, error) from error
         known = Replay(at, by, is_sure=step["step"] == "sent")
         memory.known.update(dict.fromkeys(marks, known))
     return memory
+
+
+def mark_record(topic: str, letter: DeadLetter) -> str:
+    """Return what the record of a letter is known by, whichever of its letters this is."""
+    return f"@{topic}:{letter.partition}:{letter.offset}:{letter.timestamp}"
 
 
 def _mark(letter: DeadLetter) -> str:

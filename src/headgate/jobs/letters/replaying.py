@@ -23,7 +23,13 @@ from headgate.flow.graph import Graph
 from headgate.flow.topics import Topic
 from headgate.jobs.dead_letters import get_letters
 from headgate.jobs.letters.letter import DeadLetter, find_letter
-from headgate.jobs.letters.memory import ReplayJournal, ReplayMemory, open_journal, read_memory
+from headgate.jobs.letters.memory import (
+    ReplayJournal,
+    ReplayMemory,
+    mark_record,
+    open_journal,
+    read_memory,
+)
 from headgate.jobs.letters.topics import get_flow, is_missing, open_places
 from headgate.jobs.letters.way_back import find_way_back
 from headgate.jobs.registry import get_home
@@ -44,6 +50,7 @@ class LeftOut(enum.StrEnum):
     NO_KEY = "no-key"
     GONE = "gone"
     NO_WAY = "no-way"
+    OLD_ROW = "old-row"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +58,7 @@ class Refused:
     """A letter whose record cannot be sent.
 
     Attributes:
-        why: CUT, NO_KEY, GONE or NO_WAY.
+        why: CUT, NO_KEY, GONE, NO_WAY or OLD_ROW.
         words: The reason in words.
     """
 
@@ -90,7 +97,7 @@ class Replayed:
 
     Attributes:
         sent: Records that were acknowledged, by topic; what would be sent, in a dry run.
-        skipped: Letters whose records had been sent before.
+        skipped: Letters whose records had been sent before, by way of another letter too.
         in_doubt: Letters of a replay that broke off, whose records may have arrived: they were
             not sent.
         refused: How many records cannot be sent, by reason.
@@ -159,6 +166,7 @@ def replay_dead_letters(
     by: str,
     again: bool = False,
     without_key: bool = False,
+    into_tables: bool = False,
     dry_run: bool = False,
     progress: Callable[[ReplayProgress], None] | None = None,
     clock: Clock | None = None,
@@ -174,6 +182,8 @@ def replay_dead_letters(
         by: Who does it, for the job's records.
         again: Send those too that were sent before, or may have been.
         without_key: Where a record is not kept any more, send its value without a key.
+        into_tables: Send those of tables without a version column too, where an old row takes the
+            place of a newer one of its key.
         dry_run: Count what would be sent, and send nothing.
         progress: Told after each batch.
 
@@ -184,7 +194,7 @@ def replay_dead_letters(
     home = get_home(root, job, verb="replay dead letters of")
     graph = get_flow(home, doing="replay dead letters of")
     places = open_places(graph.dead_letters)
-    letters: Iterable[DeadLetter] = get_letters(home, places, ids) if ids else _all(places)
+    letters: Iterable[DeadLetter] = get_letters(home, graph, places, ids) if ids else _all(places)
     if reason is not None:
         letters = (letter for letter in letters if letter.reason == reason.upper())
     with ExitStack() as stack:
@@ -195,7 +205,15 @@ def replay_dead_letters(
             opened = open_journal(home, by=by, clock=clock or SystemClock())
             journal = stack.enter_context(opened)
             memory = journal.memory
-        replay = _Replay(graph, memory, journal, stack, again=again, without_key=without_key)
+        replay = _Replay(
+            graph,
+            memory,
+            journal,
+            stack,
+            again=again,
+            without_key=without_key,
+            into_tables=into_tables,
+        )
         for batch in _batches(letters):
             replay.take(batch)
             if progress is not None:
@@ -252,6 +270,7 @@ class _Replay:
     stack: ExitStack
     again: bool = field(kw_only=True)
     without_key: bool = field(kw_only=True)
+    into_tables: bool = field(kw_only=True)
     looked_at: int = 0
     skipped: int = 0
     keyless: int = 0
@@ -261,17 +280,26 @@ class _Replay:
     doubts: list[str] = field(default_factory=list)
     in_doubt: int = 0
     opened: dict[str, _Open] = field(default_factory=dict)
+    # Records of this replay, by their marks: with `again` too, each is sent once.
+    taken: set[str] = field(default_factory=set)
 
     def take(self, letters: Sequence[DeadLetter]) -> None:
         """Send the records of some letters."""
         self.looked_at += len(letters)
         by_topic: dict[str, list[DeadLetter]] = defaultdict(list)
         for letter in letters:
-            if not self._is_due(letter):
-                continue
             way = find_way_back(self.graph, letter)
+            if not self._is_due(letter, way.topic):
+                continue
             if way.topic is None:
                 self._refuse(letter, LeftOut.NO_WAY, way.why_not)
+                continue
+            if way.table and not self.into_tables:
+                words = (
+                    f"table {way.table!r} has no version column, so that its row would take the "
+                    "place of a newer one (--into-tables sends it)"
+                )
+                self._refuse(letter, LeftOut.OLD_ROW, words)
                 continue
             name = way.topic.describe()
             if name not in self.opened:
@@ -294,8 +322,8 @@ class _Replay:
             dry_run=dry_run,
         )
 
-    def _is_due(self, letter: DeadLetter) -> bool:
-        before = self.memory.find(letter)
+    def _is_due(self, letter: DeadLetter, topic: Topic | None) -> bool:
+        before = self.memory.find(letter, None if topic is None else topic.name)
         if before is None or self.again:
             return True
         if before.is_sure:
@@ -314,18 +342,22 @@ class _Replay:
         found = to.places.find_spots({(each.partition, each.offset) for each in letters})
         due: list[tuple[DeadLetter, PlacedRecord]] = []
         for letter in letters:
+            mark = mark_record(to.topic.name, letter)
+            if mark in self.taken:
+                self.skipped += 1
+                continue
             record = self._record(to, letter, found.get((letter.partition, letter.offset)))
             if record is not None:
+                self.taken.add(mark)
                 due.append((letter, record))
         if not due:
             return
         if self.journal is not None:
             if to.send is None:
                 to.send = self.stack.enter_context(to.places.sending())
-            chosen = [letter for letter, _ in due]
-            batch = self.journal.begin(to.topic.name, chosen)
+            batch = self.journal.begin(to.topic.name, [letter for letter, _ in due])
             to.send([record for _, record in due])
-            self.journal.finish(batch, chosen)
+            self.journal.finish(batch)
         self.sent[to.topic.name] += len(due)
 
     def _record(

@@ -1,15 +1,17 @@
-"""Where the record of a dead letter goes when it is sent again. Pure.
+"""Where the record of a dead letter goes when it is sent again.
 
-A record that could not be decoded went nowhere else, so that it can always be sent again. The
+A record that could not be decoded went nowhere else, unless another source reads its topic too. The
 record of a row that failed inside the flow was on its way: it can be sent again only if it left
 nothing behind on that way.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from headgate.connectors import Kafka, Pulsar
+from headgate.connectors import Files, Kafka, Pulsar
 from headgate.flow.graph import Graph
 from headgate.flow.operators import (
     Dedupe,
@@ -17,6 +19,7 @@ from headgate.flow.operators import (
     Node,
     Port,
     Source,
+    SourceKind,
     Transform,
     Window,
     label,
@@ -32,10 +35,13 @@ class WayBack:
     Attributes:
         topic: Where it came from; None where it cannot go back.
         why_not: The reason then, in words.
+        table: The table that it is of, if the newest record of a key is the newest row there:
+            sent again, it takes the place of a newer one. Empty for others.
     """
 
     topic: Topic | None
     why_not: str = ""
+    table: str = ""
 
 
 def find_way_back(graph: Graph, letter: DeadLetter) -> WayBack:
@@ -44,7 +50,7 @@ def find_way_back(graph: Graph, letter: DeadLetter) -> WayBack:
         if letter.of_row and label(node) == letter.source:
             return _from_row(graph, node)
         if isinstance(node, Source) and not letter.of_row and node.id == letter.source:
-            return WayBack(_of_name(node.topic, letter.topic))
+            return _to_source(graph, node, _of_name(node.topic, letter.topic))
     what = letter.source if letter.of_row else f"source {letter.source!r}"
     return WayBack(None, f"the flow has no {what} any more")
 
@@ -72,7 +78,39 @@ def _from_row(graph: Graph, node: Node) -> WayBack:
     if isinstance(at.topic, Kafka | Pulsar) and at.topic.pattern is not None:
         why_not = f"it does not say which topic of {at.topic.pattern!r} its record came from"
         return WayBack(None, why_not)
-    return WayBack(at.topic)
+    return _to_source(graph, at, at.topic)
+
+
+def _to_source(graph: Graph, source: Source, topic: Topic) -> WayBack:
+    for each in graph.nodes:
+        if isinstance(each, Source) and each.id != source.id and _reads(each.topic, topic):
+            why_not = f"source {each.id!r} reads that topic too, and would take the record twice"
+            return WayBack(None, why_not)
+    is_by_place = source.kind is SourceKind.TABLE and source.version is None
+    return WayBack(topic, table=source.id if is_by_place else "")
+
+
+def _reads(read: Topic, topic: Topic) -> bool:
+    """Tell whether records of one topic come out of what is read."""
+    match read, topic:
+        case Files(), Files():
+            return Path(read.path).resolve() == Path(topic.path).resolve()
+        case Kafka(), Kafka():
+            is_same_log = _share(read.servers, topic.servers)
+        case Pulsar(), Pulsar():
+            is_same_log = _share(read.service, topic.service)
+            is_same_log = is_same_log and read.namespace == topic.namespace
+        case _:
+            return False
+    if read.pattern is None:
+        return is_same_log and read.name == topic.name
+    return is_same_log and re.fullmatch(read.pattern, topic.name) is not None
+
+
+def _share(servers: str, others: str) -> bool:
+    """Tell whether two lists of servers have one in common."""
+    first, second = (set(each.rpartition("//")[2].split(",")) for each in (servers, others))
+    return not first.isdisjoint(second)
 
 
 def _trace(graph: Graph, above: Node, port: Port) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nicegui import ui
 
+from headgate.errors import HeadgateError
 from headgate.jobs.service import (
     DeadLetter,
     DeadLetters,
@@ -13,7 +14,7 @@ from headgate.jobs.service import (
     replay_dead_letters,
 )
 from headgate.server import actions
-from headgate.server.access import current_access
+from headgate.server.access import Role, current_access
 from headgate.server.console import parts
 from headgate.server.console.formats import format_count
 from headgate.server.console.live import Live
@@ -82,12 +83,18 @@ class LettersPanel:
         self._show()
 
     async def _replay(self, what: str) -> None:
+        try:
+            access = current_access()
+            # Counting, too, is only for whoever may send them.
+            access.check(Role.OPERATE, to="replay")
+        except HeadgateError as error:
+            parts.show_error(error)
+            return
         kind, _, value = what.partition(":")
         ids = (value,) if kind == "id" else ()
         reason = value if kind == "reason" else None
         self._status.show(join("Counting what would be sent…"))
-        who = current_access().who
-        foreseen = await parts.ask(_foresee, get_context(), self._job, ids, reason, who)
+        foreseen = await parts.ask(_foresee, get_context(), self._job, ids, reason, access.who)
         self._status.show(join(""))
         if foreseen is None:
             return

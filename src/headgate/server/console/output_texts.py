@@ -25,6 +25,7 @@ _REFUSALS = {
     "no-key": "the record is not kept any more, and nobody knows its key",
     "gone": "the record is not kept any more",
     "no-way": "the flow has no way back for it",
+    "old-row": "its table has no version column, and it would replace a newer row",
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from nicegui import run, ui
+from nicegui import ui
 
 from headgate.errors import HeadgateError
 from headgate.jobs.service import OutputKind, OutputRecord, OutputView, list_outputs, tail_output
@@ -88,13 +88,13 @@ class _Outputs:
         if not chosen:
             return
         try:
-            found = await run.io_bound(_read_rows, get_context(), self._job, chosen)
+            found = await parts.read(_read_rows, get_context(), self._job, chosen)
         except HeadgateError as error:
             self._records = ()
             self._rows.show(parts.error_box(error))
             return
         # Meanwhile another output may have been chosen.
-        if found is not None and chosen == self._chosen:
+        if chosen == self._chosen:
             self._records = found
             self._show()
 

@@ -44,6 +44,7 @@ __all__ = [
     "act",
     "ask",
     "badge",
+    "begin_read",
     "button",
     "chart",
     "clear_error",
@@ -304,9 +305,19 @@ async def read(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T
     Raises:
         HeadgateError: What the function raised, or NOT_SIGNED_IN once the session has ended.
     """
+    return await begin_read(function, *args, **kwargs)
+
+
+def begin_read(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:
+    """Begin what `read` does; for a page that has something to say while it waits.
+
+    Raises:
+        HeadgateError: NOT_SIGNED_IN once the session has ended.
+    """
+    # Here and not in a task of its own, which would not know the page.
     current_access()
     call = partial(contextvars.copy_context().run, partial(function, *args, **kwargs))
-    return await asyncio.get_running_loop().run_in_executor(_readers, _hiding, call)
+    return asyncio.get_running_loop().run_in_executor(_readers, _hiding, call)
 
 
 def _hiding(call: Callable[[], T]) -> T:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from nicegui import run, ui
+from nicegui import ui
 
 from headgate.errors import HeadgateError
 from headgate.jobs.service import JobView, Past, PastMoment
@@ -123,7 +123,7 @@ class RestorePanel:
         self._planned = time.monotonic()
         plan, refusal = None, None
         try:
-            plan = await run.io_bound(
+            plan = await parts.read(
                 actions.foresee_restore,
                 get_context(),
                 current_access(),

@@ -27,6 +27,7 @@ _WORDS = {
     "deleted": "gone",
     "absent": "not there",
     "same": "unchanged",
+    "unreadable": "not readable",
 }
 
 
@@ -51,7 +52,8 @@ def fold(entries: Iterable[HistoryEntry]) -> list[Version]:
     for each in entries:
         last = found[-1] if found else None
         gone = last is not None and last.entry.change in ("absent", "deleted")
-        stays = each.change == "same" or (each.change == "absent" and gone)
+        known = last is not None and last.entry.change != "unreadable"
+        stays = (each.change == "same" and known) or (each.change == "absent" and gone)
         if last is not None and stays:
             found[-1] = Version(last.entry, each, last.count + 1)
         else:
@@ -92,11 +94,14 @@ def show_history(history: StateHistory) -> Html:
     versions = fold(history.entries)
     if not versions:
         return element("p", "No checkpoint is retained yet.", class_="hg-empty")
-    return element(
+    older = f"{format_count(history.left_off)} older checkpoints are left off."
+    left_off = element("p", older, class_="hg-quiet") if history.left_off else Html()
+    shown = element(
         "ol",
         *(_version(each, before=index > 0) for index, each in enumerate(versions)),
         class_="hg-versions",
     )
+    return join(left_off, shown)
 
 
 def show_rows(rows: StateRows) -> Html:
@@ -190,6 +195,8 @@ def _content(entry: HistoryEntry, *, before: bool) -> Html | None:
             return show_json(entry.value)
         case "same" if not before:
             return show_json(entry.value)
+        case "unreadable":
+            return element("p", entry.problem, class_="hg-quiet")
     return None
 
 

@@ -8,10 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, ParamSpec, TypeVar
 
-from nicegui import run
-
 from headgate.server.console.live import Live
 from headgate.server.console.markup import element, join
+from headgate.server.console.parts import begin_read
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -40,18 +39,14 @@ async def ask_slowly(
         says: What is said after so many seconds.
 
     Raises:
-        HeadgateError: What the function raised.
+        HeadgateError: What the function raised, or NOT_SIGNED_IN once the session has ended.
     """
     began = time.monotonic()
-    answer = asyncio.ensure_future(run.io_bound(function, *args, **kwargs))
+    answer = begin_read(function, *args, **kwargs)
     try:
         while not answer.done():
             status.show(element("span", says(time.monotonic() - began)))
             await asyncio.wait({answer}, timeout=_TELL_EVERY_S)
     finally:
         status.show(join(""))
-    value = answer.result()
-    if value is None:
-        # NiceGUI's word for a server that stops.
-        raise asyncio.CancelledError
-    return Answer(value, time.monotonic() - began)
+    return Answer(answer.result(), time.monotonic() - began)

@@ -110,9 +110,18 @@ public final class FlowSink implements TableProvider {
       }
       var now = new LinkedHashMap<String, String>();
       for (int i = 0; i < sums.length; i++) now.put(outputs.all().get(i).id(), Long.toString(sums[i]));
-      now.put(Telemetry.NAME, Telemetry.of(outputs, sums, PortTally.take(run), tasks, System.currentTimeMillis() - began));
+      now.put(Telemetry.NAME, telemetry(sums, tasks, System.currentTimeMillis() - began));
       counts = now;
       gate.batchWritten();
+    }
+
+    /** Figures are no reason to fail a batch, which would fail the same way at every attempt. */
+    private String telemetry(long[] sums, List<FlowWriter.Done> tasks, long tookMs) {
+      try {
+        return Telemetry.of(outputs, sums, PortTally.take(run), tasks, tookMs);
+      } catch (RuntimeException error) {
+        return "{}";
+      }
     }
   }
 
