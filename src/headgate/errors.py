@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
+from typing import Any
 
 
 class Domain(enum.StrEnum):
@@ -57,6 +59,27 @@ class HeadgateError(Exception):
     def as_dict(self) -> dict[str, str]:
         """Return the three fields that the CLI and the REST API show."""
         return {"code": self.code, "message": self.message, "hint": self.hint}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it as JSON values, for another process of ours."""
+        return {
+            **self.as_dict(),
+            "domain": self.domain.value,
+            "retryable": self.retryable,
+            "root_cause": self.root_cause,
+        }
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> HeadgateError:
+        """Return the error that `to_json` wrote."""
+        return cls(
+            told["code"],
+            told["message"],
+            hint=told["hint"],
+            domain=Domain(told["domain"]),
+            retryable=told["retryable"],
+            root_cause=told["root_cause"],
+        )
 
     def __str__(self) -> str:
         text = f"{self.code} {self.message}"

@@ -13,12 +13,15 @@ from fake_supervisor import FakeSupervisor
 from server_bench import client, follow, settings, store_job
 
 from headgate.errors import HeadgateError
-from headgate.jobs import service, session
+from headgate.jobs import service, session_orders
 from headgate.jobs.checkpoint_views import get_checkpoint, pin_checkpoint
 from headgate.jobs.home import JobHome
 from headgate.jobs.job import RunOptions
+from headgate.jobs.restoring import hold_checkpoint
 from headgate.jobs.secrets import find_secrets, hide_secrets
-from headgate.jobs.session import BackOff, KeptJob, Session, SessionWatch
+from headgate.jobs.session import KeptJob, Session
+from headgate.jobs.session_watch import BackOff, SessionWatch
+from headgate.jobs.views import look_at
 
 LONG_AGO = datetime(2026, 11, 15, tzinfo=UTC)
 
@@ -244,9 +247,9 @@ def test_a_session_with_a_damaged_entry_is_told_as_broken(tmp_path: Path) -> Non
 def test_a_dry_run_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = store_job(tmp_path)
     (tmp_path / "flows" / "shop.py").write_text("import time\ntime.sleep(300)\n")
-    monkeypatch.setattr(session, "_LONGEST_PLAN", timedelta(seconds=1))
+    monkeypatch.setattr(session_orders, "_LONGEST_PLAN", timedelta(seconds=1))
     with pytest.raises(HeadgateError, match="WAITED_TOO_LONG"):
-        session.foresee_restore(home.root, "shop", source="chk-19", at=None, drop=())
+        session_orders.foresee_restore(home.root, "shop", source="chk-19", at=None, drop=())
 
 
 # Going back from a job that runs.
@@ -259,22 +262,22 @@ def pinned(home: JobHome, checkpoint: str) -> bool:
 def test_a_checkpoint_is_held_only_meanwhile_and_a_users_pin_stays(tmp_path: Path) -> None:
     home = store_job(tmp_path)
     folder = get_checkpoint(home.root, "shop", "chk-18").folder
-    with session.hold_checkpoint(home.root, "shop", folder):
+    with hold_checkpoint(home.root, "shop", folder):
         assert pinned(home, "chk-18")
     assert not pinned(home, "chk-18")
-    with pytest.raises(ValueError, match="odd"), session.hold_checkpoint(home.root, "shop", folder):
+    with pytest.raises(ValueError, match="odd"), hold_checkpoint(home.root, "shop", folder):
         raise ValueError("odd")
     assert not pinned(home, "chk-18")
     pin_checkpoint(home.root, "shop", "chk-18", pinned=True)
-    with session.hold_checkpoint(home.root, "shop", folder):
+    with hold_checkpoint(home.root, "shop", folder):
         pass
     assert pinned(home, "chk-18")
     savepoint = get_checkpoint(home.root, "shop", "before").folder
-    with session.hold_checkpoint(home.root, "shop", savepoint):
+    with hold_checkpoint(home.root, "shop", savepoint):
         assert not pinned(home, "before")
     with (
         pytest.raises(HeadgateError),
-        session.hold_checkpoint(home.root, "shop", folder.with_name("chk-7")),
+        hold_checkpoint(home.root, "shop", folder.with_name("chk-7")),
     ):
         pytest.fail("there is nothing to hold")
 
@@ -286,7 +289,7 @@ def test_a_restore_holds_its_checkpoint_and_starts_the_job_again_if_it_fails(
     seen: list[tuple[str, bool, bool]] = []
 
     def note(what: str) -> None:
-        alive = session.look_at(home.root, "shop").is_alive
+        alive = look_at(home.root, "shop").is_alive
         seen.append((what, alive, pinned(home, "chk-18")))
 
     def restore(*_: Any, **__: Any) -> dict[str, Any]:

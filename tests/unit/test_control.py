@@ -13,8 +13,8 @@ import pytest
 from fake_supervisor import FakeSupervisor
 
 from headgate.errors import HeadgateError
+from headgate.jobs.asking import Patience
 from headgate.jobs.control import (
-    Patience,
     cancel_job,
     foresee_cancel,
     get_start,

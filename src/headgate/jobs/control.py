@@ -1,55 +1,24 @@
-"""The verbs on jobs: each asks a job's supervisor for something, and waits until it is so.
-
-They work from any process. What is asked is an intent beside the job; what became of it is read
-from the job's status, and from its events.
-"""
+"""The verbs on jobs: each asks a job's supervisor for something, and waits until it is so."""
 
 from __future__ import annotations
 
-import getpass
-import json
-import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from headgate._clock import Clock, SystemClock
-from headgate._units import format_duration
+from headgate._clock import Clock
 from headgate.errors import Domain, HeadgateError
+from headgate.jobs.asking import Patience, Request, check_running, ended_otherwise
 from headgate.jobs.checkpoint_views import list_checkpoints
 from headgate.jobs.detach import Detached, start_detached
 from headgate.jobs.home import JobHome
-from headgate.jobs.intent import Verb, has_supervisor, write_intent
+from headgate.jobs.intent import Verb, has_supervisor
 from headgate.jobs.job import RunOptions
 from headgate.jobs.registry import get_home
 from headgate.jobs.states import JobState
 from headgate.jobs.views import JobView, view_job
-
-LONGEST_WAIT = timedelta(minutes=10)
-_LOOK_EVERY = timedelta(milliseconds=100)
-_EVENTS = "events.jsonl"
-
-Told = Callable[[JobView, timedelta], None]
-
-
-def _in_silence(_view: JobView, _waited: timedelta) -> None:
-    pass
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How long a verb waits for what it asked for, and who is told meanwhile.
-
-    Attributes:
-        longest: After this the verb gives up; what was asked for still holds.
-        told: Called with the job and the time waited, each time somebody looked.
-    """
-
-    longest: timedelta = LONGEST_WAIT
-    told: Told = _in_silence
-    clock: Clock = field(default_factory=SystemClock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +121,7 @@ def stop_job(
             None for none.
         drain: Read what is there first.
     """
-    asked = _Request(root, name, Verb.STOP, patience or Patience())
+    asked = Request(root, name, Verb.STOP, patience or Patience())
     to = None if savepoint is None else _free_place(savepoint)
     asked.send({"drain": drain, "savepoint": to})
     refusal = asked.find_refusal()
@@ -160,7 +129,7 @@ def stop_job(
         raise refusal
     view = asked.wait_for_end()
     if view.state != JobState.STOPPED:
-        raise _ended_otherwise(view, "stop")
+        raise ended_otherwise(view, "stop")
     if savepoint is None:
         return Stopped(view)
     refusal = asked.find_refusal()
@@ -170,16 +139,16 @@ def stop_job(
             f"job {name!r} is STOPPED, and its savepoint was not taken: {refusal.message}",
             hint=f"headgate savepoint {name}",
         )
-    return Stopped(view, asked.get_savepoint())
+    return Stopped(view, _get_savepoint(asked, name))
 
 
 def cancel_job(root: Path, name: str, *, patience: Patience | None = None) -> JobView:
     """End a job at once, and wait until it has let go."""
-    asked = _Request(root, name, Verb.CANCEL, patience or Patience())
+    asked = Request(root, name, Verb.CANCEL, patience or Patience())
     asked.send_or_raise({})
     view = asked.wait_for_end()
     if view.state != JobState.CANCELED:
-        raise _ended_otherwise(view, "cancel")
+        raise ended_otherwise(view, "cancel")
     return view
 
 
@@ -189,7 +158,8 @@ def foresee_cancel(root: Path, name: str) -> Loss:
     Raises:
         HeadgateError: JOB_NOT_FOUND or JOB_NOT_RUNNING, as the cancel itself would.
     """
-    home = _get_running(root, name, "cancel")
+    check_running(root, name, verb="cancel")
+    home = JobHome(root, name)
     stored = (home.find_json("job.json") or {}).get("options") or {}
     deletes = bool(stored.get("delete_on_cancel"))
     kept = list_checkpoints(root, name) if deletes else []
@@ -204,7 +174,7 @@ def foresee_cancel(root: Path, name: str) -> Loss:
 
 def pause_job(root: Path, name: str, *, patience: Patience | None = None) -> JobView:
     """Make a job read nothing, and wait until it does; one that waits to restart stays paused."""
-    asked = _Request(root, name, Verb.PAUSE, patience or Patience())
+    asked = Request(root, name, Verb.PAUSE, patience or Patience())
     asked.send_or_raise({})
     return asked.wait_for(
         lambda view: (
@@ -216,7 +186,7 @@ def pause_job(root: Path, name: str, *, patience: Patience | None = None) -> Job
 
 def resume_job(root: Path, name: str, *, patience: Patience | None = None) -> JobView:
     """Let a paused job go on, and wait until it does; one that waits to restart will."""
-    asked = _Request(root, name, Verb.RESUME, patience or Patience())
+    asked = Request(root, name, Verb.RESUME, patience or Patience())
     asked.send_or_raise({})
     return asked.wait_for(
         lambda view: (
@@ -238,9 +208,9 @@ def take_savepoint(
     folder = "" if to is None else _free_place(str(to))
     if not has_supervisor(home):
         return _savepoint_at_rest(home, folder, (patience or Patience()).clock)
-    asked = _Request(root, name, Verb.SAVEPOINT, patience or Patience())
+    asked = Request(root, name, Verb.SAVEPOINT, patience or Patience())
     asked.send_or_raise({"to": folder})
-    return asked.get_savepoint()
+    return _get_savepoint(asked, name)
 
 
 def start_job(root: Path, name: str) -> Detached:
@@ -272,130 +242,24 @@ def restart_job(root: Path, name: str, *, patience: Patience | None = None) -> D
     # Asked first: a job that cannot be started again is better left running.
     flow, options = get_start(root, name)
     if has_supervisor(JobHome(root, name)):
-        asked = _Request(root, name, Verb.RESTART, patience or Patience())
+        asked = Request(root, name, Verb.RESTART, patience or Patience())
         asked.send_or_raise({})
         view = asked.wait_for_end()
         if view.state != JobState.STOPPED:
-            raise _ended_otherwise(view, "restart")
+            raise ended_otherwise(view, "restart")
     return start_detached(flow, replace(options, print_rows=0, verbose=False))
 
 
-class _Request:
-    """One intent, from the asking to what became of it."""
-
-    def __init__(self, root: Path, name: str, verb: Verb, patience: Patience) -> None:
-        self._home = _get_running(root, name, verb.value)
-        self._verb = verb
-        self._patience = patience
-        self._number = 0
-        self._events = _size(self._home.path / _EVENTS)
-        self._began = patience.clock.monotonic()
-
-    def send(self, arguments: Mapping[str, Any]) -> None:
-        """Write the intent, and wait until the supervisor has seen it."""
-        self._number = write_intent(self._home, self._verb, arguments, by=_who())
-        self._look_until(self._is_echoed)
-
-    def send_or_raise(self, arguments: Mapping[str, Any]) -> None:
-        """Write the intent, wait until the supervisor has seen it, and raise its refusal."""
-        self.send(arguments)
-        refusal = self.find_refusal()
-        if refusal is not None:
-            raise refusal
-
-    def wait_for(self, reached: Callable[[JobView], bool]) -> JobView:
-        """Wait until the job is as it was asked to be."""
-        view = self._look_until(lambda view: reached(view) or not view.is_alive)
-        if not reached(view):
-            raise _ended_otherwise(view, self._verb.value)
-        return view
-
-    def wait_for_end(self) -> JobView:
-        """Wait until nobody holds the job any more."""
-        return self._look_until(lambda view: not view.is_alive)
-
-    def find_refusal(self) -> HeadgateError | None:
-        """Return what the supervisor said against this intent, or None if it said nothing."""
-        status = self._home.find_json("status.json") or {}
-        error = status.get("intent_error")
-        if not error or status.get("intent") != self._number:
-            return None
-        return HeadgateError(error["code"], error["message"], hint=error["hint"])
-
-    def get_savepoint(self) -> Savepoint:
-        """Return the savepoint that was taken since the intent was written."""
-        with (self._home.path / _EVENTS).open("rb") as file:
-            file.seek(self._events)
-            lines = file.read().splitlines()
-        for line in reversed(lines):
-            event = json.loads(line)
-            if event["event"] == "SAVEPOINT":
-                return Savepoint.from_json(event)
+def _get_savepoint(asked: Request, name: str) -> Savepoint:
+    taken = asked.find_event("SAVEPOINT")
+    if taken is None:
         raise HeadgateError(
             "SAVEPOINT_NOT_TAKEN",
-            f"cannot tell where the savepoint of job {self._home.name!r} is: "
-            f"{self._home.path / _EVENTS} has no word of it",
-            hint=f"headgate checkpoints {self._home.name}",
+            f"cannot tell where the savepoint of job {name!r} is: its events have no word of it",
+            hint=f"headgate checkpoints {name}",
             domain=Domain.INTERNAL,
         )
-
-    def _is_echoed(self, view: JobView) -> bool:
-        if int(view.status.get("intent") or 0) >= self._number:
-            return True
-        if view.is_alive:
-            return False
-        if view.is_final:
-            raise _not_running(self._verb.value, view)
-        raise _ended_otherwise(view, self._verb.value)
-
-    def _look_until(self, enough: Callable[[JobView], bool]) -> JobView:
-        patience = self._patience
-        while True:
-            view = view_job(self._home, clock=patience.clock)
-            if enough(view):
-                return view
-            waited = timedelta(seconds=patience.clock.monotonic() - self._began)
-            if waited >= patience.longest:
-                raise waited_too_long(view, self._verb.value, patience.longest)
-            patience.told(view, waited)
-            patience.clock.sleep(_LOOK_EVERY)
-
-
-def _get_running(root: Path, name: str, verb: str) -> JobHome:
-    home = get_home(root, name, verb=verb)
-    view = view_job(home)
-    if not view.is_alive:
-        raise _not_running(verb, view)
-    return home
-
-
-def _not_running(verb: str, view: JobView) -> HeadgateError:
-    return HeadgateError(
-        "JOB_NOT_RUNNING",
-        f"cannot {verb} job {view.name!r}: it is not running, it is {view.state}",
-        hint=f"headgate start {view.name}",
-    )
-
-
-def waited_too_long(view: JobView, verb: str, longest: timedelta) -> HeadgateError:
-    """Return the error of a verb that gave up waiting."""
-    return HeadgateError(
-        "WAITED_TOO_LONG",
-        f"cannot wait any longer for job {view.name!r} to {verb}: after "
-        f"{format_duration(longest)} it is {view.state}; what was asked for still holds",
-        hint=f"headgate show {view.name}",
-        retryable=True,
-    )
-
-
-def _ended_otherwise(view: JobView, verb: str) -> HeadgateError:
-    why = f" ({view.reason})" if view.reason else ""
-    return HeadgateError(
-        "JOB_ENDED",
-        f"cannot {verb} job {view.name!r}: it ended meanwhile, and is {view.state}{why}",
-        hint=f"headgate show {view.name}",
-        domain=Domain.EXTERNAL,
-    )
+    return Savepoint.from_json(taken)
 
 
 def _free_place(savepoint: str) -> str:
@@ -429,15 +293,3 @@ def _savepoint_at_rest(home: JobHome, to: str, clock: Clock) -> Savepoint:
         keeping = Keeping(timedelta(0), retain=1, retain_for=None, delete_on_cancel=False)
         taken = CheckpointKeeper(home, run, keeping, clock).take_savepoint(to)
     return Savepoint.from_json(taken)
-
-
-def _who() -> str:
-    try:
-        user = getpass.getuser()
-    except (KeyError, OSError):
-        user = f"user {os.getuid()}"
-    return f"{user} (process {os.getpid()})"
-
-
-def _size(file: Path) -> int:
-    return file.stat().st_size if file.is_file() else 0

@@ -75,14 +75,7 @@ def start_detached(flow: str, options: RunOptions) -> Detached:
             domain=Domain.INTERNAL,
         )
     if "error" in answer:
-        error = answer["error"]
-        raise HeadgateError(
-            error["code"],
-            error["message"],
-            hint=error["hint"],
-            domain=Domain(error["domain"]),
-            retryable=error["retryable"],
-        )
+        raise HeadgateError.from_json(answer["error"])
     return Detached(home.name, answer["pid"], output, answer["snapshot"])
 
 
@@ -129,8 +122,7 @@ class _Answer:
     def refused(self, error: HeadgateError) -> bool:
         """Tell why the job does not start; return whether anybody still listened."""
         listened = self._descriptor is not None
-        told = {"domain": error.domain.value, "retryable": error.retryable}
-        self._say({"error": {**error.as_dict(), **told}})
+        self._say({"error": error.to_json()})
         return listened
 
     def _say(self, value: Mapping[str, Any]) -> None:

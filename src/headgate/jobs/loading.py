@@ -116,3 +116,12 @@ def _find_flow(module: ModuleType, path: Path, name: str) -> Flow:
             hint=f"headgate run {path}:{next(iter(found), 'flow')}",
         )
     return chosen
+
+
+def name_of_flow(flow: str) -> str:
+    """Return the name of the job that a flow makes; its file is loaded here.
+
+    Args:
+        flow: As `load_flow` takes it.
+    """
+    return load_flow(flow).graph.name

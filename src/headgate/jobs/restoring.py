@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import contextlib
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from headgate._clock import Clock, SystemClock
+from headgate.checkpoints.catalog import pin, read_kept, unpin
 from headgate.connectors.logs import bind, parse_log
 from headgate.errors import HeadgateError
 from headgate.jobs.control import get_start
@@ -15,7 +17,8 @@ from headgate.jobs.intent import has_supervisor
 from headgate.jobs.job import RunOptions
 from headgate.jobs.loading import load_flow
 from headgate.jobs.registry import get_home
-from headgate.jobs.restore import RestorePlan, find_target, plan_restore
+from headgate.jobs.restore import find_target, plan_restore
+from headgate.jobs.restore_plan import RestorePlan
 
 
 def plan_of_restore(flow: str, options: RunOptions, *, clock: Clock | None = None) -> RestorePlan:
@@ -45,14 +48,22 @@ def get_restore(
     Refuses a job that is running: two runs of one job at once would both write its outputs.
     """
     get_home(root, name, verb="restore")
-    flow, options = get_start(root, name)
+    found = get_restore_options(root, name, source=source, at=at, drop=drop)
     if has_supervisor(JobHome(root, name)):
         raise HeadgateError(
             "JOB_RUNNING",
             f"cannot restore job {name!r}: it is running",
             hint=f"headgate stop {name}",
         )
-    chosen = replace(
+    return found
+
+
+def get_restore_options(
+    root: Path, name: str, *, source: str | None, at: str | None, drop: Collection[str]
+) -> tuple[str, RunOptions]:
+    """Return how a job would be started to restore it, whether or not it is running now."""
+    flow, options = get_start(root, name)
+    return flow, replace(
         options,
         parallelism=None,
         until_caught_up=False,
@@ -60,4 +71,30 @@ def get_restore(
         restore_at=at,
         drop_state=tuple(drop),
     )
-    return flow, chosen
+
+
+@contextlib.contextmanager
+def hold_checkpoint(root: Path, name: str, folder: Path) -> Iterator[None]:
+    """Keep a checkpoint of a job's present run from being removed meanwhile.
+
+    It is pinned, and unpinned at the end unless it was pinned before. One of an earlier run, or
+    a savepoint, is removed by nobody, and is left as it is.
+
+    Raises:
+        HeadgateError: CHECKPOINT_NOT_FOUND if it is gone already.
+    """
+    home = get_home(root, name, verb="restore")
+    lineage = home.find_present_run()
+    present = None if lineage is None else home.checkpoints_folder(lineage).absolute()
+    if folder.absolute().parent != present:
+        yield
+        return
+    kept = read_kept(folder)
+    if kept.pinned:
+        yield
+        return
+    pin(kept)
+    try:
+        yield
+    finally:
+        unpin(kept)

@@ -19,6 +19,13 @@ from headgate.connectors.topics import (
     TopicSummary,
 )
 from headgate.engine.settings import Delivery, OnDataLoss
+from headgate.jobs.asking import (
+    LONGEST_WAIT,
+    Patience,
+    check_at_rest,
+    check_running,
+    waited_too_long,
+)
 from headgate.jobs.audit import Audit, AuditProgress, AuditRequest, audit_job
 from headgate.jobs.brokers import (
     BrokerKind,
@@ -43,9 +50,7 @@ from headgate.jobs.checkpoint_views import (
     verify_anything,
 )
 from headgate.jobs.control import (
-    LONGEST_WAIT,
     Loss,
-    Patience,
     Savepoint,
     Stopped,
     cancel_job,
@@ -57,7 +62,6 @@ from headgate.jobs.control import (
     start_job,
     stop_job,
     take_savepoint,
-    waited_too_long,
 )
 from headgate.jobs.dead_letters import (
     DeadLetters,
@@ -80,6 +84,7 @@ from headgate.jobs.letters.replaying import (
     ReplayProgress,
     replay_dead_letters,
 )
+from headgate.jobs.loading import name_of_flow
 from headgate.jobs.log_files import Log, LogPage, follow_log, get_log, read_log, tail_log
 from headgate.jobs.options import resolve_options
 from headgate.jobs.outputs import (
@@ -100,27 +105,19 @@ from headgate.jobs.produce_visits import (
     produce_visits,
 )
 from headgate.jobs.registry import get_home, list_names
-from headgate.jobs.restore import RestorePlan, RestorePreview
-from headgate.jobs.restoring import get_restore, plan_of_restore
+from headgate.jobs.restore_plan import RestorePlan, RestorePreview
+from headgate.jobs.restoring import get_restore, hold_checkpoint, plan_of_restore
 from headgate.jobs.samples import Samples, read_samples
 from headgate.jobs.secrets import find_secrets, hide_secrets
-from headgate.jobs.session import (
-    BackOff,
-    KeptJob,
-    Session,
-    SessionWatch,
-    check_at_rest,
-    check_running,
+from headgate.jobs.session import KeptJob, Session
+from headgate.jobs.session_orders import (
     foresee_restore,
-    hold_checkpoint,
-    last_checkpoint_took,
-    look_at,
-    name_of_flow,
     restart_kept,
     restore_kept,
     start_kept,
     submit_flow,
 )
+from headgate.jobs.session_watch import BackOff, SessionWatch
 from headgate.jobs.setup import FlowSetup, FlowTopic, SetupOptions, set_up
 from headgate.jobs.state import list_state
 from headgate.jobs.state_desk import StateDesk, open_state_desk
@@ -145,7 +142,9 @@ from headgate.jobs.views import (
     DEAD,
     JobDetails,
     JobView,
+    last_checkpoint_took,
     list_jobs,
+    look_at,
     show_job,
 )
 

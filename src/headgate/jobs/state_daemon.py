@@ -151,7 +151,7 @@ class Daemon:
             if told.code == "STATE_READER_FAILED":
                 # Without an answer: the question is asked again, of the next reader.
                 raise ConnectionError
-        return {"error": _told(told)}
+        return {"error": told.to_json()}
 
     def _answer_in_time(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """Return the answer; where there is none for too long, say so and end."""
@@ -201,12 +201,7 @@ def _fitting(line: bytes) -> bytes:
         f"{LONGEST_ANSWER // mib} MiB are the most",
         hint="select fewer or shorter columns, or a smaller --rows",
     )
-    return encode({"error": _told(refusal)})
-
-
-def _told(error: HeadgateError) -> dict[str, Any]:
-    told = {"domain": error.domain.value, "retryable": error.retryable}
-    return {**error.as_dict(), **told, "root_cause": error.root_cause}
+    return encode({"error": refusal.to_json()})
 
 
 class _Opening:

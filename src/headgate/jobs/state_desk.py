@@ -112,7 +112,7 @@ class StateDesk:
             if answer is None:
                 continue
             if "error" in answer:
-                raise _error(answer["error"])
+                raise HeadgateError.from_json(answer["error"])
             found: dict[str, Any] = answer["answer"]
             return found
         raise HeadgateError(
@@ -210,14 +210,3 @@ def open_state_desk(root: Path, *, idle: timedelta = IDLE) -> StateDesk:
         idle: After how long without a question a reader that this desk starts ends.
     """
     return StateDesk(root, idle=idle)
-
-
-def _error(told: Mapping[str, Any]) -> HeadgateError:
-    return HeadgateError(
-        told["code"],
-        told["message"],
-        hint=told["hint"],
-        domain=Domain(told["domain"]),
-        retryable=told["retryable"],
-        root_cause=told["root_cause"],
-    )

@@ -190,6 +190,15 @@ def show_job(root: Path, name: str, *, clock: Clock | None = None) -> JobDetails
     )
 
 
+def look_at(root: Path, name: str, *, verb: str = "show") -> JobView:
+    """Return one job, in short.
+
+    Raises:
+        HeadgateError: JOB_NOT_FOUND.
+    """
+    return view_job(get_home(root, name, verb=verb))
+
+
 def view_job(home: JobHome, *, clock: Clock | None = None) -> JobView:
     """Return one job, in short."""
     # Before the status: what was let go of after a look had written its last word by then.
@@ -261,3 +270,15 @@ def _moment(text: Any) -> datetime | None:
 
 def _text(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat()
+
+
+def last_checkpoint_took(root: Path, view: JobView) -> timedelta | None:
+    """Return how long the batch of a job's newest checkpoint took; None where there is none."""
+    lineage = view.status.get("lineage")
+    if not lineage or not view.checkpoint:
+        return None
+    folder = JobHome(root, view.name).checkpoints_folder(str(lineage)) / view.checkpoint
+    try:
+        return read_kept(folder).manifest.facts.duration
+    except HeadgateError:
+        return None

@@ -13,11 +13,13 @@ from typing import Any
 from headgate._units import format_duration
 from headgate.errors import HeadgateError
 from headgate.jobs import service
-from headgate.jobs.service import JobView, Patience, Session
+from headgate.jobs.service import JobView, Patience
 from headgate.server import names
 from headgate.server.access import Access, Role
+from headgate.server.asked import Asked
 from headgate.server.context import ServerContext
 from headgate.server.flows import find_flow_file
+from headgate.server.keeping import LetGo, StartAgain, find_dead, let_go
 from headgate.server.operations import Operation, Progress
 
 _MOST_IDS = 10_000
@@ -40,7 +42,7 @@ def submit(
         restore_from: A checkpoint's id, `latest`, or a savepoint's name.
     """
     given = {"flow": flow, "settings": dict(settings or {}), "fresh": fresh, "from": restore_from}
-    with _Asked(context, access, "submit", None, given) as asked:
+    with Asked(context, access, "submit", None, given) as asked:
         if context.settings.only is not None:
             raise HeadgateError(
                 "FLOWS_NOT_SERVED",
@@ -82,14 +84,14 @@ def stop(
 
     One that died, and would be taken up again, is only kept up no more.
     """
-    with _Asked(context, access, "stop", job, {"drain": drain, "savepoint": savepoint}) as asked:
-        view = None if drain or savepoint else _find_dead(context, job, verb="stop")
+    with Asked(context, access, "stop", job, {"drain": drain, "savepoint": savepoint}) as asked:
+        view = None if drain or savepoint else find_dead(context, job, verb="stop")
         if view is not None:
-            return asked.do(lambda: {**_let_go(context, view), "savepoint": None})
+            return asked.do(lambda: {**let_go(context, view), "savepoint": None})
         service.check_running(asked.home, job, verb="stop")
 
         def work(tell: Progress) -> dict[str, Any]:
-            with _LetGo(context, job):
+            with LetGo(context, job):
                 stopped = service.stop_job(
                     asked.home,
                     job,
@@ -111,14 +113,14 @@ def cancel(context: ServerContext, access: Access, job: str) -> Operation:
 
     One that died, and would be taken up again, is only kept up no more.
     """
-    with _Asked(context, access, "cancel", job) as asked:
-        view = _find_dead(context, job, verb="cancel")
+    with Asked(context, access, "cancel", job) as asked:
+        view = find_dead(context, job, verb="cancel")
         if view is not None:
-            return asked.do(lambda: _let_go(context, view))
+            return asked.do(lambda: let_go(context, view))
         service.check_running(asked.home, job, verb="cancel")
 
         def work(tell: Progress) -> dict[str, Any]:
-            with _LetGo(context, job):
+            with LetGo(context, job):
                 return service.cancel_job(asked.home, job, patience=_patience(tell)).to_json()
 
         return asked.start(work)
@@ -136,7 +138,7 @@ def resume(context: ServerContext, access: Access, job: str) -> Operation:
 
 def start(context: ServerContext, access: Access, job: str) -> Operation:
     """Start a job as it was last run, in the background."""
-    with _Asked(context, access, "start", job) as asked:
+    with Asked(context, access, "start", job) as asked:
         service.check_at_rest(asked.home, job, verb="start")
         service.get_start(asked.home, job)
         return asked.start(
@@ -146,7 +148,7 @@ def start(context: ServerContext, access: Access, job: str) -> Operation:
 
 def restart(context: ServerContext, access: Access, job: str) -> Operation:
     """Stop a job between two batches and start it again."""
-    with _Asked(context, access, "restart", job) as asked:
+    with Asked(context, access, "restart", job) as asked:
         service.get_start(asked.home, job)
         return asked.start(
             lambda _tell: service.restart_kept(
@@ -159,7 +161,7 @@ def take_savepoint(
     context: ServerContext, access: Access, job: str, *, portable: bool = False
 ) -> Operation:
     """Take a savepoint of a job in the job's own folder, whether it is running or not."""
-    with _Asked(context, access, "savepoint", job, {"portable": portable}) as asked:
+    with Asked(context, access, "savepoint", job, {"portable": portable}) as asked:
         service.look_at(asked.home, job, verb="take a savepoint of")
 
         def work(tell: Progress) -> dict[str, Any]:
@@ -189,7 +191,7 @@ def restore(
         stop: Stop the job first if it is running; else one that runs is refused.
     """
     given = {"from": source, "at": at, "drop_state": list(drop), "stop": stop}
-    with _Asked(context, access, "restore", job, given) as asked:
+    with Asked(context, access, "restore", job, given) as asked:
         place, uids = _check_restore(source, at, drop)
         if stop:
             service.look_at(asked.home, job, verb="restore")
@@ -205,7 +207,7 @@ def restore(
             with service.hold_checkpoint(asked.home, job, folder):
                 again = None
                 if stop and service.look_at(asked.home, job).is_alive:
-                    again = _StartAgain(context, access, job, tell)
+                    again = StartAgain(context, access, job, tell)
                     service.stop_job(asked.home, job, patience=_patience(tell))
                 tell("starting")
                 try:
@@ -251,7 +253,7 @@ def pin(
 ) -> Operation:
     """Make a checkpoint stay whatever is retained, or let it go when its time comes."""
     what = "pin" if pinned else "unpin"
-    with _Asked(context, access, what, job, {"checkpoint": checkpoint}) as asked:
+    with Asked(context, access, what, job, {"checkpoint": checkpoint}) as asked:
         names.check_checkpoint(checkpoint)
         return asked.do(
             lambda: service.pin_checkpoint(asked.home, job, checkpoint, pinned=pinned).to_json()
@@ -282,7 +284,7 @@ def replay(
     """
     flags = {"again": again, "without_key": without_key, "dry_run": dry_run}
     given = {"ids": list(ids), "reason": reason, "into_tables": into_tables, **flags}
-    with _Asked(context, access, "replay", job, given) as asked:
+    with Asked(context, access, "replay", job, given) as asked:
         if len(ids) > _MOST_IDS:
             raise HeadgateError(
                 "BAD_REQUEST",
@@ -316,7 +318,7 @@ def _run_verb(
     job: str,
     run: Callable[..., JobView],
 ) -> Operation:
-    with _Asked(context, access, verb, job) as asked:
+    with Asked(context, access, verb, job) as asked:
         service.check_running(asked.home, job, verb=verb)
         return asked.start(lambda tell: run(asked.home, job, patience=_patience(tell)).to_json())
 
@@ -342,149 +344,3 @@ def _patience(tell: Progress) -> Patience:
 
 def _whole(waited: Any) -> Any:
     return type(waited)(seconds=round(waited.total_seconds()))
-
-
-def _find_dead(context: ServerContext, job: str, *, verb: str) -> JobView | None:
-    """Return a job that is not running but kept up, so that it would be taken up again."""
-    view = service.look_at(context.settings.home, job, verb=verb)
-    if view.is_alive or not context.keeps_up:
-        return None
-    return view if job in Session(context.settings.home).list() else None
-
-
-def _let_go(context: ServerContext, view: JobView) -> dict[str, Any]:
-    Session(context.settings.home).let_go(view.name)
-    says = f"job {view.name} was not running; it is not kept up any more"
-    return {**view.to_json(), "kept_up": False, "says": says}
-
-
-class _StartAgain:
-    """Starts a job as it was that was stopped for something that then failed."""
-
-    def __init__(self, context: ServerContext, access: Access, job: str, tell: Progress) -> None:
-        self._home = context.settings.home
-        self._job = job
-        self._by = access.who
-        self._tell = tell
-        self._keep = context.keeps_up and job in Session(self._home).list()
-
-    def start_after(self, failure: Exception) -> None:
-        """Start the job; where that fails, too, raise what failed first with both reasons."""
-        self._tell("starting it again as it was")
-        try:
-            service.start_kept(self._home, self._job, by=self._by, keep=self._keep)
-        except HeadgateError as error:
-            if error.code == "JOB_RUNNING" or not isinstance(failure, HeadgateError):
-                return
-            raise HeadgateError(
-                failure.code,
-                f"{failure.message}; the job was stopped for it, and could not be started again: "
-                f"{error.message}",
-                hint=f"headgate start {self._job}",
-                domain=failure.domain,
-                retryable=failure.retryable,
-            ) from error
-
-
-class _LetGo:
-    """Does not keep a job up while it is ended; keeps it up again if that was refused."""
-
-    def __init__(self, context: ServerContext, job: str) -> None:
-        self._session = Session(context.settings.home)
-        self._keeps_up = context.keeps_up
-        self._job = job
-
-    def __enter__(self) -> None:
-        self._before = self._session.let_go(self._job) if self._keeps_up else None
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None and self._before is not None:
-            self._session.put_back(self._job, self._before)
-
-
-class _Asked:
-    """One action that somebody asks for: refused, or begun; written down in either case."""
-
-    def __init__(
-        self,
-        context: ServerContext,
-        access: Access,
-        what: str,
-        job: str | None,
-        details: Mapping[str, Any] | None = None,
-    ) -> None:
-        self._context = context
-        self._access = access
-        self._what = what
-        self._job = job
-        self._details = details or {}
-        self._asker = f"{access.who} {access.address}"
-        self.home = context.settings.home
-
-    def __enter__(self) -> _Asked:
-        try:
-            self._check()
-        except HeadgateError as error:
-            # Whoever asks without end would fill the log.
-            if error.code != "RATE_LIMITED" or self._context.actions.is_news(self._asker):
-                self._write(error.code)
-            raise
-        return self
-
-    def __exit__(
-        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: object
-    ) -> None:
-        if error is not None:
-            self._write(error.code if isinstance(error, HeadgateError) else "INTERNAL")
-
-    def start(self, work: Callable[[Progress], Any]) -> Operation:
-        """Begin the operation."""
-
-        def ended(operation: Operation) -> None:
-            self._write(
-                "DONE" if operation.error is None else operation.error.code,
-                operation=operation.id,
-                job=operation.job,
-            )
-
-        begun = self._context.operations.start(
-            self._what, self._job, self._access.who, work, ended=ended
-        )
-        self._write("STARTED", operation=begun.id)
-        return begun
-
-    def do(self, work: Callable[[], Any]) -> Operation:
-        """Do the operation here and now."""
-        done = self._context.operations.do(self._what, self._job, self._access.who, work)
-        self._write("DONE", operation=done.id)
-        return done
-
-    def _check(self) -> None:
-        # First: what is refused is counted, too.
-        wait = self._context.actions.take(self._asker)
-        if wait:
-            raise rate_limited(self._what, wait)
-        self._access.check(Role.OPERATE, to=self._what)
-        if self._job is not None:
-            names.check_job(self._job)
-            self._context.check_shown(self._job)
-
-    def _write(self, outcome: str, *, operation: str | None = None, job: str | None = None) -> None:
-        self._context.audit.add(
-            self._access,
-            self._what,
-            outcome=outcome,
-            job=job or self._job,
-            operation=operation,
-            details=self._details,
-        )
-
-
-def rate_limited(what: str, wait: int) -> HeadgateError:
-    """Return the refusal of a client that asks too often."""
-    return HeadgateError(
-        "RATE_LIMITED",
-        f"cannot {what} now: this client asked too often",
-        hint=f"ask again in {wait} seconds",
-        retryable=True,
-    )

@@ -27,7 +27,7 @@ from headgate.server.access import (
     let_in,
     not_signed_in,
 )
-from headgate.server.actions import rate_limited
+from headgate.server.asked import rate_limited
 from headgate.server.context import ServerContext, use_context
 from headgate.server.limits import Buckets
 from headgate.server.replies import to_error, to_reply
