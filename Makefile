@@ -33,8 +33,11 @@ demo: setup  ## Run the online store's flow on the embedded default and show res
 chromium: $(STAMP)  ## Install a browser for the console's tests, unless there is one
 	@tests/console/get-chromium $(BIN)
 
+# The order of files is in tests/conftest.py. Hundreds of tests start a JVM: with an archive of classes in half
+# the time, and without one, should it fail, all the same.
 test: setup chromium  ## Run every test
-	$(BIN)/python -m pytest tests --numprocesses 2 --dist loadfile --durations 25
+	-$(BIN)/headgate prepare kafka+pulsar
+	$(BIN)/python -m pytest tests --numprocesses 2 --dist loadfile --no-loadscope-reorder --durations 25
 
 screenshots: setup chromium  ## Take the docs' pictures of the console anew
 	HEADGATE_SCREENSHOTS=docs/images $(BIN)/python -m pytest tests/console/test_console.py
@@ -50,24 +53,31 @@ format: setup  ## Put the formatting right
 	$(BIN)/ruff check --fix .
 
 bench: setup  ## Enrich 2,000,000 orders from embedded topics and print the rate
+	-$(BIN)/headgate prepare embedded
 	$(BIN)/python benchmarks/orders.py
 
 bench-restore: setup  ## What checkpoints cost and how long a restore takes, by the size of state
+	-$(BIN)/headgate prepare embedded
 	$(BIN)/python benchmarks/restore.py
 
 bench-kafka: setup  ## The same on Kafka, with a broker of its own: rates of both deliveries, and latency
+	-$(BIN)/headgate prepare kafka
 	$(BIN)/python benchmarks/kafka.py
 
 bench-pulsar: setup  ## The same orders on Kafka and on Pulsar, exactly-once, one after the other
+	-$(BIN)/headgate prepare kafka pulsar
 	$(BIN)/python benchmarks/pulsar_store.py
 
 bench-windows: setup  ## Count 5,000,000 visits in windows on Kafka, beside Spark's own windows
+	-$(BIN)/headgate prepare kafka
 	$(BIN)/python benchmarks/windows.py
 
 bench-state: setup  ## Ask for one of 1,000,000 keys, its history over 20 checkpoints, and a count
+	-$(BIN)/headgate prepare embedded
 	$(BIN)/python benchmarks/state.py
 
 test-faults: setup  ## The long fault suite: many kills at random moments
+	-$(BIN)/headgate prepare kafka+pulsar
 	HEADGATE_KILLS=40 HEADGATE_KAFKA_KILLS=50 HEADGATE_PULSAR_KILLS=40 $(BIN)/python -m pytest tests/faults tests/brokers/test_kafka_faults.py tests/brokers/test_pulsar_faults.py -s
 
 wheel: setup  ## Build a wheel with the kernel in it

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from headgate import Flow
-from headgate._kernel.tester import FlowTester, TestRecord
+from headgate._kernel.tester import FlowTester, TestRecord, TestState
 from headgate.engine.plan import plan_flow
 
 MIB = 1024 * 1024
@@ -45,6 +45,10 @@ class MemoryFlow:
         """Begin anew with what state holds, as a restored job does."""
         self._tester.restart()
 
+    def state(self, place: int = 0) -> TestState:
+        """Return what an operator holds, by its place among those that hold state."""
+        return self._tester.state(place)
+
     def feed(self, source: str, *values: Any, seed: int = 0) -> dict[str, list[Any]]:
         """Run one batch of records of one source, placed one behind the other."""
         return self.batch(
@@ -54,6 +58,19 @@ class MemoryFlow:
             ],
             seed=seed,
         )
+
+
+def keys_of_one_bucket(spark: SparkSession, many: int) -> list[int]:
+    """Return numbers that are in one bucket as keys."""
+    flow = Flow("found")
+    table = flow.table("in", "k BIGINT NOT NULL", key="k")
+    flow.stream("none", "k BIGINT").enrich("e", table, on="k", into="t").matched.to("out")
+    memory = MemoryFlow(spark, flow)
+    memory.feed("in", *({"k": number} for number in range(30_000)))
+    buckets: dict[int, list[int]] = defaultdict(list)
+    for entry in memory.state().held:
+        buckets[entry.bucket].append(int(entry.key))
+    return next(keys for keys in buckets.values() if len(keys) >= many)[:many]
 
 
 def as_bytes(value: Any) -> bytes:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import random
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from bench import bag
-from hypothesis import given, note, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from memory import MemoryFlow
+from memory import MemoryFlow, keys_of_one_bucket
 from pyspark.sql import SparkSession
 
 from headgate import Flow
@@ -181,20 +183,31 @@ def _batches(
 
 
 def check(
-    spark: SparkSession, shape: Shape, batches: list[list[Change | Event]], seeds: tuple[int, int]
+    spark: SparkSession,
+    shape: Shape,
+    batches: list[list[Change | Event]],
+    seeds: tuple[int, int],
+    *,
+    restart: int | None = None,
 ) -> None:
-    """Run the batches twice, rows shuffled otherwise each time; both times as the model says."""
-    note(f"seeds {seeds}")
+    """Run the batches twice, rows shuffled otherwise each time; both times as the model says.
+
+    Args:
+        restart: The first flow goes on from its state in a new query before this batch.
+    """
     models = {table: Model() for table in shape.tables}
     flows = [MemoryFlow(spark, shape.flow()) for _ in seeds]
-    for batch in batches:
+    for number, batch in enumerate(batches):
         wanted = expected(shape, models, batch)
         records = [shape.record(each, offset) for offset, each in enumerate(batch)]
+        if number == restart:
+            flows[0].restart()
         for flow, seed in zip(flows, seeds, strict=True):
             made = flow.batch(records, seed=seed)
             if "dead-letters" in made:
                 made["dead-letters"] = [letter["code"] for letter in made["dead-letters"]]
-            assert {name: bag(rows) for name, rows in made.items()} == wanted
+            found = {name: bag(rows) for name, rows in made.items()}
+            assert found == wanted, f"batch {number}, seeds {seeds}"
 
 
 def _keys(*parts: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Key]]:
@@ -218,6 +231,41 @@ def test_two_enrichments_in_a_row_are_two_dictionaries(
     shape = Shape(("INT",), ("users", "items"))
     batches = data.draw(_batches(shape, data.draw(_keys(st.integers(0, 2)))))
     check(spark, shape, batches, data.draw(st.tuples(SEEDS, SEEDS)))
+
+
+@pytest.fixture(scope="module")
+def shared(spark: SparkSession) -> list[Key]:
+    """Give keys of one bucket, one of another, and one that rows without a key have."""
+    found = keys_of_one_bucket(spark, 5)
+    return [(each,) for each in (*found[:4], found[0] + 1, None)]
+
+
+@pytest.mark.parametrize("tables", [("users",), ("users", "items")])
+@given(st.data())
+@settings(max_examples=150)
+def test_keys_of_one_bucket_are_told_apart(
+    spark: SparkSession, shared: list[Key], tables: tuple[str, ...], data: st.DataObject
+) -> None:
+    shape = Shape(("BIGINT",), tables, versioned=data.draw(st.booleans()))
+    batches = data.draw(_batches(shape, shared))
+    seeds = data.draw(st.tuples(SEEDS, SEEDS))
+    check(spark, shape, batches, seeds, restart=data.draw(st.integers(0, 3)))
+
+
+def test_more_keys_than_buckets_are_a_dictionary(spark: SparkSession) -> None:
+    draw = random.Random(11)
+    shape, keys = Shape(("BIGINT",), ("users",)), range(12_000)
+    batches: list[list[Change | Event]] = []
+    for number in range(4):
+        changed, asked = draw.sample(keys, 6_000), draw.choices(keys, k=4_000)
+        batch: list[Change | Event] = [
+            Change("users", (key,), value, draw.random() < 0.3, 0, number, number)
+            for value, key in enumerate(changed)
+        ]
+        batch += [Event(n, ((key if n % 50 else None,),)) for n, key in enumerate(asked)]
+        draw.shuffle(batch)
+        batches.append(batch)
+    check(spark, shape, batches, (1, 2), restart=2)
 
 
 @given(st.data())

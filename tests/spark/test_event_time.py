@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from bench import Bench, refused
+from bench import Bench, bag, refused
 
 from headgate import Flow
 from headgate.checkpoints import sparklog
@@ -183,6 +183,34 @@ def test_so_does_one_whose_state_is_spread_anew(bench: Bench) -> None:
     bench.run(visits(), restore_from="latest", parallelism=3)
     assert bench.read("late") == events(9)
     assert finals(bench) == [("v", 0, 1), ("v", 10, 1), ("v", 20, 1)]
+
+
+def test_what_dedupe_has_seen_is_spread_anew_and_forgotten_in_time(bench: Bench) -> None:
+    flow = Flow("seen")
+    stream = flow.stream("visits", "id INT, at STRING", event_time="at", out_of_orderness="5s")
+    once = stream.dedupe("once", by="id", within="1m")
+    for output in ("unique", "repeated", "late"):
+        getattr(once, output).select("id").to(output)
+
+    def seen(second: float, *ids: int) -> list[dict[str, Any]]:
+        return [{"id": each, "at": at(second)} for each in ids]
+
+    bench.put("visits", seen(1, *range(300)))
+    assert bench.run(flow, parallelism=2).totals.state_rows == {"once": 300}
+    bench.put("visits", seen(30, *range(200, 400)))
+    done = bench.run(flow, restore_from="latest", parallelism=3)
+    assert done.totals.state_rows == {"once": 400}
+    assert sorted(row["id"] for row in bench.read("unique")) == [*range(400)]
+    assert sorted(row["id"] for row in bench.read("repeated")) == [*range(200, 300)]
+    # The watermark is past twice the span of the first ones, and a quarter more.
+    bench.put("visits", seen(1 + 120 + 15 + 5, 500))
+    assert bench.run(flow).totals.state_rows == {"once": 101}
+    bench.put("visits", seen(145, 0) + seen(85, 399) + seen(70, 1))
+    bench.run(flow)
+    assert sorted(row["id"] for row in bench.read("unique"))[-2:] == [399, 500]
+    assert [row["id"] for row in bench.read("unique")].count(0) == 2
+    assert bench.bag("late") == bag([{"id": 1}])
+    assert [row["id"] for row in bench.read("repeated")].count(399) == 1
 
 
 def test_a_drain_ends_every_window_and_the_job_for_good(bench: Bench) -> None:

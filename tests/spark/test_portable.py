@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
@@ -25,6 +26,7 @@ from headgate.flow.schema import Field, ListOf, Primitive, Schema, schema_of
 from headgate.jobs.home import JobHome
 from headgate.jobs.portable import take_portable
 
+FIXTURE = ROOT / "tests" / "fixtures" / "portable-0.6.tar.gz"
 FLOW = ROOT / "examples" / "orders" / "flow.py"
 JOB = "order-enrichment"
 
@@ -116,6 +118,35 @@ def test_a_job_starts_from_a_savepoint_that_the_guides_example_changed(bench: Be
         22: "Beatrice",
     }
     assert json.loads((mended / "portable.json").read_text())["format"] == 1
+
+
+def test_a_savepoint_of_release_0_6_is_restored(bench: Bench) -> None:
+    with tarfile.open(FIXTURE) as archive:
+        if hasattr(tarfile, "data_filter"):
+            # Python knows filters from 3.11.4 on.
+            archive.extraction_filter = tarfile.data_filter
+        archive.extractall(bench.root)
+    # Behind the savepoint: a price that is older than the one in state, and orders.
+    bench.put("prices", [{"shop": "s", "item": 1, "price": 5, "at": "2026-10-30T00:00:00Z"}])
+    asked = [(7, "s", 1), (8, "s", 1), (3, 'x"y', 3), (-1, "é☃", 0), (5, "s", 2)]
+    bench.put(
+        "orders",
+        [
+            {"n": n, "user": user, "shop": shop, "item": item}
+            for n, (user, shop, item) in enumerate(asked)
+        ],
+    )
+    done = bench.run(bench.root / "flow.json", restore_from=str(bench.root / "portable"))
+
+    assert done.totals.inputs == {"orders": 5, "prices": 1, "users": 0}
+    assert sorted(bench.read("priced"), key=lambda row: row["n"]) == [
+        {"n": 0, "name": "Änne", "tags": [], "price": 9.99},
+        {"n": 2, "name": "U3", "tags": ["t0", None], "price": 3.25},
+        {"n": 3, "name": "", "tags": None, "price": 0.25},
+    ]
+    # Deleted rows are markers in there.
+    assert bench.read("missing-users") == [{"n": 1}]
+    assert bench.read("missing-prices") == [{"n": 4}]
 
 
 # The rest is about files alone, and needs no job.

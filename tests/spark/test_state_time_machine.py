@@ -341,6 +341,19 @@ def test_rows_have_the_columns_of_the_table_and_leave_deleted_keys_out(job: Shop
     assert {row[0] for row in seen.rows} == set(job.reference.seen)
 
 
+@pytest.mark.parametrize("uid", ["with-user", "once"])
+def test_a_key_that_is_looked_up_holds_what_sql_over_all_of_them_gives(job: Shop, uid: str) -> None:
+    """Keys share buckets, and each is found among those that are with it."""
+    for at in (job.rounds[1][0], job.rounds[2][0], None):
+        view = uid.replace("-", "_")
+        found = job.desk.query(JOB, f"select * from {view}", at=at, limit=1_000)
+        rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+        assert rows
+        for row in rows:
+            key = str(row[found.columns[0]])
+            assert job.desk.look_up(JOB, uid, key, at=at).value == row, (uid, key, at)
+
+
 def test_sql_sees_every_operator_by_its_name_and_the_chosen_one_as_state(job: Shop) -> None:
     desk = job.desk
     sql = "select count(*) as n, max(name) as m from state where level = 1"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import struct
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -12,13 +14,13 @@ import pytest
 from bench import bag
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
-from memory import MemoryFlow, as_bytes
+from memory import MemoryFlow, as_bytes, keys_of_one_bucket
 from pyspark.sql import SparkSession
 from window_reference import Batch, DedupeModel, Event, Shape, WindowModel
 from window_runs import SCHEMA, aggregated, as_row, to_ms
 
 from headgate import Flow
-from headgate._kernel.tester import TestRecord
+from headgate._kernel.tester import TestRecord, TestState
 from headgate.flow.triggers import Trigger
 from headgate.flow.windowing import Windows
 from headgate.windows import (
@@ -36,6 +38,9 @@ SEEDS = st.integers(0, 2**31)
 # Partitions are read side by side, so that the order of places is not the order of arrival.
 PLACE = 1_000_000
 FAR = 10**15
+DEDUPED = ("unique", "repeated", "late")
+# How often within the span dedupe looks for times to forget.
+LOOKS = 4
 
 
 def ms(span: int) -> timedelta:
@@ -78,7 +83,7 @@ def record(event: Event) -> TestRecord:
 
 
 @st.composite
-def batches(draw: st.DrawFn, *, keys: int = 2) -> list[Batch]:
+def batches(draw: st.DrawFn, *, keys: int = 2, kinds: int = 3) -> list[Batch]:
     """Draw batches whose watermark and clock do not go back; the last one ends all windows."""
     base = draw(st.sampled_from([0, 1_757_000_000_000]))
     offsets: defaultdict[int, int] = defaultdict(int)
@@ -91,7 +96,7 @@ def batches(draw: st.DrawFn, *, keys: int = 2) -> list[Batch]:
         v=st.none() | st.sampled_from([0, 7, -3, 2**62]),
         x=st.none() | st.sampled_from([0.25, -1.5]),
         s=st.none() | st.sampled_from(["", "a", "é", "😀", "￿"]),
-        by=st.integers(0, 2).map(str),
+        by=st.integers(0, kinds - 1).map(str),
     )
     for _ in range(draw(st.integers(1, 6))):
         events = []
@@ -187,23 +192,105 @@ def test_rows_do_not_depend_on_the_order_that_events_come_out_of_a_shuffle(
         }
 
 
-@given(batches(keys=1), st.sampled_from([1, 10, 30]), SEEDS, st.integers(0, 6))
-@settings(max_examples=200)
-def test_of_events_less_than_a_span_apart_dedupe_lets_one_pass(
-    spark: SparkSession, drawn: list[Batch], within: int, seed: int, restart: int
-) -> None:
+def deduped(within: int) -> Flow:
+    """Return a flow with one dedupe operator."""
     flow = Flow("deduped")
     once = flow.stream("events", SCHEMA, event_time="at").dedupe("once", by="by", within=ms(within))
-    outputs = {"unique": once.unique, "repeated": once.repeated, "late": once.late}
-    for name, stream in outputs.items():
-        stream.select("n").to(name)
-    memory, model = MemoryFlow(spark, flow), DedupeModel(within)
-    for number, batch in enumerate(drawn):
+    for name in DEDUPED:
+        getattr(once, name).select("n").to(name)
+    return flow
+
+
+def counted(made: Mapping[str, list[Any]]) -> dict[str, Counter[int]]:
+    """Return the events of each of dedupe's outputs."""
+    return {name: Counter(row["n"] for row in made.get(name, [])) for name in DEDUPED}
+
+
+def check_kept(memory: MemoryFlow, model: DedupeModel, *, within: int, watermark: int) -> None:
+    """Compare what dedupe keeps with what it must keep, and may keep until it looks again."""
+    state = memory.state()
+    # A header of 8 bytes, then each time.
+    kept = {
+        (entry.key.decode(), time)
+        for entry in state.held
+        for (time,) in struct.iter_unpack("<q", entry.value[8:])
+    }
+    look = max(1, within // LOOKS)
+    assert model.times_after(watermark - 2 * within) <= kept
+    assert kept <= model.times_after(watermark - 2 * within - look)
+    # One timer for all keys of a bucket, and none for a bucket without any.
+    assert sorted(bucket for bucket, _ in state.timers) == sorted(
+        {entry.bucket for entry in state.held}
+    )
+    assert all(moment > watermark and moment % look == 0 for _, moment in state.timers)
+
+
+@pytest.fixture(scope="module")
+def shared(spark: SparkSession) -> list[str]:
+    """Give keys of which the first ones are in one bucket."""
+    return [*map(str, keys_of_one_bucket(spark, 4)), "other", ""]
+
+
+@given(batches(keys=1, kinds=6), st.sampled_from([1, 3, 10, 30]), SEEDS, st.integers(0, 6))
+@settings(max_examples=250)
+def test_of_events_less_than_a_span_apart_dedupe_lets_one_pass(
+    spark: SparkSession,
+    shared: list[str],
+    drawn: list[Batch],
+    within: int,
+    seed: int,
+    restart: int,
+) -> None:
+    memory, model = MemoryFlow(spark, deduped(within)), DedupeModel(within)
+    for number, each in enumerate(drawn):
+        events = tuple(replace(event, by=shared[int(event.by)]) for event in each.events)
+        batch = replace(each, events=events)
         if number == restart:
             memory.restart()
-        made = run(memory, batch, seed)
-        found = {name: Counter(row["n"] for row in made.get(name, [])) for name in outputs}
-        assert found == {name: Counter(each) for name, each in model.batch(batch).items()}
+        made = counted(run(memory, batch, seed))
+        assert made == {name: Counter(wanted) for name, wanted in model.batch(batch).items()}
+        check_kept(memory, model, within=within, watermark=batch.watermark)
+    assert memory.state() == TestState((), ())
+
+
+def test_dedupe_looks_after_many_keys_of_each_bucket(spark: SparkSession) -> None:
+    within, keys, span = 40, 12_000, 200
+    memory, model = MemoryFlow(spark, deduped(within)), DedupeModel(within)
+    draw = random.Random(7)
+    for number in range(8):
+        watermark = max(0, 30 * number - span // 4)
+        events = tuple(
+            Event(
+                PLACE * (n % 2) + n, "", draw.randint(watermark, watermark + span), by=str(n // 2)
+            )
+            for n in sorted(draw.sample(range(2 * keys), keys // 2))
+        )
+        batch = Batch(watermark, tuple(sorted(events, key=lambda each: each.n)))
+        if number in (3, 6):
+            memory.restart()
+        made = counted(run(memory, batch, number))
+        assert made == {name: Counter(wanted) for name, wanted in model.batch(batch).items()}
+        check_kept(memory, model, within=within, watermark=watermark)
+        state = memory.state()
+        assert len(state.timers) < len(state.held)
+    run(memory, Batch(FAR, ()), 0)
+    assert memory.state() == TestState((), ())
+
+
+def test_a_bucket_is_looked_through_a_few_times_within_the_span(spark: SparkSession) -> None:
+    """However many of its keys are due, each at a moment of its own."""
+    within, many = 4_000, 8
+    memory = MemoryFlow(spark, deduped(within))
+    keys = keys_of_one_bucket(spark, many)
+    events = (Event(n, "", n * within // many, by=str(key)) for n, key in enumerate(keys))
+    run(memory, Batch(0, tuple(events)), 0)
+    assert len(memory.state().held) == many
+    moments = set()
+    for watermark in range(2 * within, 4 * within, 10):
+        moments |= {moment for _, moment in memory.state().timers}
+        run(memory, Batch(watermark, ()), 0)
+    assert len(moments) <= LOOKS + 1
+    assert memory.state() == TestState((), ())
 
 
 @given(batches(), SEEDS)

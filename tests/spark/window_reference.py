@@ -255,11 +255,15 @@ FIGURES: dict[str, Callable[[list[Event]], Any]] = {
 
 
 class DedupeModel:
-    """One dedupe operator, batch by batch."""
+    """One dedupe operator, batch by batch; it never forgets a time."""
 
     def __init__(self, within: int) -> None:
         self._within = within
         self._times: defaultdict[str, list[int]] = defaultdict(list)
+
+    def times_after(self, moment: int) -> set[tuple[str, int]]:
+        """Return the times behind a moment of every key."""
+        return {(key, time) for key, all_ in self._times.items() for time in all_ if time > moment}
 
     def batch(self, batch: Batch) -> dict[str, list[int]]:
         """Return the events of each output."""

@@ -49,7 +49,7 @@ def test_what_is_said_of_a_checkpoint_is_read_back(checkpoint: Path, into: Path)
     kept = keep(checkpoint, 3, into, told)
     assert catalog.read_kept(kept.folder) == kept
     assert kept.manifest.facts == told
-    assert json.loads((kept.folder / "checkpoint.json").read_text())["format"] == 1
+    assert json.loads((kept.folder / "checkpoint.json").read_text())["format"] == 2
 
 
 def test_the_size_of_the_change_counts_only_files_that_are_new(

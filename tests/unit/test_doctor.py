@@ -36,6 +36,7 @@ FIT = Machine(
         FetchedJars(what="client", cache=Path("c"), missing=0),
         FetchedJars(what="broker", cache=Path("b"), missing=0),
     ),
+    prepared=("embedded", "kafka"),
     cores=2,
     memory=8 * GIB,
     memory_free=6 * GIB,
@@ -55,7 +56,7 @@ def test_a_fit_machine_is_fine_throughout() -> None:
     findings = judge(FIT)
     assert {finding.status for finding in findings} == {Status.OK}
     assert [finding.name for finding in findings] == [
-        *("python", "java", "spark", "kernel", "kafka", "pulsar"),
+        *("python", "java", "spark", "kernel", "kafka", "pulsar", "classes"),
         *("cores", "memory", "loopback"),
         *("topics", "jobs", "disk"),
     ]
@@ -101,6 +102,12 @@ def test_what_is_not_fit_is_told_with_what_to_do(
     assert finding.status is status
     assert advice in finding.advice
     assert [each.name for each in judge(machine) if each.status is not Status.OK] == [name]
+
+
+def test_a_machine_without_an_archive_of_classes_is_fit_and_told_how_to_make_one() -> None:
+    finding = find(replace(FIT, prepared=()), "classes")
+    assert finding.status is Status.OK
+    assert finding.advice == "headgate prepare"
 
 
 def test_a_spark_home_that_is_pysparks_own_is_fine() -> None:

@@ -134,6 +134,14 @@ def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:
     with pytest.raises(HeadgateError, match="its format is 99") as caught:
         read_json(file)
     assert caught.value.code == "JOB_FORMAT_UNSUPPORTED"
+    with pytest.raises(HeadgateError, match="its format is 99, and this release reads 1 to 2"):
+        read_json(file, newest=2)
+
+
+@pytest.mark.parametrize("found", [1, 2])
+def test_a_file_that_has_had_several_formats_reads_in_each(tmp_path: Path, found: int) -> None:
+    write_json(tmp_path / "run.json", {"format": found, "x": 1})
+    assert read_json(tmp_path / "run.json", newest=2) == {"format": found, "x": 1}
 
 
 def test_a_file_that_is_not_there_is_none(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "jobs": FLOOR
     | {"engine", "checkpoints", "flow", "connectors", "producers", "brokers", "_artifacts"}
     # The doctor asks whether the kernel's jars fit and are there; jobs see no more of the kernel.
-    | {"_kernel.jar", "_kernel.connector_jars"},
+    | {"_kernel.archive", "_kernel.jar", "_kernel.connector_jars"},
     "engine": FLOOR | {"flow", "connectors", "formats", "_kernel"},
     "checkpoints": FLOOR,
     "connectors": FLOOR | {"flow"},

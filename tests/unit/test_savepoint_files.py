@@ -48,7 +48,7 @@ def test_its_manifest_holds_a_checksum_of_every_file_and_what_the_state_means(
     for file, (size, sha256) in manifest["files"].items():
         content = (tmp_path / "sp" / file).read_bytes()
         assert (len(content), hashlib.sha256(content).hexdigest()) == (size, sha256)
-    assert manifest["format"] == 1
+    assert (manifest["format"], manifest["state_format"]) == (2, 2)
     assert manifest["kind"] == "savepoint"
     assert manifest["flow"]["name"] == "shop"
     assert manifest["operators"] == ["with-user", "with-item"]
@@ -117,6 +117,6 @@ def test_a_manifest_that_names_files_outside_is_refused(
 def test_a_savepoint_of_a_format_to_come_is_refused(checkpoint: Path, tmp_path: Path) -> None:
     savepoint.create(checkpoint, 12, tmp_path / "sp", facts())
     file = tmp_path / "sp" / "manifest.json"
-    file.write_text(file.read_text().replace('"format": 1', '"format": 2', 1))
-    with pytest.raises(HeadgateError, match="its format is 2, and this release reads 1"):
+    file.write_text(file.read_text().replace('"format": 2', '"format": 3', 1))
+    with pytest.raises(HeadgateError, match="its format is 3, and this release reads 1 to 2"):
         savepoint.read(tmp_path / "sp")

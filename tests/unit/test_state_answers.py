@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from headgate.checkpoints.state_format import STATE_FORMAT
 from headgate.errors import HeadgateError
 from headgate.jobs import state_answers, state_places
 from headgate.jobs.state_answers import Answers
@@ -74,7 +75,10 @@ def view(number: int) -> Any:
 def test_a_history_is_of_the_newest_checkpoints_whatever_flows_they_are_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    now = SimpleNamespace(operators=("u",), flow=SimpleNamespace(node=lambda uid: uid))
+    flow = SimpleNamespace(node=lambda uid: uid)
+    now = SimpleNamespace(
+        job="j", checkpoint=NOW, operators=("u",), flow=flow, state_format=STATE_FORMAT
+    )
     monkeypatch.setattr(state_places, "list_checkpoints", lambda *_: [*map(view, range(250))])
     monkeypatch.setattr(state_places, "find_place", lambda *_: now)
     found = state_places.list_places(tmp_path, "j", "u")

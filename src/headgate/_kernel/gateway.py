@@ -11,6 +11,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
+from headgate._kernel.archive import find_recording
 from headgate.errors import Domain, HeadgateError
 
 # What the JVM's second compiler leaves alone, and why.
@@ -47,6 +48,10 @@ def start_jvm(
         if target is not None:
             target.close()
     SparkContext._ensure_initialized(gateway=gateway)
+    recording = find_recording()
+    if recording is not None:
+        class_path = gateway.jvm.java.lang.System.getProperty("java.class.path")
+        recording.class_path.write_text(class_path, encoding="utf-8")
 
 
 def has_jvm() -> bool:

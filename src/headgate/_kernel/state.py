@@ -72,11 +72,9 @@ class ReadableState:
 class KeyLookup:
     """Finds one key of an operator at any number of versions; each file is read once."""
 
-    def __init__(
-        self, spark: SparkSession, *, variable: str, key: bytes, bucketed: bool, scratch: Path
-    ) -> None:
+    def __init__(self, spark: SparkSession, *, variable: str, key: bytes, scratch: Path) -> None:
         self._lookup = kernel(spark).state.KeyLookup(
-            spark._jsparkSession, variable, key, bucketed, str(scratch)
+            spark._jsparkSession, variable, key, str(scratch)
         )
 
     def find(self, operator: Path, version: int, ids: Sequence[str]) -> bytes | None:

@@ -12,6 +12,8 @@ from pyspark.sql import SparkSession
 
 from headgate._kernel.bridge import CompiledFlow, kernel
 
+_PARTS = ("key", "value")
+
 
 @dataclass(frozen=True, slots=True)
 class TestRecord:
@@ -36,6 +38,31 @@ class TestRecord:
     topic: str = ""
     key: bytes | None = None
     headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TestEntry:
+    """What an operator holds of one key, in the kernel's own forms."""
+
+    __test__ = False
+
+    bucket: int
+    key: bytes
+    value: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class TestState:
+    """What an operator holds.
+
+    Attributes:
+        timers: Buckets and the moments at which they are woken, in epoch milliseconds.
+    """
+
+    __test__ = False
+
+    held: tuple[TestEntry, ...]
+    timers: tuple[tuple[int, int], ...]
 
 
 class FlowTester:
@@ -86,6 +113,21 @@ class FlowTester:
     def restart(self) -> None:
         """Begin anew with what state holds, as a restored job does."""
         self._tester.restart()
+
+    def state(self, place: int = 0) -> TestState:
+        """Return what an operator holds.
+
+        Args:
+            place: The operator's among those that hold state, in the order rows pass through them.
+        """
+        told = json.loads(self._tester.state(place))
+        return TestState(
+            tuple(
+                TestEntry(each["bucket"], *(base64.b64decode(each[part]) for part in _PARTS))
+                for each in told["held"]
+            ),
+            tuple((each["bucket"], each["moment"]) for each in told["timers"]),
+        )
 
 
 def _text(given: bytes | None) -> str | None:

@@ -11,9 +11,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from headgate.checkpoints.problems import gone, refuse
+from headgate.checkpoints.state_format import FIRST_STATE_FORMAT, STATE_FORMAT
 from headgate.errors import HeadgateError
 
-FORMAT = 1
+# 2 says of what form the state is.
+FORMAT = 2
+_OLDEST = 1
 
 
 class Kind(enum.StrEnum):
@@ -61,6 +64,7 @@ class CheckpointFacts:
         tables: Every schema each table has had, as JSON, by source id.
         keys: The key columns of each table, by source id.
         flow: The flow, as JSON.
+        state_format: Of what form the operators' state is.
     """
 
     job: str
@@ -75,6 +79,12 @@ class CheckpointFacts:
     tables: Mapping[str, Any] = field(default_factory=dict)
     keys: Mapping[str, Any] = field(default_factory=dict)
     flow: Mapping[str, Any] = field(default_factory=dict)
+    state_format: int = STATE_FORMAT
+
+    @property
+    def has_known_state(self) -> bool:
+        """Whether this release reads the state; where no operator holds any, it does."""
+        return not self.operators or self.state_format == STATE_FORMAT
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +127,7 @@ def render(manifest: Manifest) -> str:
     facts = manifest.facts
     content = {
         "format": FORMAT,
+        "state_format": facts.state_format,
         "id": manifest.id,
         "kind": manifest.kind.value,
         "batch": manifest.batch,
@@ -152,9 +163,9 @@ def parse(text: str) -> Manifest:
     """
     try:
         content = json.loads(text)
-        if content["format"] != FORMAT:
+        if content["format"] not in range(_OLDEST, FORMAT + 1):
             raise ValueError(
-                f"its format is {content['format']!r}, and this release reads {FORMAT}"
+                f"its format is {content['format']!r}, and this release reads {_OLDEST} to {FORMAT}"
             )
         return Manifest(
             kind=Kind(content["kind"]),
@@ -231,6 +242,7 @@ def _facts(content: Mapping[str, Any]) -> CheckpointFacts:
         tables=dict(content["tables"]),
         keys=dict(content["keys"]),
         flow=dict(content["flow"]),
+        state_format=_whole(content.get("state_format", FIRST_STATE_FORMAT)),
     )
 
 

@@ -22,6 +22,7 @@ from headgate.cli import (
     logs,
     output,
     plan,
+    prepare,
     produce,
     restore,
     run,
@@ -40,7 +41,7 @@ GROUPS = (
     *(demo, run, plan, serve),
     *(jobs, watching, logs, control),
     *(checkpoints, savepoint, restore, state, audit, dead_letters),
-    *(setup, produce, topics, broker, doctor),
+    *(setup, produce, topics, broker, prepare, doctor),
 )
 # The verbs in the order of the help; others come after them.
 ORDER = (
@@ -48,7 +49,7 @@ ORDER = (
     *("jobs", "show", "graph", "events", "exceptions", "logs", "lag"),
     *("start", "stop", "cancel", "restart", "pause", "resume"),
     *("checkpoints", "savepoint", "restore", "state", "verify", "audit", "dead-letters"),
-    *("setup", "produce", "topics", "tail", "broker", "doctor"),
+    *("setup", "produce", "topics", "tail", "broker", "prepare", "doctor"),
 )
 
 # The base of all that typer raises about a command line. It exports this one of the family.

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from headgate._kernel.archive import jvm_options
 from headgate._kernel.gateway import DIRECTIVES, has_jvm, start_jvm
 from headgate._kernel.jar import get_jars
 from headgate.engine.driver_lock import take_lock
@@ -87,6 +88,7 @@ def spark_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
         # A driver without memory limps on and says nothing; one that has ended is noticed.
         "-XX:+ExitOnOutOfMemoryError",
         f"-Dlog4j2.configurationFile={_logging_file(settings).as_uri()}",
+        *jvm_options(jars),
     ]
     return {
         "spark.master": local_master(settings),

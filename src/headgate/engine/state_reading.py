@@ -169,7 +169,6 @@ class StateReader:
                     self._spark,
                     variable=variable,
                     key=key,
-                    bucketed=isinstance(node, Window),
                     scratch=self._scratch,
                 )
             held = lookups[key, variable].find(operator, place.batch + 1, place.ids[number])

@@ -9,12 +9,6 @@ from pyspark.sql import DataFrame, SparkSession
 from headgate.engine.session import open_session
 from headgate.engine.settings import HeldState, SparkSettings
 
-# The length of the key in four bytes, the key, the value: what operators that keep a map take over.
-_MAP_KEY = "user_map_key.value"
-_MAP_ENTRY = (
-    f"concat(unhex(lpad(hex(octet_length({_MAP_KEY})), 8, '0')), {_MAP_KEY}, user_map_value.value)"
-)
-
 
 def held_rows(spark: SparkSession, held: HeldState) -> DataFrame:
     """Return an operator's state: `key` and `value`, in the kernel's own forms."""
@@ -25,8 +19,8 @@ def held_rows(spark: SparkSession, held: HeldState) -> DataFrame:
         .option("stateVarName", held.variable)
     )
     rows = reader.load(f"file:{held.checkpoint.absolute()}")
-    value = _MAP_ENTRY if "user_map_key" in rows.columns else "value.value"
-    return rows.selectExpr("key.`_1` AS key", f"{value} AS value")
+    # Spark's own key is the number of a bucket of keys.
+    return rows.selectExpr("user_map_key.value AS key", "user_map_value.value AS value")
 
 
 def count_rows(settings: SparkSettings, held: Mapping[str, HeldState]) -> dict[str, int]:

@@ -188,9 +188,10 @@ def verify_anything(root: Path, subject: str, *, open_newest: bool = True) -> li
 
 
 def _with_state(found: list[CheckpointView]) -> list[CheckpointView]:
-    """Return the views with the rows of the newest one that has a manifest and no problems."""
+    """Return the views with the rows of the newest one whose state can be opened."""
     for place, each in reversed(list(enumerate(found))):
-        if each.manifest is not None and not each.problems:
+        told = each.manifest
+        if told is not None and told.facts.has_known_state and not each.problems:
             rows, problems = open_state(read_kept(each.folder))
             return [*found[:place], replace(_with(each, problems), rows=rows), *found[place + 1 :]]
     return found

@@ -93,6 +93,7 @@ def judge(machine: Machine) -> list[Finding]:
         _judge_kernel(machine.kernel),
         _judge_fetched("kafka", machine.kafka),
         _judge_fetched("pulsar", machine.pulsar),
+        _judge_prepared(machine.prepared),
         _judge_cores(machine.cores),
         _judge_memory(machine.memory, machine.memory_free),
         _judge_loopback(machine.loopback_problem),
@@ -207,6 +208,18 @@ def _judge_fetched(name: str, jars: tuple[FetchedJars, ...]) -> Finding:
     if to_fetch:
         found.append(f"fetched on first use: {', '.join(to_fetch)}")
     return Finding(name, Status.OK, "; ".join(found))
+
+
+def _judge_prepared(logs: tuple[str, ...]) -> Finding:
+    # Jobs start without an archive too.
+    if not logs:
+        return Finding(
+            "classes",
+            Status.OK,
+            "no archive of Spark's classes: every start reads them from jars",
+            "headgate prepare",
+        )
+    return Finding("classes", Status.OK, f"archived for jobs on {', '.join(logs)}")
 
 
 def _judge_cores(cores: int) -> Finding:

@@ -19,6 +19,7 @@ from headgate._kernel import jar
 from headgate._kernel.connector_jars import CONNECTORS
 from headgate.brokers.kafka import broker_jars
 from headgate.brokers.pulsar_distribution import count_missing, distribution_folder
+from headgate.jobs.prepare import find_prepared
 
 _JAVA_TIMEOUT_S = 20
 
@@ -92,7 +93,11 @@ class FetchedJars:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """Facts about this machine; None where they cannot be told."""
+    """Facts about this machine; None where they cannot be told.
+
+    Attributes:
+        prepared: The logs whose jobs find an archive of Spark's classes.
+    """
 
     python: tuple[int, int, int]
     pyspark: str | None
@@ -102,6 +107,7 @@ class Machine:
     kernel: Kernel
     kafka: tuple[FetchedJars, ...]
     pulsar: tuple[FetchedJars, ...]
+    prepared: tuple[str, ...]
     cores: int
     memory: int | None
     memory_free: int | None
@@ -127,6 +133,7 @@ def read_machine(*, topics: Path | None, home: Path) -> Machine:
         kernel=_read_kernel(),
         kafka=(_look_for("client", CONNECTORS["kafka"]), _look_for("broker", broker_jars())),
         pulsar=(_look_for("client", CONNECTORS.get("pulsar", ())), _look_for_pulsar()),
+        prepared=tuple(find_prepared()),
         cores=_count_cores(),
         memory=total,
         memory_free=free,

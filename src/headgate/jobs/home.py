@@ -140,8 +140,12 @@ def _ends_whole(file: IO[bytes]) -> bool:
     return file.read(1) == b"\n"
 
 
-def read_json(file: Path) -> dict[str, Any] | None:
-    """Return a file of ours, or None if it is not there; one of another format is refused."""
+def read_json(file: Path, *, newest: int = FORMAT) -> dict[str, Any] | None:
+    """Return a file of ours, or None if it is not there; one of another format is refused.
+
+    Args:
+        newest: The newest format of such a file; all before it read, too.
+    """
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
         found = content["format"]
@@ -154,10 +158,11 @@ def read_json(file: Path) -> dict[str, Any] | None:
             hint="restore it from a backup, or start anew with --fresh",
             domain=Domain.EXTERNAL,
         ) from error
-    if found != FORMAT:
+    if found not in range(FORMAT, newest + 1):
+        known = f"{FORMAT}" if newest == FORMAT else f"{FORMAT} to {newest}"
         raise HeadgateError(
             "JOB_FORMAT_UNSUPPORTED",
-            f"cannot read {file}: its format is {found!r}, and this release reads {FORMAT}",
+            f"cannot read {file}: its format is {found!r}, and this release reads {known}",
             hint="use the release of headgate that wrote it, or a newer one",
         )
     return dict(content)
@@ -167,6 +172,7 @@ def write_json(file: Path, content: Mapping[str, Any], *, sync: bool = False) ->
     """Replace a file of ours by writing another and renaming it.
 
     Args:
+        content: Names its `format` where that is not the first one.
         sync: Wait until the disk has the content and the name, so that a power failure finds
             the old file or the new one.
     """

@@ -191,6 +191,7 @@ class CheckpointKeeper:
             keys={table: list(key) for table, key in self._run.keys.items()},
             flow=json.loads(self._run.flow.to_json()),
             watermark=_watermark(self._run.checkpoint, batch),
+            state_format=self._run.state_format,
         )
 
 

@@ -17,9 +17,9 @@ from headgate.checkpoints.catalog import (
     read_kept,
 )
 from headgate.errors import HeadgateError
-from headgate.jobs.home import JobHome, read_json
+from headgate.jobs.home import JobHome
 from headgate.jobs.registry import get_home
-from headgate.jobs.runs import find_run
+from headgate.jobs.runs import find_run, read_manifest
 
 # More moments than these cannot be told apart on a line.
 MOST = 200
@@ -189,7 +189,7 @@ def _restores(home: JobHome) -> tuple[PastRestore, ...]:
     folder = home.path / "runs"
     found = []
     for run in sorted(folder.iterdir()) if folder.is_dir() else []:
-        content = read_json(run / "run.json")
+        content = read_manifest(run)
         origin = None if content is None else content.get("origin")
         if content is not None and origin:
             found.append(

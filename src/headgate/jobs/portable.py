@@ -32,6 +32,7 @@ from headgate.checkpoints.manifest import (
 )
 from headgate.checkpoints.restore import fork_batch
 from headgate.checkpoints.sparklog import find_last_commit, read_batch
+from headgate.checkpoints.state_format import check_state_format
 from headgate.checkpoints.storage import is_draft, link_files, publishing
 from headgate.engine.settings import HeldState, SparkSettings
 from headgate.errors import Domain, HeadgateError
@@ -41,7 +42,7 @@ from headgate.flow.schema import Schema
 from headgate.jobs.home import JobHome
 from headgate.jobs.keeper import by_source
 from headgate.jobs.reader import answer_order, ask_reader
-from headgate.jobs.runs import Run, find_run
+from headgate.jobs.runs import Run, find_run, has_portable_form
 
 FORMAT = 1
 FILE = "portable.json"
@@ -99,8 +100,8 @@ def take_portable(
             job's own folder.
 
     Raises:
-        HeadgateError: NOTHING_COMMITTED, SAVEPOINT_NOT_TAKEN if Spark fails, or as a restore from
-            that batch would.
+        HeadgateError: NOTHING_COMMITTED, STATE_FORMAT_UNSUPPORTED, SAVEPOINT_NOT_TAKEN if Spark
+            fails, or as a restore from that batch would.
     """
     lineage = home.find_present_run()
     run = None if lineage is None else find_run(home, lineage)
@@ -111,6 +112,12 @@ def take_portable(
             f"cannot take a savepoint of job {home.name!r}: no batch has committed yet",
             hint=f"headgate show {home.name}",
             retryable=True,
+        )
+    if run.operators and has_portable_form(run.flow):
+        check_state_format(
+            run.state_format,
+            what=f"cannot take a portable savepoint of job {home.name!r}",
+            hint="take it with headgate 0.6",
         )
     now = (clock or SystemClock()).now()
     folder = to or portable_folder(home) / f"portable-{now:%Y%m%dT%H%M%S}-{batch}"

@@ -20,6 +20,7 @@ from headgate.checkpoints.sparklog import (
     read_offsets,
     survey,
 )
+from headgate.checkpoints.state_format import check_state_format
 from headgate.checkpoints.verify import verify_batch
 from headgate.connectors.positions import count_between, has_reached
 from headgate.engine.clocks import read_times
@@ -35,7 +36,14 @@ from headgate.jobs.home import JobHome
 from headgate.jobs.keeper import by_source
 from headgate.jobs.portable import copy_states, is_portable, list_portable, read_portable
 from headgate.jobs.restore_plan import RestorePlan
-from headgate.jobs.runs import Origin, Run, check_tables, find_run, new_run
+from headgate.jobs.runs import (
+    Origin,
+    Run,
+    check_tables,
+    find_run,
+    has_portable_form,
+    new_run,
+)
 
 # Up to this many bytes every file is read and its checksum compared before it is used.
 _READ_WHOLE = 1 << 30
@@ -114,6 +122,8 @@ def plan_restore(
             )
     taken = tuple(uid for uid in now if uid in before and uid not in drop)
     old = Graph.from_json(json.dumps(facts.flow))
+    if taken and not is_portable(kept.folder):
+        _check_format(home.name, kept, old, taken)
     for uid in taken:
         _check_state(home.name, kept, old, graph, uid)
     known = {
@@ -272,6 +282,18 @@ def _tables_of(graph: Graph, taken: Collection[str]) -> list[Source]:
         node.table for node in graph.stateful() if isinstance(node, Enrich) and node.id in taken
     }
     return [table for table in graph.tables() if table.id in names]
+
+
+def _check_format(job: str, kept: Kept, old: Graph, taken: Collection[str]) -> None:
+    dropped = " ".join(f"--drop-state {uid}" for uid in taken)
+    check_state_format(
+        kept.manifest.facts.state_format,
+        what=f"cannot restore job {job!r} from {kept.id}",
+        hint=f"restore it with headgate 0.6, take headgate savepoint {job} --portable there, and "
+        "restore that here"
+        if has_portable_form(old)
+        else f"add {dropped} to go on without the state",
+    )
 
 
 def _check_state(job: str, kept: Kept, old: Graph, new: Graph, uid: str) -> None:

@@ -41,7 +41,7 @@ from headgate.jobs.portable import state_folder
 from headgate.jobs.publishing import make_publisher
 from headgate.jobs.restart import parse_strategy
 from headgate.jobs.restore import find_damage, find_target, list_past, plan_restore, restore_run
-from headgate.jobs.runs import Run, continue_run, find_run, new_run, write_run
+from headgate.jobs.runs import Run, check_state, continue_run, find_run, new_run, write_run
 from headgate.jobs.starts import parse_starts
 from headgate.jobs.states import JobState
 from headgate.jobs.supervisor import Supervisor
@@ -122,6 +122,7 @@ def _open_run(home: JobHome, graph: Graph, options: RunOptions, clock: Clock) ->
         )
         write_run(home, run)
         return run, ""
+    check_state(known, job=home.name)
     _check_parallelism(known, options, home.name)
     problems = find_damage(known.checkpoint, known=home.checkpoints_folder(known.lineage))
     if problems:
@@ -146,7 +147,8 @@ def _fall_back(
 ) -> tuple[Run, str]:
     """Go on from the newest checkpoint that is whole, and say so; refuse where there is none."""
     found = "; ".join(str(each) for each in problems[:3])
-    good, bad = find_good(list_past(home))
+    past = [each for each in list_past(home) if each.manifest.facts.has_known_state]
+    good, bad = find_good(past)
     if options.strict or good is None:
         hint = f"headgate restore {home.name} --from {good.id}" if good else "start with --fresh"
         raise HeadgateError(

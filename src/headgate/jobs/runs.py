@@ -10,12 +10,20 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from headgate.checkpoints.state_format import (
+    FIRST_STATE_FORMAT,
+    STATE_FORMAT,
+    check_state_format,
+)
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
-from headgate.flow.operators import Source
+from headgate.flow.operators import Enrich, Source
 from headgate.flow.schema import Schema, difference, only_adds
 from headgate.flow.state_shape import find_state_change
 from headgate.jobs.home import JobHome, read_json, write_json
+
+# 2 says of what form the state is.
+FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +70,7 @@ class Run:
         keys: The key columns of each table, by source id.
         flow: The flow as it was last run.
         origin: Where the run comes from, if it was restored.
+        state_format: Of what form the operators' state is.
     """
 
     lineage: str
@@ -73,6 +82,7 @@ class Run:
     keys: Mapping[str, tuple[str, ...]]
     flow: Graph
     origin: Origin | None = None
+    state_format: int = STATE_FORMAT
 
 
 def new_run(
@@ -106,6 +116,27 @@ def continue_run(run: Run, graph: Graph, *, job: str) -> Run:
     return replace(run, history=history, keys={**run.keys, **keys}, flow=graph)
 
 
+def check_state(run: Run, *, job: str) -> None:
+    """Refuse to go on with a run whose state is of a form that this release does not read.
+
+    Raises:
+        HeadgateError: STATE_FORMAT_UNSUPPORTED.
+    """
+    if run.operators:
+        hint = (
+            f"take headgate savepoint {job} --portable with headgate 0.6 and restore it here, or "
+            "start anew with --fresh"
+            if has_portable_form(run.flow)
+            else "start anew with --fresh, or go on with headgate 0.6"
+        )
+        check_state_format(run.state_format, what=f"cannot resume job {job!r}", hint=hint)
+
+
+def has_portable_form(flow: Graph) -> bool:
+    """Tell whether all of a flow's state can be in a portable savepoint."""
+    return all(isinstance(node, Enrich) for node in flow.stateful())
+
+
 def check_tables(
     history: Mapping[str, tuple[Schema, ...]],
     keys: Mapping[str, tuple[str, ...]],
@@ -129,7 +160,7 @@ def check_tables(
 
 def find_run(home: JobHome, lineage: str) -> Run | None:
     """Return a run by its lineage, or None if its manifest is not there."""
-    content = read_json(home.run_folder(lineage) / "run.json")
+    content = read_manifest(home.run_folder(lineage))
     if content is None:
         return None
     return Run(
@@ -145,7 +176,13 @@ def find_run(home: JobHome, lineage: str) -> Run | None:
         keys={table: tuple(key) for table, key in content["keys"].items()},
         flow=Graph.from_json(json.dumps(content["flow"])),
         origin=_read_origin(home.run_folder(lineage), content.get("origin")),
+        state_format=content.get("state_format", FIRST_STATE_FORMAT),
     )
+
+
+def read_manifest(folder: Path) -> dict[str, Any] | None:
+    """Return the manifest in a run's folder as JSON values, or None if it is not there."""
+    return read_json(folder / "run.json", newest=FORMAT)
 
 
 def _read_origin(folder: Path, content: Mapping[str, Any] | None) -> Origin | None:
@@ -162,6 +199,8 @@ def write_run(home: JobHome, run: Run) -> None:
     write_json(
         home.run_folder(run.lineage) / "run.json",
         {
+            "format": FORMAT,
+            "state_format": run.state_format,
             "lineage": run.lineage,
             "created": run.created.isoformat(),
             "checkpoint": _checkpoint(home, run),

@@ -97,6 +97,7 @@ from headgate.jobs.outputs import (
 from headgate.jobs.past import Past, PastMoment, PastRestore, view_past
 from headgate.jobs.plans import JobPlan, plan_job
 from headgate.jobs.portable import PortableSavepoint, take_portable
+from headgate.jobs.prepare import Prepared, list_fetched, prepare
 from headgate.jobs.produce import Produced, StoreOptions, StoreProgress, produce_store
 from headgate.jobs.produce_visits import (
     ProducedVisits,
@@ -205,6 +206,7 @@ __all__ = [
     "PastRestore",
     "Patience",
     "PortableSavepoint",
+    "Prepared",
     "Produced",
     "ProducedVisits",
     "PublishedFile",
@@ -264,6 +266,7 @@ __all__ = [
     "list_dead_letters",
     "list_events",
     "list_exceptions",
+    "list_fetched",
     "list_jobs",
     "list_names",
     "list_outputs",
@@ -277,6 +280,7 @@ __all__ = [
     "pin_checkpoint",
     "plan_job",
     "plan_of_restore",
+    "prepare",
     "prepare_demo",
     "produce_store",
     "produce_visits",

@@ -18,6 +18,7 @@ from headgate.jobs.state_places import (
     NOW,
     Place,
     Unread,
+    check_form,
     check_operator,
     find_place,
     list_places,
@@ -138,6 +139,7 @@ class Answers:
 
         def look() -> StateRows:
             place = find_place(self._root, job, at)
+            check_form(place)
             if uid is not None:
                 check_operator(place, uid)
             with self._at_rest(place) as rest:

@@ -16,7 +16,7 @@ from typing import Any
 
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.state_daemon import UP
-from headgate.jobs.state_places import check_operator, find_place
+from headgate.jobs.state_places import check_form, check_operator, find_place
 from headgate.jobs.state_socket import ReaderFolder, introduction, receive, send
 from headgate.jobs.state_values import StateHistory, StateRows, StateValue
 
@@ -50,8 +50,8 @@ class StateDesk:
 
         Raises:
             HeadgateError: JOB_NOT_FOUND, NOTHING_COMMITTED, CHECKPOINT_NOT_FOUND,
-                STATE_OPERATOR_NOT_FOUND, STATE_KEY_MISMATCH, STATE_UNREADABLE, or one of
-                STATE_READER_….
+                STATE_OPERATOR_NOT_FOUND, STATE_FORMAT_UNSUPPORTED, STATE_KEY_MISMATCH,
+                STATE_UNREADABLE, or one of STATE_READER_….
         """
         check_operator(find_place(self._folder.root, job, at), uid)
         question = {"ask": "look_up", "job": job, "uid": uid, "key": key, "at": at}
@@ -90,6 +90,7 @@ class StateDesk:
             HeadgateError: As `look_up`; STATE_SQL_REFUSED with Spark's words, STATE_SQL_TOO_LONG.
         """
         place = find_place(self._folder.root, job, at)
+        check_form(place)
         if uid is not None:
             check_operator(place, uid)
         question = {"ask": "query", "job": job, "sql": sql, "uid": uid, "at": at, "limit": limit}

@@ -13,6 +13,7 @@ from typing import Any
 import headgate.connectors  # noqa: F401
 from headgate.checkpoints.manifest import CheckpointFacts
 from headgate.checkpoints.sparklog import find_last_commit, read_batch, read_commit
+from headgate.checkpoints.state_format import STATE_FORMAT, check_state_format
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.graph import Graph
 from headgate.flow.names import did_you_mean, split_path
@@ -40,6 +41,7 @@ class Place:
         history: Every schema each table has had, by source id.
         keys: The key columns of each table, by source id.
         facts: What the checkpoint says of itself; None of `now`.
+        state_format: Of what form the state is.
     """
 
     job: str
@@ -52,6 +54,7 @@ class Place:
     history: Mapping[str, tuple[Schema, ...]]
     keys: Mapping[str, tuple[str, ...]]
     facts: CheckpointFacts | None = None
+    state_format: int = STATE_FORMAT
 
     def ids(self) -> dict[int, tuple[str, ...]]:
         """Return the unique ids of the state, by Spark's number of the operator and partition."""
@@ -64,7 +67,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A checkpoint of which not even that can be read what its state means."""
+    """A checkpoint whose state cannot be read: not what it means, or not its form."""
 
     checkpoint: str
     moment: datetime
@@ -122,13 +125,28 @@ def list_places(root: Path, job: str, uid: str) -> Places:
     return Places(kept, now, len(views) - len(newest))
 
 
-def check_operator(place: Place, uid: str) -> Node:
-    """Return an operator that holds state.
+def check_form(place: Place) -> None:
+    """Refuse state of a form that this release does not read.
 
     Raises:
-        HeadgateError: STATE_OPERATOR_NOT_FOUND with those there are.
+        HeadgateError: STATE_FORMAT_UNSUPPORTED.
+    """
+    if place.operators:
+        check_state_format(
+            place.state_format,
+            what=f"cannot read the state of job {place.job!r} at {place.checkpoint}",
+            hint="read it with headgate 0.6",
+        )
+
+
+def check_operator(place: Place, uid: str) -> Node:
+    """Return an operator that holds state which can be read.
+
+    Raises:
+        HeadgateError: STATE_OPERATOR_NOT_FOUND with those there are; STATE_FORMAT_UNSUPPORTED.
     """
     if uid in place.operators:
+        check_form(place)
         return place.flow.node(uid)
     known = ", ".join(place.operators)
     raise HeadgateError(
@@ -175,6 +193,7 @@ def _find_now(home: JobHome) -> Place:
         operators=run.operators,
         history=run.history,
         keys=run.keys,
+        state_format=run.state_format,
     )
 
 
@@ -204,7 +223,9 @@ def _find_view(views: Sequence[CheckpointView], wanted: str) -> CheckpointView |
 
 def _kept_or_unread(view: CheckpointView) -> Place | Unread:
     try:
-        return _kept(view)
+        place = _kept(view)
+        check_form(place)
+        return place
     except HeadgateError as error:
         if view.completed_at is None:
             raise
@@ -232,6 +253,7 @@ def _kept(view: CheckpointView) -> Place:
         history={name: _schemas(all_) for name, all_ in facts.tables.items()},
         keys={name: tuple(key) for name, key in facts.keys.items()},
         facts=facts,
+        state_format=facts.state_format,
     )
 
 

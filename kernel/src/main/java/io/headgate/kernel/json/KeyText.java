@@ -16,7 +16,7 @@ import org.apache.spark.sql.types.*;
 /**
  * The one form of a key: its text (a string as it is, a number in digits), or a JSON array where it has several columns.
  *
- * <p>It is what rows are spread by, what state is kept under, and what a message key may say.
+ * <p>Its bucket is what rows are spread by; it is what state is kept under, and what a message key may say.
  */
 public final class KeyText implements Serializable {
   /** What rows have in common that have no key: a key of no columns. */

@@ -8,6 +8,7 @@ import io.headgate.kernel.json.JsonDecoder;
 import io.headgate.kernel.json.KeyText;
 import io.headgate.kernel.json.MessageKey;
 import io.headgate.kernel.plan.Route;
+import io.headgate.kernel.rows.Bucket;
 import io.headgate.kernel.rows.Envelope;
 import io.headgate.kernel.rows.Header;
 import io.headgate.kernel.rows.Layout;
@@ -34,7 +35,7 @@ import scala.Tuple2;
  * orders the table's changes, such a record has no version. It then takes that of the row it ends: it wins over all that stood
  * before it in the topic, a change behind it with the same version or a newer one brings the key back, an older one never.
  */
-public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2<byte[], byte[]>> {
+public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2<Integer, byte[]>> {
   /** The lane of a table whose changes are ordered by a column: they all share one. */
   static final int COLUMN_LANE = -1;
 
@@ -70,15 +71,15 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
     this.source = source;
   }
 
-  @Override public Iterator<Tuple2<byte[], byte[]>> call(Iterator<byte[]> records) {
+  @Override public Iterator<Tuple2<Integer, byte[]>> call(Iterator<byte[]> records) {
     return new Rows(source, records);
   }
 
   /** One task's rows, made as they are asked for. */
-  private static final class Rows implements Iterator<Tuple2<byte[], byte[]>> {
+  private static final class Rows implements Iterator<Tuple2<Integer, byte[]>> {
     private final Source source;
     private final Iterator<byte[]> records;
-    private final ArrayDeque<Tuple2<byte[], byte[]>> ready = new ArrayDeque<>();
+    private final ArrayDeque<Tuple2<Integer, byte[]>> ready = new ArrayDeque<>();
     private final Route.Out out = ready::add;
     private final Header header = new Header();
     private final SegmentedRow row;
@@ -106,7 +107,7 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
       untold = 0;
     }
 
-    @Override public Tuple2<byte[], byte[]> next() {
+    @Override public Tuple2<Integer, byte[]> next() {
       return ready.removeFirst();
     }
 
@@ -168,8 +169,9 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
       source.tally.count(source.port);
       boolean gone = source.decoder.isTombstone();
       for (int operator : source.operators)
-        ready.add(new Tuple2<>(key,
-            gone ? header.envelope(Envelope.TOMBSTONE, operator) : row.pack(header, Envelope.CHANGE, operator)));
+        ready.add(new Tuple2<>(Bucket.of(key), gone
+            ? header.envelope(Envelope.TOMBSTONE, operator, key, key.length)
+            : row.pack(header, Envelope.CHANGE, operator, key)));
     }
 
     /** Ends a table's row by a record that has no value. */
@@ -181,7 +183,7 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
       source.tally.count(source.port);
       if (source.version != null) header.lane = UNVERSIONED_LANE;
       for (int operator : source.operators)
-        ready.add(new Tuple2<>(key, header.envelope(Envelope.TOMBSTONE, operator)));
+        ready.add(new Tuple2<>(Bucket.of(key), header.envelope(Envelope.TOMBSTONE, operator, key, key.length)));
     }
 
     private boolean isNull(Layout.Path path) {
@@ -196,9 +198,8 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
       return row.segment(0).getLong(i);
     }
 
-    /** Returns a key that spreads rows which have none over the tasks. */
-    private byte[] spread() {
-      return KeyText.digits(header.offset);
+    private Integer spread() {
+      return Bucket.spread(header.offset);
     }
 
     private byte[] letter(byte[] record, BadRecord why) {

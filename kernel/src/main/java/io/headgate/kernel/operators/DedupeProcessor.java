@@ -3,19 +3,21 @@ package io.headgate.kernel.operators;
 import io.headgate.kernel.plan.Route;
 import io.headgate.kernel.rows.Envelope;
 import io.headgate.kernel.rows.Header;
+import io.headgate.kernel.rows.HeldEntry;
 import io.headgate.kernel.rows.Layout;
 import io.headgate.kernel.rows.SegmentedRow;
+import io.headgate.kernel.time.BucketTimer;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import org.apache.spark.sql.Encoders;
 import org.apache.spark.sql.streaming.ExpiredTimerInfo;
+import org.apache.spark.sql.streaming.MapState;
 import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.streaming.StatefulProcessorWithInitialState;
 import org.apache.spark.sql.streaming.TTLConfig;
 import org.apache.spark.sql.streaming.TimeMode;
 import org.apache.spark.sql.streaming.TimerValues;
-import org.apache.spark.sql.streaming.ValueState;
 import scala.Tuple2;
 import scala.collection.Iterator;
 import scala.jdk.javaapi.CollectionConverters;
@@ -23,14 +25,23 @@ import scala.jdk.javaapi.CollectionConverters;
 /**
  * Lets one event of a key pass, and tells those apart that repeat it within a span of event time.
  *
- * <p>Within one call events are taken by when they happened, then by their place. An event is late where the watermark has
- * passed it by the span; a time is kept for twice the span, as long as an event that is not late may repeat it. Rows addressed
- * to other operators pass through untouched.
+ * <p>Rows come by the bucket of their key ({@link io.headgate.kernel.rows.Bucket}), and carry the key as their last segment.
+ * Within one call the events of a key are taken by when they happened, then by their place. An event is late where the
+ * watermark has passed it by the span; a time is kept for twice the span and a little more, at least as long as an event that
+ * is not late may repeat it. Rows addressed to other operators pass through untouched.
  */
 public final class DedupeProcessor
-    extends StatefulProcessorWithInitialState<byte[], Tuple2<byte[], byte[]>, Tuple2<byte[], byte[]>, Tuple2<byte[], byte[]>> {
-  private static final Comparator<byte[]> BY_TIME =
-      Comparator.<byte[]>comparingLong(Envelope::eventTime).thenComparing(Envelope::comparePositions);
+    extends StatefulProcessorWithInitialState<Integer, Tuple2<Integer, byte[]>, Tuple2<Integer, byte[]>, Tuple2<Integer, byte[]>> {
+  private static final Comparator<byte[]> BY_KEY = Envelope::compareLast;
+  private static final Comparator<byte[]> BY_KEY_AND_TIME =
+      BY_KEY.thenComparingLong(Envelope::eventTime).thenComparing(Envelope::comparePositions);
+
+  /**
+   * How often within the span a bucket is looked through for times to forget.
+   *
+   * <p>There is always some key that is due. Looking at all keys of a bucket for each would cost more with every key it has.
+   */
+  private static final int LOOKS = 4;
 
   private final int address;
   private final Layout layout;
@@ -39,7 +50,9 @@ public final class DedupeProcessor
   private final Route repeated;
   private final Route late;
 
-  private transient ValueState<byte[]> state;
+  /** By key; of the present bucket. */
+  private transient MapState<byte[], byte[]> state;
+  private transient BucketTimer timer;
   private transient KeptTimes kept;
   private transient SegmentedRow row;
   private transient Header header;
@@ -60,45 +73,48 @@ public final class DedupeProcessor
   }
 
   @Override public void init(OutputMode mode, TimeMode time) {
-    state = getHandle().getValueState("seen", Encoders.BINARY(), TTLConfig.NONE());
+    state = getHandle().getMapState("seen", Encoders.BINARY(), Encoders.BINARY(), TTLConfig.NONE());
+    timer = new BucketTimer(getHandle());
     kept = new KeptTimes();
     row = new SegmentedRow(layout);
     header = new Header();
   }
 
-  /** Takes over the times of a key as an earlier run kept them; its timer was that run's. */
-  @Override public void handleInitialState(byte[] key, Tuple2<byte[], byte[]> held, TimerValues timers) {
-    kept.read(held._2());
-    kept.timer = KeptTimes.NEVER;
-    save(timers.getCurrentWatermarkInMs());
+  /** Takes over the times of a key as an earlier run kept them. */
+  @Override public void handleInitialState(Integer bucket, Tuple2<Integer, byte[]> held, TimerValues timers) {
+    kept.read(HeldEntry.value(held._2()));
+    timer.wakeBy(save(HeldEntry.key(held._2()), timers.getCurrentWatermarkInMs()));
   }
 
-  @Override public Iterator<Tuple2<byte[], byte[]>> handleInputRows(
-      byte[] key, Iterator<Tuple2<byte[], byte[]>> rows, TimerValues timers) {
-    var out = new ArrayList<Tuple2<byte[], byte[]>>();
-    List<byte[]> events = null;
+  @Override public Iterator<Tuple2<Integer, byte[]>> handleInputRows(
+      Integer bucket, Iterator<Tuple2<Integer, byte[]>> rows, TimerValues timers) {
+    var out = new ArrayList<Tuple2<Integer, byte[]>>();
+    var events = new ArrayList<byte[]>();
     while (rows.hasNext()) {
-      Tuple2<byte[], byte[]> next = rows.next();
-      if (!Envelope.isFor(next._2(), address)) {
-        out.add(next);
-      } else {
-        if (events == null) events = new ArrayList<>(2);
-        events.add(next._2());
-      }
+      Tuple2<Integer, byte[]> next = rows.next();
+      if (Envelope.isFor(next._2(), address)) events.add(next._2());
+      else out.add(next);
     }
-    if (events != null) take(events, timers.getCurrentWatermarkInMs(), key, out);
+    if (events.size() > 1) events.sort(BY_KEY_AND_TIME);
+    long earliest = BucketTimer.NEVER;
+    for (int from = 0, to; from < events.size(); from = to) {
+      to = Envelope.endOfRun(events, from);
+      earliest = Math.min(earliest, take(events.subList(from, to), timers.getCurrentWatermarkInMs(), bucket, out));
+    }
+    if (earliest != BucketTimer.NEVER) timer.wakeBy(earliest);
     return CollectionConverters.asScala(out.iterator());
   }
 
-  private void take(List<byte[]> events, long watermark, byte[] key, List<Tuple2<byte[], byte[]>> out) {
-    if (events.size() > 1) events.sort(BY_TIME);
+  /** Returns when the bucket is to be woken for the events of a key. */
+  private long take(List<byte[]> events, long watermark, Integer bucket, List<Tuple2<Integer, byte[]>> out) {
+    byte[] key = Envelope.last(events.get(0));
     boolean loaded = false;
     boolean changed = false;
     for (byte[] event : events) {
       long time = Envelope.eventTime(event);
       Route way = late;
       if (time + within > watermark || Envelope.isOnTime(event)) {
-        if (!loaded) kept.read(state.get());
+        if (!loaded) kept.read(state.getValue(key));
         loaded = true;
         boolean added = kept.add(time, within);
         changed |= added;
@@ -106,36 +122,41 @@ public final class DedupeProcessor
       }
       row.read(event);
       header.read(event);
-      way.send(row, header, key, out::add);
+      way.send(row, header, bucket, out::add);
     }
-    if (changed) save(watermark);
+    return changed ? save(key, watermark) : BucketTimer.NEVER;
   }
 
-  @Override public Iterator<Tuple2<byte[], byte[]>> handleExpiredTimer(
-      byte[] key, TimerValues timers, ExpiredTimerInfo expired) {
-    byte[] held = state.get();
-    if (held != null) {
-      kept.read(held);
-      kept.forget(timers.getCurrentWatermarkInMs() - 2 * within);
-      // Spark deletes the timer that has expired, once this returns.
-      if (kept.timer == expired.getExpiryTimeInMs()) kept.timer = KeptTimes.NEVER;
-      save(timers.getCurrentWatermarkInMs());
+  @Override public Iterator<Tuple2<Integer, byte[]>> handleExpiredTimer(
+      Integer bucket, TimerValues timers, ExpiredTimerInfo expired) {
+    long watermark = timers.getCurrentWatermarkInMs();
+    var due = new ArrayList<Tuple2<byte[], byte[]>>();
+    long earliest = BucketTimer.NEVER;
+    for (Iterator<Tuple2<byte[], byte[]>> all = state.iterator(); all.hasNext();) {
+      Tuple2<byte[], byte[]> each = all.next();
+      long until = KeptTimes.earliest(each._2()) + 2 * within;
+      if (until <= watermark) due.add(each);
+      else earliest = Math.min(earliest, wake(until, watermark));
     }
-    return CollectionConverters.asScala(List.<Tuple2<byte[], byte[]>>of().iterator());
+    for (Tuple2<byte[], byte[]> each : due) {
+      kept.read(each._2());
+      kept.forget(watermark - 2 * within);
+      earliest = Math.min(earliest, save(each._1(), watermark));
+    }
+    timer.wakeAgain(earliest);
+    return CollectionConverters.asScala(List.<Tuple2<Integer, byte[]>>of().iterator());
   }
 
-  private void save(long watermark) {
-    // A timer that is about to expire stays as it is: it is looked at again then.
-    if (kept.timer > watermark)
-      setTimer(kept.isEmpty() ? KeptTimes.NEVER : Math.max(kept.earliest() + 2 * within, watermark + 1));
-    if (kept.isEmpty()) state.clear();
-    else state.update(kept.write());
+  /** Keeps the present times of a key, and returns when the bucket is to be woken for them. */
+  private long save(byte[] key, long watermark) {
+    if (kept.isEmpty()) state.removeKey(key);
+    else state.updateValue(key, kept.write());
+    return kept.isEmpty() ? BucketTimer.NEVER : wake(kept.earliest() + 2 * within, watermark);
   }
 
-  private void setTimer(long moment) {
-    if (moment == kept.timer) return;
-    if (kept.timer != KeptTimes.NEVER) getHandle().deleteTimer(kept.timer);
-    if (moment != KeptTimes.NEVER) getHandle().registerTimer(moment);
-    kept.timer = moment;
+  /** Returns the next look at or behind a moment, above the watermark. */
+  private long wake(long moment, long watermark) {
+    long step = Math.max(1, within / LOOKS);
+    return -Math.floorDiv(-Math.max(moment, watermark + 1), step) * step;
   }
 }

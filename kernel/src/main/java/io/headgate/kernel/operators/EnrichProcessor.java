@@ -3,18 +3,19 @@ package io.headgate.kernel.operators;
 import io.headgate.kernel.plan.Route;
 import io.headgate.kernel.rows.Envelope;
 import io.headgate.kernel.rows.Header;
+import io.headgate.kernel.rows.HeldEntry;
 import io.headgate.kernel.rows.Layout;
 import io.headgate.kernel.rows.SegmentedRow;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import org.apache.spark.sql.Encoders;
+import org.apache.spark.sql.streaming.MapState;
 import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.streaming.StatefulProcessorWithInitialState;
 import org.apache.spark.sql.streaming.TTLConfig;
 import org.apache.spark.sql.streaming.TimeMode;
 import org.apache.spark.sql.streaming.TimerValues;
-import org.apache.spark.sql.streaming.ValueState;
 import scala.Tuple2;
 import scala.collection.Iterator;
 import scala.jdk.javaapi.CollectionConverters;
@@ -22,10 +23,13 @@ import scala.jdk.javaapi.CollectionConverters;
 /**
  * Keeps the newest row of a table per key and attaches it to events of that key.
  *
- * <p>Within one call, changes apply before events. Rows addressed to other operators pass through untouched.
+ * <p>Rows come by the bucket of their key ({@link io.headgate.kernel.rows.Bucket}), and carry the key as their last segment.
+ * Within one call, changes apply before events. Rows addressed to other operators pass through untouched.
  */
 public final class EnrichProcessor
-    extends StatefulProcessorWithInitialState<byte[], Tuple2<byte[], byte[]>, Tuple2<byte[], byte[]>, Tuple2<byte[], byte[]>> {
+    extends StatefulProcessorWithInitialState<Integer, Tuple2<Integer, byte[]>, Tuple2<Integer, byte[]>, Tuple2<Integer, byte[]>> {
+  private static final Comparator<byte[]> BY_KEY = Envelope::compareLast;
+
   /**
    * Changes that a column orders stand by their place in the topic: of equal versions the last one there counts, and a
    * tombstone without a version ends what stood before it. The others stand by lane and sequence.
@@ -42,7 +46,8 @@ public final class EnrichProcessor
   private final Route matched;
   private final Route missing;
 
-  private transient ValueState<byte[]> table;
+  /** By key; of the present bucket. */
+  private transient MapState<byte[], byte[]> table;
   private transient SegmentedRow alone;
   private transient SegmentedRow together;
   private transient Header header;
@@ -62,51 +67,59 @@ public final class EnrichProcessor
   }
 
   @Override public void init(OutputMode mode, TimeMode time) {
-    table = getHandle().getValueState("table", Encoders.BINARY(), TTLConfig.NONE());
+    table = getHandle().getMapState("table", Encoders.BINARY(), Encoders.BINARY(), TTLConfig.NONE());
     alone = new SegmentedRow(input);
     together = new SegmentedRow(output);
     header = new Header();
   }
 
-  /** Takes over a row of the table as an earlier run kept it: pairs of key and row in state. */
-  @Override public void handleInitialState(byte[] key, Tuple2<byte[], byte[]> row, TimerValues timers) {
-    table.update(row._2());
+  /** Takes over a row of the table as an earlier run kept it. */
+  @Override public void handleInitialState(Integer bucket, Tuple2<Integer, byte[]> held, TimerValues timers) {
+    table.updateValue(HeldEntry.key(held._2()), HeldEntry.value(held._2()));
   }
 
-  @Override public Iterator<Tuple2<byte[], byte[]>> handleInputRows(
-      byte[] key, Iterator<Tuple2<byte[], byte[]>> rows, TimerValues timers) {
-    var out = new ArrayList<Tuple2<byte[], byte[]>>();
-    List<byte[]> changes = null;
-    List<byte[]> events = null;
+  @Override public Iterator<Tuple2<Integer, byte[]>> handleInputRows(
+      Integer bucket, Iterator<Tuple2<Integer, byte[]>> rows, TimerValues timers) {
+    var out = new ArrayList<Tuple2<Integer, byte[]>>();
+    var mine = new ArrayList<byte[]>();
     while (rows.hasNext()) {
-      Tuple2<byte[], byte[]> row = rows.next();
+      Tuple2<Integer, byte[]> row = rows.next();
       byte[] envelope = row._2();
-      byte kind = Envelope.kind(envelope);
-      if (!Envelope.isFor(envelope, address)) {
-        out.add(row);
-      } else if (kind == Envelope.EVENT) {
-        if (events == null) events = new ArrayList<>();
-        events.add(envelope);
-      } else if (kind == Envelope.KEYLESS) {
-        miss(envelope, key, out);
-      } else {
-        if (changes == null) changes = new ArrayList<>(1);
-        changes.add(envelope);
-      }
+      if (!Envelope.isFor(envelope, address)) out.add(row);
+      else if (Envelope.kind(envelope) == Envelope.KEYLESS) miss(envelope, bucket, out);
+      else mine.add(envelope);
     }
-    if (changes != null || events != null) {
-      byte[] held = changes == null ? table.get() : apply(changes);
-      if (events != null) answer(events, held, key, out);
+    if (mine.size() > 1) mine.sort(BY_KEY);
+    for (int from = 0, to; from < mine.size(); from = to) {
+      to = Envelope.endOfRun(mine, from);
+      take(mine.subList(from, to), bucket, out);
     }
     return CollectionConverters.asScala(out.iterator());
   }
 
-  /** Brings state up to date and returns what it holds then; null for none. */
-  private byte[] apply(List<byte[]> changes) {
+  /** @param rows changes and events of one key */
+  private void take(List<byte[]> rows, Integer bucket, List<Tuple2<Integer, byte[]>> out) {
+    byte[] key = Envelope.last(rows.get(0));
+    byte[] held = table.getValue(key);
+    List<byte[]> changes = null;
+    for (byte[] row : rows) {
+      if (Envelope.kind(row) == Envelope.EVENT) continue;
+      if (changes == null) changes = new ArrayList<>(1);
+      changes.add(row);
+    }
+    if (changes != null) {
+      byte[] now = apply(changes, held);
+      if (now != held) table.updateValue(key, now);
+      held = now;
+    }
+    if (changes == null || changes.size() < rows.size()) answer(rows, held, bucket, out);
+  }
+
+  /** Returns what state is to hold after changes of a key; null for none. */
+  private byte[] apply(List<byte[]> changes, byte[] before) {
     // Rows come out of a shuffle in any order. Their places decide, so that a replay ends in the same state.
     if (changes.size() > 1) changes.sort(BY_PLACE);
-    byte[] held = table.get();
-    byte[] before = held;
+    byte[] held = before;
     for (byte[] change : changes) {
       int lane = Envelope.lane(change);
       long sequence = Envelope.sequence(change);
@@ -122,7 +135,6 @@ public final class EnrichProcessor
           : TableRow.of(history.current(), false, lane, sequence, timestamp, change,
               Envelope.start(change, 0), Envelope.length(change, 0));
     }
-    if (held != before) table.update(held);
     return held;
   }
 
@@ -133,24 +145,27 @@ public final class EnrichProcessor
     return TableRow.of(history.current(), true, DecodeRecords.COLUMN_LANE, version, timestamp, null, 0, 0);
   }
 
-  private void answer(List<byte[]> events, byte[] held, byte[] key, List<Tuple2<byte[], byte[]>> out) {
-    if (held == null || TableRow.isDeleted(held)) {
-      for (byte[] event : events) miss(event, key, out);
-      return;
-    }
-    byte[] row = history.present(held);
-    int last = output.segments() - 1;
-    together.set(last, row, TableRow.HEADER, row.length - TableRow.HEADER);
-    for (byte[] event : events) {
-      together.read(event);
-      header.read(event);
-      matched.send(together, header, key, out::add);
+  /** @param held what state has of the key; null for nothing */
+  private void answer(List<byte[]> rows, byte[] held, Integer bucket, List<Tuple2<Integer, byte[]>> out) {
+    boolean missed = held == null || TableRow.isDeleted(held);
+    byte[] found = missed ? null : history.present(held);
+    for (byte[] row : rows) {
+      if (Envelope.kind(row) != Envelope.EVENT) continue;
+      if (missed) miss(row, bucket, out);
+      else match(row, found, bucket, out);
     }
   }
 
-  private void miss(byte[] event, byte[] key, List<Tuple2<byte[], byte[]>> out) {
+  private void match(byte[] event, byte[] found, Integer bucket, List<Tuple2<Integer, byte[]>> out) {
+    together.read(event, input.segments());
+    together.set(output.segments() - 1, found, TableRow.HEADER, found.length - TableRow.HEADER);
+    header.read(event);
+    matched.send(together, header, bucket, out::add);
+  }
+
+  private void miss(byte[] event, Integer bucket, List<Tuple2<Integer, byte[]>> out) {
     alone.read(event);
     header.read(event);
-    missing.send(alone, header, key, out::add);
+    missing.send(alone, header, bucket, out::add);
   }
 }

@@ -6,32 +6,37 @@ import java.nio.ByteOrder;
 import java.util.Arrays;
 
 /**
- * The event times that dedupe keeps of one key, in order, and the moment of the key's timer.
+ * The event times that dedupe keeps of one key, in order.
  *
  * <p>In state, little endian:
  *
  * <pre>
- *  0 u8 format (1), padded to 8 bytes   8 i64 moment of the timer (the greatest number: none)   16 i64 of each time
+ *  0 u8 format (2), padded to 8 bytes   8 i64 of each time
  * </pre>
  */
 final class KeptTimes {
-  static final long NEVER = Long.MAX_VALUE;
-
-  private static final byte FORMAT = 1;
-  private static final int HEADER = 16;
+  private static final byte FORMAT = 2;
+  private static final int HEADER = 8;
   private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
 
   private long[] times = new long[4];
   private int size;
-  long timer = NEVER;
+
+  /** Returns the earliest time that state has. */
+  static long earliest(byte[] state) {
+    check(state);
+    return (long) LONG.get(state, HEADER);
+  }
+
+  private static void check(byte[] state) {
+    if (state[0] != FORMAT) throw new IllegalStateException("cannot read state of dedupe: its format is " + state[0]);
+  }
 
   /** @param state null for a key that has none */
   void read(byte[] state) {
     size = 0;
-    timer = NEVER;
     if (state == null) return;
-    if (state[0] != FORMAT) throw new IllegalStateException("cannot read state of dedupe: its format is " + state[0]);
-    timer = (long) LONG.get(state, 8);
+    check(state);
     size = (state.length - HEADER) / Long.BYTES;
     if (size > times.length) times = new long[2 * size];
     for (int i = 0; i < size; i++) times[i] = (long) LONG.get(state, HEADER + Long.BYTES * i);
@@ -40,7 +45,6 @@ final class KeptTimes {
   byte[] write() {
     byte[] out = new byte[HEADER + Long.BYTES * size];
     out[0] = FORMAT;
-    LONG.set(out, 8, timer);
     for (int i = 0; i < size; i++) LONG.set(out, HEADER + Long.BYTES * i, times[i]);
     return out;
   }

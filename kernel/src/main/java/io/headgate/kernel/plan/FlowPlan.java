@@ -20,11 +20,9 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Encoder;
@@ -43,10 +41,11 @@ import scala.Tuple2;
 /**
  * A flow compiled against a Spark session: everything is checked here, and the pieces are handed out to build the query.
  *
- * <p>Every Dataset in between has the columns {@code _1}, what rows are spread by, and {@code _2}, the envelope.
+ * <p>Every Dataset in between has the columns {@code _1}, the bucket that rows are spread by, and {@code _2}, the envelope.
  */
 public final class FlowPlan {
-  private static final Encoder<Tuple2<byte[], byte[]>> ROW = Encoders.tuple(Encoders.BINARY(), Encoders.BINARY());
+  private static final Encoder<Tuple2<Integer, byte[]>> ROW = Encoders.tuple(Encoders.INT(), Encoders.BINARY());
+  private static final Encoder<Tuple2<byte[], byte[]>> PAIR = Encoders.tuple(Encoders.BINARY(), Encoders.BINARY());
 
   private final Map<String, DecodeRecords> sources = new HashMap<>();
   private final Map<String, Operator> operators = new LinkedHashMap<>();
@@ -56,7 +55,7 @@ public final class FlowPlan {
 
   /** A stateful operator; those that go by event time have timers. */
   public record Operator(
-      StatefulProcessorWithInitialState<byte[], Tuple2<byte[], byte[]>, Tuple2<byte[], byte[]>, Tuple2<byte[], byte[]>>
+      StatefulProcessorWithInitialState<Integer, Tuple2<Integer, byte[]>, Tuple2<Integer, byte[]>, Tuple2<Integer, byte[]>>
           processor,
       TimeMode time) {
     public boolean isTimed() {
@@ -80,7 +79,7 @@ public final class FlowPlan {
     }
     var plan = new FlowPlan(PortTally.registered(spark));
     var routes = new RouteCompiler(
-        spark, keys(flow), windows(flow), uids(flow), flow.get("deadLetters").asInt(), plan.tally);
+        spark, keys(flow), uids(flow), flow.get("deadLetters").asInt(), plan.tally);
     for (JsonNode source : flow.get("sources")) {
       if (source.path("timed").asBoolean()) plan.times.put(source.get("id").asText(), GreatestTime.registered(spark));
       plan.addSource(source, flow, routes);
@@ -112,13 +111,6 @@ public final class FlowPlan {
       Layout layout = Layout.of(schema(table.get("schema")));
       out.put(operator.get("address").asInt(), paths(layout, table.get("key")).stream().map(Layout.Path::type).toList());
     }
-    return out;
-  }
-
-  private static Set<Integer> windows(JsonNode flow) {
-    var out = new HashSet<Integer>();
-    for (JsonNode operator : flow.get("operators"))
-      if (operator.get("kind").asText().equals("window")) out.add(operator.get("address").asInt());
     return out;
   }
 
@@ -264,21 +256,23 @@ public final class FlowPlan {
   /**
    * Puts an operator behind rows; its state begins with what an earlier run held.
    *
-   * @param held keys and rows in state, of any number of partitions; read in the query's first batch alone
+   * @param held {@code key} and {@code value}, as state has them, of any number of partitions; read in the query's first batch alone
    */
   public Dataset<Row> operate(Dataset<Row> rows, String operator, Dataset<Row> held) {
     Operator found = operators.get(operator);
-    var initial = held.select(held.col("key").as("_1"), held.col("value").as("_2"));
-    return rows.groupBy("_1").as(Encoders.BINARY(), ROW)
+    var initial = held.select(
+        PackedColumns.bucket(held.col("key")).as("_1"),
+        PackedColumns.entry(held.col("key"), held.col("value")).as("_2"));
+    return rows.groupBy("_1").as(Encoders.INT(), ROW)
         .transformWithState(
             found.processor, found.time, OutputMode.Update(),
-            initial.groupBy("_1").as(Encoders.BINARY(), ROW), ROW, ROW)
+            initial.groupBy("_1").as(Encoders.INT(), ROW), ROW, ROW)
         .toDF();
   }
 
   public Dataset<Row> operate(Dataset<Row> rows, String operator) {
     Operator found = operators.get(operator);
-    return rows.groupBy("_1").as(Encoders.BINARY(), ROW)
+    return rows.groupBy("_1").as(Encoders.INT(), ROW)
         .transformWithState(found.processor, found.time, OutputMode.Update(), ROW)
         .toDF();
   }
@@ -314,6 +308,6 @@ public final class FlowPlan {
     Column[] columns = Arrays.stream(schema.fieldNames()).map(n -> made.col(PackedColumns.quote(n))).toArray(Column[]::new);
     return made
         .select(made.col(PackedColumns.ORIGIN).as("_1"), PackedColumns.pack(org.apache.spark.sql.functions.struct(columns), schema).as("_2"))
-        .as(ROW).mapPartitions(results.get(function), ROW).toDF();
+        .as(PAIR).mapPartitions(results.get(function), ROW).toDF();
   }
 }

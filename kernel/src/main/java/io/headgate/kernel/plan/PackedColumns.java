@@ -1,6 +1,8 @@
 package io.headgate.kernel.plan;
 
+import io.headgate.kernel.rows.Bucket;
 import io.headgate.kernel.rows.Envelope;
+import io.headgate.kernel.rows.HeldEntry;
 import io.headgate.kernel.rows.Layout;
 import io.headgate.kernel.rows.SegmentedRow;
 import java.util.Arrays;
@@ -23,7 +25,10 @@ import org.apache.spark.unsafe.types.UTF8String;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** Packed rows as columns of a DataFrame and back, for functions of the user's. Uses internals of Spark seen in 4.3.0. */
+/**
+ * Packed rows as columns of a DataFrame and back, for functions of the user's and for state that is taken over. Uses internals
+ * of Spark seen in 4.3.0.
+ */
 public final class PackedColumns {
   /** The column that carries a row's envelope past a function. */
   static final String ORIGIN = "__headgate";
@@ -46,6 +51,16 @@ public final class PackedColumns {
   /** Returns when a row happened, for Spark's watermark. */
   static Column time(Column envelope) {
     return call("timeOf", DataTypes.TimestampType, ExpressionUtils.expression(envelope));
+  }
+
+  /** Returns the bucket of a key. */
+  static Column bucket(Column key) {
+    return call("bucketOf", DataTypes.IntegerType, ExpressionUtils.expression(key));
+  }
+
+  /** Returns a key and what state holds of it in one. */
+  static Column entry(Column key, Column value) {
+    return call("entryOf", DataTypes.BinaryType, ExpressionUtils.expression(key), ExpressionUtils.expression(value));
   }
 
   static Column unpack(Column envelope, Layout layout) {
@@ -82,6 +97,14 @@ public final class PackedColumns {
   public static long timeOf(byte[] envelope) {
     long time = Envelope.eventTime(envelope);
     return time == Envelope.NO_EVENT_TIME ? 0 : time * 1000;
+  }
+
+  public static int bucketOf(byte[] key) {
+    return Bucket.of(key);
+  }
+
+  public static byte[] entryOf(byte[] key, byte[] value) {
+    return HeldEntry.pack(key, value);
   }
 
   public static InternalRow unpacked(byte[] envelope, int width) {

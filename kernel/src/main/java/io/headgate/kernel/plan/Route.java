@@ -24,15 +24,15 @@ import scala.Tuple2;
  * <p>Steps keep buffers: a route serves one thread, and each task gets its own copy.
  */
 public final class Route implements Serializable {
-  /** Takes finished rows: what they are spread by, and the envelope. */
+  /** Takes finished rows: the bucket they are spread by, and the envelope. */
   public interface Out {
-    void add(Tuple2<byte[], byte[]> row);
+    void add(Tuple2<Integer, byte[]> row);
   }
 
   /** One step: takes a row, and hands on none, one or several. */
   interface Step extends Serializable {
-    /** @param spread a key for rows that go to no operator, so that they spread over tasks */
-    void take(SegmentedRow row, Header header, byte[] spread, Out out);
+    /** @param spread the bucket of rows that go to no operator */
+    void take(SegmentedRow row, Header header, Integer spread, Out out);
   }
 
   private final Step[] steps;
@@ -46,7 +46,7 @@ public final class Route implements Serializable {
     this.port = port;
   }
 
-  public void send(SegmentedRow row, Header header, byte[] spread, Out out) {
+  public void send(SegmentedRow row, Header header, Integer spread, Out out) {
     tally.count(port);
     for (Step step : steps) step.take(row, header, spread, out);
   }
@@ -59,7 +59,7 @@ public final class Route implements Serializable {
    */
   record Failing(int deadLetters, String operator, JsonEncoder encoder, PortTally tally, int port) implements Serializable {
     /** Returns what a program makes of a row, or null if it fails; then the dead letter is on its way. */
-    UnsafeRow apply(RowProgram program, SegmentedRow row, Header header, byte[] spread, Out out) {
+    UnsafeRow apply(RowProgram program, SegmentedRow row, Header header, Integer spread, Out out) {
       try {
         return program.apply(row);
       } catch (RuntimeException e) {
@@ -69,7 +69,7 @@ public final class Route implements Serializable {
       }
     }
 
-    void reject(BadRecord.Reason code, String reason, SegmentedRow row, Header header, byte[] spread, Out out) {
+    void reject(BadRecord.Reason code, String reason, SegmentedRow row, Header header, Integer spread, Out out) {
       tally.count(port);
       byte[] raw = encoder.encode(row);
       byte[] letter = new DeadLetter(
@@ -94,7 +94,7 @@ public final class Route implements Serializable {
       this.then = then;
     }
 
-    @Override public void take(SegmentedRow row, Header header, byte[] spread, Out out) {
+    @Override public void take(SegmentedRow row, Header header, Integer spread, Out out) {
       UnsafeRow answer = failing.apply(condition, row, header, spread, out);
       if (answer == null) return;
       if (!answer.isNullAt(0) && answer.getBoolean(0)) then.send(row, header, spread, out);
@@ -113,7 +113,7 @@ public final class Route implements Serializable {
       this.then = then;
     }
 
-    @Override public void take(SegmentedRow row, Header header, byte[] spread, Out out) {
+    @Override public void take(SegmentedRow row, Header header, Integer spread, Out out) {
       if (result == null) result = new SegmentedRow(Layout.of(columns.result()));
       UnsafeRow made = failing.apply(columns, row, header, spread, out);
       if (made == null) return;
@@ -122,28 +122,19 @@ public final class Route implements Serializable {
     }
   }
 
-  /** To a table's rows, spread by key; a row whose key is null still gets there, and matches nothing. */
+  /** To a table's rows, by the bucket of the row's key, which comes along; one whose key is null matches nothing. */
   record ToTable(int address, KeyText key) implements Step {
-    @Override public void take(SegmentedRow row, Header header, byte[] spread, Out out) {
+    @Override public void take(SegmentedRow row, Header header, Integer spread, Out out) {
       byte[] found = key.of(row);
       out.add(found != null
-          ? new Tuple2<>(found, row.pack(header, Envelope.EVENT, address))
+          ? new Tuple2<>(Bucket.of(found), row.pack(header, Envelope.EVENT, address, found))
           : new Tuple2<>(spread, row.pack(header, Envelope.KEYLESS, address)));
     }
   }
 
   /** To an operator that keeps something for each key; a row whose key is null has no place there. */
   record ToKey(int address, KeyText key, Failing failing) implements Step {
-    @Override public void take(SegmentedRow row, Header header, byte[] spread, Out out) {
-      byte[] found = key.of(row);
-      if (found == null) failing.reject(BadRecord.Reason.NO_KEY, "no key: a key column is null", row, header, spread, out);
-      else out.add(new Tuple2<>(found, row.pack(header, Envelope.EVENT, address)));
-    }
-  }
-
-  /** To an operator that looks after many keys together, by the bucket of the row's key, which comes along. */
-  record ToBucket(int address, KeyText key, Failing failing) implements Step {
-    @Override public void take(SegmentedRow row, Header header, byte[] spread, Out out) {
+    @Override public void take(SegmentedRow row, Header header, Integer spread, Out out) {
       byte[] found = key.of(row);
       if (found == null) failing.reject(BadRecord.Reason.NO_KEY, "no key: a key column is null", row, header, spread, out);
       else out.add(new Tuple2<>(Bucket.of(found), row.pack(header, Envelope.EVENT, address, found)));
@@ -152,14 +143,14 @@ public final class Route implements Serializable {
 
   /** To a DataFrame function of the user's. */
   record ToFunction(int address) implements Step {
-    @Override public void take(SegmentedRow row, Header header, byte[] spread, Out out) {
+    @Override public void take(SegmentedRow row, Header header, Integer spread, Out out) {
       out.add(new Tuple2<>(spread, row.pack(header, Envelope.EVENT, address)));
     }
   }
 
   /** @param key what message keys are made of; null where messages have none */
   record ToOutput(int address, RowEncoder encoder, OutputKey key) implements Step {
-    @Override public void take(SegmentedRow row, Header header, byte[] spread, Out out) {
+    @Override public void take(SegmentedRow row, Header header, Integer spread, Out out) {
       byte[] value = encoder.encode(row);
       byte[] found = key == null ? null : key.of(row);
       out.add(new Tuple2<>(spread, found == null
@@ -169,7 +160,7 @@ public final class Route implements Serializable {
   }
 
   record Count(int address) implements Step {
-    @Override public void take(SegmentedRow row, Header header, byte[] spread, Out out) {
+    @Override public void take(SegmentedRow row, Header header, Integer spread, Out out) {
       out.add(new Tuple2<>(spread, header.envelope(Envelope.COUNTED, address)));
     }
   }

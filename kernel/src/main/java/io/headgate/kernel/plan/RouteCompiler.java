@@ -13,7 +13,6 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.BooleanType;
@@ -34,22 +33,18 @@ final class RouteCompiler {
   private final Map<Integer, Layout> arrivals = new HashMap<>();
   /** The types of the key that a table is kept under, by the address of the operator; others have no table. */
   private final Map<Integer, List<DataType>> keys;
-  /** The addresses of operators that take rows by the bucket of their key. */
-  private final Set<Integer> bucketed;
   /** The uids of operators, by address. */
   private final Map<Integer, String> uids;
   private final PortTally tally;
 
   /** @param deadLetters the address of the output for rows that fail */
   RouteCompiler(
-      SparkSession spark, Map<Integer, List<DataType>> keys, Set<Integer> bucketed, Map<Integer, String> uids, int deadLetters,
-      PortTally tally) {
+      SparkSession spark, Map<Integer, List<DataType>> keys, Map<Integer, String> uids, int deadLetters, PortTally tally) {
     this.uids = uids;
     this.tally = tally;
     this.deadLetters = deadLetters;
     this.spark = spark;
     this.keys = keys;
-    this.bucketed = bucketed;
   }
 
   Layout arriving(int address) {
@@ -126,8 +121,7 @@ final class RouteCompiler {
     if (wanted == null) {
       for (Layout.Path path : paths) checkKey(path, step.get("name").asText());
       Route.Failing failing = failing(uids.get(address), step.get("name").asText(), layout);
-      KeyText key = new KeyText(paths);
-      return bucketed.contains(address) ? new Route.ToBucket(address, key, failing) : new Route.ToKey(address, key, failing);
+      return new Route.ToKey(address, new KeyText(paths), failing);
     }
     for (int i = 0; i < paths.size(); i++) {
       if (!kind(paths.get(i).type()).equals(kind(wanted.get(i))))

@@ -1,9 +1,9 @@
 package io.headgate.kernel.plan;
 
+import io.headgate.kernel.rows.Bucket;
 import io.headgate.kernel.rows.Header;
 import io.headgate.kernel.rows.Layout;
 import io.headgate.kernel.rows.SegmentedRow;
-import io.headgate.kernel.json.KeyText;
 import java.util.ArrayDeque;
 import java.util.Iterator;
 import org.apache.spark.api.java.function.MapPartitionsFunction;
@@ -11,7 +11,7 @@ import org.apache.spark.sql.types.StructType;
 import scala.Tuple2;
 
 /** Sends packed rows on their way under the header of the envelopes they came from: pairs of envelope and packed row. */
-final class RouteRows implements MapPartitionsFunction<Tuple2<byte[], byte[]>, Tuple2<byte[], byte[]>> {
+final class RouteRows implements MapPartitionsFunction<Tuple2<byte[], byte[]>, Tuple2<Integer, byte[]>> {
   private final Layout layout;
   private final Route route;
 
@@ -24,8 +24,8 @@ final class RouteRows implements MapPartitionsFunction<Tuple2<byte[], byte[]>, T
     return layout.schema();
   }
 
-  @Override public Iterator<Tuple2<byte[], byte[]>> call(Iterator<Tuple2<byte[], byte[]>> rows) {
-    var ready = new ArrayDeque<Tuple2<byte[], byte[]>>();
+  @Override public Iterator<Tuple2<Integer, byte[]>> call(Iterator<Tuple2<byte[], byte[]>> rows) {
+    var ready = new ArrayDeque<Tuple2<Integer, byte[]>>();
     var header = new Header();
     var row = new SegmentedRow(layout);
     return new Iterator<>() {
@@ -34,12 +34,12 @@ final class RouteRows implements MapPartitionsFunction<Tuple2<byte[], byte[]>, T
           Tuple2<byte[], byte[]> next = rows.next();
           header.read(next._1());
           row.set(0, next._2(), 0, next._2().length);
-          route.send(row, header, KeyText.digits(header.offset), ready::add);
+          route.send(row, header, Bucket.spread(header.offset), ready::add);
         }
         return !ready.isEmpty();
       }
 
-      @Override public Tuple2<byte[], byte[]> next() {
+      @Override public Tuple2<Integer, byte[]> next() {
         return ready.removeFirst();
       }
     };

@@ -5,22 +5,28 @@ import org.apache.spark.sql.catalyst.expressions.XXH64;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Many keys that an operator looks after together.
+ * What rows are spread and sorted by: the number of the bucket that their key is in. Operators look after its keys together.
  *
- * <p>Spark keeps a timer in two places and asks for each before it writes: for every key that costs more than the key's own
- * state. A bucket has one timer for all its keys. How many buckets there are is part of what state looks like.
+ * <p>Spark sorts the rows of a task by what they are spread by. Numbers it sorts by their digits, and of bytes it would compare
+ * every pair. And it keeps a timer in two places and asks for each before it writes: for every key that costs more than the
+ * key's own state, so that a bucket has one timer for all its keys. How many buckets there are is part of what state looks
+ * like.
  */
 public final class Bucket {
-  public static final int COUNT = 1024;
+  public static final int COUNT = 4096;
 
   private static final long SEED = 42;
-  private static final byte[][] ALL =
-      IntStream.range(0, COUNT).mapToObj(i -> new byte[] {(byte) (i >> 8), (byte) i}).toArray(byte[][]::new);
+  private static final Integer[] ALL = IntStream.range(0, COUNT).boxed().toArray(Integer[]::new);
 
   private Bucket() {}
 
-  /** Returns the bucket of a key, as what rows are spread by; not to be written to. */
-  public static byte[] of(byte[] key) {
+  /** Returns the bucket of a key. */
+  public static Integer of(byte[] key) {
     return ALL[(int) (XXH64.hashUnsafeBytes(key, Platform.BYTE_ARRAY_OFFSET, key.length, SEED) & (COUNT - 1))];
+  }
+
+  /** Returns a bucket for a record that has no key: they spread over tasks, and a replay puts each where it was. */
+  public static Integer spread(long offset) {
+    return ALL[(int) (offset & (COUNT - 1))];
   }
 }

@@ -4,6 +4,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 import java.util.Arrays;
+import java.util.List;
 
 /**
  * The form in which every row travels between operators: a fixed header, then packed segments.
@@ -21,13 +22,13 @@ import java.util.Arrays;
 public final class Envelope {
   public static final byte FORMAT = 1;
 
-  /** A row of a table: the newest one of a key counts. */
+  /** A row of a table: the newest one of a key counts. Its key is its last segment. */
   public static final byte CHANGE = 0;
 
-  /** The end of a table's row; carries no segment. */
+  /** The end of a table's row; carries nothing but its key. */
   public static final byte TOMBSTONE = 1;
 
-  /** A row of a stream. */
+  /** A row of a stream; its last segment is its key where the operator it goes to keeps something for each. */
   public static final byte EVENT = 2;
 
   /** An encoded record for an output; its segments are the record's value and, where it has one, its key. */
@@ -125,6 +126,14 @@ public final class Envelope {
   /** Orders rows by the bytes of their last segment. */
   public static int compareLast(byte[] a, byte[] b) {
     return Arrays.compareUnsigned(a, lastStart(a), a.length, b, lastStart(b), b.length);
+  }
+
+  /** Returns where the rows end that have the same last segment as one of them; rows are ordered by it. */
+  public static int endOfRun(List<byte[]> rows, int from) {
+    byte[] first = rows.get(from);
+    int to = from + 1;
+    while (to < rows.size() && compareLast(first, rows.get(to)) == 0) to++;
+    return to;
   }
 
   private static int lastStart(byte[] envelope) {

@@ -30,9 +30,12 @@ public final class SegmentedRow extends InternalRow {
 
   /** Points at the segments of an envelope that has exactly this layout, this layout's first ones, or a key behind it. */
   public void read(byte[] envelope) {
-    int all = Envelope.segments(envelope);
-    int count = Math.min(all, segments.length);
-    int at = Envelope.body(all);
+    read(envelope, Math.min(Envelope.segments(envelope), segments.length));
+  }
+
+  /** Points at the first segments of an envelope. */
+  public void read(byte[] envelope, int count) {
+    int at = Envelope.body(Envelope.segments(envelope));
     for (int i = 0; i < count; i++) {
       int length = Envelope.length(envelope, i);
       set(i, envelope, at, length);

@@ -29,7 +29,6 @@ import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning;
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager;
 import org.apache.spark.sql.execution.streaming.state.KeyStateEncoderSpec;
 import org.apache.spark.sql.execution.streaming.state.LineageItem;
-import org.apache.spark.sql.execution.streaming.state.NoPrefixKeyStateEncoderSpec;
 import org.apache.spark.sql.execution.streaming.state.PrefixKeyScanStateEncoderSpec;
 import org.apache.spark.sql.execution.streaming.state.RecordType;
 import org.apache.spark.sql.execution.streaming.state.RocksDBCheckpointMetadata;
@@ -59,12 +58,13 @@ public final class KeyLookup {
   private static final String CODEC = "lz4";
   // A virtual column family stands before each key, as a number of its own.
   private static final int FAMILY = RocksDBStateStoreProvider.VIRTUAL_COL_FAMILY_PREFIX_BYTES();
+  private static final StructType BUCKET = new StructType().add("value", DataTypes.IntegerType);
   private static final StructType BINARY = new StructType().add("value", DataTypes.BinaryType);
 
   private final Path scratch;
   private final Configuration hadoop;
   private final String variable;
-  private final byte[] group;
+  private final Integer bucket;
   private final byte[] stored;
   private final UnsafeRowDataEncoder rows;
   private final Map<String, Changes> changes = new HashMap<>();
@@ -75,21 +75,20 @@ public final class KeyLookup {
 
   /**
    * @param variable what the operator calls its state
-   * @param bucketed whether keys are kept together in buckets, as entries of a map
    * @param scratch a folder for what is unpacked and gone again before a call returns
    */
-  public KeyLookup(SparkSession spark, String variable, byte[] key, boolean bucketed, String scratch) {
+  public KeyLookup(SparkSession spark, String variable, byte[] key, String scratch) {
     RocksDB.loadLibrary();
     this.scratch = Path.of(scratch);
     this.variable = variable;
     hadoop = spark.sparkContext().hadoopConfiguration();
-    group = bucketed ? Bucket.of(key) : key;
-    StructType composite = new StructType().add("key", BINARY).add("userKey", BINARY);
-    KeyStateEncoderSpec form = bucketed
-        ? new PrefixKeyScanStateEncoderSpec(composite, 1) : new NoPrefixKeyStateEncoderSpec(BINARY);
+    bucket = Bucket.of(key);
+    // Keys are entries of their bucket's map.
+    StructType composite = new StructType().add("key", BUCKET).add("userKey", BINARY);
+    KeyStateEncoderSpec form = new PrefixKeyScanStateEncoderSpec(composite, 1);
     rows = new UnsafeRowDataEncoder(form, BINARY);
-    InternalRow row = bucketed ? row(row(group), row(key)) : row(group);
-    stored = form.toEncoder(rows, true).encodeKey(UnsafeProjection.create(bucketed ? composite : BINARY).apply(row));
+    InternalRow row = row(row(bucket), row(key));
+    stored = form.toEncoder(rows, true).encodeKey(UnsafeProjection.create(composite).apply(row));
   }
 
   private static InternalRow row(Object... values) {
@@ -126,9 +125,9 @@ public final class KeyLookup {
     return null;
   }
 
-  /** Returns the partition of the key: Spark spreads rows by the same expression. */
+  /** Returns the partition of the key's bucket: Spark spreads rows by the same expression. */
   private int partition(int partitions) {
-    List<Expression> keys = List.of(Literal.create(group, DataTypes.BinaryType));
+    List<Expression> keys = List.of(Literal.create(bucket, DataTypes.IntegerType));
     return (int) new HashPartitioning(CollectionConverters.asScala(keys).toSeq(), partitions).partitionIdExpression()
         .eval(null);
   }

@@ -10,7 +10,6 @@ import io.headgate.kernel.rows.SegmentedRow;
 import io.headgate.kernel.windows.WindowProcessor;
 import io.headgate.kernel.windows.WindowRows;
 import java.io.Serializable;
-import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.List;
@@ -35,24 +34,22 @@ import scala.jdk.javaapi.CollectionConverters;
 public final class ReadableState implements Serializable {
   private final Form form;
   private final StructType key;
-  private final boolean bucketed;
 
-  private ReadableState(Form form, StructType key, boolean bucketed) {
+  private ReadableState(Form form, StructType key) {
     this.form = form;
     this.key = key;
-    this.bucketed = bucketed;
   }
 
   /** Returns the state of an operator that keeps a table; rows of older schemas have the present one. */
   public static ReadableState table(String json) {
     PortableState table = PortableState.of(json);
-    return new ReadableState(table.form(), table.keyColumns(), false);
+    return new ReadableState(table.form(), table.keyColumns());
   }
 
   /** Returns the state of an operator that keeps windows. */
   public static ReadableState windows(FlowPlan plan, String operator) {
     var rows = new WindowRows(((WindowProcessor) plan.operator(operator).processor()).spec());
-    return new ReadableState(rows, rows.key(), true);
+    return new ReadableState(rows, rows.key());
   }
 
   /**
@@ -67,7 +64,7 @@ public final class ReadableState implements Serializable {
       Layout.Path found = events.find(path.toArray(String[]::new));
       key = key.add(new StructField(found.name(), found.type(), false, org.apache.spark.sql.types.Metadata.empty()));
     }
-    return new ReadableState(new SeenTimes(key), key, false);
+    return new ReadableState(new SeenTimes(key), key);
   }
 
   /** Returns the key's columns, as Spark's JSON. */
@@ -111,14 +108,7 @@ public final class ReadableState implements Serializable {
 
   // Called by generated code.
 
-  /** @param value of a bucket: the length of the key (big endian), the key, what it holds */
   public static InternalRow rowOf(ReadableState state, byte[] key, byte[] value) {
-    if (!state.bucketed) return state.form.read(key, value);
-    ByteBuffer bytes = ByteBuffer.wrap(value);
-    byte[] own = new byte[bytes.getInt()];
-    bytes.get(own);
-    byte[] held = new byte[bytes.remaining()];
-    bytes.get(held);
-    return state.form.read(own, held);
+    return state.form.read(key, value);
   }
 }

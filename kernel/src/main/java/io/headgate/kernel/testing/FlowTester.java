@@ -9,6 +9,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.headgate.kernel.plan.FlowPlan;
 import io.headgate.kernel.rows.Envelope;
+import io.headgate.kernel.rows.HeldEntry;
 import io.headgate.kernel.rows.RawHeaders;
 import io.headgate.kernel.rows.RawRecord;
 import java.nio.charset.StandardCharsets;
@@ -52,9 +53,9 @@ public final class FlowTester {
   public String batch(String records, long seed, long watermark, long clock, boolean oneByOne)
       throws JsonProcessingException {
     var random = new Random(seed);
-    List<Tuple2<byte[], byte[]>> rows = new ArrayList<>();
+    List<Tuple2<Integer, byte[]>> rows = new ArrayList<>();
     for (JsonNode record : JSON.readTree(records)) {
-      Iterator<Tuple2<byte[], byte[]>> made =
+      Iterator<Tuple2<Integer, byte[]>> made =
           plan.source(record.get("source").asText()).call(List.of(raw(record)).iterator());
       made.forEachRemaining(rows::add);
     }
@@ -70,6 +71,25 @@ public final class FlowTester {
       if (Envelope.kind(envelope) == Envelope.COUNTED) n.putNull("value");
       else n.put("value", new String(envelope, Envelope.start(envelope, 0), Envelope.length(envelope, 0), StandardCharsets.UTF_8));
     }
+    return JSON.writeValueAsString(out);
+  }
+
+  /**
+   * Returns what an operator holds and when its buckets are woken.
+   *
+   * @param place the operator's among those that hold state, in the order rows pass through them
+   * @return JSON: an object with held, a list of objects with bucket, key and value (both base64), and timers, a list of objects
+   *     with bucket and moment (epoch ms)
+   */
+  public String state(int place) throws JsonProcessingException {
+    MemoryHandle handle = operators.get(place).handle();
+    ObjectNode out = JSON.createObjectNode();
+    ArrayNode held = out.putArray("held");
+    for (MemoryHandle.Held each : handle.held())
+      held.addObject().put("bucket", each.bucket())
+          .put("key", HeldEntry.key(each.entry())).put("value", HeldEntry.value(each.entry()));
+    ArrayNode timers = out.putArray("timers");
+    for (MemoryHandle.Timer each : handle.timers()) timers.addObject().put("bucket", each.bucket()).put("moment", each.moment());
     return JSON.writeValueAsString(out);
   }
 

@@ -17,33 +17,36 @@ import scala.collection.Iterator;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * State and timers in memory, for processors that keep one value of bytes, or one map of them.
+ * State and timers in memory, for processors that keep one map of bytes by bucket.
  *
  * <p>Stricter than Spark, which only warns: a timer must be above the watermark, registered once, and there to be deleted.
  */
 final class MemoryHandle implements StatefulProcessorHandle {
-  record Timer(long moment, String key) {}
+  record Timer(long moment, Integer bucket) {}
 
-  /** What is kept under a key, in the form in which another query takes it over. */
-  record Held(String key, byte[] value) {}
+  /** What is kept of a key, in the form in which another query takes it over. */
+  record Held(Integer bucket, byte[] entry) {}
 
-  private final Map<String, byte[]> values = new LinkedHashMap<>();
-  private final Map<String, MemoryMap> maps = new LinkedHashMap<>();
+  private final Map<Integer, MemoryMap> maps = new LinkedHashMap<>();
   private final TreeSet<Timer> timers =
-      new TreeSet<>(Comparator.comparingLong(Timer::moment).thenComparing(Timer::key));
-  private String key;
+      new TreeSet<>(Comparator.comparingLong(Timer::moment).thenComparing(Timer::bucket));
+  private Integer bucket;
   private long watermark;
 
   /** Says whose state and timers the calls that follow concern. */
-  void enter(String key, long watermark) {
-    this.key = key;
+  void enter(Integer bucket, long watermark) {
+    this.bucket = bucket;
     this.watermark = watermark;
+  }
+
+  /** Returns all timers, the earliest first. */
+  List<Timer> timers() {
+    return List.copyOf(timers);
   }
 
   List<Held> held() {
     var out = new ArrayList<Held>();
-    values.forEach((each, value) -> out.add(new Held(each, value)));
-    maps.forEach((each, map) -> map.packed().forEach(value -> out.add(new Held(each, value))));
+    maps.forEach((each, map) -> map.packed().forEach(entry -> out.add(new Held(each, entry))));
     return out;
   }
 
@@ -55,38 +58,21 @@ final class MemoryHandle implements StatefulProcessorHandle {
 
   @Override public void registerTimer(long moment) {
     if (moment <= watermark) throw new IllegalStateException("timer " + moment + " is not above watermark " + watermark);
-    if (!timers.add(new Timer(moment, key))) throw new IllegalStateException("timer " + moment + " is there already");
+    if (!timers.add(new Timer(moment, bucket))) throw new IllegalStateException("timer " + moment + " is there already");
   }
 
   @Override public void deleteTimer(long moment) {
-    if (!timers.remove(new Timer(moment, key))) throw new IllegalStateException("timer " + moment + " is not there");
+    if (!timers.remove(new Timer(moment, bucket))) throw new IllegalStateException("timer " + moment + " is not there");
   }
 
   @Override public Iterator<Object> listTimers() {
     List<Object> mine = new ArrayList<>();
-    for (Timer each : timers) if (each.key.equals(key)) mine.add(each.moment);
+    for (Timer each : timers) if (each.bucket.equals(bucket)) mine.add(each.moment);
     return CollectionConverters.asScala(mine.iterator());
   }
 
   @Override public <T> ValueState<T> getValueState(String name, Encoder<T> encoder, TTLConfig ttl) {
-    return new ValueState<>() {
-      @Override public boolean exists() {
-        return values.containsKey(key);
-      }
-
-      @SuppressWarnings("unchecked")
-      @Override public T get() {
-        return (T) values.get(key);
-      }
-
-      @Override public void update(T value) {
-        values.put(key, (byte[]) value);
-      }
-
-      @Override public void clear() {
-        values.remove(key);
-      }
-    };
+    throw new UnsupportedOperationException();
   }
 
   @Override public <T> ValueState<T> getValueState(String name, TTLConfig ttl, Encoder<T> encoder) {
@@ -103,7 +89,7 @@ final class MemoryHandle implements StatefulProcessorHandle {
 
   @SuppressWarnings("unchecked")
   @Override public <K, V> MapState<K, V> getMapState(String name, Encoder<K> keys, Encoder<V> rows, TTLConfig ttl) {
-    return (MapState<K, V>) MemoryMap.view(() -> maps.computeIfAbsent(key, k -> new MemoryMap()));
+    return (MapState<K, V>) MemoryMap.view(() -> maps.computeIfAbsent(bucket, k -> new MemoryMap()));
   }
 
   @Override public <K, V> MapState<K, V> getMapState(String name, TTLConfig ttl, Encoder<K> keys, Encoder<V> rows) {
@@ -115,7 +101,6 @@ final class MemoryHandle implements StatefulProcessorHandle {
   }
 
   @Override public void deleteIfExists(String name) {
-    values.clear();
     maps.clear();
   }
 }

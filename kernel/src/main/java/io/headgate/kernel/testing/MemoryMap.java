@@ -1,6 +1,6 @@
 package io.headgate.kernel.testing;
 
-import java.nio.ByteBuffer;
+import io.headgate.kernel.rows.HeldEntry;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -11,19 +11,18 @@ import scala.Tuple2;
 import scala.collection.Iterator;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** The map of one grouping key, in memory. */
+/** The map of one bucket, in memory. */
 final class MemoryMap {
   private final TreeMap<byte[], byte[]> entries = new TreeMap<>(Arrays::compareUnsigned);
 
-  /** Returns the entries as a query takes them over: the length of the key (big endian), the key, the value. */
+  /** Returns the entries as a query takes them over. */
   List<byte[]> packed() {
     var out = new ArrayList<byte[]>();
-    entries.forEach((key, value) -> out.add(
-        ByteBuffer.allocate(Integer.BYTES + key.length + value.length).putInt(key.length).put(key).put(value).array()));
+    entries.forEach((key, value) -> out.add(HeldEntry.pack(key, value)));
     return out;
   }
 
-  /** @param present the map of the grouping key that calls concern at the time */
+  /** @param present the map of the bucket that calls concern at the time */
   static MapState<byte[], byte[]> view(Supplier<MemoryMap> present) {
     return new MapState<>() {
       private TreeMap<byte[], byte[]> entries() { return present.get().entries; }

@@ -1,7 +1,6 @@
 package io.headgate.kernel.testing;
 
 import io.headgate.kernel.plan.FlowPlan;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -32,54 +31,54 @@ final class MemoryOperator {
     operator.processor().init(OutputMode.Update(), operator.time());
   }
 
+  /** Returns where state and timers are at present. */
+  MemoryHandle handle() {
+    return handle;
+  }
+
   /** Begins anew with what state holds, as a query does that takes it over from another. */
   void restart() {
     List<MemoryHandle.Held> held = handle.held();
     open();
     for (MemoryHandle.Held each : held) {
-      handle.enter(each.key(), 0);
-      operator.processor().handleInitialState(bytes(each.key()), new Tuple2<>(bytes(each.key()), each.value()), new Now(0, 0));
+      handle.enter(each.bucket(), 0);
+      operator.processor().handleInitialState(each.bucket(), new Tuple2<>(each.bucket(), each.entry()), new Now(0, 0));
     }
   }
 
   /** @param oneByOne whether each row comes alone, and timers after each, as in real-time mode */
-  List<Tuple2<byte[], byte[]>> batch(List<Tuple2<byte[], byte[]>> rows, long watermark, long clock, boolean oneByOne) {
+  List<Tuple2<Integer, byte[]>> batch(List<Tuple2<Integer, byte[]>> rows, long watermark, long clock, boolean oneByOne) {
     var now = new Now(clock, watermark);
-    var out = new ArrayList<Tuple2<byte[], byte[]>>();
-    var groups = new LinkedHashMap<String, List<Tuple2<byte[], byte[]>>>();
+    var out = new ArrayList<Tuple2<Integer, byte[]>>();
+    var groups = new LinkedHashMap<Integer, List<Tuple2<Integer, byte[]>>>();
     for (var row : rows) {
-      String key = new String(row._1(), StandardCharsets.ISO_8859_1);
       if (oneByOne) {
-        call(key, List.of(row), now, out);
+        call(row._1(), List.of(row), now, out);
         expire(now, out);
       } else {
-        groups.computeIfAbsent(key, k -> new ArrayList<>()).add(row);
+        groups.computeIfAbsent(row._1(), k -> new ArrayList<>()).add(row);
       }
     }
-    groups.forEach((key, group) -> call(key, group, now, out));
+    groups.forEach((bucket, group) -> call(bucket, group, now, out));
     expire(now, out);
     return out;
   }
 
-  private void call(String key, List<Tuple2<byte[], byte[]>> rows, Now now, List<Tuple2<byte[], byte[]>> out) {
-    handle.enter(key, now.getCurrentWatermarkInMs);
-    add(operator.processor().handleInputRows(bytes(key), CollectionConverters.asScala(rows.iterator()), now), out);
+  private void call(Integer bucket, List<Tuple2<Integer, byte[]>> rows, Now now, List<Tuple2<Integer, byte[]>> out) {
+    handle.enter(bucket, now.getCurrentWatermarkInMs);
+    add(operator.processor().handleInputRows(bucket, CollectionConverters.asScala(rows.iterator()), now), out);
   }
 
-  private void expire(Now now, List<Tuple2<byte[], byte[]>> out) {
+  private void expire(Now now, List<Tuple2<Integer, byte[]>> out) {
     if (!operator.isTimed()) return;
     for (MemoryHandle.Timer timer : handle.expired(now.getCurrentWatermarkInMs)) {
-      handle.enter(timer.key(), now.getCurrentWatermarkInMs);
-      add(operator.processor().handleExpiredTimer(bytes(timer.key()), now, new Expired(timer.moment())), out);
+      handle.enter(timer.bucket(), now.getCurrentWatermarkInMs);
+      add(operator.processor().handleExpiredTimer(timer.bucket(), now, new Expired(timer.moment())), out);
       handle.deleteTimer(timer.moment());
     }
   }
 
-  private static void add(Iterator<Tuple2<byte[], byte[]>> made, List<Tuple2<byte[], byte[]>> out) {
+  private static void add(Iterator<Tuple2<Integer, byte[]>> made, List<Tuple2<Integer, byte[]>> out) {
     while (made.hasNext()) out.add(made.next());
-  }
-
-  private static byte[] bytes(String key) {
-    return key.getBytes(StandardCharsets.ISO_8859_1);
   }
 }

@@ -25,7 +25,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * last three only where there is such a thing.
  */
 public final class ClockSource implements TableProvider {
-  static final StructType SCHEMA = StructType.fromDDL("_1 BINARY, _2 BINARY");
+  static final StructType SCHEMA = StructType.fromDDL("_1 INT, _2 BINARY");
 
   @Override public StructType inferSchema(CaseInsensitiveStringMap options) {
     return SCHEMA;

@@ -1,7 +1,7 @@
 package io.headgate.kernel.time;
 
 import io.headgate.kernel.gate.Gatekeeper;
-import io.headgate.kernel.json.KeyText;
+import io.headgate.kernel.rows.Bucket;
 import io.headgate.kernel.rows.Envelope;
 import io.headgate.kernel.rows.Header;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -84,9 +84,8 @@ final class ClockStream implements MicroBatchStream, SupportsAdmissionControl {
   private static PartitionReader<InternalRow> read(InputPartition split) {
     var header = new Header();
     header.eventTime = ((Tick) split).time();
-    // The key of a row that has none.
     InternalRow row = new GenericInternalRow(
-        new Object[] {KeyText.digits(0), header.envelope(Envelope.HEARTBEAT, 0)});
+        new Object[] {Bucket.spread(0), header.envelope(Envelope.HEARTBEAT, 0)});
     return new PartitionReader<>() {
       private boolean done;
 

@@ -1,6 +1,7 @@
 package io.headgate.kernel.windows;
 
 import io.headgate.kernel.plan.Route;
+import io.headgate.kernel.rows.Bucket;
 import io.headgate.kernel.rows.Envelope;
 import io.headgate.kernel.rows.Header;
 import io.headgate.kernel.rows.SegmentedRow;
@@ -61,7 +62,7 @@ final class KeyWindows {
     if (onTime || !spec.windows().isLate(time, closed)) spec.windows().assign(time, closed, onTime, now, open);
     if (open.choice() == 0) {
       header.read(event);
-      spec.late().send(row, header, key, out);
+      spec.late().send(row, header, Bucket.of(key), out);
       return;
     }
     changed = true;

@@ -1,6 +1,7 @@
 package io.headgate.kernel.windows;
 
 import io.headgate.kernel.rows.SegmentedRow;
+import io.headgate.kernel.time.BucketTimer;
 import java.util.List;
 
 /**
@@ -10,7 +11,7 @@ import java.util.List;
  * serves many windows in turn.
  */
 final class OpenWindow {
-  static final long NEVER = Long.MAX_VALUE;
+  static final long NEVER = BucketTimer.NEVER;
 
   private static final int FINISHED = 1;
   private static final int FRESH = 2;

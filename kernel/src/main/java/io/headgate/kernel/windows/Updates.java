@@ -2,6 +2,7 @@ package io.headgate.kernel.windows;
 
 import io.headgate.kernel.json.KeyValues;
 import io.headgate.kernel.plan.Route;
+import io.headgate.kernel.rows.Bucket;
 import io.headgate.kernel.rows.Envelope;
 import io.headgate.kernel.rows.Header;
 import io.headgate.kernel.rows.Layout;
@@ -54,7 +55,7 @@ final class Updates {
     // Rows of many keys share all that stands above: these give them an order that is the same in every replay.
     header.sequence = XXH64.hashUnsafeBytes(key, Platform.BYTE_ARRAY_OFFSET, key.length, SEED);
     header.lane = (int) window.count;
-    route.send(row, header, key, out);
+    route.send(row, header, Bucket.of(key), out);
   }
 
   private void fill(OpenWindow window, Kind kind, Instant now, byte[] key) {

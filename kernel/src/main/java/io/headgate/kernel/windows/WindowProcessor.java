@@ -1,7 +1,8 @@
 package io.headgate.kernel.windows;
 
 import io.headgate.kernel.rows.Envelope;
-import java.nio.ByteBuffer;
+import io.headgate.kernel.rows.HeldEntry;
+import io.headgate.kernel.time.BucketTimer;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -20,13 +21,12 @@ import scala.jdk.javaapi.CollectionConverters;
 /**
  * Keeps the open windows of each key, and tells what they hold early, when they close, and when more comes in afterwards.
  *
- * <p>Rows come by the bucket of their key ({@link io.headgate.kernel.rows.Bucket}), and carry the key as their last segment. A
- * bucket has one timer, for the earliest moment at which one of its keys is due, always above the watermark: Spark may skip
- * those at or below it. Spark hands over the rows of a batch before the timers of that batch, both under the same watermark.
- * Rows addressed to other operators pass through untouched.
+ * <p>Rows come by the bucket of their key ({@link io.headgate.kernel.rows.Bucket}), and carry the key as their last segment.
+ * Spark hands over the rows of a batch before the timers of that batch, both under the same watermark. Rows addressed to other
+ * operators pass through untouched.
  */
 public final class WindowProcessor
-    extends StatefulProcessorWithInitialState<byte[], Tuple2<byte[], byte[]>, Tuple2<byte[], byte[]>, Tuple2<byte[], byte[]>> {
+    extends StatefulProcessorWithInitialState<Integer, Tuple2<Integer, byte[]>, Tuple2<Integer, byte[]>, Tuple2<Integer, byte[]>> {
   private static final Comparator<byte[]> BY_KEY = Envelope::compareLast;
   // Rows come out of a shuffle in any order.
   private static final Comparator<byte[]> BY_KEY_AND_PLACE = BY_KEY.thenComparing(Envelope::comparePositions);
@@ -35,6 +35,7 @@ public final class WindowProcessor
 
   /** By key; of the present bucket. */
   private transient MapState<byte[], byte[]> state;
+  private transient BucketTimer timer;
   private transient KeyWindows windows;
   private transient Comparator<byte[]> order;
 
@@ -48,29 +49,26 @@ public final class WindowProcessor
 
   @Override public void init(OutputMode mode, TimeMode time) {
     state = getHandle().getMapState("windows", Encoders.BINARY(), Encoders.BINARY(), TTLConfig.NONE());
+    timer = new BucketTimer(getHandle());
     windows = new KeyWindows(spec);
     order = spec.isOrdered() ? BY_KEY_AND_PLACE : BY_KEY;
   }
 
-  /** Takes over the windows of a key as an earlier run kept them: the length of the key (big endian), the key, its windows. */
-  @Override public void handleInitialState(byte[] bucket, Tuple2<byte[], byte[]> held, TimerValues timers) {
-    ByteBuffer bytes = ByteBuffer.wrap(held._2());
-    byte[] key = new byte[bytes.getInt()];
-    bytes.get(key);
-    byte[] value = new byte[bytes.remaining()];
-    bytes.get(value);
+  /** Takes over the windows of a key as an earlier run kept them. */
+  @Override public void handleInitialState(Integer bucket, Tuple2<Integer, byte[]> held, TimerValues timers) {
+    byte[] key = HeldEntry.key(held._2());
     windows.enter(timers, row -> { });
-    windows.begin(key, value);
+    windows.begin(key, HeldEntry.value(held._2()));
     windows.takeOver();
-    wakeBy(save(key));
+    timer.wakeBy(save(key));
   }
 
-  @Override public Iterator<Tuple2<byte[], byte[]>> handleInputRows(
-      byte[] bucket, Iterator<Tuple2<byte[], byte[]>> rows, TimerValues timers) {
-    var out = new ArrayList<Tuple2<byte[], byte[]>>();
+  @Override public Iterator<Tuple2<Integer, byte[]>> handleInputRows(
+      Integer bucket, Iterator<Tuple2<Integer, byte[]>> rows, TimerValues timers) {
+    var out = new ArrayList<Tuple2<Integer, byte[]>>();
     List<byte[]> events = new ArrayList<>();
     while (rows.hasNext()) {
-      Tuple2<byte[], byte[]> next = rows.next();
+      Tuple2<Integer, byte[]> next = rows.next();
       if (Envelope.isFor(next._2(), spec.address())) events.add(next._2());
       else out.add(next);
     }
@@ -83,24 +81,23 @@ public final class WindowProcessor
 
   private void take(List<byte[]> events) {
     if (events.size() > 1) events.sort(order);
-    long earliest = OpenWindow.NEVER;
-    for (int i = 0; i < events.size();) {
-      byte[] first = events.get(i);
-      byte[] key = Envelope.last(first);
+    long earliest = BucketTimer.NEVER;
+    for (int from = 0, to; from < events.size(); from = to) {
+      to = Envelope.endOfRun(events, from);
+      byte[] key = Envelope.last(events.get(from));
       windows.begin(key, state.getValue(key));
-      do windows.take(events.get(i++));
-      while (i < events.size() && Envelope.compareLast(first, events.get(i)) == 0);
+      for (int i = from; i < to; i++) windows.take(events.get(i));
       if (windows.conclude()) earliest = Math.min(earliest, save(key));
     }
-    wakeBy(earliest);
+    timer.wakeBy(earliest);
   }
 
-  @Override public Iterator<Tuple2<byte[], byte[]>> handleExpiredTimer(
-      byte[] bucket, TimerValues timers, ExpiredTimerInfo expired) {
-    var out = new ArrayList<Tuple2<byte[], byte[]>>();
+  @Override public Iterator<Tuple2<Integer, byte[]>> handleExpiredTimer(
+      Integer bucket, TimerValues timers, ExpiredTimerInfo expired) {
+    var out = new ArrayList<Tuple2<Integer, byte[]>>();
     windows.enter(timers, out::add);
     var due = new ArrayList<Tuple2<byte[], byte[]>>();
-    long earliest = OpenWindow.NEVER;
+    long earliest = BucketTimer.NEVER;
     for (Iterator<Tuple2<byte[], byte[]>> all = state.iterator(); all.hasNext();) {
       Tuple2<byte[], byte[]> each = all.next();
       long moment = OpenWindows.due(each._2());
@@ -112,8 +109,7 @@ public final class WindowProcessor
       windows.wake();
       earliest = Math.min(earliest, save(each._1()));
     }
-    // Spark deletes the timer that has expired, once this returns.
-    if (earliest != OpenWindow.NEVER) getHandle().registerTimer(earliest);
+    timer.wakeAgain(earliest);
     return CollectionConverters.asScala(out.iterator());
   }
 
@@ -122,21 +118,6 @@ public final class WindowProcessor
     byte[] held = windows.state();
     if (held == null) state.removeKey(key);
     else state.updateValue(key, held);
-    return held == null ? OpenWindow.NEVER : windows.due();
-  }
-
-  /** Has the bucket woken at a moment, if it is not woken before. */
-  private void wakeBy(long moment) {
-    long registered = registered();
-    if (moment >= registered) return;
-    if (registered != OpenWindow.NEVER) getHandle().deleteTimer(registered);
-    getHandle().registerTimer(moment);
-  }
-
-  private long registered() {
-    Iterator<Object> timers = getHandle().listTimers();
-    long found = OpenWindow.NEVER;
-    while (timers.hasNext()) found = Math.min(found, (Long) timers.next());
-    return found;
+    return held == null ? BucketTimer.NEVER : windows.due();
   }
 }

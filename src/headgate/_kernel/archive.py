@@ -1,0 +1,165 @@
+"""The classes of Spark's JVM in an archive that later JVMs map, instead of reading them from jars.
+
+A start loads some 17,000 classes: finding, reading and checking them is more than half of its
+work. HotSpot can store them as they are in memory (class data sharing), for one class path and one
+Java. Where an archive does not fit, HotSpot leaves it alone, and the start is as long as without.
+
+Archives lie in the cache under a name that covers the Java, Spark and our jars: one that is stale
+is not found. Which classes belong in there, a JVM records that runs a flow.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from headgate._artifacts import cache_folder, find_java, get_java, spark_jars
+from headgate.errors import Domain, HeadgateError
+
+# Names a folder: a JVM that is started writes into it what it loads, and from where.
+RECORD = "HEADGATE_RECORD_CLASSES"
+
+# Each is some 200 MB; those that have not been used for longest go.
+_KEPT = 4
+_TIMEOUT_S = 600
+# Of these the recorded flow loads none or few, and jobs many.
+_WHOLE = ("io/headgate/", "org/apache/kafka/clients/", "org/apache/kafka/common/")
+_LEFT_OUT = ("module-info", "META-INF/")
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What a JVM loaded that ran a flow."""
+
+    folder: Path
+
+    @property
+    def classes(self) -> Path:
+        """The list of classes, in HotSpot's form."""
+        return self.folder / "classes"
+
+    @property
+    def class_path(self) -> Path:
+        """The file that holds the JVM's class path."""
+        return self.folder / "class-path"
+
+    def is_complete(self) -> bool:
+        """Tell whether a JVM has recorded."""
+        return self.classes.exists() and self.class_path.exists()
+
+
+def find_recording() -> Recording | None:
+    """Return where this process's JVM is to record, or None where it is not."""
+    folder = os.environ.get(RECORD)
+    return Recording(Path(folder)) if folder else None
+
+
+def archive_file(jars: Sequence[Path]) -> Path:
+    """Return where the archive for our jars and the present Java and Spark is, or would be."""
+    seen = hashlib.sha256(f"{_java()}\n{version('pyspark')}\n{spark_jars()}\n".encode())
+    for jar in jars:
+        there = jar.stat()
+        seen.update(f"{jar.absolute()} {there.st_size} {there.st_mtime_ns}\n".encode())
+    return cache_folder() / "classes" / f"{seen.hexdigest()[:32]}.jsa"
+
+
+def jvm_options(jars: Sequence[Path]) -> list[str]:
+    """Return what has a JVM with our jars use an archive, or record; none where there is none."""
+    recording = find_recording()
+    if recording is not None:
+        return [f'"-XX:DumpLoadedClassList={recording.classes.absolute()}"']
+    file = archive_file(jars)
+    if not file.exists():
+        return []
+    with suppress(OSError):
+        # So that the archives in use are known from the others.
+        os.utime(file)
+    return [f'"-XX:SharedArchiveFile={file}"', "-Xshare:auto"]
+
+
+def make_archive(jars: Sequence[Path], recording: Recording, *, recorded_with: int) -> Path:
+    """Make the archive for a class path and return it; the old one stays until it is whole.
+
+    Args:
+        jars: Ours, as `get_jars` gives them.
+        recorded_with: How many of our jars stand at the beginning of the recorded class path.
+
+    Raises:
+        HeadgateError: CLASS_ARCHIVE_FAILED with what HotSpot says.
+    """
+    file = archive_file(jars)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    making = file.with_name(f"{file.name}.{os.getpid()}.tmp")
+    listed = file.with_name(f"{file.stem}.{os.getpid()}.classes")
+    spark = recording.class_path.read_text(encoding="utf-8").split(os.pathsep)[recorded_with:]
+    try:
+        listed.write_text("".join(_with_whole(jars, recording)), encoding="utf-8")
+        command = [get_java("store Spark's classes"), "-Xshare:dump", "-XX:+UseParallelGC"]
+        command += ["-Xmx1g", "-Xlog:cds=error", "-Xlog:class+load=off"]
+        command += ["-XX:+IgnoreUnrecognizedVMOptions", "--add-modules=jdk.incubator.vector"]
+        command += [f"-XX:SharedClassListFile={listed}", f"-XX:SharedArchiveFile={making}"]
+        command += ["-cp", os.pathsep.join([*map(str, jars), *spark])]
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
+            )
+        except subprocess.TimeoutExpired as error:
+            raise _failed(f"it took more than {_TIMEOUT_S} s") from error
+        if done.returncode != 0 or not making.exists():
+            said = (done.stderr.strip() or done.stdout.strip()).splitlines()[-3:]
+            raise _failed(f"java ended with {done.returncode}: {' | '.join(said)}")
+        making.replace(file)
+    finally:
+        making.unlink(missing_ok=True)
+        listed.unlink(missing_ok=True)
+    _prune(file.parent)
+    return file
+
+
+def _java() -> str:
+    """Return what tells the Java that would be started from others."""
+    found = find_java()
+    if found is None:
+        return ""
+    path = Path(found).resolve()
+    release = path.parents[1] / "release"
+    return f"{path}\n{release.read_text(encoding='utf-8') if release.exists() else ''}"
+
+
+def _with_whole(jars: Sequence[Path], recording: Recording) -> Iterator[str]:
+    """Yield the lines of the recorded list, and our own classes that are not in there."""
+    there = set()
+    with recording.classes.open(encoding="utf-8") as lines:
+        for line in lines:
+            there.add(line.split(None, 1)[0])
+            yield line
+    for jar in jars:
+        with zipfile.ZipFile(jar) as archive:
+            for name in archive.namelist():
+                if not name.endswith(".class") or name.startswith(_LEFT_OUT):
+                    continue
+                if name.startswith(_WHOLE) and (each := name.removesuffix(".class")) not in there:
+                    yield f"{each}\n"
+
+
+def _prune(folder: Path) -> None:
+    by_use = sorted(folder.glob("*.jsa"), key=lambda file: file.stat().st_mtime, reverse=True)
+    for file in by_use[_KEPT:]:
+        # One that a JVM has mapped stays readable to it.
+        file.unlink(missing_ok=True)
+
+
+def _failed(why: str) -> HeadgateError:
+    return HeadgateError(
+        "CLASS_ARCHIVE_FAILED",
+        f"cannot store Spark's classes: {why}",
+        hint="go on without: jobs start, only slower. headgate doctor tells of Java",
+        domain=Domain.EXTERNAL,
+    )
