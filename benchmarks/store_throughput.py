@@ -10,6 +10,7 @@ from batches import median_phases, steady_rate, to_marks
 from processes import cpu_seconds, peak_memory_kib
 from store_job import FLOW, OUTPUTS, Job, headgate
 from store_outputs import Orders, Reader, check_outputs, read_reference
+from yardstick import machine_speed
 
 PARTITIONS = 2
 HEADER = (
@@ -44,7 +45,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """The figures of one run over all orders; shares are of one core."""
+    """The figures of one run over all orders; shares are of one core.
+
+    Attributes:
+        machine: What `machine_speed` gave, before and after on average.
+    """
 
     orders_per_s: float
     steady_orders_per_s: float
@@ -55,6 +60,7 @@ class Throughput:
     broker_cpu: float
     phases: Mapping[str, float]
     batches: int
+    machine: float
 
     def lines(self, name: str) -> list[str]:
         """Return the figures as rows of a table under `HEADER`."""
@@ -63,6 +69,8 @@ class Throughput:
             f"{self.seconds:>7.1f} s{self.peak_mib:>10,.0f} MiB{self.job_cpu:>7.0%}"
             f"{self.broker_mib:>12,.0f} MiB{self.broker_cpu:>7.0%}",
             f"  {phases_line(self.phases, self.batches)}",
+            f"  the machine before and after: {self.machine:.2f} million writes/s "
+            f"({self.steady_orders_per_s / self.machine:,.0f} orders a million, steady)",
         ]
 
 
@@ -111,11 +119,13 @@ def _produce(place: Place, size: Size, *, orders: int, number: int) -> None:
 
 
 def _enrich(place: Place, job: Job, reference: Mapping[str, Orders]) -> Throughput:
+    before_run = machine_speed()
     tell(f"enriching: {job.delivery}")
     since = place.reader.find_ends(OUTPUTS)
     before = cpu_seconds(place.pid)
     run = job.run()
     busy = cpu_seconds(place.pid) - before
+    speed = (before_run + machine_speed()) / 2
     found = check_outputs(
         place.reader, since, reference, exactly_once=job.delivery == "exactly-once"
     )
@@ -132,4 +142,5 @@ def _enrich(place: Place, job: Job, reference: Mapping[str, Orders]) -> Throughp
         broker_cpu=busy / run.seconds,
         phases=median_phases(run.batches),
         batches=len(run.batches),
+        machine=speed,
     )

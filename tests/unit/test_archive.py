@@ -93,6 +93,24 @@ def test_an_archive_is_used_where_it_is_and_its_path_may_hold_blanks(jar: Path) 
     assert file.stat().st_mtime > 1, "those in use are known from the others"
 
 
+@pytest.mark.usefixtures("java")
+def test_a_user_without_a_home_has_no_archive_and_starts_jobs_all_the_same(
+    jar: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(archive, "cache_folder", homeless)
+    assert jvm_options([jar]) == []
+
+    class Closed(type(jar)):  # type: ignore[misc]
+        def exists(self) -> bool:
+            raise PermissionError(str(self))
+
+    monkeypatch.setattr(archive, "cache_folder", lambda: Closed("/root/.cache"))
+    assert jvm_options([jar]) == []
+
+
 def test_a_jvm_that_is_to_record_uses_no_archive(
     jar: Path, tmp_path: Path, java: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

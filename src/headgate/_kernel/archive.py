@@ -70,13 +70,23 @@ def archive_file(jars: Sequence[Path]) -> Path:
     return cache_folder() / "classes" / f"{seen.hexdigest()[:32]}.jsa"
 
 
+def find_archive(jars: Sequence[Path]) -> Path | None:
+    """Return the archive for our jars and the present Java and Spark, or None if there is none."""
+    try:
+        file = archive_file(jars)
+        return file if file.exists() else None
+    except (OSError, RuntimeError):
+        # A user without a home, or with one that may not be looked into, has no archive.
+        return None
+
+
 def jvm_options(jars: Sequence[Path]) -> list[str]:
     """Return what has a JVM with our jars use an archive, or record; none where there is none."""
     recording = find_recording()
     if recording is not None:
         return [f'"-XX:DumpLoadedClassList={recording.classes.absolute()}"']
-    file = archive_file(jars)
-    if not file.exists():
+    file = find_archive(jars)
+    if file is None:
         return []
     with suppress(OSError):
         # So that the archives in use are known from the others.

@@ -14,7 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from headgate._artifacts import Progress, find_missing, jars_folder
-from headgate._kernel.archive import RECORD, Recording, archive_file, make_archive
+from headgate._kernel.archive import (
+    RECORD,
+    Recording,
+    archive_file,
+    find_archive,
+    make_archive,
+)
 from headgate._kernel.connector_jars import CONNECTORS
 from headgate._kernel.jar import JAR, get_jars, module_jar
 from headgate.errors import Domain, HeadgateError
@@ -65,7 +71,7 @@ def prepare(
     tell = progress or (lambda _: None)
     modules = {log: _modules(log) for log in logs}
     jars = {log: get_jars(needed, progress=tell) for log, needed in modules.items()}
-    missing = [log for log in jars if again or not archive_file(jars[log]).exists()]
+    missing = [log for log in jars if again or find_archive(jars[log]) is None]
     made: dict[str, timedelta] = {}
     if missing:
         with tempfile.TemporaryDirectory(prefix="headgate-prepare-") as folder:
@@ -94,7 +100,7 @@ def _is_prepared(modules: Sequence[str]) -> bool:
     jars = [JAR]
     for each in modules:
         jars += [module_jar(each), *(jars_folder() / jar.file for jar in CONNECTORS[each])]
-    return all(jar.exists() for jar in jars) and archive_file(jars).exists()
+    return all(jar.exists() for jar in jars) and find_archive(jars) is not None
 
 
 def _modules(log: str) -> list[str]:
