@@ -33,11 +33,11 @@ demo: setup  ## Run the online store's flow on the embedded default and show res
 chromium: $(STAMP)  ## Install a browser for the console's tests, unless there is one
 	@tests/console/get-chromium $(BIN)
 
-# The order of files is in tests/conftest.py. Hundreds of tests start a JVM: with an archive of classes in half
-# the time, and without one, should it fail, all the same.
+# What runs together and in which order is in tests/conftest.py. Hundreds of tests start a JVM: with an archive
+# of classes in half the time, and without one, should that fail, all the same.
 test: setup chromium  ## Run every test
 	-$(BIN)/headgate prepare kafka+pulsar
-	$(BIN)/python -m pytest tests --numprocesses 2 --dist loadfile --no-loadscope-reorder --durations 25
+	$(BIN)/python -m pytest tests --numprocesses 2 --dist loadgroup --no-loadscope-reorder --durations 25
 
 screenshots: setup chromium  ## Take the docs' pictures of the console anew
 	HEADGATE_SCREENSHOTS=docs/images $(BIN)/python -m pytest tests/console/test_console.py

@@ -38,11 +38,33 @@ _LONG = (
 )
 
 
+# Brokers that serve a whole run; even idle, one takes a tenth of a core. So all files that use one
+# run in one process, after everything else.
+_SHARED = {
+    "kafka": {"kafka", "secure_kafka"},
+    "pulsar": {"pulsar", "secure_pulsar"},
+}
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the files that take minutes first; within a file, tests keep their order."""
+    """Say what runs in one process, and in which order; within a file, tests keep theirs."""
     root = Path(__file__).parent
-    rank = {root / name: number for number, name in enumerate(_LONG)}
-    items.sort(key=lambda item: rank.get(item.path, len(rank)))
+    used: dict[Path, set[str]] = {}
+    for item in items:
+        used.setdefault(item.path, set()).update(getattr(item, "fixturenames", ()))
+    group = {path: _group(path, names) for path, names in used.items()}
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(group[item.path]))
+    order = [*(str(root / name) for name in _LONG), "", *_SHARED]
+    rank = {name: number for number, name in enumerate(order)}
+    items.sort(key=lambda item: rank.get(group[item.path], len(_LONG)))
+
+
+def _group(path: Path, fixtures: set[str]) -> str:
+    """Return a name for what runs in one process: a file, or all that share a broker."""
+    # Those that use both start a second Kafka, and not a second Pulsar.
+    shared = [name for name, brokers in _SHARED.items() if brokers & fixtures]
+    return shared[-1] if shared else str(path)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ def _prepare(
     logs: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[LOG]...",
+            metavar="LOG",
             help="embedded, kafka, pulsar; kafka+pulsar for flows that use both. By default "
             "embedded, and those whose jars are here.",
             show_default=False,
