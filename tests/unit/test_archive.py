@@ -6,6 +6,7 @@ import os
 import stat
 import zipfile
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -95,7 +96,7 @@ def test_an_archive_is_used_where_it_is_and_its_path_may_hold_blanks(jar: Path) 
 
 @pytest.mark.usefixtures("java")
 def test_a_user_without_a_home_has_no_archive_and_starts_jobs_all_the_same(
-    jar: Path, monkeypatch: pytest.MonkeyPatch
+    jar: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def homeless() -> Path:
         raise RuntimeError("Could not determine home directory.")
@@ -107,7 +108,7 @@ def test_a_user_without_a_home_has_no_archive_and_starts_jobs_all_the_same(
         def exists(self) -> bool:
             raise PermissionError(str(self))
 
-    monkeypatch.setattr(archive, "cache_folder", lambda: Closed("/root/.cache"))
+    monkeypatch.setattr(archive, "cache_folder", lambda: Closed(tmp_path))
     assert jvm_options([jar]) == []
 
 
@@ -216,3 +217,30 @@ def test_what_is_prepared_is_not_prepared_again(
         }
     ]
     assert told == []
+
+
+def test_what_is_asked_for_stays_when_room_is_made_for_the_rest(
+    jar: Path, recording: Recording, java: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    java('echo whole > "$file"')
+    jars = {0: (jar,), 1: (jar, jar)}
+    monkeypatch.setattr(preparing, "get_jars", lambda modules=(), **_: jars[len(modules)])
+    monkeypatch.setattr(preparing, "_record", lambda _: recording)
+    old = archive_file(jars[0])
+    old.parent.mkdir(parents=True)
+    old.write_text("whole")
+    os.utime(old, (1, 1))
+    for age in range(4):
+        (old.parent / f"{age}.jsa").touch()
+    made = prepare(["embedded", "kafka"])
+    assert [each.took is None for each in made] == [True, False]
+    assert all(each.archive.exists() for each in made)
+
+
+def test_a_flow_that_does_not_end_is_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preparing, "_LONGEST", timedelta(seconds=0.01))
+    with pytest.raises(HeadgateError, match="took more than") as raised:
+        preparing._record(tmp_path)
+    assert raised.value.code == "CLASS_ARCHIVE_FAILED"

@@ -80,6 +80,12 @@ def find_archive(jars: Sequence[Path]) -> Path | None:
         return None
 
 
+def mark_used(archive: Path) -> None:
+    """Have an archive stay when those go that have not been used for longest."""
+    with suppress(OSError):
+        os.utime(archive)
+
+
 def jvm_options(jars: Sequence[Path]) -> list[str]:
     """Return what has a JVM with our jars use an archive, or record; none where there is none."""
     recording = find_recording()
@@ -88,9 +94,7 @@ def jvm_options(jars: Sequence[Path]) -> list[str]:
     file = find_archive(jars)
     if file is None:
         return []
-    with suppress(OSError):
-        # So that the archives in use are known from the others.
-        os.utime(file)
+    mark_used(file)
     return [f'"-XX:SharedArchiveFile={file}"', "-Xshare:auto"]
 
 
@@ -160,10 +164,17 @@ def _with_whole(jars: Sequence[Path], recording: Recording) -> Iterator[str]:
 
 
 def _prune(folder: Path) -> None:
-    by_use = sorted(folder.glob("*.jsa"), key=lambda file: file.stat().st_mtime, reverse=True)
-    for file in by_use[_KEPT:]:
+    for file in sorted(folder.glob("*.jsa"), key=_used_at, reverse=True)[_KEPT:]:
         # One that a JVM has mapped stays readable to it.
         file.unlink(missing_ok=True)
+
+
+def _used_at(archive: Path) -> float:
+    try:
+        return archive.stat().st_mtime
+    except FileNotFoundError:
+        # Another process was faster.
+        return 0.0
 
 
 def _failed(why: str) -> HeadgateError:

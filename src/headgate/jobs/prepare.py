@@ -20,6 +20,7 @@ from headgate._kernel.archive import (
     archive_file,
     find_archive,
     make_archive,
+    mark_used,
 )
 from headgate._kernel.connector_jars import CONNECTORS
 from headgate._kernel.jar import JAR, get_jars, module_jar
@@ -71,7 +72,12 @@ def prepare(
     tell = progress or (lambda _: None)
     modules = {log: _modules(log) for log in logs}
     jars = {log: get_jars(needed, progress=tell) for log, needed in modules.items()}
-    missing = [log for log in jars if again or find_archive(jars[log]) is None]
+    there = {log: find_archive(jars[log]) for log in jars}
+    for found in there.values():
+        if found is not None:
+            # What is asked for stays, whatever goes to make room for the others.
+            mark_used(found)
+    missing = [log for log, found in there.items() if again or found is None]
     made: dict[str, timedelta] = {}
     if missing:
         with tempfile.TemporaryDirectory(prefix="headgate-prepare-") as folder:
@@ -129,22 +135,28 @@ def _record(folder: Path) -> Recording:
     command += ["--home", str(folder / "home")]
     # With core's jars alone: those of connectors are put in front afterwards.
     environment = {name: value for name, value in os.environ.items() if name != "HEADGATE_MODULES"}
-    done = subprocess.run(
-        command,
-        env={**environment, RECORD: str(folder)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=_LONGEST.total_seconds(),
-    )
+    try:
+        done = subprocess.run(
+            command,
+            env={**environment, RECORD: str(folder)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_LONGEST.total_seconds(),
+        )
+    except subprocess.TimeoutExpired as error:
+        raise _not_recorded(f"took more than {_LONGEST.total_seconds():.0f} s") from error
     if done.returncode != 0 or not recording.is_complete():
         said = done.stderr.strip().splitlines()[-3:]
-        raise HeadgateError(
-            "CLASS_ARCHIVE_FAILED",
-            f"cannot store Spark's classes: the flow that loads them ended with "
-            f"{done.returncode}: {' | '.join(said)}",
-            hint="headgate demo",
-            domain=Domain.EXTERNAL,
-        )
+        raise _not_recorded(f"ended with {done.returncode}: {' | '.join(said)}")
     return recording
+
+
+def _not_recorded(why: str) -> HeadgateError:
+    return HeadgateError(
+        "CLASS_ARCHIVE_FAILED",
+        f"cannot store Spark's classes: the flow that loads them {why}",
+        hint="headgate demo",
+        domain=Domain.EXTERNAL,
+    )
