@@ -19,9 +19,10 @@ from store_job import OUTPUTS
 
 from headgate.producers.store import StoreShape, StoreTopic, generate, key_values
 
-# What a producer waits for more records at most, and a consumer for its first one.
-LINGER_MS = 2
-FETCH_WAIT_MS = 5
+# What a producer waits for more records at most, and a broker for a consumer's first one: the
+# client's own defaults. Shorter waits show little sooner, and have the broker answer in vain.
+LINGER_MS = 5
+FETCH_WAIT_MS = 500
 
 _TICK = 0.001
 _SILENCE = 60.0

@@ -169,6 +169,15 @@ def explained(rows: DataFrame) -> str:
     return str(rows._jdf.queryExecution().toString())
 
 
+def forget_origins(spark: SparkSession) -> None:
+    """Have Hadoop's configuration no longer say where its values came from.
+
+    Spark sends it to every stateful operator in every batch, and most of it is this.
+    """
+    configuration = spark._jsparkSession.sparkContext().hadoopConfiguration()
+    kernel(spark).ConfigurationOrigins.forget(configuration)
+
+
 def to_millis(span: timedelta) -> int:
     """Return a span of time as the JVM counts it."""
     return span // timedelta(milliseconds=1)

@@ -11,6 +11,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from headgate._kernel.archive import jvm_options
+from headgate._kernel.bridge import forget_origins
 from headgate._kernel.gateway import DIRECTIVES, has_jvm, start_jvm
 from headgate._kernel.jar import get_jars
 from headgate.engine.driver_lock import take_lock
@@ -64,6 +65,20 @@ logger.netty.name = org.apache.pulsar.shade.io.netty
 logger.netty.level = error
 logger.storage.name = org.apache.spark.storage
 logger.storage.level = warn
+{state}"""
+# A hundred lines a batch, written while its tasks wait: what became of stores, files and tasks.
+_NO_STATE = """\
+logger.state.name = org.apache.spark.sql.execution.streaming.state
+logger.state.level = warn
+logger.checkpointing.name = org.apache.spark.sql.execution.streaming.checkpointing
+logger.checkpointing.level = warn
+logger.executor.name = org.apache.spark.executor.Executor
+logger.executor.level = warn
+logger.writing.name = org.apache.spark.sql.execution.datasources.v2
+logger.writing.level = warn
+# Hadoop's own defaults have a name that it has given up.
+logger.deprecation.name = org.apache.hadoop.conf.Configuration.deprecation
+logger.deprecation.level = warn
 """
 _CONSOLE = """\
 appender.console.type = Console
@@ -80,11 +95,17 @@ def spark_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
     options = [
         # More throughput for a local driver than the default collector gave in a trial.
         "-XX:+UseParallelGC",
+        # A heap that begins small stops for a full collection each time it would have to grow.
+        f"-Xms{settings.driver_memory // MIB // 2}m",
         # Spark brings some 100 MiB of classes: every growth on the way there is a full collection.
         "-XX:MetaspaceSize=192m",
         # The compiler's time is for what runs once per record: on two cores a tenth more orders/s.
         "-XX:+UnlockDiagnosticVMOptions",
         f'"-XX:CompilerDirectivesFile={DIRECTIVES}"',
+        # What runs once a batch looks cold to HotSpot, which drops its code and compiles it again.
+        # There is room to keep all of it, several times over.
+        "-XX:-UseCodeCacheFlushing",
+        "-XX:ReservedCodeCacheSize=512m",
         # A driver without memory limps on and says nothing; one that has ended is noticed.
         "-XX:+ExitOnOutOfMemoryError",
         f"-Dlog4j2.configurationFile={_logging_file(settings).as_uri()}",
@@ -106,6 +127,12 @@ def spark_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
         # Spark describes the plan of every batch to an interface that is off: the short way.
         "spark.sql.ui.explainMode": "simple",
         "spark.ui.showConsoleProgress": "false",
+        # What it keeps for that interface, a thousand batches back, grows old and ends in a pause.
+        "spark.ui.liveUpdate.period": "-1",
+        "spark.ui.retainedJobs": "10",
+        "spark.ui.retainedStages": "10",
+        "spark.ui.retainedTasks": "100",
+        "spark.sql.ui.retainedExecutions": "10",
         "spark.sql.session.timeZone": "UTC",
         # Replays must put the same rows into the same tasks: exactly-once sinks rest on it.
         "spark.sql.adaptive.enabled": "false",
@@ -149,7 +176,9 @@ def open_session(settings: SparkSettings, *, modules: Sequence[str] = ()) -> Spa
     builder = SparkSession.builder
     for key, value in conf.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    spark = builder.getOrCreate()
+    forget_origins(spark)
+    return spark
 
 
 def _more_modules() -> list[str]:
@@ -165,6 +194,7 @@ def _logging_file(settings: SparkSettings) -> Path:
     text = _LOGGING.format(
         file=_escaped(log),
         level=settings.log_level,
+        state="" if settings.log_level == "debug" else _NO_STATE,
         console=_CONSOLE if settings.verbose else "",
         console_ref="rootLogger.appenderRef.console.ref = console" if settings.verbose else "",
     )

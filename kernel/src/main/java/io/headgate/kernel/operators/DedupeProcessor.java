@@ -1,6 +1,7 @@
 package io.headgate.kernel.operators;
 
 import io.headgate.kernel.plan.Route;
+import io.headgate.kernel.rows.BytesEncoder;
 import io.headgate.kernel.rows.Envelope;
 import io.headgate.kernel.rows.Header;
 import io.headgate.kernel.rows.HeldEntry;
@@ -10,7 +11,6 @@ import io.headgate.kernel.time.BucketTimer;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
-import org.apache.spark.sql.Encoders;
 import org.apache.spark.sql.streaming.ExpiredTimerInfo;
 import org.apache.spark.sql.streaming.MapState;
 import org.apache.spark.sql.streaming.OutputMode;
@@ -73,7 +73,7 @@ public final class DedupeProcessor
   }
 
   @Override public void init(OutputMode mode, TimeMode time) {
-    state = getHandle().getMapState("seen", Encoders.BINARY(), Encoders.BINARY(), TTLConfig.NONE());
+    state = getHandle().getMapState("seen", BytesEncoder.INSTANCE, BytesEncoder.INSTANCE, TTLConfig.NONE());
     timer = new BucketTimer(getHandle());
     kept = new KeptTimes();
     row = new SegmentedRow(layout);

@@ -1,6 +1,7 @@
 package io.headgate.kernel.operators;
 
 import io.headgate.kernel.plan.Route;
+import io.headgate.kernel.rows.BytesEncoder;
 import io.headgate.kernel.rows.Envelope;
 import io.headgate.kernel.rows.Header;
 import io.headgate.kernel.rows.HeldEntry;
@@ -9,7 +10,6 @@ import io.headgate.kernel.rows.SegmentedRow;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
-import org.apache.spark.sql.Encoders;
 import org.apache.spark.sql.streaming.MapState;
 import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.streaming.StatefulProcessorWithInitialState;
@@ -67,7 +67,7 @@ public final class EnrichProcessor
   }
 
   @Override public void init(OutputMode mode, TimeMode time) {
-    table = getHandle().getMapState("table", Encoders.BINARY(), Encoders.BINARY(), TTLConfig.NONE());
+    table = getHandle().getMapState("table", BytesEncoder.INSTANCE, BytesEncoder.INSTANCE, TTLConfig.NONE());
     alone = new SegmentedRow(input);
     together = new SegmentedRow(output);
     header = new Header();

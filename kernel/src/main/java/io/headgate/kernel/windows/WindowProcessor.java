@@ -1,12 +1,12 @@
 package io.headgate.kernel.windows;
 
+import io.headgate.kernel.rows.BytesEncoder;
 import io.headgate.kernel.rows.Envelope;
 import io.headgate.kernel.rows.HeldEntry;
 import io.headgate.kernel.time.BucketTimer;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
-import org.apache.spark.sql.Encoders;
 import org.apache.spark.sql.streaming.ExpiredTimerInfo;
 import org.apache.spark.sql.streaming.MapState;
 import org.apache.spark.sql.streaming.OutputMode;
@@ -48,7 +48,7 @@ public final class WindowProcessor
   }
 
   @Override public void init(OutputMode mode, TimeMode time) {
-    state = getHandle().getMapState("windows", Encoders.BINARY(), Encoders.BINARY(), TTLConfig.NONE());
+    state = getHandle().getMapState("windows", BytesEncoder.INSTANCE, BytesEncoder.INSTANCE, TTLConfig.NONE());
     timer = new BucketTimer(getHandle());
     windows = new KeyWindows(spec);
     order = spec.isOrdered() ? BY_KEY_AND_PLACE : BY_KEY;

@@ -1,0 +1,31 @@
+"""How much Spark says in a job's log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headgate.engine.session import spark_conf
+from headgate.engine.settings import SparkSettings
+
+_STATE = "logger.state.name = org.apache.spark.sql.execution.streaming.state\n"
+
+
+@pytest.mark.parametrize("level", ["error", "warn", "info"])
+def test_stores_and_tasks_of_each_batch_are_not_told_of(tmp_path: Path, level: str) -> None:
+    assert _STATE in _logging(tmp_path, level)
+
+
+def test_debugging_tells_of_them(tmp_path: Path) -> None:
+    assert _STATE not in _logging(tmp_path, "debug")
+
+
+def test_the_level_is_the_one_asked_for(tmp_path: Path) -> None:
+    assert "rootLogger.level = warn\n" in _logging(tmp_path, "warn")
+
+
+def _logging(folder: Path, level: str) -> str:
+    settings = SparkSettings(parallelism=2, log_file=folder / "spark.log", log_level=level)
+    spark_conf(settings, [])
+    return (folder / "spark.log4j2.properties").read_text()
