@@ -77,7 +77,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--items", type=int, default=2_198)
     parser.add_argument("--rate", type=int, default=2_000, help="orders per second, for latency")
     parser.add_argument("--seconds", type=int, default=30, help="how long, for latency")
-    parser.add_argument("--warm-up", type=int, default=60, help="seconds of the load before that")
+    parser.add_argument("--warm-up", type=int, default=120, help="seconds of the load before that")
     parser.add_argument("--max-batch", metavar="SIZE", help="what headgate run takes")
     return parser.parse_args()
 
