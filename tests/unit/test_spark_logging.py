@@ -12,13 +12,13 @@ from headgate.engine.settings import SparkSettings
 _STATE = "logger.state.name = org.apache.spark.sql.execution.streaming.state\n"
 
 
-@pytest.mark.parametrize("level", ["error", "warn", "info"])
-def test_stores_and_tasks_of_each_batch_are_not_told_of(tmp_path: Path, level: str) -> None:
-    assert _STATE in _logging(tmp_path, level)
+def test_stores_and_tasks_of_each_batch_are_not_told_of(tmp_path: Path) -> None:
+    assert _STATE in _logging(tmp_path, "info")
 
 
-def test_debugging_tells_of_them(tmp_path: Path) -> None:
-    assert _STATE not in _logging(tmp_path, "debug")
+@pytest.mark.parametrize("level", ["error", "warn", "debug"])
+def test_any_other_level_holds_for_them_as_well(tmp_path: Path, level: str) -> None:
+    assert _STATE not in _logging(tmp_path, level)
 
 
 def test_the_level_is_the_one_asked_for(tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ def _logging_file(settings: SparkSettings) -> Path:
     text = _LOGGING.format(
         file=_escaped(log),
         level=settings.log_level,
-        state="" if settings.log_level == "debug" else _NO_STATE,
+        state=_NO_STATE if settings.log_level == "info" else "",
         console=_CONSOLE if settings.verbose else "",
         console_ref="rootLogger.appenderRef.console.ref = console" if settings.verbose else "",
     )

@@ -12,12 +12,8 @@ import org.apache.hadoop.conf.Configuration;
 public final class ConfigurationOrigins {
   private ConfigurationOrigins() {}
 
-  /**
-   * Forgets them; the values stay. Hadoop has no method for it.
-   *
-   * @return whether there are none now; a Hadoop that keeps them elsewhere is left as it is
-   */
-  public static boolean forget(Configuration configuration) {
+  /** Forgets them; the values stay. Hadoop has no method for it, and one that keeps them elsewhere is left as it is. */
+  public static void forget(Configuration configuration) {
     try {
       // Its loading would have all values read anew, and their origins with them.
       Class.forName("org.apache.hadoop.hdfs.HdfsConfiguration");
@@ -26,9 +22,8 @@ public final class ConfigurationOrigins {
       var origins = Configuration.class.getDeclaredField("updatingResource");
       origins.setAccessible(true);
       if (origins.get(configuration) instanceof Map<?, ?> found) found.clear();
-      return true;
     } catch (ReflectiveOperationException | RuntimeException otherwise) {
-      return false;
+      // Batches cost a little more.
     }
   }
 }
