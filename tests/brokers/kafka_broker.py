@@ -21,9 +21,10 @@ _PATIENCE_S = 30
 _HASTY = {
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
     "group.min.session.timeout.ms": "500",
-    # Tests write records of years ago, which must not be too old for their topics.
-    "log.retention.check.interval.ms": str(24 * 60 * 60 * 1000),
 }
+# Tests write records of years ago, and a broker takes away what is too old half a minute after it
+# was started, however seldom it is told to look.
+_KEPT = {"retention.ms": "-1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +80,14 @@ class KafkaBroker:
         partitions: int = 1,
         config: dict[str, str] | None = None,
     ) -> str:
-        """Make a topic, of a name that no other test has unless one is given; return its name."""
+        """Make a topic, of a name that no other test has unless one is given; return its name.
+
+        Args:
+            config: Its settings; unless they say otherwise, its records are kept for ever.
+        """
         topic = name or f"t-{uuid.uuid4().hex[:12]}"
-        new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=config or {})
+        settings = _KEPT | (config or {})
+        new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=settings)
         admin = self.admin()
         for made in admin.create_topics([new]).values():
             made.result(_PATIENCE_S)

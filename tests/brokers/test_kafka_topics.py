@@ -255,7 +255,8 @@ def test_setup_makes_the_topics_of_a_flow_and_warns_of_those_that_will_not_do(
 ) -> None:
     prefix = new_name()
     (tmp_path / "flow.py").write_text(FLOW.format(prefix=prefix))
-    kafka.make_topic(f"{prefix}-users", partitions=2)
+    week = {"retention.ms": str(7 * 24 * 60 * 60 * 1000)}
+    kafka.make_topic(f"{prefix}-users", partitions=2, config=week)
     args = ("setup", "flow.py", "--on", kafka.url, "--retention", "1d", "--partitions", "3")
     first, again = told(*args), told(*args)
     found = {each["name"]: each for each in first["topics"]}
