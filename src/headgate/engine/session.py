@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -19,6 +20,16 @@ from headgate.engine.settings import MIB, SparkSettings
 
 _STATE = "spark.sql.streaming.stateStore"
 _ROCKSDB = f"{_STATE}.rocksdb"
+
+# With pages of 4 KiB the processor looks up, for every other access, where a page is. Other systems
+# know no such option, and their JVM would not start.
+_HUGE_PAGES = ["-XX:+UseTransparentHugePages"] if sys.platform == "linux" else []
+
+# Rows are read again from memory moments after they were written, by the same process.
+_LOCAL = {
+    "spark.shuffle.compress": "false",
+    "spark.shuffle.checksum.enabled": "false",
+}
 
 # Whatever the user retains, so that a checkpoint can be linked out before Spark's purge sees it.
 _BATCHES_TO_RETAIN = 100
@@ -92,25 +103,6 @@ appender.console.layout.pattern = %d{HH:mm:ss.SSS} %p %c{1}: %m%n
 def spark_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
     """Return Spark's configuration; the jars are the kernel's."""
     class_path = os.pathsep.join(map(str, jars))
-    options = [
-        # More throughput for a local driver than the default collector gave in a trial.
-        "-XX:+UseParallelGC",
-        # A heap that begins small stops for a full collection each time it would have to grow.
-        f"-Xms{settings.driver_memory // MIB // 2}m",
-        # Spark brings some 100 MiB of classes: every growth on the way there is a full collection.
-        "-XX:MetaspaceSize=192m",
-        # The compiler's time is for what runs once per record: on two cores a tenth more orders/s.
-        "-XX:+UnlockDiagnosticVMOptions",
-        f'"-XX:CompilerDirectivesFile={DIRECTIVES}"',
-        # What runs once a batch looks cold to HotSpot, which drops its code and compiles it again.
-        # There is room to keep all of it, several times over.
-        "-XX:-UseCodeCacheFlushing",
-        "-XX:ReservedCodeCacheSize=512m",
-        # A driver without memory limps on and says nothing; one that has ended is noticed.
-        "-XX:+ExitOnOutOfMemoryError",
-        f"-Dlog4j2.configurationFile={_logging_file(settings).as_uri()}",
-        *jvm_options(jars),
-    ]
     return {
         "spark.master": local_master(settings),
         "spark.app.name": "headgate",
@@ -118,7 +110,7 @@ def spark_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": f"{settings.driver_memory // MIB}m",
         "spark.executor.memory": f"{settings.executor_memory // MIB}m",
-        "spark.driver.extraJavaOptions": " ".join(options),
+        "spark.driver.extraJavaOptions": " ".join(_jvm_options(settings, jars)),
         # On the class path from the start: file systems are looked up before jars are added.
         "spark.driver.extraClassPath": class_path,
         "spark.executor.extraClassPath": class_path,
@@ -150,7 +142,31 @@ def spark_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
         f"{_ROCKSDB}.changelogCheckpointing.enabled": "true",
         f"{_ROCKSDB}.boundedMemoryUsage": "true",
         f"{_ROCKSDB}.maxMemoryUsageMB": str(settings.state_memory // MIB),
+        **(_LOCAL if settings.master.startswith("local") else {}),
     }
+
+
+def _jvm_options(settings: SparkSettings, jars: Sequence[Path]) -> list[str]:
+    return [
+        # More throughput for a local driver than the default collector gave in a trial.
+        "-XX:+UseParallelGC",
+        # A heap that begins small stops for a full collection each time it would have to grow.
+        f"-Xms{settings.driver_memory // MIB // 2}m",
+        *_HUGE_PAGES,
+        # Spark brings some 100 MiB of classes: every growth on the way there is a full collection.
+        "-XX:MetaspaceSize=192m",
+        # The compiler's time is for what runs once per record: on two cores a tenth more orders/s.
+        "-XX:+UnlockDiagnosticVMOptions",
+        f'"-XX:CompilerDirectivesFile={DIRECTIVES}"',
+        # What runs once a batch looks cold to HotSpot, which drops its code and compiles it again.
+        # There is room to keep all of it, several times over.
+        "-XX:-UseCodeCacheFlushing",
+        "-XX:ReservedCodeCacheSize=512m",
+        # A driver without memory limps on and says nothing; one that has ended is noticed.
+        "-XX:+ExitOnOutOfMemoryError",
+        f"-Dlog4j2.configurationFile={_logging_file(settings).as_uri()}",
+        *jvm_options(jars),
+    ]
 
 
 def local_master(settings: SparkSettings) -> str:
