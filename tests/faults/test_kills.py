@@ -34,10 +34,14 @@ def test_a_child_killed_at_random_moments_loses_and_doubles_nothing(
             time.sleep(moments.uniform(0.2, 4.0))
             shop.kill_child()
             shop.wait_for_attempt_after(before)
+    scratch = shop.home / "jobs" / JOB / "scratch"
+    shop.wait_until(lambda: any(scratch.rglob("StateStore*")))
     shop.drain()
     shop.assert_exactly_once()
     failures = shop.events("FAILURE")
     assert len(failures) == kills
+    # Each of them had its local copy of state, and could not put it away.
+    assert not [*scratch.rglob("StateStore*")]
     assert {each["code"] for each in failures} == {"DRIVER_DIED"}
     assert all("signal 9" in each["root_cause"] for each in failures)
 

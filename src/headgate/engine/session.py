@@ -16,6 +16,7 @@ from headgate._kernel.bridge import forget_origins
 from headgate._kernel.gateway import DIRECTIVES, has_jvm, start_jvm
 from headgate._kernel.jar import get_jars
 from headgate.engine.driver_lock import take_lock
+from headgate.engine.scratch import make_scratch, scratch_conf
 from headgate.engine.settings import MIB, SparkSettings
 
 _STATE = "spark.sql.streaming.stateStore"
@@ -129,6 +130,8 @@ def spark_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
         # Replays must put the same rows into the same tasks: exactly-once sinks rest on it.
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.shuffle.partitions": str(settings.parallelism),
+        # Otherwise they stay until a full collection finds that nobody needs them: gigabytes.
+        "spark.sql.classic.shuffleDependency.fileCleanup.enabled": "true",
         "spark.speculation": "false",
         "spark.dynamicAllocation.enabled": "false",
         "spark.locality.wait": "0s",
@@ -186,7 +189,11 @@ def open_session(settings: SparkSettings, *, modules: Sequence[str] = ()) -> Spa
     settings.log_file.parent.mkdir(parents=True, exist_ok=True)
     conf = spark_conf(settings, get_jars(sorted({*modules, *_more_modules()})))
     if not has_jvm():
-        held = [] if settings.lock_file is None else [take_lock(settings.lock_file, wait=_WAIT)]
+        held = []
+        if settings.lock_file is not None:
+            held = [take_lock(settings.lock_file, wait=_WAIT)]
+            scratch = make_scratch(settings.lock_file, held[0])
+            conf |= scratch_conf(scratch, conf["spark.driver.extraJavaOptions"])
         streams = None if settings.verbose else settings.log_file.with_suffix(".out")
         start_jvm(conf, streams=streams, inherited=held)
     builder = SparkSession.builder

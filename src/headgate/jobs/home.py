@@ -7,6 +7,7 @@
   events.jsonl            what happened to it, one line each
   samples.jsonl           what it measured of itself, one line a second at most
   logs/spark.log          what Spark says
+  scratch/                what its driver needs while it runs, emptied when the next one starts
   runs/LINEAGE/run.json   the run's manifest
   runs/LINEAGE/checkpoint Spark's folder, unless the user chose another place
 """
@@ -48,6 +49,11 @@ class JobHome:
     def log_file(self) -> Path:
         """Where Spark's log goes."""
         return self.path / "logs" / "spark.log"
+
+    @property
+    def driver_lock(self) -> Path:
+        """Held by the JVM of an attempt as long as it lives."""
+        return self.path / "driver.lock"
 
     def run_folder(self, lineage: str) -> Path:
         """Return the folder of one run."""
