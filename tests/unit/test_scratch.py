@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from headgate.engine.driver_lock import take_lock
-from headgate.engine.scratch import clear_scratch, make_scratch, scratch_conf
+from headgate.engine.scratch import make_scratch, scratch_conf
 
 _NOW = timedelta(0)
 
@@ -33,17 +32,6 @@ def test_a_driver_with_another_lock_keeps_what_it_works_with(tmp_path: Path) -> 
     other = make_scratch(file, take_lock(file, wait=_NOW))
     assert kept.exists()
     assert other != kept.parent
-
-
-def test_nothing_is_left_of_a_driver_that_has_ended(tmp_path: Path) -> None:
-    file = tmp_path / "driver.lock"
-    lock = take_lock(file, wait=_NOW)
-    folder = make_scratch(file, lock)
-    clear_scratch(file)
-    assert folder.exists(), "its driver was at work"
-    os.close(lock)
-    clear_scratch(file)
-    assert not folder.exists()
 
 
 def test_spark_and_its_jvm_are_told_of_the_folder() -> None:

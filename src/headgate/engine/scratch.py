@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from datetime import timedelta
 from pathlib import Path
 
-from headgate.engine.driver_lock import take_lock
-from headgate.errors import HeadgateError
-
 _FOLDER = "scratch"
-# What a JVM takes to end once it was told to.
-_ENDING = timedelta(seconds=2)
 
 
 def make_scratch(lock_file: Path, lock: int) -> Path:
@@ -25,26 +19,10 @@ def make_scratch(lock_file: Path, lock: int) -> Path:
     Args:
         lock: The lock's descriptor, held.
     """
-    folder = _folder_of(lock_file, lock)
+    folder = lock_file.absolute().parent / _FOLDER / str(os.fstat(lock).st_ino)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
-
-
-def clear_scratch(lock_file: Path) -> None:
-    """Remove what the last driver left, unless it is still there."""
-    try:
-        lock = take_lock(lock_file, wait=_ENDING)
-    except HeadgateError:
-        return
-    try:
-        shutil.rmtree(_folder_of(lock_file, lock), ignore_errors=True)
-    finally:
-        os.close(lock)
-
-
-def _folder_of(lock_file: Path, lock: int) -> Path:
-    return lock_file.absolute().parent / _FOLDER / str(os.fstat(lock).st_ino)
 
 
 def scratch_conf(folder: Path, java_options: str) -> dict[str, str]:

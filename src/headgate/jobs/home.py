@@ -50,11 +50,6 @@ class JobHome:
         """Where Spark's log goes."""
         return self.path / "logs" / "spark.log"
 
-    @property
-    def driver_lock(self) -> Path:
-        """Held by the JVM of an attempt as long as it lives."""
-        return self.path / "driver.lock"
-
     def run_folder(self, lineage: str) -> Path:
         """Return the folder of one run."""
         return self.path / "runs" / lineage

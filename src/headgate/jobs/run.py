@@ -19,7 +19,6 @@ from headgate.checkpoints.verify import find_good
 from headgate.connectors.logs import bind, parse_log
 from headgate.connectors.reaching import check_brokers
 from headgate.engine.plan import kernel_modules
-from headgate.engine.scratch import clear_scratch
 from headgate.engine.settings import (
     AttemptSettings,
     Fenced,
@@ -82,24 +81,21 @@ def run_job(
     with home.locked():
         before = home.find_present_run()
         run, notice = _open_run(home, graph, options, clock)
-        try:
-            return _supervise(
-                home,
-                run,
-                flow,
-                loaded,
-                graph,
-                options,
-                watcher,
-                launcher,
-                clock,
-                notice,
-                fenced=earlier_runs(home, run, before),
-                after_intent=0 if asked is None else asked.number,
-                stop=stop or threading.Event(),
-            )
-        finally:
-            clear_scratch(home.driver_lock)
+        return _supervise(
+            home,
+            run,
+            flow,
+            loaded,
+            graph,
+            options,
+            watcher,
+            launcher,
+            clock,
+            notice,
+            fenced=earlier_runs(home, run, before),
+            after_intent=0 if asked is None else asked.number,
+            stop=stop or threading.Event(),
+        )
 
 
 def _open_run(home: JobHome, graph: Graph, options: RunOptions, clock: Clock) -> tuple[Run, str]:
@@ -307,7 +303,7 @@ def _settings(
             executor_memory=options.executor_memory,
             state_memory=options.state_memory,
             log_file=home.log_file,
-            lock_file=home.driver_lock,
+            lock_file=home.path / "driver.lock",
             log_level=options.log_level,
             verbose=options.verbose,
         ),
