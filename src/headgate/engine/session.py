@@ -22,8 +22,8 @@ from headgate.engine.settings import MIB, SparkSettings
 _STATE = "spark.sql.streaming.stateStore"
 _ROCKSDB = f"{_STATE}.rocksdb"
 
-# With pages of 4 KiB the processor looks up, for every other access, where a page is. Other systems
-# know no such option, and their JVM would not start.
+# A heap in pages of 4 KiB costs a tenth of the rate, by docs/internals/speed.md. Other systems know
+# no such option, and their JVM would not start.
 _HUGE_PAGES = ["-XX:+UseTransparentHugePages"] if sys.platform == "linux" else []
 
 # Rows are read again from memory moments after they were written, by the same process.
