@@ -195,6 +195,114 @@ def test_fields_may_come_in_any_order_and_unknown_ones_are_passed_over(
     assert decode_one(spark, "a BIGINT, b BIGINT", record) == ("out", {"a": 1, "b": 2})
 
 
+# JSON text, and text that is nearly JSON: what a decoder in a hurry might take for something else.
+NEARLY = [
+    "0",
+    "-0",
+    "1",
+    "-1",
+    "007",
+    "-01",
+    "1.",
+    "1.0",
+    "-0.0",
+    ".5",
+    "-.5",
+    "0.5",
+    "00.5",
+    "1e3",
+    "1E-2",
+    "12.34",
+    "-12.34",
+    "1.50",
+    "127",
+    "128",
+    "-129",
+    "32768",
+    "2147483647",
+    "2147483648",
+    "999999999999999",
+    "9999999999999999",
+    "123456789012345.6",
+    "0.1234567890123456",
+    "0.00000000000001",
+    "999999999999999999",
+    "9223372036854775807",
+    "9223372036854775808",
+    "99999999999999999999",
+    "-9223372036854775808",
+    "true",
+    "false",
+    "tru",
+    "truer",
+    "falsely",
+    "null",
+    "nul",
+    "nullx",
+    "-",
+    "--",
+    "--1",
+    "+1",
+    "1-",
+    "1x",
+    "[]",
+    "{}",
+    "'a'",
+    '"',
+    '""',
+    '"a"',
+    '"a"b',
+    '"é"',
+    '"\\u00e9"',
+    '"\\n"',
+    '"\\"',
+    '"\x7f"',
+    '"\x01"',
+    '"😀"',
+    '"a b"',
+    "1 2",
+    "- 1",
+    "",
+]
+
+
+@pytest.mark.parametrize(
+    "type_", ["TINYINT", "SMALLINT", "INT", "BIGINT", "DOUBLE", "BOOLEAN", "STRING"]
+)
+@pytest.mark.parametrize("null", ["", " NOT NULL"])
+def test_the_order_of_fields_does_not_change_what_a_value_is(
+    spark: SparkSession, type_: str, null: str
+) -> None:
+    schema = f"a {type_}{null}, b INT"
+    # Fields in the schema's order go through a decoder of their own.
+    in_order = decode_all(spark, schema, [f'{{"a": {v}, "b": 1}}'.encode() for v in NEARLY])
+    others = decode_all(spark, schema, [f'{{"b": 1, "a": {v}}}'.encode() for v in NEARLY])
+    for value, one, other in zip(NEARLY, in_order, others, strict=True):
+        assert json.dumps(_code(one)) == json.dumps(_code(other)), value
+
+
+def test_blanks_may_stand_wherever_json_lets_them(spark: SparkSession) -> None:
+    records = [
+        b'{"a":1,"b":"x y"}',
+        b' \t{ "a" : 1 , "b"\n: "x y" }\r\n ',
+        b'{"b"  :"x y",\t"a":1}',
+    ]
+    made = decode_all(spark, "a BIGINT, b STRING", records)
+    assert made == [("out", {"a": 1, "b": "x y"})] * 3
+
+
+def test_records_of_several_forms_may_come_one_behind_the_other(spark: SparkSession) -> None:
+    plain: list[dict[str, Any]] = [{"a": n, "b": f"x{n}"} for n in range(100)]
+    turned = [{"b": each["b"], "a": each["a"]} for each in plain]
+    longer = [{**each, "c": [1]} for each in plain]
+    mixed = [each for three in zip(plain, turned, longer, strict=True) for each in three]
+    for values in (plain + turned + longer + plain, mixed):
+        made = MemoryFlow(spark, passing("a BIGINT, b STRING")).feed("in", *values)
+        assert list(made) == ["out"]
+        assert sorted(row["a"] for row in made["out"]) == sorted(each["a"] for each in values)
+        assert all(row == {"a": row["a"], "b": f"x{row['a']}"} for row in made["out"])
+
+
 @dataclass
 class Part:
     """Nested, with a default."""

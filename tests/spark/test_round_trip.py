@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from memory import MemoryFlow, passing
 from pyspark.sql import SparkSession
 
+from headgate import Flow
 from headgate.flow.schema import Field, ListOf, MapOf, Primitive, Schema, Struct, Type
 
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=5)
@@ -118,6 +119,26 @@ def test_every_value_of_every_schema_survives_a_flow(
     made = flow.feed("in", *(_encoded(row) for row in rows))
     assert list(made) == ["out"], made
     assert _plain(made["out"]) == _plain(rows)
+
+
+@given(
+    st.lists(
+        st.floats(0.001, 9_999_999.999) | st.integers(1, 10**9 - 1).map(lambda cents: cents / 100),
+        min_size=1,
+        unique=True,
+    )
+)
+@settings(max_examples=50)
+def test_a_number_is_written_in_the_fewest_digits_that_mean_it(
+    spark: SparkSession, numbers: list[float]
+) -> None:
+    flow = Flow("failing")
+    # A row for which an expression fails becomes a letter that holds its text.
+    flow.stream("in", "k DOUBLE, z INT").where("1 / z > 0").to("out")
+    values = [*numbers, *(-each for each in numbers)]
+    made = MemoryFlow(spark, flow).feed("in", *({"k": each, "z": 0} for each in values))
+    written = {base64.b64decode(letter["raw"]).decode() for letter in made["dead-letters"]}
+    assert written == {f'{{"k":{each!r},"z":0}}' for each in values}
 
 
 def _encoded(row: Any) -> bytes:

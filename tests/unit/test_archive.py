@@ -156,6 +156,22 @@ def test_an_archive_is_made_of_our_jars_before_sparks_and_of_our_own_classes(
     assert set(listed[2:]) == {"io/headgate/kernel/There"}
 
 
+def test_classes_that_java_makes_for_the_archive_alone_stay_out_of_it(
+    jar: Path, recording: Recording, java: Callable[[str], Path]
+) -> None:
+    folder = java('echo whole > "$file"')
+    with recording.classes.open("a") as lines:
+        lines.write("java/lang/invoke/BoundMethodHandle$Species_LI id: 2\n")
+        lines.write(
+            "@lambda-form-invoker [SPECIES_RESOLVE] java.lang.invoke.BoundMethodHandle$Species_LI\n"
+        )
+        lines.write("@lambda-form-invoker [LF_RESOLVE] java.lang.invoke.Invokers$Holder x L_V\n")
+    make_archive([jar], recording, recorded_with=1)
+    listed = (folder / "listed").read_text()
+    assert "Species_LI" not in listed
+    assert "[LF_RESOLVE]" in listed
+
+
 @pytest.mark.parametrize(
     ("act", "told"),
     [

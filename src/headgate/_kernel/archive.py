@@ -26,12 +26,17 @@ from headgate.errors import Domain, HeadgateError
 # Names a folder: a JVM that is started writes into it what it loads, and from where.
 RECORD = "HEADGATE_RECORD_CLASSES"
 
+# Part of the archives' names: with what is stored in them, it changes.
+_FORMAT = 2
 # Each is some 200 MB; those that have not been used for longest go.
 _KEPT = 4
 _TIMEOUT_S = 600
 # Of these the recorded flow loads none or few, and jobs many.
 _WHOLE = ("io/headgate/", "org/apache/kafka/clients/", "org/apache/kafka/common/")
 _LEFT_OUT = ("module-info", "META-INF/")
+# HotSpot makes these for the archive alone, and has no class file to show to an agent that asks
+# for one: Java 17 crashes where a recording (JFR) or a Java agent looks at them.
+_MADE = ("java/lang/invoke/BoundMethodHandle$Species_", "@lambda-form-invoker [SPECIES_RESOLVE]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,8 @@ def find_recording() -> Recording | None:
 
 def archive_file(jars: Sequence[Path]) -> Path:
     """Return where the archive for our jars and the present Java and Spark is, or would be."""
-    seen = hashlib.sha256(f"{_java()}\n{version('pyspark')}\n{spark_jars()}\n".encode())
+    seen = hashlib.sha256(f"{_FORMAT}\n{_java()}\n{version('pyspark')}\n".encode())
+    seen.update(f"{spark_jars()}\n".encode())
     for jar in jars:
         there = jar.stat()
         seen.update(f"{jar.absolute()} {there.st_size} {there.st_mtime_ns}\n".encode())
@@ -148,10 +154,12 @@ def _java() -> str:
 
 
 def _with_whole(jars: Sequence[Path], recording: Recording) -> Iterator[str]:
-    """Yield the lines of the recorded list, and our own classes that are not in there."""
+    """Yield the recorded list but for what is made, and our own classes that are not in there."""
     there = set()
     with recording.classes.open(encoding="utf-8") as lines:
         for line in lines:
+            if line.startswith(_MADE):
+                continue
             there.add(line.split(None, 1)[0])
             yield line
     for jar in jars:

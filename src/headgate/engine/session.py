@@ -30,6 +30,7 @@ _HUGE_PAGES = ["-XX:+UseTransparentHugePages"] if sys.platform == "linux" else [
 _LOCAL = {
     "spark.shuffle.compress": "false",
     "spark.shuffle.checksum.enabled": "false",
+    "spark.sql.shuffle.orderIndependentChecksum.enabled": "false",
 }
 
 # Whatever the user retains, so that a checkpoint can be linked out before Spark's purge sees it.

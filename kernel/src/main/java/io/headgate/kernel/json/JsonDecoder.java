@@ -20,11 +20,18 @@ public final class JsonDecoder implements Serializable {
   /** Marks a line of an embedded changelog as the end of its key. */
   static final String DELETED = "$deleted";
 
+  /** So many records in a row that are not plain, and the rest of the task's will hardly be. */
+  private static final int ENOUGH_MISSES = 32;
+
   private final StructType schema;
   private final JsonReading.Struct reader;
   private final boolean table;
-  private transient UnsafeProjection pack;
+  private transient boolean ready;
   private transient Deletion deletion;
+  /** Null where records are not what it takes. */
+  private transient PlainDecoder plain;
+  private transient int misses;
+  private transient UnsafeProjection pack;
 
   /** @param table whether a record may be a tombstone, {@code {"id": 42, "$deleted": true}} */
   public JsonDecoder(StructType schema, boolean table) {
@@ -44,16 +51,32 @@ public final class JsonDecoder implements Serializable {
 
   /** Decodes the record that lies in a range of bytes. */
   public UnsafeRow decode(byte[] from, int start, int length) throws BadRecord {
-    if (pack == null) {
-      // A tombstone has nulls where the schema has none, so the packing must not rely on it.
-      pack = UnsafeProjection.create(schema.asNullable());
-      deletion = new Deletion();
+    if (!ready) prepare();
+    deletion.deleted = false;
+    if (plain != null) {
+      UnsafeRow row = plain.decode(from, start, length);
+      if (row != null) {
+        misses = 0;
+        return row;
+      }
+      if (++misses == ENOUGH_MISSES) plain = null;
     }
+    return decodeAny(from, start, length);
+  }
+
+  private void prepare() {
+    deletion = new Deletion();
+    plain = PlainDecoder.find(schema);
+    ready = true;
+  }
+
+  private UnsafeRow decodeAny(byte[] from, int start, int length) throws BadRecord {
+    // A tombstone has nulls where the schema has none, so the packing must not rely on it.
+    if (pack == null) pack = UnsafeProjection.create(schema.asNullable());
     JsonReading.checkUtf8(from, start, length);
     try (JsonParser p = JsonReading.JSON.createParser(from, start, length)) {
       if (p.nextToken() != JsonToken.START_OBJECT)
         throw new BadRecord(Reason.NOT_AN_OBJECT, "expected an object, found " + JsonReading.found(p));
-      deletion.deleted = false;
       Object[] values = reader.fields(p, "", table ? deletion : null);
       if (p.nextToken() != null)
         throw new BadRecord(Reason.BAD_JSON, "more than one value: found " + JsonReading.found(p) + " after the object");

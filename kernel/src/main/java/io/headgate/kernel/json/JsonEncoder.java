@@ -1,12 +1,7 @@
 package io.headgate.kernel.json;
 
-import com.fasterxml.jackson.core.JsonGenerator;
-import com.fasterxml.jackson.core.io.SerializedString;
 import io.headgate.kernel.rows.Layout;
 import io.headgate.kernel.rows.SegmentedRow;
-import java.io.ByteArrayOutputStream;
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.StructType;
@@ -17,14 +12,14 @@ import org.apache.spark.sql.types.StructType;
  * <p>One encoder serves one thread.
  */
 public final class JsonEncoder implements RowEncoder {
-  private final SerializedString[] names;
+  private final byte[][] names;
   private final Layout.Path[] paths;
   private final JsonWriting.Writer[] writers;
-  private transient ByteArrayOutputStream buffer;
+  private transient JsonText out;
 
   /** @param columns ways to the columns, written under their own names in this order */
   public JsonEncoder(List<String> names, List<Layout.Path> columns) {
-    this.names = names.stream().map(SerializedString::new).toArray(SerializedString[]::new);
+    this.names = names.stream().map(JsonText::name).toArray(byte[][]::new);
     paths = columns.toArray(Layout.Path[]::new);
     writers = columns.stream().map(JsonEncoder::writer).toArray(JsonWriting.Writer[]::new);
   }
@@ -32,36 +27,33 @@ public final class JsonEncoder implements RowEncoder {
   private static JsonWriting.Writer writer(Layout.Path path) {
     if (path.ordinals().length > 0) return JsonWriting.of(path.type());
     var struct = new JsonWriting.Struct((StructType) path.type());
-    return (g, row, i) -> struct.fields(g, row);
+    return (out, row, i) -> struct.fields(out, row);
   }
 
   @Override public byte[] encode(SegmentedRow row) {
-    if (buffer == null) buffer = new ByteArrayOutputStream(1024);
-    buffer.reset();
-    try (JsonGenerator g = JsonWriting.JSON.createGenerator(buffer)) {
-      g.writeStartObject();
-      for (int c = 0; c < paths.length; c++) {
-        g.writeFieldName(names[c]);
-        value(g, row, c);
-      }
-      g.writeEndObject();
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
+    if (out == null) out = new JsonText(1024);
+    out.clear();
+    out.add('{');
+    for (int c = 0; c < paths.length; c++) {
+      if (c > 0) out.add(',');
+      out.add(names[c]);
+      value(row, c);
     }
-    return buffer.toByteArray();
+    out.add('}');
+    return out.toBytes();
   }
 
-  private void value(JsonGenerator g, SegmentedRow row, int c) throws IOException {
+  private void value(SegmentedRow row, int c) {
     int[] way = paths[c].ordinals();
     InternalRow at = row.segment(paths[c].segment());
     if (way.length == 0) {
-      writers[c].write(g, at, 0);
+      writers[c].write(out, at, 0);
       return;
     }
     at = descend(at, paths[c]);
     int last = way[way.length - 1];
-    if (at == null || at.isNullAt(last)) g.writeNull();
-    else writers[c].write(g, at, last);
+    if (at == null || at.isNullAt(last)) out.addNull();
+    else writers[c].write(out, at, last);
   }
 
   /** Returns the struct that holds a path's last field, or null where one on the way is null. */

@@ -291,7 +291,7 @@ final class JsonReading {
           if (marks == null || !marks.take(p, name)) p.skipChildren();
           continue;
         }
-        values[i] = p.currentToken() == JsonToken.VALUE_NULL ? null : readers[i].read(p, prefix + name);
+        values[i] = p.currentToken() == JsonToken.VALUE_NULL ? null : readers[i].read(p, prefix.isEmpty() ? name : prefix + name);
         seen[i] = true;
         next = i + 1;
       }

@@ -1,10 +1,5 @@
 package io.headgate.kernel.json;
 
-import com.fasterxml.jackson.core.JsonFactory;
-import com.fasterxml.jackson.core.JsonGenerator;
-import com.fasterxml.jackson.core.StreamWriteFeature;
-import com.fasterxml.jackson.core.io.SerializedString;
-import java.io.IOException;
 import java.io.Serializable;
 import java.time.Instant;
 import java.time.LocalDate;
@@ -13,36 +8,30 @@ import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.MapData;
 import org.apache.spark.sql.types.*;
-import org.apache.spark.unsafe.types.UTF8String;
 
 /** Writing of packed values as JSON, by type. */
 final class JsonWriting {
-  static final JsonFactory JSON = JsonFactory.builder()
-      .enable(StreamWriteFeature.USE_FAST_DOUBLE_WRITER)
-      .enable(StreamWriteFeature.WRITE_BIGDECIMAL_AS_PLAIN)
-      .build();
-
   /** Writes the value at an ordinal of a row or array; never called at null. */
   interface Writer extends Serializable {
-    void write(JsonGenerator g, SpecializedGetters row, int i) throws IOException;
+    void write(JsonText out, SpecializedGetters row, int i);
   }
 
   private JsonWriting() {}
 
   static Writer of(DataType type) {
-    if (type instanceof LongType) return (g, row, i) -> g.writeNumber(row.getLong(i));
-    if (type instanceof IntegerType) return (g, row, i) -> g.writeNumber(row.getInt(i));
-    if (type instanceof ShortType) return (g, row, i) -> g.writeNumber(row.getShort(i));
-    if (type instanceof ByteType) return (g, row, i) -> g.writeNumber((int) row.getByte(i));
-    if (type instanceof DoubleType) return (g, row, i) -> g.writeNumber(row.getDouble(i));
-    if (type instanceof FloatType) return (g, row, i) -> g.writeNumber(row.getFloat(i));
-    if (type instanceof BooleanType) return (g, row, i) -> g.writeBoolean(row.getBoolean(i));
-    if (type instanceof StringType) return (g, row, i) -> text(g, row.getUTF8String(i));
-    if (type instanceof BinaryType) return (g, row, i) -> g.writeString(Base64.getEncoder().encodeToString(row.getBinary(i)));
-    if (type instanceof DateType) return (g, row, i) -> g.writeString(LocalDate.ofEpochDay(row.getInt(i)).toString());
-    if (type instanceof TimestampType) return (g, row, i) -> g.writeString(instant(row.getLong(i)).toString());
+    if (type instanceof LongType) return (out, row, i) -> out.number(row.getLong(i));
+    if (type instanceof IntegerType) return (out, row, i) -> out.number(row.getInt(i));
+    if (type instanceof ShortType) return (out, row, i) -> out.number(row.getShort(i));
+    if (type instanceof ByteType) return (out, row, i) -> out.number(row.getByte(i));
+    if (type instanceof DoubleType) return (out, row, i) -> out.number(row.getDouble(i));
+    if (type instanceof FloatType) return (out, row, i) -> out.number(row.getFloat(i));
+    if (type instanceof BooleanType) return (out, row, i) -> out.bool(row.getBoolean(i));
+    if (type instanceof StringType) return (out, row, i) -> out.text(row.getUTF8String(i));
+    if (type instanceof BinaryType) return (out, row, i) -> out.quoted(Base64.getEncoder().encodeToString(row.getBinary(i)));
+    if (type instanceof DateType) return (out, row, i) -> out.quoted(LocalDate.ofEpochDay(row.getInt(i)).toString());
+    if (type instanceof TimestampType) return (out, row, i) -> out.quoted(instant(row.getLong(i)).toString());
     if (type instanceof DecimalType d)
-      return (g, row, i) -> g.writeNumber(row.getDecimal(i, d.precision(), d.scale()).toJavaBigDecimal());
+      return (out, row, i) -> out.ascii(row.getDecimal(i, d.precision(), d.scale()).toJavaBigDecimal().toPlainString());
     if (type instanceof ArrayType a) return array(a);
     if (type instanceof MapType m) return map(m);
     if (type instanceof StructType s) return new Struct(s);
@@ -53,67 +42,65 @@ final class JsonWriting {
     return Instant.ofEpochSecond(Math.floorDiv(micros, 1_000_000L), Math.floorMod(micros, 1_000_000L) * 1000L);
   }
 
-  private static void text(JsonGenerator g, UTF8String s) throws IOException {
-    byte[] b = s.getBytes();
-    g.writeUTF8String(b, 0, b.length);
-  }
-
   private static Writer array(ArrayType type) {
     Writer element = of(type.elementType());
-    return (g, row, i) -> {
+    return (out, row, i) -> {
       ArrayData a = row.getArray(i);
-      g.writeStartArray();
+      out.add('[');
       for (int k = 0; k < a.numElements(); k++) {
-        if (a.isNullAt(k)) g.writeNull();
-        else element.write(g, a, k);
+        if (k > 0) out.add(',');
+        if (a.isNullAt(k)) out.addNull();
+        else element.write(out, a, k);
       }
-      g.writeEndArray();
+      out.add(']');
     };
   }
 
   private static Writer map(MapType type) {
     Writer value = of(type.valueType());
-    return (g, row, i) -> {
+    return (out, row, i) -> {
       MapData m = row.getMap(i);
       ArrayData keys = m.keyArray();
       ArrayData values = m.valueArray();
-      g.writeStartObject();
+      out.add('{');
       for (int k = 0; k < m.numElements(); k++) {
-        g.writeFieldName(keys.getUTF8String(k).toString());
-        if (values.isNullAt(k)) g.writeNull();
-        else value.write(g, values, k);
+        if (k > 0) out.add(',');
+        out.text(keys.getUTF8String(k));
+        out.add(':');
+        if (values.isNullAt(k)) out.addNull();
+        else value.write(out, values, k);
       }
-      g.writeEndObject();
+      out.add('}');
     };
   }
 
   /** Writes a struct as an object with every field, null where it is. */
   static final class Struct implements Writer {
-    private final SerializedString[] names;
+    private final byte[][] names;
     private final Writer[] writers;
 
     Struct(StructType type) {
-      names = new SerializedString[type.length()];
+      names = new byte[type.length()][];
       writers = new Writer[type.length()];
       for (int i = 0; i < names.length; i++) {
-        names[i] = new SerializedString(type.fields()[i].name());
+        names[i] = JsonText.name(type.fields()[i].name());
         writers[i] = JsonWriting.of(type.fields()[i].dataType());
       }
     }
 
-    @Override public void write(JsonGenerator g, SpecializedGetters row, int i) throws IOException {
-      SpecializedGetters s = row.getStruct(i, names.length);
-      fields(g, s);
+    @Override public void write(JsonText out, SpecializedGetters row, int i) {
+      fields(out, row.getStruct(i, names.length));
     }
 
-    void fields(JsonGenerator g, SpecializedGetters s) throws IOException {
-      g.writeStartObject();
+    void fields(JsonText out, SpecializedGetters s) {
+      out.add('{');
       for (int k = 0; k < names.length; k++) {
-        g.writeFieldName(names[k]);
-        if (s.isNullAt(k)) g.writeNull();
-        else writers[k].write(g, s, k);
+        if (k > 0) out.add(',');
+        out.add(names[k]);
+        if (s.isNullAt(k)) out.addNull();
+        else writers[k].write(out, s, k);
       }
-      g.writeEndObject();
+      out.add('}');
     }
   }
 }

@@ -1,12 +1,8 @@
 package io.headgate.kernel.json;
 
-import com.fasterxml.jackson.core.JsonGenerator;
 import io.headgate.kernel.rows.Layout;
 import io.headgate.kernel.rows.SegmentedRow;
-import java.io.ByteArrayOutputStream;
-import java.io.IOException;
 import java.io.Serializable;
-import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.List;
@@ -39,19 +35,15 @@ public final class KeyText implements Serializable {
   public byte[] of(SegmentedRow row) {
     if (paths.length == 1) return single(row, paths[0]);
     if (paths.length == 0) return NO_COLUMNS;
-    var out = new ByteArrayOutputStream(32);
-    try (JsonGenerator g = JsonWriting.JSON.createGenerator(out)) {
-      g.writeStartArray();
-      for (int i = 0; i < paths.length; i++) {
-        InternalRow at = JsonEncoder.descend(row.segment(paths[i].segment()), paths[i]);
-        if (at == null || at.isNullAt(paths[i].last())) return null;
-        writers[i].write(g, at, paths[i].last());
-      }
-      g.writeEndArray();
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
+    var out = new JsonText(32);
+    for (int i = 0; i < paths.length; i++) {
+      InternalRow at = JsonEncoder.descend(row.segment(paths[i].segment()), paths[i]);
+      if (at == null || at.isNullAt(paths[i].last())) return null;
+      out.add(i == 0 ? '[' : ',');
+      writers[i].write(out, at, paths[i].last());
     }
-    return out.toByteArray();
+    out.add(']');
+    return out.toBytes();
   }
 
   private byte[] single(SegmentedRow row, Layout.Path path) {
@@ -64,13 +56,9 @@ public final class KeyText implements Serializable {
     if (type instanceof ShortType) return digits(at.getShort(i));
     if (type instanceof ByteType) return digits(at.getByte(i));
     if (type instanceof StringType) return at.getUTF8String(i).getBytes();
-    var out = new ByteArrayOutputStream(32);
-    try (JsonGenerator g = JsonWriting.JSON.createGenerator(out)) {
-      writers[0].write(g, at, i);
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
-    return out.toByteArray();
+    var out = new JsonText(32);
+    writers[0].write(out, at, i);
+    return out.toBytes();
   }
 
   public static byte[] digits(long v) {

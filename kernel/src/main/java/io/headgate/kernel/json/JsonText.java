@@ -1,0 +1,165 @@
+package io.headgate.kernel.json;
+
+import com.fasterxml.jackson.core.io.NumberOutput;
+import java.util.Arrays;
+import org.apache.spark.unsafe.Platform;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/** JSON while it is written: bytes that grow, and the forms of simple values. One serves one thread. */
+final class JsonText {
+  /** Digits of the longest number, with its sign. */
+  private static final int LONGEST = 20;
+  private static final byte[] HEX = {'0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F'};
+  private static final String SHORT = "\b\t\n\f\r\"\\";
+  private static final String SHORT_AS = "btnfr\"\\";
+
+  private byte[] bytes;
+  private int size;
+
+  JsonText(int room) {
+    bytes = new byte[room];
+  }
+
+  /** Returns the name of a field as it stands in an object, with the colon. */
+  static byte[] name(String name) {
+    var out = new JsonText(name.length() + 8);
+    out.text(UTF8String.fromString(name));
+    out.add(':');
+    return out.toBytes();
+  }
+
+  void clear() {
+    size = 0;
+  }
+
+  byte[] toBytes() {
+    return Arrays.copyOf(bytes, size);
+  }
+
+  private void room(int more) {
+    if (bytes.length - size < more) bytes = Arrays.copyOf(bytes, Math.max(bytes.length * 2, size + more));
+  }
+
+  void add(char ascii) {
+    room(1);
+    bytes[size++] = (byte) ascii;
+  }
+
+  void add(byte[] json) {
+    room(json.length);
+    System.arraycopy(json, 0, bytes, size, json.length);
+    size += json.length;
+  }
+
+  void addNull() {
+    ascii("null");
+  }
+
+  void bool(boolean value) {
+    ascii(value ? "true" : "false");
+  }
+
+  /** Adds text that has no character beyond ASCII and none that JSON escapes. */
+  @SuppressWarnings("deprecation")
+  void ascii(String text) {
+    room(text.length());
+    text.getBytes(0, text.length(), bytes, size);
+    size += text.length();
+  }
+
+  void quoted(String ascii) {
+    add('"');
+    ascii(ascii);
+    add('"');
+  }
+
+  void number(long value) {
+    if (value == Long.MIN_VALUE) {
+      ascii(Long.toString(value));
+      return;
+    }
+    room(LONGEST);
+    long left = value;
+    if (left < 0) {
+      bytes[size++] = '-';
+      left = -left;
+    }
+    int digits = 1;
+    for (long limit = 10; digits < 19 && left >= limit; limit *= 10) digits++;
+    size += digits;
+    for (int at = size - 1; digits > 0; digits--, at--) {
+      bytes[at] = (byte) ('0' + left % 10);
+      left /= 10;
+    }
+  }
+
+  /** Adds a number in the fewest digits that mean it; what is no number, in quotes. */
+  void number(double value) {
+    double amount = Math.abs(value);
+    if (amount >= 0.01 && amount < 1e7) {
+      // Two decimals, as prices have, that mean it are the fewest: no two numbers of 15 digits are the same double.
+      long cents = Math.round(amount * 100);
+      if (cents / 100.0 == amount) {
+        hundredths(value < 0, cents);
+        return;
+      }
+    }
+    if (Double.isFinite(value)) ascii(NumberOutput.toString(value, true));
+    else quoted(Double.toString(value));
+  }
+
+  private void hundredths(boolean negative, long cents) {
+    if (negative) add('-');
+    number(cents / 100);
+    add('.');
+    long rest = cents % 100;
+    add((char) ('0' + rest / 10));
+    if (rest % 10 != 0) add((char) ('0' + rest % 10));
+  }
+
+  void number(float value) {
+    if (Float.isFinite(value)) ascii(NumberOutput.toString(value, true));
+    else quoted(Float.toString(value));
+  }
+
+  void text(UTF8String text) {
+    int length = text.numBytes();
+    room(length + 2);
+    int from = size + 1;
+    text.writeToMemory(bytes, Platform.BYTE_ARRAY_OFFSET + from);
+    for (int i = from; i < from + length; i++) {
+      if (isEscaped(bytes[i])) {
+        escape(text.getBytes());
+        return;
+      }
+    }
+    bytes[size] = '"';
+    bytes[from + length] = '"';
+    size = from + length + 1;
+  }
+
+  private static boolean isEscaped(byte c) {
+    return c >= 0 && c < 0x20 || c == '"' || c == '\\';
+  }
+
+  private void escape(byte[] text) {
+    room(6 * text.length + 2);
+    bytes[size++] = '"';
+    for (byte c : text) {
+      if (!isEscaped(c)) {
+        bytes[size++] = c;
+        continue;
+      }
+      bytes[size++] = '\\';
+      int known = SHORT.indexOf(c);
+      if (known >= 0) {
+        bytes[size++] = (byte) SHORT_AS.charAt(known);
+      } else {
+        ascii("u00");
+        bytes[size++] = HEX[c >> 4];
+        bytes[size++] = HEX[c & 0xf];
+      }
+    }
+    bytes[size++] = '"';
+  }
+}
