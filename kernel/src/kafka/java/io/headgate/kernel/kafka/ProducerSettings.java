@@ -13,7 +13,7 @@ final class ProducerSettings {
 
   private static final Map<String, String> DEFAULTS = Map.of(
       // A commit flushes, so waiting for fuller batches costs no time and saves requests.
-      ProducerConfig.BATCH_SIZE_CONFIG, Integer.toString(128 << 10),
+      ProducerConfig.BATCH_SIZE_CONFIG, Integer.toString(512 << 10),
       ProducerConfig.LINGER_MS_CONFIG, "10",
       ProducerConfig.BUFFER_MEMORY_CONFIG, Integer.toString(32 << 20),
       // How large a record may be is for its topic to say.

@@ -13,6 +13,18 @@ final class JsonText {
   private static final String SHORT = "\b\t\n\f\r\"\\";
   private static final String SHORT_AS = "btnfr\"\\";
 
+  /** The last and the last but one digit of numbers below 100. */
+  private static final byte[] ONES = new byte[100];
+  private static final byte[] TENS = new byte[100];
+
+  static {
+    for (int i = 0; i < 100; i++) {
+      ONES[i] = (byte) ('0' + i % 10);
+      TENS[i] = (byte) ('0' + i / 10);
+    }
+  }
+
+  private final byte[] digits = new byte[LONGEST];
   private byte[] bytes;
   private int size;
 
@@ -74,23 +86,21 @@ final class JsonText {
   }
 
   void number(long value) {
-    if (value == Long.MIN_VALUE) {
-      ascii(Long.toString(value));
-      return;
-    }
     room(LONGEST);
-    long left = value;
-    if (left < 0) {
-      bytes[size++] = '-';
-      left = -left;
+    // The least number has no positive one, so digits are taken from the negative; two at a time, since dividing is slow.
+    long left = value < 0 ? value : -value;
+    int at = LONGEST;
+    while (left <= -100) {
+      int pair = (int) -(left % 100);
+      left /= 100;
+      digits[--at] = ONES[pair];
+      digits[--at] = TENS[pair];
     }
-    int digits = 1;
-    for (long limit = 10; digits < 19 && left >= limit; limit *= 10) digits++;
-    size += digits;
-    for (int at = size - 1; digits > 0; digits--, at--) {
-      bytes[at] = (byte) ('0' + left % 10);
-      left /= 10;
-    }
+    digits[--at] = ONES[(int) -left];
+    if (left <= -10) digits[--at] = TENS[(int) -left];
+    if (value < 0) digits[--at] = '-';
+    System.arraycopy(digits, at, bytes, size, LONGEST - at);
+    size += LONGEST - at;
   }
 
   /** Adds a number in the fewest digits that mean it; what is no number, in quotes. */
