@@ -30,7 +30,7 @@ from headgate.flow import (
     schema_of,
 )
 
-__version__ = "0.7.2"
+__version__ = "0.7.3"
 
 __all__ = [
     "Console",

@@ -72,11 +72,11 @@ def test_a_crash_at_any_named_point_loses_and_doubles_nothing(shop: BrokerShop) 
 
 
 def test_a_broker_that_is_killed_and_started_again_costs_nothing(
-    shop: BrokerShop, seed: int
+    shop: BrokerShop, kills: int, seed: int
 ) -> None:
     moments = random.Random(seed)
     shop.start()
-    for number in range(1, 4):
+    for number in range(1, 1 + max(2, kills // 10)):
         shop.wait_until(shop.is_running)
         shop.produce(number, 2_000)
         time.sleep(moments.uniform(0.0, 1.5))

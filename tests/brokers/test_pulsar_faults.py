@@ -51,13 +51,13 @@ def test_a_child_killed_at_random_and_at_named_moments_loses_and_doubles_nothing
 
 
 def test_a_pulsar_broker_that_is_killed_and_started_again_costs_nothing(
-    shop: BrokerShop, own_pulsar: PulsarBroker, seed: int
+    shop: BrokerShop, own_pulsar: PulsarBroker, kills: int, seed: int
 ) -> None:
     """Then a run is restored, and enriches from state: the topics of its tables are empty."""
     moments = random.Random(seed)
     shop.start("--checkpoint-every", "0s", "--retain", "100")
     shop.wait_until(lambda: bool(shop.output("enriched-orders")))
-    for number in range(1, 3):
+    for number in range(1, 1 + max(1, kills // 20)):
         shop.wait_until(shop.is_running)
         shop.produce(number, 2_000)
         time.sleep(moments.uniform(0.0, 1.5))

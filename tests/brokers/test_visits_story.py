@@ -21,7 +21,7 @@ from visits_reference import (
     watermark,
 )
 
-KILLS = 3
+KILLS = 2
 
 
 @pytest.fixture
