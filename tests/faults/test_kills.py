@@ -35,7 +35,7 @@ def test_a_child_killed_at_random_moments_loses_and_doubles_nothing(
             shop.kill_child()
             shop.wait_for_attempt_after(before)
     scratch = shop.home / "jobs" / JOB / "scratch"
-    shop.wait_until(lambda: _has_state(scratch))
+    shop.wait_until(lambda: _has(scratch, "StateStore"))
     shop.drain()
     shop.assert_exactly_once()
     failures = shop.events("FAILURE")
@@ -43,7 +43,7 @@ def test_a_child_killed_at_random_moments_loses_and_doubles_nothing(
     assert {each["code"] for each in failures} == {"DRIVER_DIED"}
     assert all("signal 9" in each["root_cause"] for each in failures)
     # Each of them had its local copy of state, and could not put it away; the last JVM still does.
-    shop.wait_until(lambda: not _has_state(scratch))
+    shop.wait_until(lambda: not _has(scratch, "StateStore"))
 
 
 def test_a_supervisor_that_is_killed_leaves_no_child_and_the_next_one_goes_on(
@@ -62,11 +62,20 @@ def test_a_supervisor_that_is_killed_leaves_no_child_and_the_next_one_goes_on(
             shop.wait_for_end_of(child)
         shop.start()
         shop.wait_until(shop.is_running)
+        scratch = shop.home / "jobs" / JOB / "scratch"
+        shop.wait_until(lambda: _has(scratch, "shuffle_"))
+    # The job has nothing more to do: what its batches shuffled is gone, long before it ends.
+    shop.wait_until(lambda: not _has(scratch, "shuffle_"))
+    assert shop.is_running()
     shop.drain()
     shop.assert_exactly_once()
     assert shop.status()["job"] == JOB
 
 
-def _has_state(scratch: Path) -> bool:
-    """Tell whether a copy of an operator's state is there, while files come and go."""
-    return any(name.startswith("StateStore") for _, names, _ in os.walk(scratch) for name in names)
+def _has(scratch: Path, prefix: str) -> bool:
+    """Tell whether a file or folder with such a name is there, while they come and go."""
+    return any(
+        name.startswith(prefix)
+        for _, folders, files in os.walk(scratch)
+        for name in (*folders, *files)
+    )
