@@ -7,9 +7,9 @@ import org.apache.spark.sql.types.*;
 
 /**
  * Decodes records of the form that producers mostly write: the schema's fields and no others, in its order; numbers of few
- * digits, text without escapes. It takes a third of the time that reading any JSON does.
+ * digits, text without escapes.
  *
- * <p>What it takes comes out as {@link JsonReading} has it, to the byte. Everything else it leaves to that: what is rare, and
+ * <p>What it takes comes out as {@link JsonReading} has it. Everything else it leaves to that: what is rare, and
  * whatever may be wrong. One serves one thread.
  */
 final class PlainDecoder {
