@@ -74,6 +74,13 @@ def test_hadoops_configuration_does_not_say_where_its_values_came_from(spark: Sp
     assert not configuration.getPropertySources("io.file.buffer.size")
 
 
+def test_shuffles_within_a_process_take_no_checksums(spark: SparkSession) -> None:
+    rows = spark.range(10).repartition(3)._jdf.queryExecution().toRdd()
+    shuffle = rows.dependencies().head().rdd().dependencies().head()
+    assert shuffle.partitioner().numPartitions() == 3
+    assert not list(shuffle.rowBasedChecksums())
+
+
 def _reader(encoder: Any) -> Any:
     columns = getattr(encoder, "resolveAndBind$default$1")()
     analyzer = getattr(encoder, "resolveAndBind$default$2")()

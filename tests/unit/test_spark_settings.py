@@ -18,7 +18,8 @@ def test_what_one_process_shuffles_is_neither_compressed_nor_summed(
     conf = _conf(tmp_path, master)
     assert conf["spark.shuffle.compress"] == "false"
     assert conf["spark.shuffle.checksum.enabled"] == "false"
-    assert conf["spark.sql.shuffle.orderIndependentChecksum.enabled"] == "false"
+    sums = "spark.sql.shuffle.orderIndependentChecksum"
+    assert conf[f"{sums}.enabled"] == conf[f"{sums}.enableFullRetryOnMismatch"] == "false"
 
 
 @pytest.mark.parametrize("master", ["spark://h:7077", "yarn", "k8s://h:6443"])

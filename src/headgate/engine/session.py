@@ -31,6 +31,8 @@ _LOCAL = {
     "spark.shuffle.compress": "false",
     "spark.shuffle.checksum.enabled": "false",
     "spark.sql.shuffle.orderIndependentChecksum.enabled": "false",
+    # As long as this is on, the checksum above is taken all the same.
+    "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch": "false",
 }
 
 # Whatever the user retains, so that a checkpoint can be linked out before Spark's purge sees it.

@@ -10,6 +10,7 @@ import io.headgate.kernel.rows.SegmentedRow;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import org.apache.spark.TaskContext;
 import org.apache.spark.sql.streaming.MapState;
 import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.streaming.StatefulProcessorWithInitialState;
@@ -48,6 +49,7 @@ public final class EnrichProcessor
 
   /** By key; of the present bucket. */
   private transient MapState<byte[], byte[]> table;
+  private transient RowCache recent;
   private transient SegmentedRow alone;
   private transient SegmentedRow together;
   private transient Header header;
@@ -68,6 +70,8 @@ public final class EnrichProcessor
 
   @Override public void init(OutputMode mode, TimeMode time) {
     table = getHandle().getMapState("table", BytesEncoder.INSTANCE, BytesEncoder.INSTANCE, TTLConfig.NONE());
+    TaskContext task = TaskContext.get();
+    recent = task == null ? RowCache.alone() : RowCache.of(getHandle().getQueryInfo(), address, task);
     alone = new SegmentedRow(input);
     together = new SegmentedRow(output);
     header = new Header();
@@ -100,18 +104,18 @@ public final class EnrichProcessor
   /** @param rows changes and events of one key */
   private void take(List<byte[]> rows, Integer bucket, List<Tuple2<Integer, byte[]>> out) {
     byte[] key = Envelope.last(rows.get(0));
-    byte[] held = table.getValue(key);
+    byte[] known = recent.get(key);
+    byte[] before = known == null ? table.getValue(key) : known;
     List<byte[]> changes = null;
     for (byte[] row : rows) {
       if (Envelope.kind(row) == Envelope.EVENT) continue;
       if (changes == null) changes = new ArrayList<>(1);
       changes.add(row);
     }
-    if (changes != null) {
-      byte[] now = apply(changes, held);
-      if (now != held) table.updateValue(key, now);
-      held = now;
-    }
+    byte[] held = changes == null ? before : apply(changes, before);
+    if (held != before) table.updateValue(key, held);
+    // A new row is left out until it is asked for: a table that is being loaded would only pass through.
+    if (held != known && before != null) recent.put(key, held);
     if (changes == null || changes.size() < rows.size()) answer(rows, held, bucket, out);
   }
 

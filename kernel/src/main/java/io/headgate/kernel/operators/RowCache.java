@@ -1,0 +1,132 @@
+package io.headgate.kernel.operators;
+
+import java.lang.ref.SoftReference;
+import java.util.Arrays;
+import java.util.Map;
+import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.TaskContext;
+import org.apache.spark.sql.streaming.QueryInfo;
+import org.apache.spark.util.TaskCompletionListener;
+
+/**
+ * Rows of a table as state has them, by key, so that a key that comes again in the next batch needs no read of state.
+ *
+ * <p>A task takes over what the batch just before it left behind, in the same run and of the same partition, and leaves its own
+ * when it has ended well, which is after its state was committed. Every other task begins with nothing and reads state: the
+ * first of a run, one whose forerunner ran in another process, one that runs again. Between batches the garbage collector may
+ * have it all.
+ *
+ * <p>Nobody changes the bytes of a row. For one thread at a time.
+ */
+public final class RowCache {
+  private static final int FEWEST = 1 << 10;
+  /** What an entry takes beside its bytes: two arrays' heads, its places here. */
+  private static final int OVERHEAD = 64;
+  /** Of the heap, for all partitions of an operator. */
+  private static final int SHARE = 32;
+  private static final long ALONE = 1 << 20;
+
+  private static final Map<Place, SoftReference<Left>> LEFT = new ConcurrentHashMap<>();
+
+  private record Place(UUID query, int operator, int partition) {}
+
+  private record Left(UUID run, long batch, RowCache rows) {}
+
+  private final long most;
+  private int[] hashes;
+  /** A key and its row, side by side. */
+  private byte[][] entries;
+  private int count;
+  private long bytes;
+
+  /** @param most how many bytes it may hold before it starts over */
+  public RowCache(long most) {
+    this.most = most;
+    clear();
+  }
+
+  /** Returns one for an operator that no task runs, which is in tests. */
+  static RowCache alone() {
+    return new RowCache(ALONE);
+  }
+
+  /** Returns the rows that a task of an operator begins with, and sees to it that the next batch's gets them. */
+  public static RowCache of(QueryInfo query, int operator, TaskContext task) {
+    var place = new Place(query.getQueryId(), operator, task.partitionId());
+    UUID run = query.getRunId();
+    long batch = query.getBatchId();
+    SoftReference<Left> reference = LEFT.remove(place);
+    Left left = reference == null ? null : reference.get();
+    boolean follows = left != null && left.run.equals(run) && left.batch == batch - 1;
+    RowCache rows = follows
+        ? left.rows
+        : new RowCache(Runtime.getRuntime().maxMemory() / SHARE / Math.max(1, task.numPartitions()));
+    TaskCompletionListener leave = done -> {
+      if (!done.isFailed() && !done.isInterrupted()) LEFT.put(place, new SoftReference<>(new Left(run, batch, rows)));
+    };
+    task.addTaskCompletionListener(leave);
+    return rows;
+  }
+
+  /** Returns the row of a key; null where it is not known here, which says nothing of state. */
+  public byte[] get(byte[] key) {
+    return entries[2 * find(key, hash(key)) + 1];
+  }
+
+  /** Keeps what state holds of a key from now on. */
+  public void put(byte[] key, byte[] row) {
+    int hash = hash(key);
+    int at = find(key, hash);
+    byte[] before = entries[2 * at + 1];
+    if (before != null) {
+      bytes += row.length - before.length;
+      entries[2 * at + 1] = row;
+    } else {
+      hashes[at] = hash;
+      entries[2 * at] = key;
+      entries[2 * at + 1] = row;
+      bytes += OVERHEAD + key.length + row.length;
+      if (++count * 2 > hashes.length) grow();
+    }
+    if (bytes > most) clear();
+  }
+
+  private void clear() {
+    hashes = new int[FEWEST];
+    entries = new byte[2 * FEWEST][];
+    count = 0;
+    bytes = 0;
+  }
+
+  /** Returns where a key is, or the empty place where it would be. */
+  private int find(byte[] key, int hash) {
+    int last = hashes.length - 1;
+    int at = hash & last;
+    while (hashes[at] != 0 && !(hashes[at] == hash && Arrays.equals(entries[2 * at], key))) at = (at + 1) & last;
+    return at;
+  }
+
+  private void grow() {
+    int[] oldHashes = hashes;
+    byte[][] old = entries;
+    hashes = new int[2 * oldHashes.length];
+    entries = new byte[2 * old.length][];
+    int last = hashes.length - 1;
+    for (int i = 0; i < oldHashes.length; i++) {
+      if (oldHashes[i] == 0) continue;
+      int at = oldHashes[i] & last;
+      while (hashes[at] != 0) at = (at + 1) & last;
+      hashes[at] = oldHashes[i];
+      entries[2 * at] = old[2 * i];
+      entries[2 * at + 1] = old[2 * i + 1];
+    }
+  }
+
+  /** Returns a number of a key that is never 0, which stands for an empty place. */
+  private static int hash(byte[] key) {
+    int hash = Arrays.hashCode(key) * 0x9E3779B9;
+    hash ^= hash >>> 15;
+    return hash == 0 ? 1 : hash;
+  }
+}
