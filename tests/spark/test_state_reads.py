@@ -10,7 +10,7 @@ from bench import Bench, bag
 
 from headgate import Flow
 from headgate.engine import attempt
-from headgate.engine.progress import BatchReport
+from headgate.engine.progress import BatchReport, parse_report
 
 USERS = 300
 KIB = 1024
@@ -29,10 +29,9 @@ def named() -> Flow:
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Give how often each batch that had records read state; goes on as jobs run."""
     counts: list[int] = []
-    parse = attempt.parse_report
 
     def watch(report: Mapping[str, Any], **options: Any) -> BatchReport | None:
-        batch = parse(report, **options)
+        batch = parse_report(report, **options)
         if batch and batch.rows:
             held = report["stateOperators"]
             counts.append(sum(each["customMetrics"]["rocksdbGetCount"] for each in held))
