@@ -123,3 +123,8 @@ def follow(made: TestClient, answer: Any, *, within: float = 30.0) -> dict[str, 
             return told
         assert time.monotonic() < deadline, told
         time.sleep(0.02)
+
+
+def code_of(answer: Any) -> tuple[int, str]:
+    """Return how a request was answered."""
+    return answer.status_code, answer.json()["code"]
