@@ -15,6 +15,8 @@ from headgate._kernel.bridge import kernel
 PLENTY = 1 << 20
 # What an entry counts beside its bytes; see RowCache.
 OVERHEAD = 64
+# How many batches one that is full stays as it is.
+LASTS = 256
 
 # Keys that differ in their last byte, their length or nothing.
 _keys = st.binary(max_size=3) | st.sampled_from([b"\0" * n for n in range(6)])
@@ -90,15 +92,31 @@ def test_many_rows_are_all_found(caches: Caches) -> None:
     assert rows.get(b"5000") is None
 
 
-def test_what_holds_too_much_starts_over(caches: Caches) -> None:
+def test_what_is_full_takes_no_more_and_starts_over_later(caches: Caches) -> None:
     rows = caches.new(3 * (OVERHEAD + 8))
     for key in (b"a", b"b", b"c"):
         rows.put(key, b"1234567")
-    assert all(rows.get(key) for key in (b"a", b"b", b"c"))
-    rows.put(b"c", b"12345678")
-    assert not any(rows.get(key) for key in (b"a", b"b", b"c"))
-    rows.put(b"d", b"1")
-    assert rows.get(b"d") == b"1"
+    rows.put(b"d", b"1234567")
+    assert [rows.get(key) for key in (b"a", b"c", b"d")] == [b"1234567", b"1234567", None]
+    rows.put(b"a", b"7654321")
+    assert rows.get(b"a") == b"7654321"
+    for _ in range(LASTS - 1):
+        rows.begin()
+    assert rows.get(b"a") == b"7654321"
+    rows.begin()
+    assert rows.get(b"a") is None
+    rows.put(b"d", b"1234567")
+    assert rows.get(b"d") == b"1234567"
+
+
+def test_rows_that_outgrow_it_are_never_the_old_ones(caches: Caches) -> None:
+    rows = caches.new(2 * (OVERHEAD + 8))
+    for key in (b"a", b"b"):
+        rows.put(key, b"1234567")
+    rows.put(b"a", b"12345678")
+    assert rows.get(b"a") is None
+    rows.put(b"a", b"12345678")
+    assert rows.get(b"a") == b"12345678"
 
 
 def test_the_next_batch_gets_what_a_task_leaves(caches: Caches) -> None:
@@ -123,15 +141,18 @@ def test_two_attempts_do_not_share_it(caches: Caches) -> None:
     assert second.get(b"key") is None
 
 
-def test_a_task_that_failed_or_was_killed_leaves_nothing(caches: Caches) -> None:
+def test_a_task_that_failed_leaves_nothing(caches: Caches) -> None:
     caches.leave(7)
     failed = caches.task()
     caches.take(8, failed).put(b"key", b"never committed")
     caches.fail(failed)
-    assert caches.take(8, caches.task()).get(b"key") is None
     assert caches.take(9, caches.task()).get(b"key") is None
+
+
+def test_a_task_that_was_killed_leaves_nothing(caches: Caches) -> None:
+    caches.leave(7)
     killed = caches.task()
-    caches.take(9, killed).put(b"key", b"never committed")
+    caches.take(8, killed).put(b"key", b"never committed")
     killed.markInterrupted("tried")
     caches.end(killed)
-    assert caches.take(10, caches.task()).get(b"key") is None
+    assert caches.take(9, caches.task()).get(b"key") is None

@@ -11,7 +11,7 @@ from headgate.engine.session import spark_conf
 from headgate.engine.settings import SparkSettings
 
 
-@pytest.mark.parametrize("master", ["local[*]", "local[4]"])
+@pytest.mark.parametrize("master", ["local", "local[*]", "local[4]"])
 def test_what_one_process_shuffles_is_neither_compressed_nor_summed(
     tmp_path: Path, master: str
 ) -> None:
@@ -22,7 +22,9 @@ def test_what_one_process_shuffles_is_neither_compressed_nor_summed(
     assert conf[f"{sums}.enabled"] == conf[f"{sums}.enableFullRetryOnMismatch"] == "false"
 
 
-@pytest.mark.parametrize("master", ["spark://h:7077", "yarn", "k8s://h:6443"])
+@pytest.mark.parametrize(
+    "master", ["spark://h:7077", "yarn", "k8s://h:6443", "local-cluster[2,1,1024]"]
+)
 def test_what_goes_over_a_network_is_left_to_spark(tmp_path: Path, master: str) -> None:
     names = list(_conf(tmp_path, master))
     assert not [

@@ -148,7 +148,8 @@ def spark_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
         f"{_ROCKSDB}.changelogCheckpointing.enabled": "true",
         f"{_ROCKSDB}.boundedMemoryUsage": "true",
         f"{_ROCKSDB}.maxMemoryUsageMB": str(settings.state_memory // MIB),
-        **(_LOCAL if settings.master.startswith("local") else {}),
+        # local-cluster has processes of their own.
+        **(_LOCAL if re.match(r"local(\[|$)", settings.master) else {}),
     }
 
 

@@ -112,11 +112,12 @@ public final class EnrichProcessor
       if (changes == null) changes = new ArrayList<>(1);
       changes.add(row);
     }
+    boolean asked = changes == null || changes.size() < rows.size();
     byte[] held = changes == null ? before : apply(changes, before);
     if (held != before) table.updateValue(key, held);
-    // A new row is left out until it is asked for: a table that is being loaded would only pass through.
-    if (held != known && before != null) recent.put(key, held);
-    if (changes == null || changes.size() < rows.size()) answer(rows, held, bucket, out);
+    // What no event asks for is left out: a table that is being loaded would only pass through.
+    if (held != known && held != null && (asked || known != null)) recent.put(key, held);
+    if (asked) answer(rows, held, bucket, out);
   }
 
   /** Returns what state is to hold after changes of a key; null for none. */

@@ -1,12 +1,15 @@
 package io.headgate.kernel.operators;
 
 import java.lang.ref.SoftReference;
+import java.security.SecureRandom;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.TaskContext;
+import org.apache.spark.sql.catalyst.expressions.XXH64;
 import org.apache.spark.sql.streaming.QueryInfo;
+import org.apache.spark.unsafe.Platform;
 import org.apache.spark.util.TaskCompletionListener;
 
 /**
@@ -17,6 +20,9 @@ import org.apache.spark.util.TaskCompletionListener;
  * first of a run, one whose forerunner ran in another process, one that runs again. Between batches the garbage collector may
  * have it all.
  *
+ * <p>One that is full takes no more keys: of a table that does not fit, rows that come and go would only be work for the garbage
+ * collector. It starts over now and then, since what is asked for changes.
+ *
  * <p>Nobody changes the bytes of a row. For one thread at a time.
  */
 public final class RowCache {
@@ -25,13 +31,17 @@ public final class RowCache {
   private static final int OVERHEAD = 64;
   /** Of the heap, for all partitions of an operator. */
   private static final int SHARE = 32;
+  /** How many batches one that is full stays as it is. */
+  private static final int LASTS = 256;
+  /** Nobody can choose keys that meet in one place. */
+  private static final long SEED = new SecureRandom().nextLong();
   private static final long ALONE = 1 << 20;
 
   private static final Map<Place, SoftReference<Left>> LEFT = new ConcurrentHashMap<>();
 
   private record Place(UUID query, int operator, int partition) {}
 
-  private record Left(UUID run, long batch, RowCache rows) {}
+  private record Left(UUID run, long batch, int partitions, RowCache rows) {}
 
   private final long most;
   private int[] hashes;
@@ -39,8 +49,12 @@ public final class RowCache {
   private byte[][] entries;
   private int count;
   private long bytes;
+  /** Whether something did not fit. */
+  private boolean full;
+  /** Since it is full. */
+  private int batches;
 
-  /** @param most how many bytes it may hold before it starts over */
+  /** @param most how many bytes it may hold */
   public RowCache(long most) {
     this.most = most;
     clear();
@@ -56,17 +70,25 @@ public final class RowCache {
     var place = new Place(query.getQueryId(), operator, task.partitionId());
     UUID run = query.getRunId();
     long batch = query.getBatchId();
+    int partitions = task.numPartitions();
     SoftReference<Left> reference = LEFT.remove(place);
     Left left = reference == null ? null : reference.get();
-    boolean follows = left != null && left.run.equals(run) && left.batch == batch - 1;
-    RowCache rows = follows
-        ? left.rows
-        : new RowCache(Runtime.getRuntime().maxMemory() / SHARE / Math.max(1, task.numPartitions()));
+    boolean follows =
+        left != null && left.run.equals(run) && left.batch == batch - 1 && left.partitions == partitions;
+    RowCache rows = follows ? left.rows : new RowCache(Runtime.getRuntime().maxMemory() / SHARE / partitions);
+    rows.begin();
+    LEFT.values().removeIf(each -> each.get() == null);
     TaskCompletionListener leave = done -> {
-      if (!done.isFailed() && !done.isInterrupted()) LEFT.put(place, new SoftReference<>(new Left(run, batch, rows)));
+      if (done.isFailed() || done.isInterrupted()) return;
+      LEFT.put(place, new SoftReference<>(new Left(run, batch, partitions, rows)));
     };
     task.addTaskCompletionListener(leave);
     return rows;
+  }
+
+  /** Begins another batch. */
+  public void begin() {
+    if (full && ++batches >= LASTS) clear();
   }
 
   /** Returns the row of a key; null where it is not known here, which says nothing of state. */
@@ -74,22 +96,32 @@ public final class RowCache {
     return entries[2 * find(key, hash(key)) + 1];
   }
 
-  /** Keeps what state holds of a key from now on. */
+  /** Keeps what state holds of a key from now on, or nothing of it. */
   public void put(byte[] key, byte[] row) {
     int hash = hash(key);
     int at = find(key, hash);
     byte[] before = entries[2 * at + 1];
-    if (before != null) {
+    if (before == null) {
+      add(at, hash, key, row);
+    } else {
       bytes += row.length - before.length;
       entries[2 * at + 1] = row;
-    } else {
-      hashes[at] = hash;
-      entries[2 * at] = key;
-      entries[2 * at + 1] = row;
-      bytes += OVERHEAD + key.length + row.length;
-      if (++count * 2 > hashes.length) grow();
     }
+    // Rows that are known may outgrow it; they cannot stay as they were.
     if (bytes > most) clear();
+  }
+
+  private void add(int at, int hash, byte[] key, byte[] row) {
+    int size = OVERHEAD + key.length + row.length;
+    if (bytes + size > most) {
+      full = true;
+      return;
+    }
+    hashes[at] = hash;
+    entries[2 * at] = key;
+    entries[2 * at + 1] = row;
+    bytes += size;
+    if (++count * 2 > hashes.length) grow();
   }
 
   private void clear() {
@@ -97,6 +129,8 @@ public final class RowCache {
     entries = new byte[2 * FEWEST][];
     count = 0;
     bytes = 0;
+    full = false;
+    batches = 0;
   }
 
   /** Returns where a key is, or the empty place where it would be. */
@@ -125,8 +159,7 @@ public final class RowCache {
 
   /** Returns a number of a key that is never 0, which stands for an empty place. */
   private static int hash(byte[] key) {
-    int hash = Arrays.hashCode(key) * 0x9E3779B9;
-    hash ^= hash >>> 15;
+    int hash = (int) XXH64.hashUnsafeBytes(key, Platform.BYTE_ARRAY_OFFSET, key.length, SEED);
     return hash == 0 ? 1 : hash;
   }
 }
