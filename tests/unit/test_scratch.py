@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from headgate.engine.driver_lock import take_lock
-from headgate.engine.scratch import make_scratch, scratch_conf
+from headgate.engine.scratch import make_scratch, remove_scratch, scratch_conf
 
 _NOW = timedelta(0)
 
@@ -32,6 +33,34 @@ def test_a_driver_with_another_lock_keeps_what_it_works_with(tmp_path: Path) -> 
     other = make_scratch(file, take_lock(file, wait=_NOW))
     assert kept.exists()
     assert other != kept.parent
+
+
+def test_nothing_is_left_of_a_driver_that_has_ended(tmp_path: Path) -> None:
+    file = tmp_path / "driver.lock"
+    lock = take_lock(file, wait=_NOW)
+    folder = make_scratch(file, lock)
+    (folder / "StateStore").mkdir()
+    os.close(lock)
+    remove_scratch(file)
+    assert not folder.exists()
+    os.close(take_lock(file, wait=_NOW))
+
+
+def test_a_driver_that_lives_keeps_what_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headgate.engine.scratch._LAST_BREATH", _NOW)
+    file = tmp_path / "driver.lock"
+    lock = take_lock(file, wait=_NOW)
+    folder = make_scratch(file, lock)
+    remove_scratch(file)
+    assert folder.exists()
+    os.close(lock)
+
+
+def test_a_job_that_never_had_a_driver_gets_no_lock(tmp_path: Path) -> None:
+    remove_scratch(tmp_path / "driver.lock")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_spark_and_its_jvm_are_told_of_the_folder() -> None:

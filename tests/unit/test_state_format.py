@@ -81,6 +81,9 @@ class NoLauncher:
     def launch(self, _spec: Any) -> Any:
         raise AssertionError("an attempt is launched")
 
+    def clean_up(self) -> None:
+        """Nothing was started."""
+
 
 def start(home: JobHome, **options: Any) -> None:
     on = f"files:{home.root.parent / 'topics'}"

@@ -121,6 +121,8 @@ class Bench:
         self.children: list[Child] = []
         self.noted_runs: list[int] = []
         self.dead_ends: list[str] = []
+        # Whether every child had ended each time.
+        self.cleaned: list[bool] = []
         self.stop = threading.Event()
         self.watch: Callable[[JobSnapshot], None] = lambda _: None
         # Whether children go on until they are let go or killed.
@@ -137,6 +139,9 @@ class Bench:
         child.lingers = self.patient
         self.children.append(child)
         return child
+
+    def clean_up(self) -> None:
+        self.cleaned.append(all(child.find_exit() is not None for child in self.children))
 
     def run(self) -> JobSnapshot:
         supervisor = Supervisor(
@@ -195,6 +200,7 @@ def test_a_failure_is_restarted_as_the_strategy_says_and_told_with_its_cause(
     assert bench.clock.passed >= 20, "twice the wait of 10 seconds"
     assert bench.events().count("FAILURE") == 2
     assert bench.status()["last_failure"]["root_cause"] == "killed by signal 9"
+    assert bench.cleaned == [True], "once, when no child is left"
 
 
 def test_a_failure_is_noted_with_its_cause_and_the_next_step(tmp_path: Path) -> None:
@@ -204,6 +210,7 @@ def test_a_failure_is_noted_with_its_cause_and_the_next_step(tmp_path: Path) -> 
     (failure,) = list_exceptions(tmp_path, "orders").failures
     assert (failure.attempt, failure.code, failure.root_cause) == (1, "QUERY_FAILED", "Boom: x")
     assert (failure.hint, failure.where) == ("look", "driver")
+    assert bench.cleaned == [True]
 
 
 def test_what_batches_did_is_sampled_and_so_is_the_last_one(tmp_path: Path) -> None:

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+from datetime import timedelta
 from pathlib import Path
 
+from headgate.engine.driver_lock import take_lock
+from headgate.errors import HeadgateError
+
 _FOLDER = "scratch"
+# A JVM that was killed takes a moment to give back its memory, and only then its lock.
+_LAST_BREATH = timedelta(seconds=5)
 
 
 def make_scratch(lock_file: Path, lock: int) -> Path:
@@ -19,10 +25,28 @@ def make_scratch(lock_file: Path, lock: int) -> Path:
     Args:
         lock: The lock's descriptor, held.
     """
-    folder = lock_file.absolute().parent / _FOLDER / str(os.fstat(lock).st_ino)
+    folder = _folder(lock_file, lock)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def remove_scratch(lock_file: Path) -> None:
+    """Remove what a driver has left that was ended; one that still lives keeps what it has."""
+    if not lock_file.exists():
+        return
+    try:
+        lock = take_lock(lock_file, wait=_LAST_BREATH)
+    except (HeadgateError, OSError):
+        return
+    try:
+        shutil.rmtree(_folder(lock_file, lock), ignore_errors=True)
+    finally:
+        os.close(lock)
+
+
+def _folder(lock_file: Path, lock: int) -> Path:
+    return lock_file.absolute().parent / _FOLDER / str(os.fstat(lock).st_ino)
 
 
 def scratch_conf(folder: Path, java_options: str) -> dict[str, str]:

@@ -18,6 +18,9 @@ class InlineLauncher:
         """Start an attempt."""
         return InlineChild(spec)
 
+    def clean_up(self) -> None:
+        """Leave everything as it is: the JVM lives on."""
+
 
 class InlineChild:
     """An attempt on a thread of this process."""

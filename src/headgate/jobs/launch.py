@@ -12,6 +12,7 @@ import threading
 from pathlib import Path
 from typing import Protocol
 
+from headgate.engine.scratch import remove_scratch
 from headgate.jobs.wire import NEWS_DESCRIPTOR, AttemptSpec, News, news_from_json
 
 # A child that has ended leaves no more than a few lines in its pipe.
@@ -47,6 +48,9 @@ class Launcher(Protocol):
     def launch(self, spec: AttemptSpec) -> Child:
         """Start an attempt."""
 
+    def clean_up(self) -> None:
+        """Remove what ended attempts have left behind; there will be no more of them."""
+
 
 class ProcessLauncher:
     """Starts each attempt in a process of its own, which holds the driver.
@@ -59,11 +63,18 @@ class ProcessLauncher:
     def __init__(self, output: Path, *, verbose: bool = False) -> None:
         self._output = output
         self._verbose = verbose
+        self._lock_file: Path | None = None
 
     def launch(self, spec: AttemptSpec) -> ProcessChild:
         """Start an attempt."""
+        self._lock_file = spec.settings.spark.lock_file
         self._output.parent.mkdir(parents=True, exist_ok=True)
         return ProcessChild(spec, self._output, verbose=self._verbose)
+
+    def clean_up(self) -> None:
+        """Remove what the last driver has left: one that is killed cannot put it away."""
+        if self._lock_file is not None:
+            remove_scratch(self._lock_file)
 
 
 class ProcessChild:

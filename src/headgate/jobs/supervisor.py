@@ -148,6 +148,7 @@ class Supervisor:
             # Whatever happened here, no driver may outlive the lock.
             if self._child is not None:
                 self._child.kill()
+            self._launcher.clean_up()
             self._publisher.close()
             self._sampler.flush()
         if self._machine.state in (JobState.FAILED, JobState.CANCELED) and not self._is_replaced():
