@@ -121,6 +121,13 @@ def test_transactions_and_their_abort_are_seen_by_readers(kafka: KafkaBroker) ->
     assert kafka.values(topic, committed=False) == [b"kept", b"dropped"]
 
 
+def test_no_collector_marks_beside_a_broker_of_large_batches(kafka: KafkaBroker) -> None:
+    tasks = Path(f"/proc/{look_at_kafka(kafka.data).pid}/task").glob("*/comm")
+    threads = {each.read_text().strip() for each in tasks}
+    assert any(name.startswith("GC Thread") for name in threads)
+    assert not [name for name in threads if name.startswith("G1")]
+
+
 def test_topics_are_not_made_by_asking_for_them(kafka: KafkaBroker) -> None:
     with pytest.raises(KafkaException, match="UNKNOWN_TOPIC"):
         kafka.read("no-such-topic")
