@@ -10,8 +10,15 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def peak_memory_kib(pid: int) -> int:
-    """Return the peak resident memory of a process and of its children, added up."""
-    return sum(_peak_kib(each) for each in _tree(pid))
+    """Return the peak resident memory of a process and of its children, added up.
+
+    A child that has yet to become its own program shows its parent's memory, and is not counted.
+    """
+    peaks: dict[tuple[bytes, int], int] = {}
+    for each in _tree(pid):
+        program, peak = _memory(each)
+        peaks[program] = max(peak, peaks.get(program, 0))
+    return sum(peaks.values())
 
 
 def cpu_seconds(pid: int) -> float:
@@ -30,12 +37,15 @@ def _tree(pid: int) -> Iterator[int]:
         return
 
 
-def _peak_kib(pid: int) -> int:
+def _memory(pid: int) -> tuple[tuple[bytes, int], int]:
+    """Return a process's command and size, which tell its memory from others', and its peak."""
     try:
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except (FileNotFoundError, ProcessLookupError):
-        return 0
-    return sum(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
+        return (b"", 0), 0
+    sizes = {line.split()[0]: int(line.split()[1]) for line in lines if line.startswith("Vm")}
+    return (command, sizes.get("VmSize:", 0)), sizes.get("VmHWM:", 0)
 
 
 def _cpu_seconds(pid: int) -> float:
