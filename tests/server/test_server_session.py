@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -310,6 +311,34 @@ def test_a_restore_holds_its_checkpoint_and_starts_the_job_again_if_it_fails(
     assert ended["error"]["code"] == "CHECKPOINT_DAMAGED"
     assert seen == [("restore", False, True), ("start", False, True)]
     assert not pinned(home, "chk-18")
+
+
+def test_a_paused_job_is_paused_again_when_its_restore_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = store_job(tmp_path)
+    stored = home.find_json("status.json")
+    assert stored is not None
+
+    def restore(*_: Any, **__: Any) -> dict[str, Any]:
+        raise HeadgateError("CHECKPOINT_DAMAGED", "cannot restore: a file is missing")
+
+    with ExitStack() as supervisors:
+
+        def start(*_: Any, **__: Any) -> dict[str, Any]:
+            supervisors.enter_context(FakeSupervisor(home, lineage=stored["lineage"]))
+            return {}
+
+        monkeypatch.setattr(service, "restore_kept", restore)
+        monkeypatch.setattr(service, "start_kept", start)
+        start()
+        service.pause_job(home.root, "shop")
+        with client(settings(tmp_path)) as web:
+            asked = {"from": "chk-18", "stop": True}
+            ended = follow(web, web.post("/v1/jobs/shop/restore", json=asked))
+        assert ended["error"]["code"] == "CHECKPOINT_DAMAGED"
+        view = look_at(home.root, "shop")
+        assert (view.is_alive, view.state) == (True, "PAUSED")
 
 
 # Secrets.

@@ -206,8 +206,9 @@ def restore(
             # A stop adds a checkpoint, and the oldest one makes room for it.
             with service.hold_checkpoint(asked.home, job, folder):
                 again = None
-                if stop and service.look_at(asked.home, job).is_alive:
-                    again = StartAgain(context, access, job, tell)
+                before = service.look_at(asked.home, job)
+                if stop and before.is_alive:
+                    again = StartAgain(context, access, before, tell)
                     service.stop_job(asked.home, job, patience=_patience(tell))
                 tell("starting")
                 try:

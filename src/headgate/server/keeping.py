@@ -30,26 +30,34 @@ def let_go(context: ServerContext, view: JobView) -> dict[str, Any]:
 class StartAgain:
     """Starts a job as it was that was stopped for something that then failed."""
 
-    def __init__(self, context: ServerContext, access: Access, job: str, tell: Progress) -> None:
+    def __init__(
+        self, context: ServerContext, access: Access, view: JobView, tell: Progress
+    ) -> None:
         self._home = context.settings.home
-        self._job = job
+        self._job = view.name
+        self._was_paused = bool(view.status.get("held"))
         self._by = access.who
         self._tell = tell
-        self._keep = context.keeps_up and job in Session(self._home).list()
+        self._keep = context.keeps_up and self._job in Session(self._home).list()
 
     def start_after(self, failure: Exception) -> None:
         """Start the job; where that fails, too, raise what failed first with both reasons."""
         self._tell("starting it again as it was")
+        verb, wanted = "start", "started"
         try:
             service.start_kept(self._home, self._job, by=self._by, keep=self._keep)
+            if self._was_paused:
+                verb, wanted = "pause", "paused"
+                # It is about to start, and waits with its first batch.
+                service.pause_job(self._home, self._job)
         except HeadgateError as error:
             if error.code == "JOB_RUNNING" or not isinstance(failure, HeadgateError):
                 return
             raise HeadgateError(
                 failure.code,
-                f"{failure.message}; the job was stopped for it, and could not be started again: "
+                f"{failure.message}; the job was stopped for it, and could not be {wanted} again: "
                 f"{error.message}",
-                hint=f"headgate start {self._job}",
+                hint=f"headgate {verb} {self._job}",
                 domain=failure.domain,
                 retryable=failure.retryable,
             ) from error
