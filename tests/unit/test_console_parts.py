@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,19 +14,9 @@ from hypothesis import strategies as st
 
 from headgate.errors import HeadgateError
 from headgate.jobs.service import (
-    Exceptions,
-    GraphEdge,
-    GraphNode,
-    GraphView,
-    JobFailure,
     JobView,
-    Loss,
-    NodeFacts,
-    Samples,
 )
 from headgate.server.access import Access, Role, Token, let_in
-from headgate.server.console import charts, graph_layout
-from headgate.server.console.charts import RANGES, THEMES, axis_of, chart_options, last_value
 from headgate.server.console.formats import (
     NONE,
     format_age,
@@ -39,11 +28,6 @@ from headgate.server.console.formats import (
     format_short,
 )
 from headgate.server.console.glance import Glances
-from headgate.server.console.graph import draw_graph, node_facts, node_rows
-from headgate.server.console.graph_layout import BOX_WIDTH, lay_out
-from headgate.server.console.history_panel import describe_facts, failures_markup
-from headgate.server.console.job_actions import actions_for, describe_loss
-from headgate.server.console.job_page import job_head, side_panel
 from headgate.server.console.jobs_page import (
     count_states,
     filter_jobs,
@@ -55,8 +39,6 @@ from headgate.server.console.login import login_page
 from headgate.server.console.logs_panel import cut_line, read_lines, show_lines
 from headgate.server.console.markup import Html, act, element, join
 from headgate.server.console.parts import error_box
-from headgate.server.console.settings_panel import setting_rows
-from headgate.server.console.sparkline import sparkline
 from headgate.server.console.theme import tone_of
 from headgate.server.console.waiting import ask_slowly
 from headgate.server.context import ServerContext, use_context
@@ -189,264 +171,6 @@ def test_every_state_has_a_tone_and_trouble_looks_like_it() -> None:
     assert tone_of("FAILED") == tone_of("DEAD") == "bad"
     assert tone_of("RUNNING") == "good"
     assert tone_of("something new") == "idle"
-
-
-# Sparklines.
-
-
-def test_a_sparkline_goes_from_left_to_right_and_has_its_floor_at_zero() -> None:
-    shown = sparkline([0, 10, 5])
-    xs, ys = zip(*re.findall(r"[ML]([\d.]+) ([\d.]+)", shown), strict=True)
-    assert [float(x) for x in xs] == sorted(float(x) for x in xs)
-    assert float(ys[0]) > float(ys[2]) > float(ys[1])
-    assert "at most 10/s" in shown
-
-
-def test_a_sparkline_has_gaps_where_nothing_is_known() -> None:
-    assert sparkline([1, None, 2]).count("M") == 2
-    assert sparkline([]) == ""
-    assert sparkline([None, 3]) == ""
-    assert "NaN" not in sparkline([0, 0, 0])
-
-
-# The graph.
-
-_names = st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=8, unique=True)
-
-
-@given(_names, st.lists(st.tuples(st.sampled_from("abcdefghx"), st.sampled_from("abcdefghx"))))
-def test_every_edge_goes_to_the_right_and_no_boxes_overlap(
-    nodes: list[str], edges: list[tuple[str, str]]
-) -> None:
-    layout = lay_out(nodes, edges)
-    assert set(layout.boxes) == set(nodes)
-    assert len(layout.lines) == len(edges)
-    for (source, target), points in zip(edges, layout.lines, strict=True):
-        if points:
-            assert points[0][0] == layout.boxes[source][0] + BOX_WIDTH
-            assert points[-1][0] == layout.boxes[target][0]
-            assert [x for x, _ in points] == sorted(x for x, _ in points)
-    for (ax, ay), (bx, by) in itertools.combinations(layout.boxes.values(), 2):
-        apart = abs(ax - bx) >= graph_layout.BOX_WIDTH or abs(ay - by) >= graph_layout.BOX_HEIGHT
-        assert apart, "two boxes overlap"
-
-
-def test_an_edge_that_closes_a_circle_is_the_only_one_without_a_line() -> None:
-    layout = lay_out(["a", "b"], [("a", "b"), ("b", "a")])
-    assert layout.lines[0]
-    assert not layout.lines[1]
-
-
-def test_a_line_that_passes_a_layer_runs_between_its_boxes() -> None:
-    layout = lay_out(["a", "b", "c"], [("a", "b"), ("b", "c"), ("a", "c")])
-    left, top = layout.boxes["b"]
-    passing = [y for x, y in layout.lines[2] if left <= x <= left + BOX_WIDTH]
-    assert passing
-    assert all(not top <= y <= top + graph_layout.BOX_HEIGHT for y in passing)
-
-
-def test_a_table_stands_beside_what_it_is_joined_to() -> None:
-    layout = lay_out(["s", "t", "one", "two"], [("s", "one"), ("one", "two"), ("t", "two")])
-    assert layout.boxes["t"][0] == layout.boxes["one"][0]
-
-
-def test_the_lowest_stand_below_their_layer() -> None:
-    edges = [("a", "bad"), ("a", "b"), ("c", "bad"), ("c", "d")]
-    layout = lay_out(["a", "c", "bad", "b", "d"], edges, lowest=["bad"])
-    assert layout.boxes["bad"][1] > max(layout.boxes["b"][1], layout.boxes["d"][1])
-
-
-def _view() -> GraphView:
-    def node(name: str, kind: str, **facts: Any) -> GraphNode:
-        return GraphNode(
-            id=name, kind=kind, title=name, detail=f"does <{name}>", facts=NodeFacts(**facts),
-            operator="enrich" if kind == "operator" else "",
-        )  # fmt: skip
-
-    return GraphView(
-        "orders",
-        (
-            node("orders", "source", records_in=1_500, in_per_s=10.0, lag_records=3),
-            node("with-user", "operator", records_in=1_500, state_rows=7, state_bytes=2048,
-                 busy=0.95),
-            node("enriched", "output", records_in=1_400),
-        ),
-        (
-            GraphEdge(source="orders", target="with-user", label="", exchange="keyed by userId",
-                      records=1_500, per_s=10.0),
-            GraphEdge(source="with-user", target="enriched", label="matched", exchange="",
-                      records=1_400, per_s=None),
-        ),
-    )  # fmt: skip
-
-
-def test_the_drawing_names_nodes_exchanges_and_records() -> None:
-    shown = draw_graph(_view(), "with-user")
-    for words in (
-        "by userId",
-        "1.50k",
-        "1.40k",
-        "busy 95 %",
-        "2 KiB",
-    ):
-        assert words in shown
-    assert shown.count('role="button"') == 3
-    assert shown.count('aria-pressed="true"') == 1
-    assert 'class="hg-bar hg-bad"' in shown
-    assert "<with-user>" not in shown
-
-
-def test_a_job_without_a_graph_says_so() -> None:
-    assert "got as far" in draw_graph(GraphView("orders", (), ()))
-    assert node_rows(GraphView("orders", (), ())) == []
-
-
-def test_the_side_panel_tells_all_of_a_node_and_links_to_its_state() -> None:
-    view = _view()
-    told = dict(node_facts(view, view.nodes[1]))
-    assert told["From orders"] == "keyed by userId, 1,500 (10/s)"
-    assert told["State"] == "7 rows, 2 KiB"
-    assert "/jobs/orders/state?operator=with-user" in told["Its state"]
-    assert "Watermark (UTC)" not in told
-    assert (
-        "/jobs/orders/outputs?output=enriched" in dict(node_facts(view, view.nodes[2]))["Its rows"]
-    )
-    assert side_panel(view, None) == ""
-    assert side_panel(view, "gone") == ""
-
-
-# Charts.
-
-
-def _samples(count: int = 3, **series: Any) -> Samples:
-    nothing = (None,) * count
-    names = (
-        "in_per_s", "out_per_s", "lag_records", "lag_bytes", "lag_s", "batch_ms", "latency_p50_ms",
-        "latency_p95_ms", "latency_p99_ms", "state_rows", "state_bytes", "watermark",
-    )  # fmt: skip
-    known: dict[str, Any] = dict.fromkeys(names, nothing) | series
-    return Samples(
-        job="orders",
-        every=timedelta(seconds=1),
-        at=tuple(NOW + timedelta(seconds=n) for n in range(count)),
-        inputs={},
-        outputs={},
-        phases={"processing": nothing, "committing": nothing},
-        **known,
-    )
-
-
-def test_all_charts_share_one_time_axis() -> None:
-    later = NOW + timedelta(minutes=1)
-    begin, end = axis_of(_samples(), timedelta(minutes=15), later)
-    assert end == round(later.timestamp() * 1000)
-    assert end - begin == 15 * 60 * 1000
-    assert axis_of(_samples(), None, later) == (
-        round(NOW.timestamp() * 1000),
-        round(NOW.timestamp() * 1000) + 2_000,
-    )
-    assert axis_of(_samples(0), None, later)[0] == round(later.timestamp() * 1000)
-
-
-def test_lag_shows_what_is_known_on_two_axes_at_most() -> None:
-    known = (1.0, 2.0, 3.0)
-    of_bytes = charts.pick_lag(_samples(lag_bytes=known))
-    assert [each.name for each in of_bytes] == ["bytes"]
-    of_all = charts.pick_lag(_samples(lag_records=known, lag_bytes=known, lag_s=known))
-    assert [each.name for each in of_all] == ["records", "age"]
-    assert of_all[1].values == (1_000.0, 2_000.0, 3_000.0)
-    assert [each.name for each in charts.pick_lag(_samples())] == ["records"]
-
-
-def test_every_theme_draws_what_it_picks() -> None:
-    for theme in THEMES:
-        series = theme.pick(_samples())
-        options = chart_options(theme, series)
-        assert len(options["series"]) == len(series) > 0
-        assert all(each["yAxisIndex"] < len(options["yAxis"]) for each in options["series"])
-        assert all(("stack" in each) is theme.stacked for each in options["series"])
-
-
-def test_the_ranges_end_with_all_there_is() -> None:
-    spans = [span for _, _, span in RANGES]
-    assert spans[-1] is None
-    assert spans[:-1] == sorted(each for each in spans if each is not None)
-
-
-def test_the_newest_known_value_stands_in_the_caption() -> None:
-    assert last_value((1, 2, None)) == 2
-    assert last_value((None,)) is None
-
-
-# A job.
-
-
-def _action_names(job: JobView) -> list[str]:
-    return [each.name for each in actions_for(job)]
-
-
-def test_what_can_be_asked_of_a_job_depends_on_its_state() -> None:
-    assert _action_names(_job()) == [
-        "savepoint", "pause", "restart", "stop", "stop-savepoint", "cancel",
-    ]  # fmt: skip
-    assert "resume" in _action_names(_job(state="PAUSED"))
-    assert "pause" not in _action_names(_job(state="PAUSED"))
-    assert "resume" in _action_names(_job(state="RESTARTING", status={"held": True}))
-    assert _action_names(_job(state="STOPPING")) == ["cancel"]
-    for state in ("STOPPED", "FAILED", "DEAD", "FINISHED", "CANCELED"):
-        assert _action_names(_job(state=state)) == ["start", "savepoint"]
-    assert _action_names(_job(state="UNREADABLE")) == []
-
-
-def test_every_action_says_what_will_happen() -> None:
-    for state in ("RUNNING", "PAUSED", "STOPPED"):
-        for action in actions_for(_job(state=state)):
-            assert action.says
-            assert all(each.endswith(".") for each in action.says)
-            assert action.dangerous is (action.name == "cancel")
-
-
-def test_a_cancel_tells_what_it_takes_along() -> None:
-    assert "stay" in describe_loss(Loss(_job(), False, (), 0))[0]
-    assert "(2 KiB) are deleted" in describe_loss(Loss(_job(), True, (), 2048))[0]
-
-
-def test_the_head_tells_why_a_job_waits_and_how_long() -> None:
-    job = _job(
-        state="RESTARTING", reason="QUERY_FAILED <no> disk", attempt=3,
-        status={"restarts": 2, "restart_after_s": 10.0, "lineage": "run-1"},
-    )  # fmt: skip
-    shown = job_head(job, NOW)
-    assert "&lt;no&gt; disk" in shown
-    assert "started again after 10s" in shown
-    assert "3, 2 restarts" in shown
-    assert "started again" not in job_head(_job(), NOW)
-
-
-def test_failures_show_the_root_cause_first() -> None:
-    failure = JobFailure(
-        2, NOW, "QUERY_FAILED", "cannot go on", "java.io.IOException: disk\n at X", "query",
-        "headgate start orders", False,
-    )  # fmt: skip
-    shown = failures_markup(Exceptions("orders", (failure,), (), 12))
-    assert shown.index("java.io.IOException: disk") < shown.index("QUERY_FAILED")
-    assert "and 11 earlier" in shown
-    assert "<code>headgate start orders</code>" in shown
-    assert "has failed" in failures_markup(Exceptions("orders", (), (), 0))
-
-
-def test_facts_of_an_event_are_written_for_people() -> None:
-    facts = {"checkpoint": "chk-7", "full_bytes": 2048, "took_ms": 131, "reason": "", "x": None}
-    assert describe_facts(facts) == "checkpoint chk-7, full bytes 2 KiB, took 131 ms"
-    assert describe_facts({}) == NONE
-
-
-def test_settings_that_somebody_chose_stand_out() -> None:
-    rows = setting_rows(
-        {"retain": {"value": 10, "from": "default"}, "on": {"value": "files:t", "from": "flag"}}
-    )
-    assert [each["class"] for each in rows] == ["", "hg-chosen"]
-    assert rows[0]["value"] == "<code>10</code>"
 
 
 # Logs.
