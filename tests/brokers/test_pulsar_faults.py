@@ -57,7 +57,8 @@ def test_a_pulsar_broker_that_is_killed_and_started_again_costs_nothing(
     moments = random.Random(seed)
     shop.start("--checkpoint-every", "0s", "--retain", "100")
     shop.wait_until(lambda: bool(shop.output("enriched-orders")))
-    for number in range(1, 1 + max(1, kills // 20)):
+    restarts = max(1, kills // 8)
+    for number in range(1, 1 + restarts):
         shop.wait_until(shop.is_running)
         shop.produce(number, 2_000)
         time.sleep(moments.uniform(0.0, 1.5))
@@ -71,7 +72,7 @@ def test_a_pulsar_broker_that_is_killed_and_started_again_costs_nothing(
     before = {name: shop.output(name) for name in OUTPUTS}
 
     shop.start()
-    shop.produce(3, 3_000)
+    shop.produce(1 + restarts, 3_000)
     shop.drain()
     shop.assert_exactly_once()
     after = {name: shop.output(name) for name in OUTPUTS}

@@ -84,6 +84,9 @@ class _Kafka:
     def is_serving(self, folder: Path, facts: Mapping[str, str | int]) -> bool:  # noqa: ARG002
         return is_serving(HOST, int(facts["inside"]), within=_ANSWERS_WITHIN)
 
+    def is_stuck(self, folder: Path, clock: Clock) -> bool:  # noqa: ARG002
+        return False
+
     def launch(
         self,
         folder: Path,

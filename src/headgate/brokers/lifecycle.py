@@ -25,6 +25,8 @@ STOPS_WITHIN = timedelta(seconds=30)
 _LOOK_EVERY = timedelta(milliseconds=100)
 # A machine that is busy with something else takes its time.
 _STARTS_WITHIN = timedelta(seconds=120)
+# How often one that is stuck is started in all.
+_TRIES = 3
 
 
 class Server(Protocol):
@@ -53,6 +55,9 @@ class Server(Protocol):
 
     def is_serving(self, folder: Path, facts: Mapping[str, str | int]) -> bool:
         """Tell whether it answers its clients."""
+
+    def is_stuck(self, folder: Path, clock: Clock) -> bool:
+        """Tell whether it serves but never will as it should, until it is started once more."""
 
     def launch(
         self,
@@ -98,11 +103,17 @@ def start(
             if state is BrokerState.RUNNING:
                 return look(server, folder), False
         last = {} if known is None else known.facts
-        process = server.launch(folder, options, last, told, clock)
-        if wait(server, folder, process, clock) is not BrokerState.RUNNING:
+        for _ in range(_TRIES):
+            process = server.launch(folder, options, last, told, clock)
+            if wait(server, folder, process, clock) is not BrokerState.RUNNING:
+                stop_process(process, grace=STOPS_WITHIN, clock=clock)
+                raise not_started(server, folder, "it does not serve, and says", last_words(folder))
+            if not server.is_stuck(folder, clock):
+                return look(server, folder), True
+            told("the broker is stuck, and is started once more")
             stop_process(process, grace=STOPS_WITHIN, clock=clock)
-            raise not_started(server, folder, "it does not serve, and says", last_words(folder))
-        return look(server, folder), True
+            last = process.facts
+        raise not_started(server, folder, f"it was stuck {_TRIES} times", last_words(folder))
 
 
 def stop(server: Server, data: Path, *, clock: Clock | None) -> tuple[Broker, bool]:

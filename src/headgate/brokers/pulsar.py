@@ -18,12 +18,13 @@ from urllib.parse import quote
 from headgate._artifacts import Progress
 from headgate._clock import Clock
 from headgate.brokers import lifecycle
-from headgate.brokers.broker import HOST, Broker, BrokerOptions, find_ports, is_free
+from headgate.brokers.broker import HOST, LOG, Broker, BrokerOptions, find_ports, is_free
 from headgate.brokers.process import Process, start_process
 from headgate.brokers.pulsar_answer import is_serving
 from headgate.brokers.pulsar_classes import get_classes
 from headgate.brokers.pulsar_distribution import get_distribution
 from headgate.brokers.pulsar_process import java_command, write_settings
+from headgate.brokers.pulsar_registering import is_registering
 from headgate.brokers.pulsar_security import find_security, make_security
 from headgate.brokers.pulsar_settings import DATA, LEDGERS, Ports, Security
 from headgate.errors import HeadgateError
@@ -79,6 +80,9 @@ class _Pulsar:
             return is_serving(admin, within=_ANSWERS_WITHIN)
         headers, trust = access.headers(), access.trust()
         return is_serving(admin, within=_ANSWERS_WITHIN, headers=headers, trust=trust)
+
+    def is_stuck(self, folder: Path, clock: Clock) -> bool:
+        return is_registering(folder / LOG, clock)
 
     def launch(
         self,
