@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
+
+from console_job import NOW
 
 from headgate.jobs.service import (
     Samples,
@@ -12,8 +14,6 @@ from headgate.jobs.service import (
 from headgate.server.console import charts
 from headgate.server.console.charts import RANGES, THEMES, axis_of, chart_options, last_value
 from headgate.server.console.sparkline import sparkline
-
-NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 
 
 def test_a_sparkline_goes_from_left_to_right_and_has_its_floor_at_zero() -> None:

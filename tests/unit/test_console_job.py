@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import Any
+from console_job import NOW, make_job
 
 from headgate.jobs.service import (
     Exceptions,
@@ -11,21 +10,11 @@ from headgate.jobs.service import (
     JobView,
     Loss,
 )
-from headgate.server.console.formats import (
-    NONE,
-)
+from headgate.server.console.formats import NONE
 from headgate.server.console.history_panel import describe_facts, failures_markup
 from headgate.server.console.job_actions import actions_for, describe_loss
 from headgate.server.console.job_page import job_head
 from headgate.server.console.settings_panel import setting_rows
-
-NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
-
-
-def _job(name: str = "orders", state: str = "RUNNING", **facts: Any) -> JobView:
-    alive = state not in ("FAILED", "DEAD", "STOPPED", "CANCELED", "FINISHED", "UNREADABLE")
-    known = {"is_alive": alive, "status": {}, **facts}
-    return JobView(name=name, state=state, **known)
 
 
 def _action_names(job: JobView) -> list[str]:
@@ -33,33 +22,33 @@ def _action_names(job: JobView) -> list[str]:
 
 
 def test_what_can_be_asked_of_a_job_depends_on_its_state() -> None:
-    assert _action_names(_job()) == [
+    assert _action_names(make_job()) == [
         "savepoint", "pause", "restart", "stop", "stop-savepoint", "cancel",
     ]  # fmt: skip
-    assert "resume" in _action_names(_job(state="PAUSED"))
-    assert "pause" not in _action_names(_job(state="PAUSED"))
-    assert "resume" in _action_names(_job(state="RESTARTING", status={"held": True}))
-    assert _action_names(_job(state="STOPPING")) == ["cancel"]
+    assert "resume" in _action_names(make_job(state="PAUSED"))
+    assert "pause" not in _action_names(make_job(state="PAUSED"))
+    assert "resume" in _action_names(make_job(state="RESTARTING", status={"held": True}))
+    assert _action_names(make_job(state="STOPPING")) == ["cancel"]
     for state in ("STOPPED", "FAILED", "DEAD", "FINISHED", "CANCELED"):
-        assert _action_names(_job(state=state)) == ["start", "savepoint"]
-    assert _action_names(_job(state="UNREADABLE")) == []
+        assert _action_names(make_job(state=state)) == ["start", "savepoint"]
+    assert _action_names(make_job(state="UNREADABLE")) == []
 
 
 def test_every_action_says_what_will_happen() -> None:
     for state in ("RUNNING", "PAUSED", "STOPPED"):
-        for action in actions_for(_job(state=state)):
+        for action in actions_for(make_job(state=state)):
             assert action.says
             assert all(each.endswith(".") for each in action.says)
             assert action.dangerous is (action.name == "cancel")
 
 
 def test_a_cancel_tells_what_it_takes_along() -> None:
-    assert "stay" in describe_loss(Loss(_job(), False, (), 0))[0]
-    assert "(2 KiB) are deleted" in describe_loss(Loss(_job(), True, (), 2048))[0]
+    assert "stay" in describe_loss(Loss(make_job(), False, (), 0))[0]
+    assert "(2 KiB) are deleted" in describe_loss(Loss(make_job(), True, (), 2048))[0]
 
 
 def test_the_head_tells_why_a_job_waits_and_how_long() -> None:
-    job = _job(
+    job = make_job(
         state="RESTARTING", reason="QUERY_FAILED <no> disk", attempt=3,
         status={"restarts": 2, "restart_after_s": 10.0, "lineage": "run-1"},
     )  # fmt: skip
@@ -67,7 +56,7 @@ def test_the_head_tells_why_a_job_waits_and_how_long() -> None:
     assert "&lt;no&gt; disk" in shown
     assert "started again after 10s" in shown
     assert "3, 2 restarts" in shown
-    assert "started again" not in job_head(_job(), NOW)
+    assert "started again" not in job_head(make_job(), NOW)
 
 
 def test_failures_show_the_root_cause_first() -> None:

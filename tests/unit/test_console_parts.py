@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from console_job import NOW, make_job
 from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.errors import HeadgateError
-from headgate.jobs.service import (
-    JobView,
-)
 from headgate.server.access import Access, Role, Token, let_in
 from headgate.server.console.formats import (
     NONE,
@@ -43,15 +41,6 @@ from headgate.server.console.theme import tone_of
 from headgate.server.console.waiting import ask_slowly
 from headgate.server.context import ServerContext, use_context
 from headgate.server.settings import ServerSettings
-
-NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
-
-
-def _job(name: str = "orders", state: str = "RUNNING", **facts: Any) -> JobView:
-    alive = state not in ("FAILED", "DEAD", "STOPPED", "CANCELED", "FINISHED", "UNREADABLE")
-    known = {"is_alive": alive, "status": {}, **facts}
-    return JobView(name=name, state=state, **known)
-
 
 # Markup.
 
@@ -125,14 +114,14 @@ def test_ages_sizes_and_times_are_written_for_people() -> None:
 
 def test_jobs_in_trouble_come_first() -> None:
     states = ("STOPPED", "RUNNING", "PAUSED", "DEAD", "STARTING", "RESTARTING", "FAILED")
-    jobs = [_job(f"job-{n}", state) for n, state in enumerate(states)]
+    jobs = [make_job(f"job-{n}", state) for n, state in enumerate(states)]
     found = [each.state for each in sort_jobs(jobs)]
     assert set(found[:2]) == {"DEAD", "FAILED"}
     assert found[2:] == ["RESTARTING", "PAUSED", "STARTING", "RUNNING", "STOPPED"]
 
 
 def test_a_filter_finds_words_in_name_state_and_reason() -> None:
-    jobs = [_job("orders"), _job("visits", "FAILED", reason="Topic visits is gone")]
+    jobs = [make_job("orders"), make_job("visits", "FAILED", reason="Topic visits is gone")]
     assert filter_jobs(jobs, "TOPIC fail", "") == [jobs[1]]
     assert filter_jobs(jobs, "", "RUNNING") == [jobs[0]]
     assert filter_jobs(jobs, "orders", "FAILED") == []
@@ -140,7 +129,7 @@ def test_a_filter_finds_words_in_name_state_and_reason() -> None:
 
 
 def test_states_are_counted_and_the_chosen_one_is_pressed() -> None:
-    shown = count_states([_job("a"), _job("b"), _job("c", "FAILED")], "FAILED")
+    shown = count_states([make_job("a"), make_job("b"), make_job("c", "FAILED")], "FAILED")
     assert re.search(r"FAILED</span><span>1</span>", shown)
     assert re.search(r"RUNNING</span><span>2</span>", shown)
     assert re.search(r'data-value="FAILED"[^>]*aria-pressed="true"', shown)
@@ -148,23 +137,23 @@ def test_states_are_counted_and_the_chosen_one_is_pressed() -> None:
 
 
 def test_a_failed_job_says_why_and_what_to_do() -> None:
-    job = _job("orders", "FAILED", reason="<disk> is full", todo="headgate start orders")
+    job = make_job("orders", "FAILED", reason="<disk> is full", todo="headgate start orders")
     row = job_row(job, (1.0, 2.0), NOW)
     assert "&lt;disk&gt; is full" in row["job"]
     assert "<code>headgate start orders</code>" in row["job"]
     assert row["rate"] == NONE
-    healthy = job_row(_job("orders", reason="it was started again"), (), NOW)
+    healthy = job_row(make_job("orders", reason="it was started again"), (), NOW)
     assert "started again" not in healthy["job"]
     assert healthy["trend"] == ""
 
 
 def test_lag_names_what_is_counted_and_how_old_it_is() -> None:
-    assert format_lag(_job()) == NONE
-    assert format_lag(_job(lag_bytes=0)) == "none"
-    assert format_lag(_job(lag_records=1_500, lag=timedelta(seconds=90))) == (
+    assert format_lag(make_job()) == NONE
+    assert format_lag(make_job(lag_bytes=0)) == "none"
+    assert format_lag(make_job(lag_records=1_500, lag=timedelta(seconds=90))) == (
         "1.50k records, 1m 30s old"
     )
-    assert format_lag(_job(lag_records=3, lag_bytes=2048)) == "3 records + 2 KiB"
+    assert format_lag(make_job(lag_records=3, lag_bytes=2048)) == "3 records + 2 KiB"
 
 
 def test_every_state_has_a_tone_and_trouble_looks_like_it() -> None:

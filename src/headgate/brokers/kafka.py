@@ -162,8 +162,7 @@ def _get_security(folder: Path, options: BrokerOptions, told: Progress) -> Secur
 
 
 def _java(class_path: str, *, memory: int) -> list[str]:
-    # Java's own choice has regions of 1 MiB in a heap of this size: each batch of half of one is
-    # humongous there, and the collector marks beside the broker as long as such batches come.
+    # Java's own choice, G1, marks beside a broker with a heap this small for a fifth of its CPU.
     options = [f"-Xmx{memory}", "-XX:+UseParallelGC", "-XX:+ExitOnOutOfMemoryError"]
     options += ["-Djava.awt.headless=true", "-Dlog4j2.configurationFile=log4j2.properties"]
     return [get_java("start Kafka"), *options, "-cp", class_path]
