@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from shop import OUTPUTS, SHAPE, Shop
+from shop import JOB, OUTPUTS, SHAPE, Shop
 from store_reference import StoreReference, canonical
 
 from headgate.jobs.service import StoreOptions, produce_store
@@ -101,6 +102,27 @@ class BrokerShop(Shop):
             time.sleep(moments.uniform(0.2, 3.0))
             self.kill_child()
             self.wait_for_attempt_after(before)
+
+    def reach(self, point: str) -> None:
+        """Have the job do at a point what is asked for there, once, and wait until it got there.
+
+        Args:
+            point: The name of a crash point, with `.fail` behind it for a task that only fails.
+        """
+        file = self.crashes / point
+        file.touch()
+        self.wait_until(lambda: not file.exists())
+
+    def failed_tasks(self) -> list[str]:
+        """Return the points at which tasks failed that were asked to."""
+        return re.findall(r"Lost task .* failed at ([a-z-]+), as a test", self.spark_log())
+
+    def spark_log(self) -> str:
+        """Return what Spark has said in all attempts."""
+        logs = self.home / "jobs" / JOB / "logs"
+        return "".join(
+            file.read_text(errors="replace") for file in logs.iterdir() if file.is_file()
+        )
 
     def lineages(self, topic: str) -> Counter[str]:
         """Return how many records of an output each run has written."""

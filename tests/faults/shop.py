@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -43,6 +44,15 @@ class Shop:
     def produce(self, number: int, orders: int, **more: Any) -> None:
         shape: dict[str, Any] = {**SHAPE, **more}
         produce_store(self.on, StoreOptions(round=number, orders=orders, **shape))
+
+    def try_tasks(self, times: int) -> None:
+        """Have a task run so many times before its batch fails; a local master runs it once."""
+        folder = self.folder / "flow"
+        folder.mkdir()
+        self.flow = shutil.copy(FLOW, folder)
+        (folder / "headgate.toml").write_text(
+            f'[job]\nprofile = "trying"\n[profiles.trying]\nmaster = "local[2,{times}]"\n'
+        )
 
     def start(self, *flags: str) -> None:
         """Start the job's supervisor; it goes on where the job was."""

@@ -6,10 +6,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * Places where a test can have the JVM die or wait: {@code HEADGATE_CRASH_DIR} names a folder, and a file in it the place.
+ * Places where a test can have the JVM die, a task fail, or either wait: {@code HEADGATE_CRASH_DIR} names a folder, and a file
+ * in it the place.
  *
- * <p>A file {@code NAME} is one crash, and gone once the place was reached. A file {@code NAME.hold} makes whoever gets there
- * wait, and say so by a file {@code NAME.held}, until it is removed.
+ * <p>A file {@code NAME} is one crash, and gone once the place was reached; a file {@code NAME.fail} likewise is one exception.
+ * A file {@code NAME.hold} makes whoever gets there wait, and say so by a file {@code NAME.held}, until it is removed.
  */
 public final class CrashPoint {
   private static final String DIR = System.getenv("HEADGATE_CRASH_DIR");
@@ -23,7 +24,8 @@ public final class CrashPoint {
   public static void at(String name) {
     if (!ARMED) return;
     hold(name);
-    reach(Path.of(DIR).resolve(name));
+    if (takes(Path.of(DIR).resolve(name + ".fail"))) throw new IllegalStateException("failed at " + name + ", as a test wants it");
+    if (takes(Path.of(DIR).resolve(name))) die();
   }
 
   private static void hold(String name) {
@@ -40,13 +42,18 @@ public final class CrashPoint {
     }
   }
 
-  private static void reach(Path file) {
+  /** Returns whether there is such a file; of several tasks that get here, one takes it. */
+  private static boolean takes(Path file) {
     try {
-      // Of several tasks that get here, one takes the file.
-      if (!Files.deleteIfExists(file)) return;
-      Thread.sleep(OTHERS_FINISH_MS);
+      return Files.deleteIfExists(file);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
+    }
+  }
+
+  private static void die() {
+    try {
+      Thread.sleep(OTHERS_FINISH_MS);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
