@@ -120,7 +120,8 @@ def test_what_pulsar_cannot_do_is_a_code_a_message_and_a_hint(
 
 
 def test_asking_for_a_topic_does_not_make_it_and_the_hint_does(pulsar: PulsarBroker) -> None:
-    name = new_name()
+    # Unlike the names of other tests' topics: a hint would ask whether one of them was meant.
+    name = f"asked-for-and-not-there-{uuid.uuid4().hex[:4]}"
     hint = run("tail", name, "--on", pulsar.url).stderr.splitlines()[1].removeprefix("hint: ")
     assert name not in run("topics", "--on", pulsar.url).stdout
     assert run(*shlex.split(hint)[1:]).stdout.startswith(f"Created topic '{name}'")
