@@ -30,7 +30,7 @@ from headgate.flow import (
     schema_of,
 )
 
-__version__ = "0.7.5"
+__version__ = "0.7.6"
 
 __all__ = [
     "Console",

@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headgate.engine.progress import BatchReport, Latency, SourceProgress, StateProgress
 from headgate.errors import HeadgateError
 from headgate.jobs.home import JobHome
 from headgate.jobs.sample_files import OLDER, RECENT, Sample, append, read_since, roll
 from headgate.jobs.sampler import Sampler
-from headgate.jobs.samples import Samples, read_samples
+from headgate.jobs.samples import Samples, read_samples, thin
 from headgate.jobs.states import JobState
 
 START = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -173,6 +175,35 @@ def test_places_are_thinned_to_averages_of_rates_and_maxima_of_latency_and_lag(
     assert max(each or 0 for each in found.latency_p99_ms) == 990
     assert max(each or 0 for each in found.lag_records) == 9.0
     assert sum(1 for each in found.latency_p99_ms if each == 990) == 1
+
+
+@given(
+    spans=st.lists(st.integers(1, 250) | st.integers(1, 3000), min_size=1, max_size=40),
+    offset=st.integers(0, 999),
+    points=st.sampled_from([10, 300]),
+)
+def test_rates_times_their_seconds_are_the_rows_whatever_the_samples_lengths(
+    spans: list[int], offset: int, points: int
+) -> None:
+    # Idle time before and behind, so that every place with rows is measured whole.
+    begin = START_MS + offset
+    samples, end = [Sample(begin, 60_000)], begin
+    for span in spans:
+        end += span
+        samples.append(Sample(end, span, {"in": 100}, batches=1))
+    samples.append(Sample(end + 60_000, 60_000))
+    found = thin("orders", samples, since=None, points=points)
+    rates = found.inputs["in"]
+    seconds = found.every.total_seconds()
+    assert sum(each or 0 for each in rates) * seconds == pytest.approx(100 * len(spans), abs=1)
+    # No place has more than the samples that overlap it.
+    for place, rate in enumerate(rates):
+        place_end = round(found.at[place].timestamp() * 1000)
+        place_begin = place_end - round(seconds * 1000)
+        overlapping = sum(
+            100 for each in samples[1:-1] if each.end > place_begin and each.start < place_end
+        )
+        assert (rate or 0) * seconds <= overlapping + 1
 
 
 def test_only_what_is_asked_for_is_given(home: JobHome) -> None:

@@ -133,14 +133,17 @@ class _Buckets:
         width, span = self._width, sample.span
         # A span that ends where a bucket does belongs to it, not to the next.
         last = (sample.end - 1 - self._origin) // width
-        # One that is short beside its bucket goes there whole: that is quicker, and shows nowhere.
-        short = 4 * span <= width
-        first = last if short else min(last, (sample.start - self._origin) // width)
+        first = min(last, (sample.start - self._origin) // width)
+        if first == last:
+            if 0 <= last < self._count:
+                self._gather(last, sample, 1.0)
+                self._covered[last] += span
+            return
         for place in range(max(0, first), min(last, self._count - 1) + 1):
             begin = self._origin + place * width
             shared = min(sample.end, begin + width) - max(sample.start, begin)
-            self._gather(place, sample, 1.0 if short else shared / span)
-            self._covered[place] += span if short else shared
+            self._gather(place, sample, shared / span)
+            self._covered[place] += shared
 
     def _gather(self, place: int, sample: Sample, part: float) -> None:
         if sample.batches:
