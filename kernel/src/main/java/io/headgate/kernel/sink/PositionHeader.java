@@ -26,11 +26,16 @@ public final class PositionHeader {
 
   /** Returns the header's value, or null for a row that no single record stands behind. */
   public byte[] of(byte[] envelope) {
-    if (Envelope.source(envelope) == Envelope.NO_SOURCE) return null;
-    byte[] prefix = prefixes[Envelope.source(envelope)];
-    int at = put(Envelope.offset(envelope), digits.length);
+    return of(Envelope.source(envelope), Envelope.partition(envelope), Envelope.offset(envelope));
+  }
+
+  /** Likewise, of a row that comes from a record of a source. */
+  public byte[] of(int source, int partition, long offset) {
+    if (source == Envelope.NO_SOURCE) return null;
+    byte[] prefix = prefixes[source];
+    int at = put(offset, digits.length);
     digits[--at] = '/';
-    at = put(Envelope.partition(envelope), at);
+    at = put(partition, at);
     byte[] out = Arrays.copyOf(prefix, prefix.length + digits.length - at);
     System.arraycopy(digits, at, out, prefix.length, digits.length - at);
     return out;

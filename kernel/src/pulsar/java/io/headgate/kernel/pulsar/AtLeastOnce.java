@@ -25,10 +25,11 @@ final class AtLeastOnce implements LogWriter {
 
   @Override public void write(int output, byte[] envelope) {
     PulsarTopic[] partitions = places.get(output);
-    PulsarTopic place = partitions[messages.route(envelope, partitions.length, rank++ & Integer.MAX_VALUE)];
+    OutputRow row = OutputRow.of(envelope);
+    PulsarTopic place = partitions[messages.route(row, partitions.length, rank++ & Integer.MAX_VALUE)];
     if (producers.get(place) == null) producers.open(Map.of(place, destinations.get(output)));
     Outlet outlet = producers.get(place);
-    outbox.send(outlet, messages.of(outlet, envelope), envelope.length, SequenceId.NONE);
+    outbox.send(outlet, messages.of(outlet, row), row.size(), SequenceId.NONE);
     if (rank == 1) CrashPoint.at("in-transaction");
   }
 

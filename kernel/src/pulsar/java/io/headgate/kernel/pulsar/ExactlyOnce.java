@@ -1,9 +1,7 @@
 package io.headgate.kernel.pulsar;
 
-import io.headgate.kernel.rows.Envelope;
 import io.headgate.kernel.sink.LogWriter;
 import io.headgate.kernel.testing.CrashPoint;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -33,7 +31,7 @@ final class ExactlyOnce implements LogWriter {
   private final Messages messages;
   private final Outbox outbox;
   private final Map<Integer, PulsarTopic[]> places = new HashMap<>();
-  private final List<byte[]> rows = new ArrayList<>();
+  private final HeldRows held = new HeldRows();
   /** Null once they were given back or closed. */
   private TaskProducers producers;
   private boolean sent;
@@ -47,32 +45,32 @@ final class ExactlyOnce implements LogWriter {
   }
 
   @Override public void write(int output, byte[] envelope) {
-    rows.add(envelope);
+    held.add(envelope);
   }
 
   @Override public void commit() {
     CrashPoint.at("state-committed");
-    rows.sort(new RowOrder());
+    List<OutputRow> rows = held.sort();
     var wanted = new HashMap<PulsarTopic, Destination>();
-    PulsarTopic[] where = route(wanted);
+    PulsarTopic[] where = route(rows, wanted);
     if (task.resumed) wantAll(wanted);
     producers.open(wanted);
     producers.all().forEach(this::check);
-    sendAll(where);
+    sendAll(rows, where);
+    held.clear();
     CrashPoint.at("task-committed");
     producers.give(task.epoch);
     producers = null;
   }
 
   /** Returns where each row goes, by its rank; tells which places these are. */
-  private PulsarTopic[] route(Map<PulsarTopic, Destination> wanted) {
+  private PulsarTopic[] route(List<OutputRow> rows, Map<PulsarTopic, Destination> wanted) {
     var out = new PulsarTopic[rows.size()];
     for (int rank = 0; rank < out.length; rank++) {
-      byte[] row = rows.get(rank);
-      int output = Envelope.address(row);
-      PulsarTopic[] partitions = places.get(output);
+      OutputRow row = rows.get(rank);
+      PulsarTopic[] partitions = places.get(row.output());
       out[rank] = partitions[messages.route(row, partitions.length, rank)];
-      wanted.put(out[rank], task.destinations.get(output));
+      wanted.put(out[rank], task.destinations.get(row.output()));
     }
     return out;
   }
@@ -90,7 +88,7 @@ final class ExactlyOnce implements LogWriter {
    * another try of the task had the name in between and has written the first rows of that batch: then the others would be
    * lost. Producers that connect anew are told what the broker has, and rows it may have go one by one.
    */
-  private void sendAll(PulsarTopic[] where) {
+  private void sendAll(List<OutputRow> rows, PulsarTopic[] where) {
     Set<PulsarTopic> left = new HashSet<>(Arrays.asList(where));
     for (int round = 0; !left.isEmpty(); round++) {
       if (round == ROUNDS)
@@ -98,7 +96,7 @@ final class ExactlyOnce implements LogWriter {
             + " were lost " + ROUNDS + " times, or another process writes under its name");
       if (round > 0) producers.reopen(left);
       for (PulsarTopic place : left) check(producers.get(place));
-      left = send(where, left);
+      left = send(rows, where, left);
     }
   }
 
@@ -120,20 +118,19 @@ final class ExactlyOnce implements LogWriter {
   }
 
   /** Sends the rows of some places; returns where the broker took new ones for doubles. */
-  private Set<PulsarTopic> send(PulsarTopic[] where, Set<PulsarTopic> to) {
+  private Set<PulsarTopic> send(List<OutputRow> rows, PulsarTopic[] where, Set<PulsarTopic> to) {
     for (int rank = 0; rank < where.length; rank++)
-      if (to.contains(where[rank])) send(producers.get(where[rank]), rank);
+      if (to.contains(where[rank])) send(producers.get(where[rank]), rows.get(rank), rank);
     settle();
     return outbox.takeDoubted();
   }
 
-  private void send(Outlet outlet, int rank) {
-    byte[] row = rows.get(rank);
+  private void send(Outlet outlet, OutputRow row, int rank) {
     long id = SequenceId.of(task.epoch, shape(outlet.destination()), rank);
     // A broker may refuse a large one. What goes out behind it would make it a double for ever.
-    boolean alone = row.length > outlet.destination().large();
+    boolean alone = row.size() > outlet.destination().large();
     if (alone) settle();
-    outbox.send(outlet, messages.of(outlet, row).sequenceId(id), row.length, id);
+    outbox.send(outlet, messages.of(outlet, row).sequenceId(id), row.size(), id);
     if (alone) settle();
     if (sent) return;
     sent = true;
@@ -146,6 +143,7 @@ final class ExactlyOnce implements LogWriter {
   }
 
   @Override public void abort() {
+    held.clear();
     if (producers != null) producers.close();
     producers = null;
   }

@@ -1,9 +1,7 @@
 package io.headgate.kernel.pulsar;
 
-import io.headgate.kernel.rows.Envelope;
 import io.headgate.kernel.sink.PositionHeader;
 import java.nio.charset.StandardCharsets;
-import java.util.Arrays;
 import org.apache.pulsar.client.api.TypedMessageBuilder;
 import org.apache.pulsar.client.impl.Hash;
 
@@ -22,24 +20,15 @@ final class Messages {
    *
    * @param turn decides where there is no key
    */
-  int route(byte[] envelope, int partitions, int turn) {
+  int route(OutputRow row, int partitions, int turn) {
     if (partitions < 2) return 0;
-    return (Envelope.segments(envelope) > 1 ? hash.makeHash(segment(envelope, 1)) : turn) % partitions;
+    return (row.hasKey() ? hash.makeHash(row.keyBytes()) : turn) % partitions;
   }
 
-  TypedMessageBuilder<byte[]> of(Outlet outlet, byte[] envelope) {
-    TypedMessageBuilder<byte[]> message = outlet.producer().newMessage().value(segment(envelope, 0));
-    if (Envelope.segments(envelope) > 1) message.key(text(segment(envelope, 1)));
-    byte[] header = position.of(envelope);
-    return header == null ? message : message.property(PositionHeader.NAME, text(header));
-  }
-
-  private static byte[] segment(byte[] envelope, int i) {
-    int start = Envelope.start(envelope, i);
-    return Arrays.copyOfRange(envelope, start, start + Envelope.length(envelope, i));
-  }
-
-  private static String text(byte[] utf8) {
-    return new String(utf8, StandardCharsets.UTF_8);
+  TypedMessageBuilder<byte[]> of(Outlet outlet, OutputRow row) {
+    TypedMessageBuilder<byte[]> message = outlet.producer().newMessage().value(row.valueBytes());
+    if (row.hasKey()) message.key(row.keyText());
+    byte[] header = position.of(row.source(), row.partition(), row.offset());
+    return header == null ? message : message.property(PositionHeader.NAME, new String(header, StandardCharsets.UTF_8));
   }
 }
