@@ -249,6 +249,6 @@ def test_a_job_is_cancelled_and_says_so(operator: Visitor, store: Store) -> None
     operator.press("Cancel")
     says = operator.agree("Cancel the job")
     assert "at once" in says
-    wait_until(lambda: store.status()["state"] == "CANCELED", "the end of the job")
+    wait_until(lambda: not show_job(store.home, JOB).view.is_alive, "the end of the job")
+    assert store.status()["state"] == "CANCELED"
     operator.page.get_by_text("CANCELED").first.wait_for()
-    assert not show_job(store.home, JOB).view.is_alive

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections.abc import Callable
@@ -123,6 +124,8 @@ class Bench:
         self.dead_ends: list[str] = []
         # Whether every child had ended each time.
         self.cleaned: list[bool] = []
+        # Of those that were published before the job had cleaned up.
+        self.early_ends: list[str] = []
         self.stop = threading.Event()
         self.watch: Callable[[JobSnapshot], None] = lambda _: None
         # Whether children go on until they are let go or killed.
@@ -142,6 +145,15 @@ class Bench:
 
     def clean_up(self) -> None:
         self.cleaned.append(all(child.find_exit() is not None for child in self.children))
+        self._look_for_an_early_end()
+
+    def dead_end(self) -> None:
+        self.dead_ends.append(self.children[-1].exit)
+        self._look_for_an_early_end()
+
+    def _look_for_an_early_end(self) -> None:
+        told = {self.status()["state"], *self.events()}
+        self.early_ends += sorted(told & {state.value for state in JobState if state.is_final})
 
     def run(self) -> JobSnapshot:
         supervisor = Supervisor(
@@ -159,7 +171,7 @@ class Bench:
             after_intent=0,
             stop=self.stop,
             publisher=NoPublisher(),
-            on_dead_end=lambda: self.dead_ends.append(self.status()["state"]),
+            on_dead_end=self.dead_end,
         )
         return supervisor.run()
 
@@ -299,7 +311,29 @@ def test_only_a_job_that_ended_in_the_middle_leaves_something_to_clear_up(tmp_pa
     dead = Bench(tmp_path / "dead", [Running(), failed(retryable=False)])
     with pytest.raises(HeadgateError):
         dead.run()
-    assert dead.dead_ends == ["FAILED"]
+    assert dead.dead_ends == ["exit code 0"]
+
+
+@pytest.mark.parametrize("end", ["FINISHED", "CANCELED", "FAILED"])
+def test_a_final_state_is_published_once_nothing_of_the_job_runs(tmp_path: Path, end: str) -> None:
+    scripts: dict[str, list[News]] = {
+        "FINISHED": [Running(), Ended(caught_up=True)],
+        "CANCELED": [Running()],
+        "FAILED": [Running(), failed(retryable=False)],
+    }
+    bench = Bench(tmp_path, scripts[end])
+    bench.patient = end == "CANCELED"
+
+    def watch(snapshot: JobSnapshot) -> None:
+        if end == "CANCELED" and snapshot.state is JobState.STARTING:
+            write_intent(bench.home, Verb.CANCEL, by="a test")
+
+    bench.watch = watch
+    with contextlib.suppress(HeadgateError):
+        bench.run()
+    assert bench.cleaned == [True]
+    assert bench.early_ends == []
+    assert (bench.status()["state"], bench.events()[-1]) == (end, end)
 
 
 def test_a_job_that_was_replaced_leaves_what_is_open_to_its_successor(tmp_path: Path) -> None:

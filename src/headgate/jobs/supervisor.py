@@ -151,16 +151,30 @@ class Supervisor:
             self._launcher.clean_up()
             self._publisher.close()
             self._sampler.flush()
-        if self._machine.state in (JobState.FAILED, JobState.CANCELED) and not self._is_replaced():
-            self._on_dead_end()
-        self._tell(at_once=True)
+        try:
+            if self._is_dead_end():
+                self._on_dead_end()
+        finally:
+            self._publish_end()
         if self._machine.state is JobState.FAILED and self._failure is not None:
             raise self._failure
         return self.snapshot()
 
-    def _is_replaced(self) -> bool:
-        """Tell whether another attempt has taken over: what it has open is not ours to end."""
-        return self._failure is not None and self._failure.code == "FENCED"
+    def _is_dead_end(self) -> bool:
+        """Tell whether the job ended for good, perhaps in the middle of a batch.
+
+        What is open belongs to another attempt where that one has taken over.
+        """
+        replaced = self._failure is not None and self._failure.code == "FENCED"
+        return self._machine.state in (JobState.FAILED, JobState.CANCELED) and not replaced
+
+    def _publish_end(self) -> None:
+        """Publish the final state, the last thing a supervisor does before it releases the lock.
+
+        Readers take a final state to mean that nothing of the job runs any more.
+        """
+        self._note_state()
+        self._write_status()
 
     def snapshot(self) -> JobSnapshot:
         """Return what the job is and has done."""
@@ -324,11 +338,9 @@ class Supervisor:
     def _apply(self, event: Event) -> None:
         before = self._machine.state
         self._machine, actions = step(self._machine, event)
-        if self._machine.state is not before or isinstance(event, Submitted):
-            facts = {"attempt": self._machine.attempt}
-            if self._machine.reason:
-                facts["reason"] = self._machine.reason  # type: ignore[assignment]
-            self._note(self._machine.state.value, **facts)
+        moved = self._machine.state is not before or isinstance(event, Submitted)
+        if moved and not self._machine.state.is_final:
+            self._note_state()
         for action in actions:
             self._perform(action)
         self._tell(at_once=True)
@@ -367,16 +379,24 @@ class Supervisor:
 
     # What is told.
 
+    def _note_state(self) -> None:
+        machine = self._machine
+        reason = {"reason": machine.reason} if machine.reason else {}
+        self._note(machine.state.value, attempt=machine.attempt, **reason)
+
     def _note(self, kind: str, **facts: Any) -> None:
         # A full disk is no reason to end a job that can still write elsewhere.
         with contextlib.suppress(OSError):
             self._home.add_event(self._clock.now(), kind, **facts)
 
     def _tell(self, *, at_once: bool = False) -> None:
-        now = self._clock.monotonic()
-        if not at_once and now - self._written < _STATUS_EVERY:
-            return
-        self._written = now
+        """Write the status if it is due; the final state waits for `_publish_end`."""
+        due = at_once or self._clock.monotonic() - self._written >= _STATUS_EVERY
+        if due and not self._machine.state.is_final:
+            self._write_status()
+
+    def _write_status(self) -> None:
+        self._written = self._clock.monotonic()
         snapshot = self.snapshot()
         status = {
             **snapshot.to_json(),
