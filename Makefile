@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
 
-.PHONY: setup core kernel chromium demo test check format bench bench-restore bench-kafka bench-pulsar bench-windows bench-state test-faults screenshots wheel clean help
+.PHONY: setup core kernel chromium demo test test-all check format bench bench-restore bench-kafka bench-pulsar bench-windows bench-state test-faults screenshots wheel clean help
 
 help:  ## Show what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -35,9 +35,15 @@ chromium: $(STAMP)  ## Install a browser for the console's tests, unless there i
 
 # What runs together and in which order is in tests/conftest.py. Hundreds of tests start a JVM: with an archive
 # of classes in half the time, and without one, should that fail, all the same.
-test: setup chromium  ## Run every test
+PYTEST := $(BIN)/python -m pytest tests --numprocesses 2 --dist loadgroup --no-loadscope-reorder
+
+test: setup chromium  ## Run every test but those marked long
 	-$(BIN)/headgate prepare kafka+pulsar
-	$(BIN)/python -m pytest tests --numprocesses 2 --dist loadgroup --no-loadscope-reorder --durations 25
+	$(PYTEST) -m "not long" --durations 25
+
+test-all: setup chromium  ## Run every test, with more kills, at random moments
+	-$(BIN)/headgate prepare kafka+pulsar
+	HEADGATE_KILLS=8 HEADGATE_SEED=random $(PYTEST) --durations 50
 
 screenshots: setup chromium  ## Take the docs' pictures of the console anew
 	HEADGATE_SCREENSHOTS=docs/images $(BIN)/python -m pytest tests/console/test_console.py
@@ -78,7 +84,7 @@ bench-state: setup  ## Ask for one of 1,000,000 keys, its history over 20 checkp
 
 test-faults: setup  ## The long fault suite: many kills at random moments
 	-$(BIN)/headgate prepare kafka+pulsar
-	HEADGATE_KILLS=40 HEADGATE_KAFKA_KILLS=50 HEADGATE_PULSAR_KILLS=40 $(BIN)/python -m pytest tests/faults tests/brokers/test_kafka_faults.py tests/brokers/test_pulsar_faults.py -s
+	HEADGATE_KILLS=40 HEADGATE_SEED=random $(BIN)/python -m pytest tests/faults tests/brokers/test_kafka_faults.py tests/brokers/test_pulsar_faults.py -s
 
 wheel: setup  ## Build a wheel with the kernel in it
 	$(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps --wheel-dir dist .

@@ -46,6 +46,8 @@ _SHARED = {
 }
 
 
+# Before xdist's own hook, which reads the groups.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Say what runs in one process, and in which order; within a file, tests keep theirs."""
     root = Path(__file__).parent
@@ -69,10 +71,20 @@ def _group(path: Path, fixtures: set[str]) -> str:
 
 @pytest.fixture
 def seed() -> int:
-    """Decides the moments of the kills; printed, so that a failure can be repeated."""
-    chosen = int(os.environ.get("HEADGATE_SEED", str(int.from_bytes(os.urandom(4)))))
+    """Return what decides the moments of the kills: the same each time, or `random` ones.
+
+    It is printed, so that a failure can be repeated.
+    """
+    given = os.environ.get("HEADGATE_SEED", "1")
+    chosen = int.from_bytes(os.urandom(4)) if given == "random" else int(given)
     print(f"HEADGATE_SEED={chosen}")
     return chosen
+
+
+@pytest.fixture
+def kills() -> int:
+    """Return how often a fault test kills a process at random: twice, more in `make test-all`."""
+    return int(os.environ.get("HEADGATE_KILLS", "2"))
 
 
 @pytest.fixture(scope="session")

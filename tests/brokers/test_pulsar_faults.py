@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from collections.abc import Iterator
@@ -15,12 +14,6 @@ from shop import JOB, OUTPUTS, Production
 
 # Where rows are half written, and where they all are; the others are the same on every log.
 CRASHES = ("in-transaction", "task-committed")
-
-
-@pytest.fixture
-def kills() -> int:
-    """How often a process is killed at random: 8 times, 40 in `make test-faults`."""
-    return int(os.environ.get("HEADGATE_PULSAR_KILLS", "8"))
 
 
 @pytest.fixture

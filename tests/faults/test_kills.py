@@ -7,14 +7,7 @@ import random
 import time
 from pathlib import Path
 
-import pytest
 from shop import JOB, Production, Shop
-
-
-@pytest.fixture
-def kills() -> int:
-    """How often a process is killed: 8 in the short suite, 40 in `make test-faults`."""
-    return int(os.environ.get("HEADGATE_KILLS", "8"))
 
 
 def test_a_child_killed_at_random_moments_loses_and_doubles_nothing(
@@ -53,7 +46,7 @@ def test_a_supervisor_that_is_killed_leaves_no_child_and_the_next_one_goes_on(
     shop = Shop(tmp_path)
     shop.produce(0, 5_000)
     with Production(shop):
-        for _ in range(max(2, kills // 4)):
+        for _ in range(max(1, kills // 4)):
             shop.start()
             shop.wait_until(shop.is_running)
             time.sleep(moments.uniform(0.2, 4.0))

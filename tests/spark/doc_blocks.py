@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,9 @@ ROOT = Path(__file__).parents[2]
 GAP = "…"
 
 _FENCE = re.compile(r"^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+# Up to what ends a command within a line of the shell.
+_CALL = re.compile(r"(?<![./\w])headgate(?: [^|;&)]*)?(?!\w)")
 
 _EXPORT = re.compile(r"export (?P<name>\w+)=")
 
@@ -50,6 +53,25 @@ def commands(block: Block) -> Iterator[Command]:
     for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
         command, *output = part.splitlines()
         yield Command(command, tuple(line for line in output if line.strip()))
+
+
+def headgate_calls(block: Block, verbs: Collection[str]) -> Iterator[tuple[str, set[str]]]:
+    """Yield each call of `headgate` in a console block: its verb, and the long options it has.
+
+    A call without a known verb has the verb `headgate`.
+
+    Args:
+        verbs: Every verb with `headgate` in front, such as `headgate topics list`.
+    """
+    for command in commands(block):
+        for call in _CALL.findall(command.text):
+            words = [word for word in call.split() if not word.startswith("-")]
+            prefixes = (" ".join(words[:count]) for count in range(len(words), 0, -1))
+            verb = next(each for each in prefixes if each in verbs)
+            yield (
+                verb,
+                {word.partition("=")[0] for word in re.findall(r"(?<=\s)--[a-z][\w=-]*", call)},
+            )
 
 
 def missing_lines(command: Command, output: str) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import typer
-from doc_blocks import ROOT, Shell, commands, missing_lines, read_blocks
+from doc_blocks import ROOT, Shell, commands, headgate_calls, missing_lines, read_blocks
 
 from headgate import Flow
 from headgate.cli.app import app
@@ -27,10 +27,20 @@ PAGES = sorted(
 CODE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
 LINK = re.compile(r"\[[^\]]*\]\((?!\w+:)(?P<path>[^)#]*)(?:#(?P<anchor>[^)]*))?\)")
 TEST = re.compile(r"`(test_\w+)`")
+# Options that every verb has.
+GENERAL = {"--help", "--install-completion", "--show-completion"}
+
+
+# One is followed in every run. What the commands of the others name is checked in every run, too.
+FOLLOWED = "orders"
 
 
 @pytest.mark.parametrize(
-    "page", sorted((DOCS / "tutorial").glob("*.md")), ids=lambda page: page.stem
+    "page",
+    [
+        pytest.param(page, marks=() if page.stem == FOLLOWED else pytest.mark.long, id=page.stem)
+        for page in sorted((DOCS / "tutorial").glob("*.md"))
+    ],
 )
 def test_a_tutorial_runs_from_an_empty_folder_as_it_is_written(tmp_path: Path, page: Path) -> None:
     shell = Shell(tmp_path)
@@ -61,9 +71,22 @@ def _follow(page: Path, shell: Shell) -> None:
             )
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_commands_on_a_page_name_verbs_and_options_that_exist(page: Path) -> None:
+    verbs = dict(_verbs(typer.main.get_command(app), "headgate"))
+    for block in read_blocks(page):
+        if block.kind != "console":
+            continue
+        for verb, options in headgate_calls(block, set(verbs)):
+            where = f"{page.name}, line {block.line}"
+            assert verb != "headgate", f"{where}: a verb that does not exist"
+            unknown = options - verbs[verb] - GENERAL
+            assert not unknown, f"{where}: {verb} has no {unknown}"
+
+
 @pytest.mark.parametrize(
     "page",
-    [ROOT / "README.md", *sorted((DOCS / "guide").glob("*.md"))],
+    [ROOT / "README.md", *sorted((DOCS / "guide").glob("*.md")), *(DOCS / "tutorial").glob("*.md")],
     ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_the_python_on_a_page_makes_flows_that_are_whole(
@@ -206,7 +229,6 @@ def _verbs(command: Any, path: str) -> Iterator[tuple[str, set[str]]]:
         for parameter in command.params
         if parameter.param_type_name == "option"
     }
-    general = {"--help", "--install-completion", "--show-completion"}
-    yield path, options - general
+    yield path, options - GENERAL
     for name, child in getattr(command, "commands", {}).items():
         yield from _verbs(child, f"{path} {name}")

@@ -58,7 +58,7 @@ def home() -> JobHome:
 
 def wait_until_it_is(state: str) -> None:
     deadline = time.monotonic() + 60
-    while view_job(home()).state != state:
+    while has_supervisor(home()) or view_job(home()).state != state:
         assert time.monotonic() < deadline, view_job(home())
         time.sleep(0.05)
 
@@ -85,6 +85,7 @@ def test_a_start_returns_while_the_job_starts_and_the_supervisor_stands_on_its_o
     assert caught.value.code == "JOB_RUNNING"
     assert view_job(home()).state == "STARTING"
     assert cancel_job(Path(".headgate"), "copies").state == "CANCELED"
+    assert not has_supervisor(home())
     wait_until_it_says("is CANCELED")
 
 
