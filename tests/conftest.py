@@ -99,10 +99,19 @@ def secure_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBrok
     yield from _serving(tmp_path_factory.mktemp("secure-kafka"), secure=True)
 
 
+@pytest.fixture(scope="module")
+def module_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+    """Give a Kafka broker to the tests of one file; they ask for `own_kafka`."""
+    yield from _serving(tmp_path_factory.mktemp("own-kafka"), secure=False)
+
+
 @pytest.fixture
-def own_kafka(tmp_path: Path) -> Iterator[KafkaBroker]:
-    """Give a Kafka broker to one test alone, which may stop and kill it."""
-    yield from _serving(tmp_path / "kafka", secure=False)
+def own_kafka(module_kafka: KafkaBroker) -> Iterator[KafkaBroker]:
+    """Give a Kafka broker without topics to one test alone, which may stop and kill it."""
+    module_kafka.start()
+    yield module_kafka
+    module_kafka.start()
+    module_kafka.drop_topics()
 
 
 @pytest.fixture(scope="session")
@@ -117,11 +126,20 @@ def secure_pulsar(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PulsarBr
     yield from _serving_pulsar(tmp_path_factory.mktemp("secure-pulsar"), secure=True)
 
 
-@pytest.fixture
-def own_pulsar(tmp_path: Path) -> Iterator[PulsarBroker]:
-    """Give a Pulsar broker to one test alone, which may stop and kill it."""
+@pytest.fixture(scope="module")
+def module_pulsar(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PulsarBroker]:
+    """Give a Pulsar broker to the tests of one file; they ask for `own_pulsar`."""
     # A blank, since Pulsar makes addresses of paths.
-    yield from _serving_pulsar(tmp_path / "own pulsar", secure=False)
+    yield from _serving_pulsar(tmp_path_factory.mktemp("own") / "own pulsar", secure=False)
+
+
+@pytest.fixture
+def own_pulsar(module_pulsar: PulsarBroker) -> Iterator[PulsarBroker]:
+    """Give a Pulsar broker without topics to one test alone, which may stop and kill it."""
+    module_pulsar.start()
+    yield module_pulsar
+    module_pulsar.start()
+    module_pulsar.drop_topics()
 
 
 def _serving(data: Path, *, secure: bool) -> Iterator[KafkaBroker]:

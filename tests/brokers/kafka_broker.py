@@ -95,8 +95,16 @@ class KafkaBroker:
 
     def drop_topic(self, name: str) -> None:
         """Remove a topic and its records."""
+        self._drop([name])
+
+    def drop_topics(self) -> None:
+        """Remove every topic but the broker's own."""
+        topics = self.admin().list_topics(timeout=_PATIENCE_S).topics
+        self._drop([name for name in topics if not name.startswith("__")])
+
+    def _drop(self, names: list[str]) -> None:
         admin = self.admin()
-        for gone in admin.delete_topics([name]).values():
+        for gone in admin.delete_topics(names).values() if names else ():
             gone.result(_PATIENCE_S)
 
     def send(

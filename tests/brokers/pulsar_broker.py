@@ -162,6 +162,15 @@ class PulsarBroker:
         partitions = f"{path}/partitions" if self.partitions(name, namespace=namespace) else path
         self.ask("DELETE", f"{partitions}?force=true")
 
+    def drop_topics(self) -> None:
+        """Remove every topic but the broker's own."""
+        path = f"persistent/{_NAMESPACE}"
+        partitioned = self.ask("GET", f"{path}/partitioned")
+        plain = [name for name in self.ask("GET", path) if "-partition-" not in name]
+        for name in sorted({each.rpartition("/")[2] for each in (*partitioned, *plain)}):
+            if not name.startswith("__"):
+                self.drop_topic(name)
+
     def partitions(self, topic: str, *, namespace: str = _NAMESPACE) -> int:
         """Return how many partitions a topic has; 0 for a plain one."""
         count: int = self.ask("GET", f"persistent/{namespace}/{topic}/partitions")["partitions"]

@@ -40,6 +40,7 @@ def test_a_child_killed_at_random_moments_loses_and_doubles_nothing_on_kafka(
     assert len(shop.events("FAILURE")) == kills
 
 
+@pytest.mark.long
 def test_at_least_once_a_child_killed_at_random_moments_loses_nothing(
     shop: BrokerShop, kills: int, seed: int
 ) -> None:
@@ -171,6 +172,7 @@ def test_a_batch_that_readers_have_is_skipped_when_the_broker_has_forgotten_its_
     shop.assert_exactly_once()
 
 
+@pytest.mark.long
 def test_a_restored_run_writes_what_came_after_its_checkpoint_again_and_once(
     shop: BrokerShop,
 ) -> None:

@@ -46,6 +46,7 @@ def test_a_child_killed_at_random_and_at_named_moments_loses_and_doubles_nothing
     assert len(shop.events("FAILURE")) == kills + len(CRASHES)
 
 
+@pytest.mark.long
 def test_a_pulsar_broker_that_is_killed_and_started_again_costs_nothing(
     shop: BrokerShop, own_pulsar: PulsarBroker, kills: int, seed: int
 ) -> None:

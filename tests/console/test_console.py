@@ -227,6 +227,7 @@ def test_everything_can_be_reached_by_keyboard(operator: Visitor) -> None:
     assert JOB in reached
 
 
+@pytest.mark.long
 def test_the_first_paint_comes_at_once(browser: Browser, running: str) -> None:
     painted = """() => new Promise(done => new PerformanceObserver(list => {
         const found = list.getEntriesByName("first-contentful-paint")[0];

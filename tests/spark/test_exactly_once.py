@@ -69,6 +69,7 @@ def last_commit(bench: Bench) -> int:
     return max((int(f.name) for f in folder.glob("[0-9]*")), default=-1)
 
 
+@pytest.mark.long
 def test_kill_9_at_any_moment_loses_and_doubles_nothing(bench: Bench) -> None:
     print(f"seed {SEED}")
     draw = random.Random(SEED)
