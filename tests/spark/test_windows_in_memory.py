@@ -213,6 +213,22 @@ def test_a_row_by_the_clock_comes_with_events_or_when_the_watermark_moves(
     assert told(100, 99_000, event(99, "other")) == [-3]
 
 
+def test_the_time_of_a_result_is_that_of_its_batch(spark: SparkSession) -> None:
+    flow = Flow("clock")
+    stream = flow.stream("in", "key BIGINT, at BIGINT", event_time="at")
+    window = stream.key_by("key").window("w", tumbling("1s"), early=every_events(2))
+    window.aggregate(n=count()).updates.to("out")
+    memory = MemoryFlow(spark, flow)
+    given = [TestRecord("in", b'{"key": 1, "at": 1}', offset=n) for n in range(4)]
+    early = memory.batch(given, clock=1_700_000_000_123)["out"]
+    final = memory.batch([], clock=1_700_000_001_456, watermark=2_000)["out"]
+    assert [(row["n"], row["processed_at"]) for row in early] == [
+        (2, "2023-11-14T22:13:20.123Z"),
+        (4, "2023-11-14T22:13:20.123Z"),
+    ]
+    assert [(row["n"], row["processed_at"]) for row in final] == [(4, "2023-11-14T22:13:21.456Z")]
+
+
 def test_an_event_without_a_key_is_a_dead_letter(spark: SparkSession) -> None:
     flow = Flow("keyless")
     hits(flow, "w").updates.to("out")

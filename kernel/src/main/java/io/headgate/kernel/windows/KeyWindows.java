@@ -137,7 +137,7 @@ final class KeyWindows {
 
   private void tell(OpenWindow window, Updates.Kind kind, boolean onTime) {
     if (updates == null) updates = new Updates(spec);
-    updates.send(window, kind, onTime, key, out);
+    updates.send(window, kind, onTime, now, key, out);
     window.fresh = false;
     window.due = OpenWindow.NEVER;
     window.told = now;

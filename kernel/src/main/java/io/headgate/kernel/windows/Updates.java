@@ -7,7 +7,6 @@ import io.headgate.kernel.rows.Envelope;
 import io.headgate.kernel.rows.Header;
 import io.headgate.kernel.rows.Layout;
 import io.headgate.kernel.rows.SegmentedRow;
-import java.time.Instant;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.XXH64;
@@ -43,14 +42,16 @@ final class Updates {
     header.source = Envelope.NO_SOURCE;
   }
 
-  /** @param onTime whether the window was closed, or looked at, as soon as the watermark allowed */
-  void send(OpenWindow window, Kind kind, boolean onTime, byte[] key, Route.Out out) {
-    Instant now = Instant.now();
+  /**
+   * @param onTime whether the window was closed, or looked at, as soon as the watermark allowed
+   * @param now the clock as of the batch, in epoch milliseconds: the machine's own would make other rows in a replay
+   */
+  void send(OpenWindow window, Kind kind, boolean onTime, long now, byte[] key, Route.Out out) {
     fill(window, kind, now, key);
     row.set(pack.apply(loose));
     header.eventTime = window.end - 1;
     header.offset = window.end;
-    header.timestamp = now.toEpochMilli();
+    header.timestamp = now;
     header.flags = onTime ? Envelope.ON_TIME : 0;
     // Rows of many keys share all that stands above: these give them an order that is the same in every replay.
     header.sequence = XXH64.hashUnsafeBytes(key, Platform.BYTE_ARRAY_OFFSET, key.length, SEED);
@@ -58,7 +59,7 @@ final class Updates {
     route.send(row, header, Bucket.of(key), out);
   }
 
-  private void fill(OpenWindow window, Kind kind, Instant now, byte[] key) {
+  private void fill(OpenWindow window, Kind kind, long now, byte[] key) {
     keys.read(key, values);
     int at = keys.columns();
     values[at++] = Math.multiplyExact(window.from, 1000L);
@@ -66,6 +67,6 @@ final class Updates {
     for (int i = 0; i < aggregates; i++) values[at++] = window.result(i);
     values[at++] = kind == Kind.PARTIAL;
     values[at++] = kind == Kind.CORRECTION;
-    values[at] = now.getEpochSecond() * 1_000_000L + now.getNano() / 1000;
+    values[at] = Math.multiplyExact(now, 1000L);
   }
 }
