@@ -231,6 +231,11 @@ def _plan(spark: SparkSession, build: Callable[[Stream], Stream]) -> None:
         "unix_timestamp()",
         "date_format(now(), 'yyyy')",
         "current_date",
+        "TIMESTAMP 'now'",
+        "id > 0 AND timestamp_ntz /* of the plan */ ' Today UTC'",
+        "CAST('tomorrow' AS DATE)",
+        "year(nvl(NULL, 'yesterday'))",
+        "to_timestamp('now')",
         "sum(id)",
         "count(*)",
         "row_number() OVER (ORDER BY id)",
@@ -300,3 +305,8 @@ def test_a_row_for_which_sql_fails_is_a_dead_letter_and_the_others_go_on(
     assert "DIVIDE_BY_ZERO" in letters[1]["reason"]
     row = json.loads(base64.b64decode(letters[1]["raw"]))
     assert row == {"text": "9", "by": 0, "number": 9}
+
+
+def test_a_word_for_a_time_is_text_where_nothing_makes_a_time_of_it(spark: SparkSession) -> None:
+    made = run(spark, lambda stream: stream.select("'now' AS text", "DATE '2026-01-02' AS day"))
+    assert made == [{"text": "now", "day": "2026-01-02"}] * len(rows())

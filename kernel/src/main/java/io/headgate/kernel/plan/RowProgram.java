@@ -79,6 +79,9 @@ final class RowProgram implements Serializable {
         throw new PlanException("BAD_EXPRESSION", "cannot plan " + operator + ": '" + ((Expression) e).sql()
             + "' gives another result each time, so a replayed batch would make other rows");
     }
+    if (ClockWords.areIn(expressions, analyzed))
+      throw new PlanException("BAD_EXPRESSION", "cannot plan " + operator + ": 'now', 'today', 'tomorrow' and 'yesterday' are"
+          + " another time after each start, so a replayed batch would make other rows");
     return new RowProgram(stages(selected.queryExecution().optimizedPlan(), operator), selected.schema());
   }
 
