@@ -49,6 +49,7 @@ class Sink:
         topics: Their names, in the order in which rows name them.
         options: Those of the client.
         unfinished_since: When the batch was begun that may be half written, in epoch milliseconds.
+        placed_since: The first epoch whose rows are numbered in the present order.
     """
 
     spark: SparkSession
@@ -58,6 +59,7 @@ class Sink:
     delivery: str = "exactly-once"
     options: Mapping[str, str] = field(default_factory=dict)
     unfinished_since: int = 0
+    placed_since: int = 0
 
     def write(self, rows: Sequence[Row], *, epoch: int = 0, task: int = 0, tasks: int = 1) -> None:
         """Write a task's rows of one epoch in a process that ends behind it."""
@@ -76,7 +78,14 @@ class Sink:
             topics.put(output, f"persistent://public/default/{topic}")
         client = {"service": self.broker.service, "admin": self.broker.admin}
         query = core.sink.LogSpec.Query(
-            uuid.uuid4().hex, JOB, self.lineage, 1, sources, java.ArrayList(), self.unfinished_since
+            uuid.uuid4().hex,
+            JOB,
+            self.lineage,
+            1,
+            sources,
+            java.ArrayList(),
+            core.plan.Placement(self.placed_since),
+            self.unfinished_since,
         )
         text = json.dumps({**client, "options": dict(self.options), "config": None})
         writers = core.pulsar.PulsarWriters(

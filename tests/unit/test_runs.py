@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -131,3 +132,32 @@ def test_a_flow_without_state_may_change_as_it_likes(home: JobHome) -> None:
     after.stream("in", "b STRING").where("b > 'x'").to("other")
     run = continue_run(begin(home, before.graph()), after.graph(), job="orders")
     assert run.flow == after.graph()
+
+
+@pytest.mark.parametrize(
+    ("begun", "committed", "since"), [((), (), 0), ((0, 1), (0, 1), 0), ((6, 7), (6,), 8)]
+)
+def test_a_batch_that_release_0_7_left_open_is_the_last_of_its_placement(
+    home: JobHome, begun: tuple[int, ...], committed: tuple[int, ...], since: int
+) -> None:
+    run = begin(home, graph())
+    write_run(home, run)
+    file = home.run_folder(run.lineage) / "run.json"
+    content = json.loads(file.read_text())
+    del content["placed_since"]
+    file.write_text(json.dumps({**content, "format": 2}))
+    for log, batches in (("offsets", begun), ("commits", committed)):
+        (run.checkpoint / log).mkdir(parents=True)
+        for batch in batches:
+            (run.checkpoint / log / str(batch)).touch()
+    old = find_run(home, run.lineage)
+    assert old is not None
+    assert old.placed_since is None
+    known = continue_run(old, graph(), job="orders")
+    assert known.placed_since == since
+    write_run(home, known)
+    # A batch of this release that is left open changes nothing any more.
+    (run.checkpoint / "offsets" / "20").touch()
+    again = find_run(home, run.lineage)
+    assert again == known
+    assert continue_run(again, graph(), job="orders").placed_since == since

@@ -58,7 +58,10 @@ class Attempt:
 
     def __init__(self, graph: Graph, settings: AttemptSettings, *, near: Path | None) -> None:
         self.plan: FlowPlan = plan_flow(
-            graph, history=settings.history, max_record=settings.max_record
+            graph,
+            history=settings.history,
+            max_record=settings.max_record,
+            placed_since=settings.placed_since,
         )
         self._settings = settings
         self._run = uuid.uuid4().hex

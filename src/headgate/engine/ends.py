@@ -74,6 +74,7 @@ def sink_options(plan: FlowPlan, settings: AttemptSettings) -> dict[str, str]:
         "sources": json.dumps([source["id"] for source in plan.spec["sources"]]),
         "tasks": str(count_tasks(plan, settings.spark.parallelism)),
         "fence": json.dumps([asdict(each) for each in settings.fenced]),
+        "placed.since": str(settings.placed_since),
         "unfinished.since": str(settings.unfinished_since_ms),
     }
 

@@ -142,7 +142,11 @@ def source_name(source_id: str) -> str:
 
 
 def plan_flow(
-    graph: Graph, *, history: Mapping[str, Sequence[Schema]], max_record: int
+    graph: Graph,
+    *,
+    history: Mapping[str, Sequence[Schema]],
+    max_record: int,
+    placed_since: int = 0,
 ) -> FlowPlan:
     """Return the plan of a flow.
 
@@ -151,17 +155,23 @@ def plan_flow(
         history: Every schema each table has had in this run, by source id; the last is the
             present one. A table that is not there has had its present schema only.
         max_record: The size in bytes above which a record is a dead letter.
+        placed_since: The first batch whose rows are placed by the present rules.
     """
-    return _Planner(graph, history, max_record).plan()
+    return _Planner(graph, history, max_record, placed_since).plan()
 
 
 class _Planner:
     def __init__(
-        self, graph: Graph, history: Mapping[str, Sequence[Schema]], max_record: int
+        self,
+        graph: Graph,
+        history: Mapping[str, Sequence[Schema]],
+        max_record: int,
+        placed_since: int,
     ) -> None:
         self.graph = graph
         self.history = history
         self.max_record = max_record
+        self.placed_since = placed_since
         self.schemas = graph.schemas()
         self.operators = {node.id: i + 1 for i, node in enumerate(graph.stateful())}
         transforms = [node for node in graph.nodes if isinstance(node, Transform)]
@@ -181,6 +191,7 @@ class _Planner:
         nodes = self.graph.nodes
         spec = {
             "maxRecord": self.max_record,
+            "placedSince": self.placed_since,
             "deadLetters": len(self.graph.outputs()),
             "sources": [self._source(node) for node in nodes if isinstance(node, Source)],
             "functions": [self._function(node) for node in nodes if isinstance(node, Transform)],

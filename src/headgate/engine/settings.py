@@ -117,6 +117,8 @@ class AttemptSettings:
         times: The event time each stream had reached there, in epoch milliseconds, by source id.
         unfinished_since_ms: When the batch was begun that is to be finished first; 0 for none.
             Brokers forget what they know of producers that are silent for long.
+        placed_since: The first batch whose rows are given to tasks, and put in order there, by the
+            present rules; earlier ones were begun by release 0.7, and are finished by its rules.
     """
 
     job: str
@@ -139,3 +141,4 @@ class AttemptSettings:
     watermark_ms: int = 0
     times: Mapping[str, int] = field(default_factory=dict)
     unfinished_since_ms: int = 0
+    placed_since: int = 0

@@ -296,6 +296,7 @@ def _settings(
         watermark_ms=0 if origin is None else origin.watermark_ms,
         times={} if origin is None else origin.times,
         unfinished_since_ms=unfinished_since_ms(run.checkpoint),
+        placed_since=run.placed_since or 0,
         spark=SparkSettings(
             parallelism=run.parallelism,
             master=options.master,

@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from headgate.checkpoints.sparklog import find_open_batch
 from headgate.checkpoints.state_format import (
     FIRST_STATE_FORMAT,
     STATE_FORMAT,
@@ -22,8 +23,8 @@ from headgate.flow.schema import Schema, difference, only_adds
 from headgate.flow.state_shape import find_state_change
 from headgate.jobs.home import JobHome, read_json, write_json
 
-# 2 says of what form the state is.
-FORMAT = 2
+# 2 says of what form the state is, 3 by which rules rows are placed.
+FORMAT = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,8 @@ class Run:
         flow: The flow as it was last run.
         origin: Where the run comes from, if it was restored.
         state_format: Of what form the operators' state is.
+        placed_since: The first batch whose rows are placed by the present rules; None in the
+            manifests of release 0.7, which had others.
     """
 
     lineage: str
@@ -83,6 +86,7 @@ class Run:
     flow: Graph
     origin: Origin | None = None
     state_format: int = STATE_FORMAT
+    placed_since: int | None = 0
 
 
 def new_run(
@@ -113,7 +117,19 @@ def continue_run(run: Run, graph: Graph, *, job: str) -> Run:
         if not known or known[-1] != table.schema:
             history[table.id] = (*known, table.schema)
     keys = {table.id: table.key for table in graph.tables()}
-    return replace(run, history=history, keys={**run.keys, **keys}, flow=graph)
+    return replace(
+        run,
+        history=history,
+        keys={**run.keys, **keys},
+        flow=graph,
+        placed_since=_first_placed(run) if run.placed_since is None else run.placed_since,
+    )
+
+
+def _first_placed(run: Run) -> int:
+    """Return the first batch for the present rules: a batch that 0.7 left open goes by its own."""
+    begun = find_open_batch(run.checkpoint)
+    return 0 if begun is None else begun + 1
 
 
 def check_state(run: Run, *, job: str) -> None:
@@ -177,6 +193,7 @@ def find_run(home: JobHome, lineage: str) -> Run | None:
         flow=Graph.from_json(json.dumps(content["flow"])),
         origin=_read_origin(home.run_folder(lineage), content.get("origin")),
         state_format=content.get("state_format", FIRST_STATE_FORMAT),
+        placed_since=content.get("placed_since"),
     )
 
 
@@ -201,6 +218,7 @@ def write_run(home: JobHome, run: Run) -> None:
         {
             "format": FORMAT,
             "state_format": run.state_format,
+            "placed_since": run.placed_since,
             "lineage": run.lineage,
             "created": run.created.isoformat(),
             "checkpoint": _checkpoint(home, run),

@@ -7,6 +7,7 @@ import io.headgate.kernel.json.DeadLetter;
 import io.headgate.kernel.json.JsonDecoder;
 import io.headgate.kernel.json.KeyText;
 import io.headgate.kernel.json.MessageKey;
+import io.headgate.kernel.plan.Placement;
 import io.headgate.kernel.plan.Route;
 import io.headgate.kernel.rows.Bucket;
 import io.headgate.kernel.rows.Envelope;
@@ -62,7 +63,7 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
   public record Source(
       String id, String topic, int number, Layout layout, JsonDecoder decoder, EventTime time,
       GreatestTime greatest, KeyText key, MessageKey messageKey, Layout.Path version, int[] operators, Route route, int deadLetters,
-      long maxRecord, PortTally tally, int port, int refused)
+      long maxRecord, Placement placement, PortTally tally, int port, int refused)
       implements Serializable {}
 
   private final Source source;
@@ -85,6 +86,7 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
     private final SegmentedRow row;
     /** Null where nobody asked for it. */
     private final MetaRow meta;
+    private final boolean present;
     private long greatest = GreatestTime.NONE;
     private int untold;
 
@@ -94,6 +96,7 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
       row = new SegmentedRow(source.layout);
       meta = source.layout.segments() > 1 ? new MetaRow(source.topic) : null;
       header.source = source.number;
+      present = source.placement.isPresentInTask();
     }
 
     @Override public boolean hasNext() {
@@ -123,7 +126,8 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
       } catch (BadRecord e) {
         source.tally.count(source.refused);
         byte[] letter = letter(record, e);
-        ready.add(new Tuple2<>(spread(), header.envelope(Envelope.OUTPUT, source.deadLetters, letter, letter.length)));
+        Integer bucket = present ? Bucket.spread(header) : Bucket.ofOffset(header.offset);
+        ready.add(new Tuple2<>(bucket, header.envelope(Envelope.OUTPUT, source.deadLetters, letter, letter.length)));
       }
     }
 
@@ -153,7 +157,7 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
         greatest = Math.max(greatest, header.eventTime);
         if (++untold == TELL_EVERY) tell();
       }
-      source.route.send(row, header, spread(), out);
+      source.route.send(row, header, Placement.spread(present, header), out);
     }
 
     private void change() throws BadRecord {
@@ -196,10 +200,6 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
       if (path.type() instanceof ShortType) return row.segment(0).getShort(i);
       if (path.type() instanceof ByteType) return row.segment(0).getByte(i);
       return row.segment(0).getLong(i);
-    }
-
-    private Integer spread() {
-      return Bucket.spread(header.offset);
     }
 
     private byte[] letter(byte[] record, BadRecord why) {

@@ -6,6 +6,7 @@ import io.headgate.kernel.rows.Envelope;
 import io.headgate.kernel.rows.Header;
 import io.headgate.kernel.rows.HeldEntry;
 import io.headgate.kernel.rows.Layout;
+import io.headgate.kernel.rows.PassingRows;
 import io.headgate.kernel.rows.SegmentedRow;
 import io.headgate.kernel.time.BucketTimer;
 import java.util.ArrayList;
@@ -56,6 +57,7 @@ public final class DedupeProcessor
   private transient KeptTimes kept;
   private transient SegmentedRow row;
   private transient Header header;
+  private transient PassingRows passing;
 
   /** @param within how far apart in ms of event time two events must be to count as two */
   public DedupeProcessor(int address, Layout layout, long within, Route unique, Route repeated, Route late) {
@@ -78,6 +80,7 @@ public final class DedupeProcessor
     kept = new KeptTimes();
     row = new SegmentedRow(layout);
     header = new Header();
+    passing = new PassingRows();
   }
 
   /** Takes over the times of a key as an earlier run kept them. */
@@ -93,8 +96,9 @@ public final class DedupeProcessor
     while (rows.hasNext()) {
       Tuple2<Integer, byte[]> next = rows.next();
       if (Envelope.isFor(next._2(), address)) events.add(next._2());
-      else out.add(next);
+      else passing.take(next, out);
     }
+    passing.leave(out);
     if (events.size() > 1) events.sort(BY_KEY_AND_TIME);
     long earliest = BucketTimer.NEVER;
     for (int from = 0, to; from < events.size(); from = to) {
@@ -110,6 +114,7 @@ public final class DedupeProcessor
     byte[] key = Envelope.last(events.get(0));
     boolean loaded = false;
     boolean changed = false;
+    int first = out.size();
     for (byte[] event : events) {
       long time = Envelope.eventTime(event);
       Route way = late;
@@ -124,6 +129,8 @@ public final class DedupeProcessor
       header.read(event);
       way.send(row, header, bucket, out::add);
     }
+    // They were taken by when they happened, and leave in the order of their sources.
+    if (out.size() - first > 1) out.subList(first, out.size()).sort(PassingRows.BY_POSITION);
     return changed ? save(key, watermark) : BucketTimer.NEVER;
   }
 

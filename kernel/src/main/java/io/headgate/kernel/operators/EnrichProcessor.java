@@ -6,6 +6,7 @@ import io.headgate.kernel.rows.Envelope;
 import io.headgate.kernel.rows.Header;
 import io.headgate.kernel.rows.HeldEntry;
 import io.headgate.kernel.rows.Layout;
+import io.headgate.kernel.rows.PassingRows;
 import io.headgate.kernel.rows.SegmentedRow;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -29,7 +30,9 @@ import scala.jdk.javaapi.CollectionConverters;
  */
 public final class EnrichProcessor
     extends StatefulProcessorWithInitialState<Integer, Tuple2<Integer, byte[]>, Tuple2<Integer, byte[]>, Tuple2<Integer, byte[]>> {
-  private static final Comparator<byte[]> BY_KEY = Envelope::compareLast;
+  /** Events of a key leave in the order of their sources. */
+  private static final Comparator<byte[]> BY_KEY =
+      ((Comparator<byte[]>) Envelope::compareLast).thenComparing(Envelope::comparePositions);
 
   /**
    * Changes that a column orders stand by their place in the topic: of equal versions the last one there counts, and a
@@ -53,6 +56,7 @@ public final class EnrichProcessor
   private transient SegmentedRow alone;
   private transient SegmentedRow together;
   private transient Header header;
+  private transient PassingRows passing;
 
   /**
    * @param input what events look like
@@ -75,6 +79,7 @@ public final class EnrichProcessor
     alone = new SegmentedRow(input);
     together = new SegmentedRow(output);
     header = new Header();
+    passing = new PassingRows();
   }
 
   /** Takes over a row of the table as an earlier run kept it. */
@@ -89,10 +94,11 @@ public final class EnrichProcessor
     while (rows.hasNext()) {
       Tuple2<Integer, byte[]> row = rows.next();
       byte[] envelope = row._2();
-      if (!Envelope.isFor(envelope, address)) out.add(row);
+      if (!Envelope.isFor(envelope, address)) passing.take(row, out);
       else if (Envelope.kind(envelope) == Envelope.KEYLESS) miss(envelope, bucket, out);
       else mine.add(envelope);
     }
+    passing.leave(out);
     if (mine.size() > 1) mine.sort(BY_KEY);
     for (int from = 0, to; from < mine.size(); from = to) {
       to = Envelope.endOfRun(mine, from);

@@ -64,9 +64,11 @@ public final class FlowPlan {
   }
 
   private final PortTally tally;
+  private final Placement placement;
 
-  private FlowPlan(PortTally tally) {
+  private FlowPlan(PortTally tally, Placement placement) {
     this.tally = tally;
+    this.placement = placement;
   }
 
   /** @param json what the engine made of the flow: sources, operators and functions in topological order */
@@ -77,7 +79,7 @@ public final class FlowPlan {
     } catch (JsonProcessingException e) {
       throw new IllegalArgumentException("not a flow: " + e.getMessage(), e);
     }
-    var plan = new FlowPlan(PortTally.registered(spark));
+    var plan = new FlowPlan(PortTally.registered(spark), new Placement(flow.path("placedSince").asLong()));
     var routes = new RouteCompiler(
         spark, keys(flow), uids(flow), flow.get("deadLetters").asInt(), plan.tally);
     for (JsonNode source : flow.get("sources")) {
@@ -151,6 +153,7 @@ public final class FlowPlan {
         table ? null : routes.compile(node.get("route"), layout, id),
         flow.get("deadLetters").asInt(),
         flow.get("maxRecord").asLong(),
+        placement,
         tally,
         tally.place(id),
         tally.place(RouteCompiler.refused(id)))));
@@ -167,7 +170,8 @@ public final class FlowPlan {
     // Without a schema of its own, a function gives rows like those it takes.
     // Nothing keeps it from making nulls: SQL behind it must not rely on there being none.
     StructType result = (node.get("schema").isNull() ? functions.get(address).schema() : schema(node.get("schema"))).asNullable();
-    results.put(address, new RouteRows(Layout.of(result), routes.compile(node.get("route"), Layout.of(result), node.get("id").asText())));
+    Route route = routes.compile(node.get("route"), Layout.of(result), node.get("id").asText());
+    results.put(address, new RouteRows(Layout.of(result), route, placement));
   }
 
   private void addOperator(JsonNode node, JsonNode flow, RouteCompiler routes) {

@@ -31,7 +31,7 @@ public final class Route implements Serializable {
 
   /** One step: takes a row, and hands on none, one or several. */
   interface Step extends Serializable {
-    /** @param spread the bucket of rows that go to no operator */
+    /** @param spread the bucket of rows that go to no operator; null where each has its own ({@link #place}) */
     void take(SegmentedRow row, Header header, Integer spread, Out out);
   }
 
@@ -49,6 +49,21 @@ public final class Route implements Serializable {
   public void send(SegmentedRow row, Header header, Integer spread, Out out) {
     tally.count(port);
     for (Step step : steps) step.take(row, header, spread, out);
+  }
+
+  /** Returns the bucket of a row whose order means nothing. */
+  private static Integer place(Integer spread, Header header) {
+    return spread == null ? Bucket.spread(header) : spread;
+  }
+
+  /**
+   * Returns the bucket of a row for an output: one task has all rows of a message key, or else of a source's partition.
+   *
+   * @param key null where the row has none
+   */
+  private static Integer place(Integer spread, Header header, byte[] key) {
+    if (spread != null) return spread;
+    return key == null ? Bucket.ofPartition(header) : Bucket.of(key);
   }
 
   /**
@@ -74,7 +89,7 @@ public final class Route implements Serializable {
       byte[] raw = encoder.encode(row);
       byte[] letter = new DeadLetter(
           operator, null, header.partition, header.offset, header.timestamp, code, reason, raw.length, raw).encode();
-      out.add(new Tuple2<>(spread, header.envelope(Envelope.OUTPUT, deadLetters, letter, letter.length)));
+      out.add(new Tuple2<>(place(spread, header), header.envelope(Envelope.OUTPUT, deadLetters, letter, letter.length)));
     }
 
     private static String firstLine(String text) {
@@ -128,7 +143,7 @@ public final class Route implements Serializable {
       byte[] found = key.of(row);
       out.add(found != null
           ? new Tuple2<>(Bucket.of(found), row.pack(header, Envelope.EVENT, address, found))
-          : new Tuple2<>(spread, row.pack(header, Envelope.KEYLESS, address)));
+          : new Tuple2<>(place(spread, header), row.pack(header, Envelope.KEYLESS, address)));
     }
   }
 
@@ -144,7 +159,7 @@ public final class Route implements Serializable {
   /** To a DataFrame function of the user's. */
   record ToFunction(int address) implements Step {
     @Override public void take(SegmentedRow row, Header header, Integer spread, Out out) {
-      out.add(new Tuple2<>(spread, row.pack(header, Envelope.EVENT, address)));
+      out.add(new Tuple2<>(place(spread, header), row.pack(header, Envelope.EVENT, address)));
     }
   }
 
@@ -153,7 +168,7 @@ public final class Route implements Serializable {
     @Override public void take(SegmentedRow row, Header header, Integer spread, Out out) {
       byte[] value = encoder.encode(row);
       byte[] found = key == null ? null : key.of(row);
-      out.add(new Tuple2<>(spread, found == null
+      out.add(new Tuple2<>(place(spread, header, found), found == null
           ? header.envelope(Envelope.OUTPUT, address, value, value.length)
           : header.envelope(Envelope.OUTPUT, address, value, found)));
     }
@@ -161,7 +176,7 @@ public final class Route implements Serializable {
 
   record Count(int address) implements Step {
     @Override public void take(SegmentedRow row, Header header, Integer spread, Out out) {
-      out.add(new Tuple2<>(spread, header.envelope(Envelope.COUNTED, address)));
+      out.add(new Tuple2<>(place(spread, header), header.envelope(Envelope.COUNTED, address)));
     }
   }
 }

@@ -1,6 +1,5 @@
 package io.headgate.kernel.plan;
 
-import io.headgate.kernel.rows.Bucket;
 import io.headgate.kernel.rows.Header;
 import io.headgate.kernel.rows.Layout;
 import io.headgate.kernel.rows.SegmentedRow;
@@ -14,10 +13,12 @@ import scala.Tuple2;
 final class RouteRows implements MapPartitionsFunction<Tuple2<byte[], byte[]>, Tuple2<Integer, byte[]>> {
   private final Layout layout;
   private final Route route;
+  private final Placement placement;
 
-  RouteRows(Layout layout, Route route) {
+  RouteRows(Layout layout, Route route, Placement placement) {
     this.layout = layout;
     this.route = route;
+    this.placement = placement;
   }
 
   StructType schema() {
@@ -28,13 +29,14 @@ final class RouteRows implements MapPartitionsFunction<Tuple2<byte[], byte[]>, T
     var ready = new ArrayDeque<Tuple2<Integer, byte[]>>();
     var header = new Header();
     var row = new SegmentedRow(layout);
+    boolean present = placement.isPresentInTask();
     return new Iterator<>() {
       @Override public boolean hasNext() {
         while (ready.isEmpty() && rows.hasNext()) {
           Tuple2<byte[], byte[]> next = rows.next();
           header.read(next._1());
           row.set(0, next._2(), 0, next._2().length);
-          route.send(row, header, Bucket.spread(header.offset), ready::add);
+          route.send(row, header, Placement.spread(present, header), ready::add);
         }
         return !ready.isEmpty();
       }

@@ -16,17 +16,32 @@ public final class Bucket {
   public static final int COUNT = 4096;
 
   private static final long SEED = 42;
+  private static final long MASK = COUNT - 1;
   private static final Integer[] ALL = IntStream.range(0, COUNT).boxed().toArray(Integer[]::new);
 
   private Bucket() {}
 
   /** Returns the bucket of a key. */
   public static Integer of(byte[] key) {
-    return ALL[(int) (XXH64.hashUnsafeBytes(key, Platform.BYTE_ARRAY_OFFSET, key.length, SEED) & (COUNT - 1))];
+    return ALL[(int) (XXH64.hashUnsafeBytes(key, Platform.BYTE_ARRAY_OFFSET, key.length, SEED) & MASK)];
   }
 
-  /** Returns a bucket for a record that has no key: they spread over tasks, and a replay puts each where it was. */
-  public static Integer spread(long offset) {
-    return ALL[(int) (offset & (COUNT - 1))];
+  /** Returns the bucket of rows without a key that stay in order: those of one partition of a source share it. */
+  public static Integer ofPartition(Header header) {
+    return ALL[(int) (XXH64.hashLong(header.partition, header.source) & MASK)];
+  }
+
+  /**
+   * Returns a bucket for a row whose order means nothing: they spread over tasks, and a replay puts each where it was.
+   *
+   * <p>Its offset alone would not do: a log may leave its lower digits the same in all records.
+   */
+  public static Integer spread(Header header) {
+    return ALL[(int) (XXH64.hashLong(header.offset, header.partition) & MASK)];
+  }
+
+  /** Returns where release 0.7 put a row without a key; see {@link io.headgate.kernel.plan.Placement}. */
+  public static Integer ofOffset(long offset) {
+    return ALL[(int) (offset & MASK)];
   }
 }

@@ -32,8 +32,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  *
  * <p>Rows are envelopes with the bucket they are spread by. Options: {@code run} (the query's), {@code job}, {@code lineage}
  * (what all that is written is named after), {@code tasks} (how many write an epoch), {@code outputs} (JSON, see
- * {@link Outputs}), and for logs {@code clusters}, {@code sources}, {@code fence} (JSON) and {@code unfinished.since}, see
- * {@link Logs}.
+ * {@link Outputs}), and for logs {@code clusters}, {@code sources}, {@code fence} (JSON), {@code placed.since} and
+ * {@code unfinished.since}, see {@link Logs}.
  */
 public final class FlowSink implements TableProvider {
   private static final StructType SCHEMA = StructType.fromDDL("_1 BINARY, _2 BINARY");

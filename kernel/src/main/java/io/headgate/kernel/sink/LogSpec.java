@@ -1,5 +1,6 @@
 package io.headgate.kernel.sink;
 
+import io.headgate.kernel.plan.Placement;
 import java.io.Serializable;
 import java.util.List;
 import java.util.Map;
@@ -22,10 +23,12 @@ public record LogSpec(Query query, int cluster, String client, String delivery, 
    * @param tasks how many tasks write an epoch, as far as it is known before the first one
    * @param sources uids by number, as rows name the source they come from
    * @param fence earlier lineages that must write no more
+   * @param placement how the rows of a task are put in order
    * @param unfinishedSince when an epoch was begun that may be half written, in epoch milliseconds; 0 where there is none
    */
   public record Query(
-      String run, String job, String lineage, int tasks, List<String> sources, List<Fenced> fence, long unfinishedSince)
+      String run, String job, String lineage, int tasks, List<String> sources, List<Fenced> fence, Placement placement,
+      long unfinishedSince)
       implements Serializable {}
 
   public record Fenced(String lineage, int tasks) implements Serializable {}

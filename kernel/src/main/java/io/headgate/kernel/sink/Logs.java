@@ -3,6 +3,7 @@ package io.headgate.kernel.sink;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.headgate.kernel.plan.Placement;
 import java.io.Serializable;
 import java.lang.reflect.InvocationTargetException;
 import java.util.ArrayList;
@@ -21,7 +22,8 @@ record Logs(List<LogWriters> clusters) implements Serializable {
    * Makes the writers of a query.
    *
    * @param options those of the sink: {@code clusters}, a list of {@code client} and {@code delivery}; {@code sources};
-   *     {@code fence}, a list of {@code lineage} and {@code tasks}; {@code unfinished.since}, see {@link LogSpec.Query}
+   *     {@code fence}, a list of {@code lineage} and {@code tasks}; {@code placed.since}, see {@link Placement};
+   *     {@code unfinished.since}, see {@link LogSpec.Query}
    */
   static Logs of(CaseInsensitiveStringMap options, Outputs outputs) {
     JsonNode clusters = json(options, "clusters");
@@ -51,7 +53,7 @@ record Logs(List<LogWriters> clusters) implements Serializable {
     var fence = new ArrayList<LogSpec.Fenced>();
     for (JsonNode f : json(options, "fence")) fence.add(new LogSpec.Fenced(f.get("lineage").asText(), f.get("tasks").asInt()));
     return new LogSpec.Query(options.get("run"), options.get("job"), options.get("lineage"), options.getInt("tasks", 1),
-        sources, fence, options.getLong("unfinished.since", 0));
+        sources, fence, new Placement(options.getLong("placed.since", 0)), options.getLong("unfinished.since", 0));
   }
 
   private static JsonNode json(CaseInsensitiveStringMap options, String name) {

@@ -85,7 +85,7 @@ final class ClockStream implements MicroBatchStream, SupportsAdmissionControl {
     var header = new Header();
     header.eventTime = ((Tick) split).time();
     InternalRow row = new GenericInternalRow(
-        new Object[] {Bucket.spread(0), header.envelope(Envelope.HEARTBEAT, 0)});
+        new Object[] {Bucket.ofOffset(0), header.envelope(Envelope.HEARTBEAT, 0)});
     return new PartitionReader<>() {
       private boolean done;
 

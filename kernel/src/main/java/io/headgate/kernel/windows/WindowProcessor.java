@@ -3,6 +3,7 @@ package io.headgate.kernel.windows;
 import io.headgate.kernel.rows.BytesEncoder;
 import io.headgate.kernel.rows.Envelope;
 import io.headgate.kernel.rows.HeldEntry;
+import io.headgate.kernel.rows.PassingRows;
 import io.headgate.kernel.time.BucketTimer;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -38,6 +39,7 @@ public final class WindowProcessor
   private transient BucketTimer timer;
   private transient KeyWindows windows;
   private transient Comparator<byte[]> order;
+  private transient PassingRows passing;
 
   public WindowProcessor(WindowSpec spec) {
     this.spec = spec;
@@ -51,6 +53,7 @@ public final class WindowProcessor
     state = getHandle().getMapState("windows", BytesEncoder.INSTANCE, BytesEncoder.INSTANCE, TTLConfig.NONE());
     timer = new BucketTimer(getHandle());
     windows = new KeyWindows(spec);
+    passing = new PassingRows();
     order = spec.isOrdered() ? BY_KEY_AND_PLACE : BY_KEY;
   }
 
@@ -70,23 +73,27 @@ public final class WindowProcessor
     while (rows.hasNext()) {
       Tuple2<Integer, byte[]> next = rows.next();
       if (Envelope.isFor(next._2(), spec.address())) events.add(next._2());
-      else out.add(next);
+      else passing.take(next, out);
     }
+    passing.leave(out);
     if (!events.isEmpty()) {
       windows.enter(timers, out::add);
-      take(events);
+      take(events, out);
     }
     return CollectionConverters.asScala(out.iterator());
   }
 
-  private void take(List<byte[]> events) {
+  private void take(List<byte[]> events, List<Tuple2<Integer, byte[]>> out) {
     if (events.size() > 1) events.sort(order);
     long earliest = BucketTimer.NEVER;
     for (int from = 0, to; from < events.size(); from = to) {
       to = Envelope.endOfRun(events, from);
       byte[] key = Envelope.last(events.get(from));
       windows.begin(key, state.getValue(key));
+      int first = out.size();
       for (int i = from; i < to; i++) windows.take(events.get(i));
+      // Where the order of events did not matter, there are late ones alone.
+      if (order == BY_KEY && out.size() - first > 1) out.subList(first, out.size()).sort(PassingRows.BY_POSITION);
       if (windows.conclude()) earliest = Math.min(earliest, save(key));
     }
     timer.wakeBy(earliest);

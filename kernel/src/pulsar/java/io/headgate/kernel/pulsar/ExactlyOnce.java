@@ -3,6 +3,7 @@ package io.headgate.kernel.pulsar;
 import io.headgate.kernel.sink.LogWriter;
 import io.headgate.kernel.testing.CrashPoint;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -24,8 +25,11 @@ final class ExactlyOnce implements LogWriter {
   /**
    * @param destinations by the address of the output
    * @param resumed whether the epoch may have been begun by a process before this one
+   * @param order in which rows are numbered
    */
-  record Task(String lineage, int tasks, long epoch, Map<Integer, Destination> destinations, boolean resumed) {}
+  record Task(
+      String lineage, int tasks, long epoch, Map<Integer, Destination> destinations, boolean resumed,
+      Comparator<OutputRow> order) {}
 
   private final Task task;
   private final Messages messages;
@@ -50,7 +54,7 @@ final class ExactlyOnce implements LogWriter {
 
   @Override public void commit() {
     CrashPoint.at("state-committed");
-    List<OutputRow> rows = held.sort();
+    List<OutputRow> rows = held.sort(task.order);
     var wanted = new HashMap<PulsarTopic, Destination>();
     PulsarTopic[] where = route(rows, wanted);
     if (task.resumed) wantAll(wanted);

@@ -2,6 +2,7 @@ package io.headgate.kernel.pulsar;
 
 import java.lang.ref.SoftReference;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -50,8 +51,8 @@ final class HeldRows {
   }
 
   /** Puts the rows in order; returns them. */
-  List<OutputRow> sort() {
-    rows.sort(null);
+  List<OutputRow> sort(Comparator<OutputRow> order) {
+    rows.sort(order);
     return rows;
   }
 

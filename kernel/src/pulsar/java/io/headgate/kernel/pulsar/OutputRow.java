@@ -3,6 +3,7 @@ package io.headgate.kernel.pulsar;
 import io.headgate.kernel.rows.Envelope;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.Comparator;
 
 /**
  * An encoded record on its way to a topic: where its bytes are, which output it is for, and which record it comes from.
@@ -11,20 +12,48 @@ import java.util.Arrays;
  * @param at where the value begins
  * @param key how long the key is; {@link #NONE} where there is none
  */
-record OutputRow(byte[] bytes, int at, int value, int key, int output, int source, int partition, long offset)
-    implements Comparable<OutputRow> {
+record OutputRow(
+    byte[] bytes, int at, int value, int key, int output, int source, int partition, long offset, long sequence, int lane) {
   static final int NONE = -1;
+
+  private static final Comparator<OutputRow> BY_RECORD = (a, b) -> {
+    int by = Integer.compare(a.source, b.source);
+    if (by == 0) by = Integer.compare(a.partition, b.partition);
+    return by == 0 ? Long.compare(a.offset, b.offset) : by;
+  };
+
+  /** What is equal here is the same to a reader, so that it does not matter which of two has which number. */
+  private static final Comparator<OutputRow> BY_CONTENT = (a, b) -> {
+    int by = Integer.compare(a.output, b.output);
+    if (by == 0) by = Boolean.compare(a.hasKey(), b.hasKey());
+    if (by == 0 && a.hasKey()) by = a.compareKeys(b);
+    return by == 0 ? a.compareValues(b) : by;
+  };
+
+  /**
+   * The order in which rows are numbered: by where they come from, then by what is written of them. The results of a window
+   * come from no single record; those of a key and a window stand in the order in which they were told.
+   *
+   * <p>The order after a shuffle is not stable from try to try. Another release may finish what this one began: the order must
+   * stay, or a {@link io.headgate.kernel.plan.Placement} know of it.
+   */
+  static final Comparator<OutputRow> ORDER =
+      BY_RECORD.thenComparingLong(OutputRow::sequence).thenComparingInt(OutputRow::lane).thenComparing(BY_CONTENT);
+
+  /** As release 0.7 had it. */
+  static final Comparator<OutputRow> FIRST_ORDER = BY_RECORD.thenComparing(BY_CONTENT);
 
   static OutputRow of(byte[] envelope) {
     return new OutputRow(envelope, Envelope.start(envelope, 0), Envelope.length(envelope, 0),
         Envelope.segments(envelope) > 1 ? Envelope.length(envelope, 1) : NONE,
-        Envelope.address(envelope), Envelope.source(envelope), Envelope.partition(envelope), Envelope.offset(envelope));
+        Envelope.address(envelope), Envelope.source(envelope), Envelope.partition(envelope), Envelope.offset(envelope),
+        Envelope.sequence(envelope), Envelope.lane(envelope));
   }
 
   /** Returns the same row, with its bytes elsewhere. */
   OutputRow copiedTo(byte[] block, int place) {
     System.arraycopy(bytes, at, block, place, size());
-    return new OutputRow(block, place, value, key, output, source, partition, offset);
+    return new OutputRow(block, place, value, key, output, source, partition, offset, sequence, lane);
   }
 
   boolean hasKey() {
@@ -46,22 +75,6 @@ record OutputRow(byte[] bytes, int at, int value, int key, int output, int sourc
 
   String keyText() {
     return new String(bytes, at + value, key, StandardCharsets.UTF_8);
-  }
-
-  /**
-   * Orders rows as they are numbered: by where they come from, then by what is written of them.
-   *
-   * <p>The order after a shuffle is not stable from try to try. Rows that are equal here are the same to a reader, so that it
-   * does not matter which of them has which number. Another release may finish what this one began: the order must stay.
-   */
-  @Override public int compareTo(OutputRow other) {
-    int by = Integer.compare(source, other.source);
-    if (by == 0) by = Integer.compare(partition, other.partition);
-    if (by == 0) by = Long.compare(offset, other.offset);
-    if (by == 0) by = Integer.compare(output, other.output);
-    if (by == 0) by = Boolean.compare(hasKey(), other.hasKey());
-    if (by == 0 && hasKey()) by = compareKeys(other);
-    return by == 0 ? compareValues(other) : by;
   }
 
   private int compareKeys(OutputRow other) {

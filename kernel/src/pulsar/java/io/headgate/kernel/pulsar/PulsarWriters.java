@@ -6,6 +6,7 @@ import io.headgate.kernel.sink.LogWriters;
 import io.headgate.kernel.sink.PositionHeader;
 import java.time.Instant;
 import java.util.Collections;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 
@@ -50,8 +51,12 @@ public final class PulsarWriters implements LogWriters {
     return spec.exactlyOnce()
         ? new ExactlyOnce(
             new ExactlyOnce.Task(spec.query().lineage(), tasks, epoch, destinations,
-                spec.query().unfinishedSince() != 0 && producers.all().isEmpty()), messages, outbox, producers)
+                spec.query().unfinishedSince() != 0 && producers.all().isEmpty(), order(epoch)), messages, outbox, producers)
         : new AtLeastOnce(destinations, messages, outbox, producers);
+  }
+
+  private Comparator<OutputRow> order(long epoch) {
+    return spec.query().placement().isPresent(epoch) ? OutputRow.ORDER : OutputRow.FIRST_ORDER;
   }
 
   /** Brokers know a task of a lineage by this; what they know is by topic, so that one name serves all topics. */
