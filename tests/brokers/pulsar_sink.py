@@ -24,6 +24,7 @@ class Row:
 
     Attributes:
         output: Which of the sink's topics it goes to.
+        sequence: With `lane`, tells rows of one place apart.
     """
 
     value: bytes
@@ -31,12 +32,14 @@ class Row:
     offset: int = 0
     partition: int = 0
     output: int = 0
+    sequence: int = 0
+    lane: int = 0
 
     def envelope(self) -> bytes:
         """Return the row as operators hand it to the sink."""
         parts = [self.value] if self.key is None else [self.value, self.key]
         head = struct.pack("<BBHHBBq", 1, _OUTPUT, self.output, 0, len(parts), 0, 0)
-        place = struct.pack("<iiqqq", self.partition, 0, self.offset, 0, 0)
+        place = struct.pack("<iiqqq", self.partition, self.lane, self.offset, 0, self.sequence)
         lengths = struct.pack("<ii", len(self.value), len(self.key or b""))
         return head + place + lengths + b"".join(parts)
 
