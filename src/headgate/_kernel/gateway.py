@@ -12,6 +12,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
 from headgate._kernel.archive import find_recording
+from headgate._kernel.locales import check_jvm, check_python, utf8_environment
 from headgate.errors import Domain, HeadgateError
 
 # What the JVM's second compiler leaves alone, and why.
@@ -29,13 +30,16 @@ def start_jvm(
             them on the terminal. Spark's own launcher offers no such choice.
         inherited: Descriptors that the JVM keeps open as long as it lives, such as a lock's.
     """
+    check_python()
     settings = SparkConf(loadDefaults=False).setAll(list(conf.items()))
     target: IO[bytes] | None = None if streams is None else streams.open("ab")
     # What the JVM says of itself must not get among what the command prints.
     options: dict[str, Any] = {"stdout": 2 if target is None else target, "stderr": target}
     options["pass_fds"] = tuple(inherited)
     try:
-        gateway = launch_gateway(settings, popen_kwargs=options)  # type: ignore[no-untyped-call]
+        # The launcher replaces an environment in the options by this process's own.
+        with utf8_environment():
+            gateway = launch_gateway(settings, popen_kwargs=options)  # type: ignore[no-untyped-call]
     except PySparkRuntimeError as error:
         told = _last_lines(streams)
         raise HeadgateError(
@@ -47,6 +51,7 @@ def start_jvm(
     finally:
         if target is not None:
             target.close()
+    check_jvm(gateway.jvm)
     SparkContext._ensure_initialized(gateway=gateway)
     recording = find_recording()
     if recording is not None:
@@ -68,5 +73,5 @@ def find_jvm_exit() -> int | None:
 def _last_lines(file: Path | None) -> str:
     if file is None or not file.exists():
         return ""
-    lines = file.read_text(errors="replace").strip().splitlines()[-3:]
+    lines = file.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-3:]
     return ": " + " | ".join(lines) if lines else ""

@@ -71,6 +71,7 @@ _FAILURES = {
         "keep it as it was, or give the operator another uid and start with --fresh",
         False,
     ),
+    "PATH_NOT_UTF8": ("rename the file, then: headgate start JOB", False),
     "FENCED": ("headgate jobs tells which attempt runs; nothing of this one was written", False),
 }
 _TOLD = re.compile(rf"\b({'|'.join(_FAILURES)}): ")

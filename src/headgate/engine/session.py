@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -15,9 +16,11 @@ from headgate._kernel.archive import jvm_options
 from headgate._kernel.bridge import forget_origins
 from headgate._kernel.gateway import DIRECTIVES, has_jvm, start_jvm
 from headgate._kernel.jar import get_jars
+from headgate._kernel.locales import JVM_OPTIONS, UTF8_LOCALE
 from headgate.engine.driver_lock import take_lock
 from headgate.engine.scratch import make_scratch, scratch_conf
 from headgate.engine.settings import MIB, SparkSettings
+from headgate.flow.names import check_path
 
 _STATE = "spark.sql.streaming.stateStore"
 _ROCKSDB = f"{_STATE}.rocksdb"
@@ -115,6 +118,9 @@ def spark_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
         "spark.driver.memory": f"{settings.driver_memory // MIB}m",
         "spark.executor.memory": f"{settings.executor_memory // MIB}m",
         "spark.driver.extraJavaOptions": " ".join(_jvm_options(settings, jars)),
+        # Tasks that run elsewhere must see the same names, letters and numbers.
+        "spark.executor.extraJavaOptions": " ".join(JVM_OPTIONS),
+        "spark.executorEnv.LC_ALL": UTF8_LOCALE,
         # On the class path from the start: file systems are looked up before jars are added.
         "spark.driver.extraClassPath": class_path,
         "spark.executor.extraClassPath": class_path,
@@ -155,6 +161,7 @@ def spark_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
 
 def _jvm_options(settings: SparkSettings, jars: Sequence[Path]) -> list[str]:
     return [
+        *JVM_OPTIONS,
         # More throughput for a local driver than the default collector gave in a trial.
         "-XX:+UseParallelGC",
         # A heap that begins small stops for a full collection each time it would have to grow.
@@ -190,6 +197,7 @@ def open_session(settings: SparkSettings, *, modules: Sequence[str] = ()) -> Spa
         modules: Parts of the kernel that are needed beside its core. A JVM that runs already has
             what it was started with.
     """
+    check_path(settings.log_file)
     settings.log_file.parent.mkdir(parents=True, exist_ok=True)
     conf = spark_conf(settings, get_jars(sorted({*modules, *_more_modules()})))
     if not has_jvm():
@@ -225,9 +233,12 @@ def _logging_file(settings: SparkSettings) -> Path:
         console=_CONSOLE if settings.verbose else "",
         console_ref="rootLogger.appenderRef.console.ref = console" if settings.verbose else "",
     )
-    file.write_text(text)
+    # Java takes such a file for Latin-1, whatever the locale: other characters by their numbers.
+    file.write_bytes(text.encode("ascii"))
     return file
 
 
 def _escaped(path: Path) -> str:
-    return re.sub(r"([\\$])", r"\\\1", str(path))
+    plain = re.sub(r"([\\$])", r"\\\1", str(path))
+    # JSON and Java write the number of a character alike.
+    return re.sub(r"[^\x00-\x7f]", lambda found: json.dumps(found[0])[1:-1], plain)

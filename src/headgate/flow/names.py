@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Iterable
 
@@ -49,6 +50,24 @@ def check_function(name: str) -> str:
             hint='move it to a module and name it: transform("my_module:my_function")',
         )
     return _checked(name, _FUNCTION, "a function", "module:function, as in my_package.clean:run")
+
+
+def check_path(path: str | os.PathLike[str]) -> str:
+    """Return `path` as text if its name is UTF-8, as the JVM takes it.
+
+    Raises:
+        HeadgateError: PATH_NOT_UTF8.
+    """
+    text = os.fspath(path)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise HeadgateError(
+            "PATH_NOT_UTF8",
+            f"cannot use {text!r}: the name is not UTF-8, and Spark could not find it again",
+            hint="rename it, or use another folder",
+        ) from error
+    return text
 
 
 def check_column_name(name: str) -> str:

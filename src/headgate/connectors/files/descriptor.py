@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from headgate.errors import HeadgateError
 from headgate.flow.json_values import JsonObject, get_text
-from headgate.flow.names import check_topic_name
+from headgate.flow.names import check_path, check_topic_name
 from headgate.flow.topics import register_topic
 
 
@@ -31,7 +31,7 @@ class Files:
 
     def __post_init__(self) -> None:
         check_topic_name(self.name)
-        path = os.fspath(self.dir)
+        path = check_path(self.dir)
         if not path:
             raise HeadgateError(
                 "BAD_NAME",

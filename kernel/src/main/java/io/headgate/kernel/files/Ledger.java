@@ -3,9 +3,11 @@ package io.headgate.kernel.files;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.headgate.kernel.CodedFailure;
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
@@ -14,6 +16,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.Set;
 import java.util.UUID;
 
@@ -97,7 +100,7 @@ final class Ledger {
   }
 
   private Path entryFile(long first) {
-    return root.resolve("_ledger").resolve(String.format("%020d.json", first));
+    return root.resolve("_ledger").resolve(String.format(Locale.ROOT, "%020d.json", first));
   }
 
   private void readNew() throws IOException {
@@ -139,11 +142,22 @@ final class Ledger {
           // A link to a folder could lead in circles.
           if (!Files.isSymbolicLink(child)) walk(child, path + "/", found);
         } else if (name.endsWith(".jsonl")) {
+          if (!leadsTo(path, child))
+            throw new CodedFailure(CodedFailure.PATH_NOT_UTF8, "file " + child + " of an embedded topic cannot be numbered: "
+                + "its name is not UTF-8, and what would be stored would not lead back to it");
           found.add(new Found(path, a.size(), a.lastModifiedTime().toMillis()));
         }
       }
     } catch (NoSuchFileException | NotDirectoryException e) {
       // Removed while it was looked at: there is nothing of it to number.
+    }
+  }
+
+  private boolean leadsTo(String path, Path file) {
+    try {
+      return root.resolve(path).equals(file);
+    } catch (InvalidPathException e) {
+      return false;
     }
   }
 

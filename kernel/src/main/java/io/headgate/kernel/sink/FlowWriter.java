@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Locale;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
@@ -47,7 +48,7 @@ final class FlowWriter implements DataWriter<InternalRow> {
     this.turn = turn;
     clusters = logs.clusters();
     // The same rows come under the same name in every try: the name is what makes a replay harmless.
-    name = String.format("%s-%010d-%05d", lineage, turn.epoch, turn.partition);
+    name = String.format(Locale.ROOT, "%s-%010d-%05d", lineage, turn.epoch, turn.partition);
     counts = new long[outputs.all().size()];
     files = new TopicFile[counts.length];
     this.logs = new LogWriter[clusters.size()];
