@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import enum
+import errno
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +16,20 @@ class Domain(enum.StrEnum):
     EXTERNAL = "external"
     INTERNAL = "internal"
 
+
+# What the system refuses, by its number: the code, and one next step.
+_REFUSALS = {
+    errno.EACCES: ("NO_ACCESS", "get the right to it, or choose another folder"),
+    errno.EPERM: ("NO_ACCESS", "get the right to it, or choose another folder"),
+    errno.EROFS: ("NO_ACCESS", "choose a folder that can be written"),
+    errno.ENOTDIR: ("NOT_A_FOLDER", "name a folder, or move the file away"),
+    errno.ENOSPC: ("DISK_FULL", "free some space; df -h tells how much there is"),
+    errno.EDQUOT: ("DISK_FULL", "free some space; df -h tells how much there is"),
+    errno.EMFILE: ("TOO_MANY_FILES", "ulimit -n 65536"),
+    errno.ENFILE: ("TOO_MANY_FILES", "end other programs"),
+}
+# Space and files may be freed while a job waits; rights are not given by waiting.
+_PASSING = frozenset({"DISK_FULL", "TOO_MANY_FILES"})
 
 _EXIT_CODES = {Domain.USER: 2, Domain.EXTERNAL: 3, Domain.INTERNAL: 70}
 
@@ -84,3 +100,23 @@ class HeadgateError(Exception):
     def __str__(self) -> str:
         text = f"{self.code} {self.message}"
         return f"{text} | hint: {self.hint}" if self.hint else text
+
+
+def find_refusal(error: OSError, what: str) -> HeadgateError | None:
+    """Return what the system refused by its code, or None where the system said something else.
+
+    Args:
+        what: What could not be done then, as in `cannot finish 'headgate run'`.
+    """
+    if error.errno not in _REFUSALS:
+        return None
+    where = f": {error.filename}" if error.filename else ""
+    return system_refusal(error.errno, f"{what}: {os.strerror(error.errno)}{where}")
+
+
+def system_refusal(number: int, message: str) -> HeadgateError:
+    """Return the error of something that the system refused with this number."""
+    code, hint = _REFUSALS[number]
+    return HeadgateError(
+        code, message, hint=hint, domain=Domain.EXTERNAL, retryable=code in _PASSING
+    )

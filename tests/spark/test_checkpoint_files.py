@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import queue
 import shutil
 import tarfile
 from collections import Counter
@@ -24,6 +25,8 @@ from headgate.engine.attempt import Attempt, Ending
 from headgate.engine.session import open_session
 from headgate.engine.settings import AttemptSettings, SparkSettings
 from headgate.flow.graph import Graph
+from headgate.jobs.wire import AttemptSpec, Failed, News
+from headgate.jobs.worker import work
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "checkpoint-v2.tar.gz"
 # The run that was stored: its job, its last batch, and how it cut its batches.
@@ -55,8 +58,8 @@ def lineage_of(stored: Path) -> str:
     return str(json.loads((stored / "run.json").read_text())["lineage"])
 
 
-def run(stored: Path, checkpoint: Path, *, lineage: str) -> None:
-    """Run the stored flow from a checkpoint on, in a lineage of its own, until it has caught up."""
+def attempt_spec(stored: Path, checkpoint: Path, *, lineage: str) -> AttemptSpec:
+    """Return what runs the stored flow from a checkpoint on, in a lineage of its own."""
     graph = Graph.from_json((stored / "flow.json").read_text())
     settings = AttemptSettings(
         job=JOB,
@@ -68,7 +71,14 @@ def run(stored: Path, checkpoint: Path, *, lineage: str) -> None:
         until_caught_up=True,
         history={table.id: (table.schema,) for table in graph.tables()},
     )
-    attempt = Attempt(bind(graph, parse_log(f"files:{stored / 'topics'}")), settings, near=None)
+    bound = bind(graph, parse_log(f"files:{stored / 'topics'}"))
+    return AttemptSpec(bound, settings, near=stored)
+
+
+def run(stored: Path, checkpoint: Path, *, lineage: str) -> None:
+    """Run the stored flow from a checkpoint on, in a lineage of its own, until it has caught up."""
+    spec = attempt_spec(stored, checkpoint, lineage=lineage)
+    attempt = Attempt(spec.graph, spec.settings, near=None)
     try:
         attempt.start()
         assert attempt.wait(120)
@@ -123,6 +133,31 @@ def test_a_savepoint_of_an_earlier_release_is_restored_after_it_was_moved(stored
     for topic in OUTPUTS:
         expected = outputs_of(stored, topic, lineage_of(stored), after=16)
         assert outputs_of(stored, topic, "moved") == expected
+
+
+@pytest.mark.parametrize(
+    "kind", ["state/0/1/*.changelog", "state/1/0/*.zip", "state/1/1/SSTs/*.sst"]
+)
+def test_damaged_state_is_told_by_its_file_and_not_retried(stored: Path, kind: str) -> None:
+    kept = keep(stored / "checkpoint", 11, stored / "kept", facts())
+    place = stored / "restored" / "checkpoint"
+    fork(kept.folder, place)
+    damaged = max(place.glob(kind))
+    content = bytearray(damaged.read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 8] = bytes(255 - byte for byte in content[middle : middle + 8])
+    damaged.write_bytes(bytes(content))
+
+    orders: queue.Queue[str] = queue.Queue()
+    orders.put("open")
+    news: list[News] = []
+    work(attempt_spec(stored, place, lineage="damaged"), orders, news.append)
+
+    failed = news[-1]
+    assert isinstance(failed, Failed)
+    assert (failed.code, failed.retryable) == ("CHECKPOINT_DAMAGED", False), failed
+    assert str(damaged.relative_to(place)) in failed.message
+    assert failed.hint == f"headgate verify {JOB}"
 
 
 def test_a_fork_of_every_kind_of_batch_holds_the_state_of_its_batch(stored: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -139,6 +140,75 @@ def test_what_the_kernel_names_itself_is_told_by_that_name(code: str, retryable:
     assert (failure.code, failure.retryable) == (code, retryable)
     assert failure.message == "cannot go on with job 'orders': why"
     assert failure.hint
+
+
+@pytest.mark.parametrize(
+    ("root", "code", "retryable"),
+    [
+        # As Java, Hadoop, RocksDB and Python said it of a real disk.
+        ("java.io.IOException: No space left on device", "DISK_FULL", True),
+        (
+            "java.io.IOException: cannot write /t/_tmp/x.1-2: No space left on device",
+            "DISK_FULL",
+            True,
+        ),
+        (
+            "java.nio.file.FileSystemException: /c/offsets/.9.tmp: No space left on device",
+            "DISK_FULL",
+            True,
+        ),
+        (
+            "org.rocksdb.RocksDBException: While appending to file: /s/000012.sst: "
+            "No space left on device",
+            "DISK_FULL",
+            True,
+        ),
+        (
+            "org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n"
+            '  File "clean.py", line 3, in run\nOSError: [Errno 28] No space left on device\n',
+            "DISK_FULL",
+            True,
+        ),
+        ("java.io.IOException: Disk quota exceeded", "DISK_FULL", True),
+        (
+            "java.io.FileNotFoundException: /c/commits/.3.tmp (Too many open files)",
+            "TOO_MANY_FILES",
+            True,
+        ),
+        ("java.io.FileNotFoundException: /c/offsets/4 (Permission denied)", "NO_ACCESS", False),
+        (
+            "java.nio.file.FileSystemException: /t/out/_tmp/x: Read-only file system",
+            "NO_ACCESS",
+            False,
+        ),
+        (
+            "java.nio.file.InvalidPathException: Malformed input or input contains unmappable "
+            "characters: /t/ü.jsonl",
+            "LOCALE_UNSUPPORTED",
+            False,
+        ),
+    ],
+)
+def test_what_the_system_refuses_is_told_by_its_code(root: str, code: str, retryable: bool) -> None:
+    outer = "org.apache.spark.SparkException: Job aborted due to stage failure"
+    failure = query_failure("orders", ["StreamingQueryException: it failed", outer, root])
+    assert (failure.code, failure.domain) == (code, Domain.EXTERNAL)
+    assert failure.retryable is retryable
+    assert failure.hint
+    path = re.search(r"/[a-z]/[^ :]+", root)
+    assert path is None or path[0] in failure.message
+
+
+def test_state_that_spark_cannot_load_is_told_as_such() -> None:
+    failure = query_failure(
+        "orders",
+        [
+            "StreamingQueryException: [CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred",
+            "net.jpountz.lz4.LZ4Exception: Error decoding offset 42 of input buffer",
+        ],
+    )
+    assert (failure.code, failure.hint) == ("STATE_UNREADABLE", "headgate verify orders")
+    assert "LZ4Exception" in failure.message
 
 
 def test_what_keeps_a_query_from_starting_is_told_by_its_name() -> None:

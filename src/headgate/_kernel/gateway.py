@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import IO, Any
 
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
@@ -64,10 +67,24 @@ def has_jvm() -> bool:
     return SparkContext._gateway is not None
 
 
-def find_jvm_exit() -> int | None:
-    """Return the exit code of a JVM that has ended, or None while it lives or there is none."""
+def find_jvm_exit(*, wait: timedelta = timedelta(0)) -> int | None:
+    """Return the exit code of a JVM that has ended, or None while it lives or there is none.
+
+    Args:
+        wait: How long a JVM may take to end that does not answer any more.
+    """
     process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
-    return None if process is None else process.poll()
+    if process is None:
+        return None
+    with suppress(subprocess.TimeoutExpired):
+        return process.wait(wait.total_seconds())
+    return process.poll()
+
+
+def is_silence(error: BaseException) -> bool:
+    """Tell whether an error says that nobody answered: the JVM is gone, or about to go."""
+    lost = isinstance(error, ConnectionError | EOFError | Py4JError)
+    return lost and not isinstance(error, Py4JJavaError)
 
 
 def _last_lines(file: Path | None) -> str:

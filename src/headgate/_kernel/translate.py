@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from contextlib import contextmanager
 from py4j.protocol import Py4JJavaError
 from pyspark.sql.streaming.query import StreamingQuery
 
-from headgate.errors import Domain, HeadgateError
+from headgate.errors import Domain, HeadgateError, system_refusal
 
 _PLAN = "io.headgate.kernel.plan.PlanException: "
 _STOP = "io.headgate.kernel.gate.StopAtBoundary"
@@ -72,9 +73,33 @@ _FAILURES = {
         False,
     ),
     "PATH_NOT_UTF8": ("rename the file, then: headgate start JOB", False),
+    "TOPIC_LEDGER_BROKEN": (
+        "restore the topic's _ledger folder from a backup, or copy the data files to a new topic",
+        False,
+    ),
+    "TOPIC_UNREADABLE": ("restore the file from a backup", False),
     "FENCED": ("headgate jobs tells which attempt runs; nothing of this one was written", False),
 }
 _TOLD = re.compile(rf"\b({'|'.join(_FAILURES)}): ")
+
+# What the system refuses, as Java and RocksDB repeat it at the end of a line: its number.
+_REFUSED = {
+    "No space left on device": errno.ENOSPC,
+    "Disk quota exceeded": errno.EDQUOT,
+    "Too many open files": errno.EMFILE,
+    "Too many open files in system": errno.ENFILE,
+    "Permission denied": errno.EACCES,
+    "Read-only file system": errno.EROFS,
+}
+_REFUSAL = re.compile(
+    rf"(?:Exception|Error): (?P<words>[^\n]*?(?P<why>{'|'.join(map(re.escape, _REFUSED))}))\)?$",
+    re.MULTILINE,
+)
+# A name that the file system of a JVM cannot hold.
+_UNMAPPABLE = re.compile(
+    r"InvalidPathException: Malformed input or input contains unmappable characters: (.*)"
+)
+_NO_STATE = "[CANNOT_LOAD_STATE_STORE."
 
 
 @contextmanager
@@ -118,10 +143,23 @@ def is_clean_stop(causes: Sequence[str]) -> bool:
 
 def query_failure(job: str, causes: Sequence[str]) -> HeadgateError:
     """Return the failure of a query, named by its root cause."""
+    what = f"cannot go on with job {job!r}"
     for cause in causes:
         told = _find_told(cause)
         if told is not None:
-            return _told_failure(f"cannot go on with job {job!r}", *told)
+            return _told_failure(what, *told)
+    refused = find_system_failure(what, causes)
+    if refused is not None:
+        return refused
+    if any(_NO_STATE in cause for cause in causes):
+        return HeadgateError(
+            "STATE_UNREADABLE",
+            f"{what}: Spark cannot load its state: {_first_line(causes[-1])}",
+            hint=f"headgate verify {job}",
+            domain=Domain.EXTERNAL,
+            retryable=True,
+            root_cause=causes[-1],
+        )
     return HeadgateError(
         "QUERY_FAILED",
         f"job {job!r} ended: {_first_line(causes[-1])}",
@@ -130,6 +168,28 @@ def query_failure(job: str, causes: Sequence[str]) -> HeadgateError:
         retryable=True,
         root_cause=causes[-1],
     )
+
+
+def find_system_failure(what: str, causes: Sequence[str]) -> HeadgateError | None:
+    """Return what the system refused the JVM, by its code; None where that is not the cause.
+
+    Args:
+        what: What could not be done then.
+        causes: What was thrown, outermost first, with or without stack traces.
+    """
+    for cause in reversed(causes):
+        refused = _REFUSAL.search(cause)
+        if refused is not None:
+            return system_refusal(_REFUSED[refused["why"]], f"{what}: {refused['words']}")
+        unmappable = _UNMAPPABLE.search(cause)
+        if unmappable is not None:
+            return HeadgateError(
+                "LOCALE_UNSUPPORTED",
+                f"{what}: a JVM does not take names of files for UTF-8, as in {unmappable[1]}",
+                hint="export LC_ALL=C.UTF-8",
+                domain=Domain.EXTERNAL,
+            )
+    return None
 
 
 @contextmanager

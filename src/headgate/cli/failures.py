@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import select
@@ -13,23 +12,11 @@ import traceback
 from rich.text import Text
 
 from headgate.cli.output import note
-from headgate.errors import Domain, HeadgateError
+from headgate.errors import Domain, HeadgateError, find_refusal
 
 INTERRUPTED = 130
 # What a shell shows of a program that a closed pipe ended.
 PIPE_CLOSED = 141
-
-# What the system refuses, and nobody translated where it arose.
-_REFUSALS = {
-    errno.EACCES: ("NO_ACCESS", "get the right to it, or choose another folder"),
-    errno.EPERM: ("NO_ACCESS", "get the right to it, or choose another folder"),
-    errno.EROFS: ("NO_ACCESS", "choose a folder that can be written"),
-    errno.ENOTDIR: ("NOT_A_FOLDER", "name a folder, or move the file away"),
-    errno.ENOSPC: ("DISK_FULL", "free some space; df -h tells how much there is"),
-    errno.EDQUOT: ("DISK_FULL", "free some space; df -h tells how much there is"),
-    errno.EMFILE: ("TOO_MANY_FILES", "ulimit -n 65536"),
-    errno.ENFILE: ("TOO_MANY_FILES", "end other programs"),
-}
 
 
 def explain(error: BaseException, command: str) -> HeadgateError:
@@ -41,11 +28,11 @@ def explain(error: BaseException, command: str) -> HeadgateError:
     """
     if isinstance(error, HeadgateError):
         return error
-    if isinstance(error, OSError) and error.errno in _REFUSALS:
-        code, hint = _REFUSALS[error.errno]
-        where = f": {error.filename}" if error.filename else ""
-        message = f"cannot finish '{command}': {os.strerror(error.errno)}{where}"
-        return HeadgateError(code, message, hint=hint, domain=Domain.EXTERNAL)
+    # What nobody translated where it arose.
+    if isinstance(error, OSError):
+        refused = find_refusal(error, f"cannot finish '{command}'")
+        if refused is not None:
+            return refused
     return _internal(error, command)
 
 

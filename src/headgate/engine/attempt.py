@@ -22,8 +22,6 @@ from headgate.errors import Domain, HeadgateError
 from headgate.flow.graph import Graph
 
 _LOOK_EVERY = 0.05
-# What the JVM exits with under -XX:+ExitOnOutOfMemoryError.
-_OUT_OF_MEMORY = 3
 _LAST_REPORT = 10.0
 
 
@@ -154,22 +152,6 @@ class Attempt:
             f"job {self._settings.job!r} ended: its query is over, and nobody had asked for it",
             hint="the job's log holds the whole story; --verbose shows it",
             domain=Domain.INTERNAL,
-            retryable=True,
-        )
-
-    def find_death(self) -> HeadgateError | None:
-        """Return the end of the driver itself as an error, or None if it lives."""
-        code = find_jvm_exit()
-        if code is None:
-            return None
-        memory = code == _OUT_OF_MEMORY
-        return HeadgateError(
-            "DRIVER_DIED",
-            f"job {self._settings.job!r} ended: Spark's driver "
-            + ("ran out of memory" if memory else f"ended with exit code {code}"),
-            hint="run it again to go on where it was"
-            + (", with more memory: --driver-memory 4GiB" if memory else ""),
-            domain=Domain.EXTERNAL,
             retryable=True,
         )
 

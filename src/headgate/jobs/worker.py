@@ -19,7 +19,9 @@ from typing import IO, Any
 # Registers the kinds of topics that a flow's JSON may name.
 import headgate.connectors  # noqa: F401
 from headgate.engine.attempt import Attempt, Ending
+from headgate.engine.failures import explain
 from headgate.errors import Domain, HeadgateError
+from headgate.jobs.damage import find_damage
 from headgate.jobs.wire import (
     NEWS_DESCRIPTOR,
     AttemptSpec,
@@ -58,8 +60,8 @@ def work(spec: AttemptSpec, orders: queue.Queue[str], tell: Tell) -> None:
         _follow(attempt, orders, tell)
         tell(Ended(attempt.ending() is Ending.CAUGHT_UP))
     except Exception as error:  # noqa: BLE001 - whatever ends an attempt is its supervisor's to know
-        died = attempt.find_death() if attempt is not None else None
-        tell(failure(died or error))
+        known = explain(error, job=spec.settings.job)
+        tell(failure(find_damage(spec.settings, known) or known))
     finally:
         if attempt is not None:
             with contextlib.suppress(Exception):

@@ -12,6 +12,8 @@ public class CodedFailure extends RuntimeException {
   public static final String REFUSED = "BROKER_REFUSED";
   public static final String BAD_OPTION = "BAD_CLIENT_OPTION";
   public static final String NO_CONFIG = "CLIENT_CONFIG_UNREADABLE";
+  public static final String LEDGER_BROKEN = "TOPIC_LEDGER_BROKEN";
+  public static final String TOPIC_UNREADABLE = "TOPIC_UNREADABLE";
   public static final String PATH_NOT_UTF8 = "PATH_NOT_UTF8";
   public static final String NO_SECRET = "SECRET_NOT_FOUND";
 

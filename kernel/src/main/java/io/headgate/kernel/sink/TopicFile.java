@@ -32,13 +32,26 @@ final class TopicFile {
 
   void line(byte[] bytes, int start, int length) throws IOException {
     if (out == null) return;
-    out.write(bytes, start, length);
-    out.write('\n');
+    try {
+      out.write(bytes, start, length);
+      out.write('\n');
+    } catch (IOException e) {
+      throw named(e);
+    }
+  }
+
+  /** The system says that a disk is full, and not for which file. */
+  private IOException named(IOException e) {
+    return new IOException("cannot write " + making + ": " + e.getMessage(), e);
   }
 
   void publish() throws IOException {
     if (out == null) return;
-    out.close();
+    try {
+      out.close();
+    } catch (IOException e) {
+      throw named(e);
+    }
     // Another try of the same task may have been first: its rows are the same.
     Publishing.publish(making, published);
   }

@@ -1,0 +1,59 @@
+"""Whether an attempt failed since files of its checkpoint are not as they were written.
+
+Spark and its libraries say that something is corrupt in many words, and seldom where. So the files
+are looked at.
+"""
+
+from __future__ import annotations
+
+import re
+
+from headgate.checkpoints.problems import Problem, refuse
+from headgate.checkpoints.sparklog import find_last_commit
+from headgate.checkpoints.verify import verify_batch
+from headgate.engine.settings import AttemptSettings
+from headgate.errors import Domain, HeadgateError
+
+# Failures that have no better name.
+_VAGUE = frozenset({"QUERY_FAILED", "STATE_UNREADABLE"})
+# Words that make it worth to read all of the state, which may be large.
+_CORRUPT = re.compile(
+    r"CANNOT_LOAD_STATE_STORE|LZ4|Zstd|ZipException|RocksDB|EOFException|corrupt|[Cc]hecksum"
+)
+
+
+def find_damage(settings: AttemptSettings, error: Exception) -> HeadgateError | None:
+    """Return the damage that explains a failure, by its file; None where there is none.
+
+    No retry mends it, so it is not retryable.
+    """
+    if isinstance(error, HeadgateError) and error.code not in _VAGUE:
+        return None
+    said = f"{error} {error.root_cause}" if isinstance(error, HeadgateError) else str(error)
+    problems = _problems(settings, quick=_CORRUPT.search(said) is None)
+    if not problems:
+        return None
+    refused = refuse(
+        f"cannot go on with job {settings.job!r}",
+        problems,
+        settings.checkpoint,
+        hint=f"headgate verify {settings.job}",
+    )
+    return HeadgateError(
+        refused.code,
+        refused.message,
+        hint=refused.hint,
+        domain=Domain.EXTERNAL,
+        root_cause=said.strip().splitlines()[0],
+    )
+
+
+def _problems(settings: AttemptSettings, *, quick: bool) -> list[Problem]:
+    try:
+        last = find_last_commit(settings.checkpoint)
+        if last is None:
+            return []
+        return verify_batch(settings.checkpoint, last, quick=quick)
+    except OSError:
+        # What cannot be looked at now explains nothing.
+        return []
