@@ -69,7 +69,7 @@ def fill(root: Path, files: Sequence[Sequence[bytes]]) -> list[list[int]]:
     ledger = folder.path / "_ledger"
     ledger.mkdir()
     page = {"format": 1, "first": 0, "files": pages}
-    (ledger / "0000000000.json").write_text(json.dumps(page))
+    (ledger / f"{0:020d}.json").write_text(json.dumps(page))
     return starts
 
 

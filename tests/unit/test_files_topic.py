@@ -245,6 +245,59 @@ def test_a_damaged_or_newer_page_is_told(topic: TopicFolder, change: dict[str, o
     assert caught.value.code == "TOPIC_LEDGER_BROKEN"
 
 
+def put_merged(
+    topic: TopicFolder, first: int, *paths: str, changes: dict[str, object] | None = None
+) -> None:
+    files = [{"path": path, "size": 1, "start": 0, "seen": 5} for path in paths]
+    page: dict[str, object] = {"format": 2, "first": first, "files": files}
+    page |= changes or {}
+    name = f"_ledger/{first:020d}-{first + len(paths):020d}.json"
+    put(topic, name, json.dumps(page).encode())
+
+
+def paths_of(topic: TopicFolder) -> list[str]:
+    return [entry.path for entry in topic.read_ledger()]
+
+
+def test_a_merged_page_stands_for_the_pages_it_was_made_of(topic: TopicFolder) -> None:
+    put_merged(topic, 0, "a", "b", "c")
+    put_ledger(topic, 3, "d", "e")
+    assert paths_of(topic) == ["a", "b", "c", "d", "e"]
+    assert [entry.number for entry in topic.read_ledger()] == [0, 1, 2, 3, 4]
+
+
+def test_pages_that_a_crash_left_beside_their_merged_page_change_nothing(
+    topic: TopicFolder,
+) -> None:
+    put_ledger(topic, 0, "a")
+    put_ledger(topic, 1, "b", "c")
+    put_merged(topic, 0, "a", "b", "c")
+    put_ledger(topic, 3, "d")
+    put_merged(topic, 1, "b", "c", "d")
+    assert paths_of(topic) == ["a", "b", "c", "d"]
+
+
+def test_a_merged_page_overrules_one_that_a_late_reader_wrote(topic: TopicFolder) -> None:
+    put_merged(topic, 0, "a", "b", "c")
+    put_ledger(topic, 1, "late")
+    put_ledger(topic, 3, "d")
+    assert paths_of(topic) == ["a", "b", "c", "d"]
+
+
+def test_the_page_that_keeps_older_releases_away_holds_no_files(topic: TopicFolder) -> None:
+    put_merged(topic, 0, "a", "b")
+    put(topic, f"_ledger/{0:020d}.json", b'{"format": 2, "first": 0}')
+    assert paths_of(topic) == ["a", "b"]
+
+
+@pytest.mark.parametrize("change", [{"format": 1}, {"first": 1}, {"files": []}])
+def test_a_damaged_merged_page_is_told(topic: TopicFolder, change: dict[str, object]) -> None:
+    put_merged(topic, 0, "a", "b", changes=change)
+    with pytest.raises(HeadgateError, match=r"0-0{19}2") as caught:
+        topic.read_ledger()
+    assert caught.value.code == "TOPIC_LEDGER_BROKEN"
+
+
 # Finding
 
 

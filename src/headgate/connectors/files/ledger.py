@@ -3,10 +3,14 @@
 The reader inside Spark is its only writer. It gives every file it finds the next number and
 never changes a number once given, so a position in the topic means the same for ever. Here the
 ledger is only read, to show a topic as its readers see it.
+
+A plain page, `FIRST.json`, holds the files that one look found; a merged page, `FIRST-END.json`,
+what many pages held that are gone since. Where both have a number, the merged page is right.
 """
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,8 +18,11 @@ from headgate.errors import Domain, HeadgateError
 
 FOLDER = "_ledger"
 FORMAT = 1
+MERGED_FORMAT = 2
 
-_ATTEMPTS = 3
+_NAME = re.compile(r"(\d{20})(?:-(\d{20}))?\.json")
+# Listings race with the reader inside Spark, which merges pages seldom.
+_ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,48 +44,98 @@ class LedgerEntry:
     seen: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """A page by its name; `end` is the number behind its last file, None for a plain page."""
+
+    file: Path
+    first: int
+    end: int | None
+
+    def covers(self, number: int) -> bool:
+        return self.end is not None and self.first <= number < self.end
+
+
+class _GapError(Exception):
+    """A number is in no page, and later ones are."""
+
+
 def read_ledger(topic: Path) -> list[LedgerEntry]:
     """Return every numbered file of a topic, by number; empty before its first reader.
 
     Raises:
         HeadgateError: TOPIC_LEDGER_BROKEN: a page is missing, damaged or of another format.
     """
-    for _ in range(_ATTEMPTS - 1):
-        # A folder listing that races with the writer may show a page and not the one before it.
-        entries = list(_read_pages(topic))
-        if _first_gap(entries) is None:
-            return entries
-    entries = list(_read_pages(topic))
-    gap = _first_gap(entries)
-    if gap is not None:
-        raise _broken(topic, f"file number {gap} is in no page")
+    found = ""
+    for _ in range(_ATTEMPTS):
+        try:
+            return _read(topic)
+        except FileNotFoundError as error:
+            # The page has been merged with others since the listing.
+            found = f"{Path(error.filename).name} is gone"
+        except _GapError as gap:
+            # A listing that races with the writer may show a page and not the one before it.
+            found = f"file number {gap} is in no page"
+    raise _broken(topic, found)
+
+
+def _read(topic: Path) -> list[LedgerEntry]:
+    pages = _list_pages(topic)
+    plain = {page.first: page for page in pages if page.end is None}
+    last = max((page.first if page.end is None else page.end - 1 for page in pages), default=-1)
+    entries: list[LedgerEntry] = []
+    taken: list[int] = []
+    while len(entries) <= last:
+        number = len(entries)
+        page = _find_merged(pages, number)
+        if page is None:
+            page = plain.get(number)
+            if page is None:
+                raise _GapError(number)
+            taken.append(number)
+        entries += list(_read_page(topic, page))[number - page.first :]
+    # The name of a merged page's part is free again: a page that was read may be a late reader's.
+    now = _list_pages(topic) if taken else []
+    if any(_find_merged(now, number) for number in taken):
+        raise _GapError(taken[0])
     return entries
 
 
-def _read_pages(topic: Path) -> Iterator[LedgerEntry]:
-    for page in sorted((topic / FOLDER).glob("[0-9]*.json")):
-        try:
-            content = json.loads(page.read_bytes())
-            if content["format"] != FORMAT:
-                found = content["format"]
-                raise _broken(topic, f"{page.name} has format {found}, and {FORMAT} is known")
-            for number, file in enumerate(content["files"], start=content["first"]):
-                yield LedgerEntry(
-                    number=number,
-                    path=str(file["path"]),
-                    size=int(file["size"]),
-                    start=int(file["start"]),
-                    seen=int(file["seen"]),
-                )
-        except (ValueError, KeyError, TypeError) as error:
-            raise _broken(topic, f"{page.name} cannot be read ({error})") from error
+def _list_pages(topic: Path) -> list[_Page]:
+    found = []
+    for file in (topic / FOLDER).glob("[0-9]*.json"):
+        match = _NAME.fullmatch(file.name)
+        if match is not None:
+            found.append(_Page(file, int(match[1]), int(match[2]) if match[2] else None))
+    return found
 
 
-def _first_gap(entries: list[LedgerEntry]) -> int | None:
-    for expected, entry in enumerate(entries):
-        if entry.number != expected:
-            return expected
-    return None
+def _find_merged(pages: Sequence[_Page], number: int) -> _Page | None:
+    covering = [page for page in pages if page.covers(number)]
+    return max(covering, key=lambda page: page.end or 0, default=None)
+
+
+def _read_page(topic: Path, page: _Page) -> Iterator[LedgerEntry]:
+    known = FORMAT if page.end is None else MERGED_FORMAT
+    try:
+        content = json.loads(page.file.read_bytes())
+        if content["format"] != known:
+            found = content["format"]
+            raise _broken(topic, f"{page.file.name} has format {found}, and {known} is known")
+        files = content["files"]
+        count = len(files) if page.end is None else page.end - page.first
+        if content["first"] != page.first or not files or len(files) != count:
+            raise _broken(topic, f"the files of {page.file.name} are not those of its name")
+        for number, file in enumerate(files, start=page.first):
+            yield LedgerEntry(
+                number=number,
+                path=str(file["path"]),
+                size=int(file["size"]),
+                start=int(file["start"]),
+                seen=int(file["seen"]),
+            )
+    except (ValueError, KeyError, TypeError) as error:
+        raise _broken(topic, f"{page.file.name} cannot be read ({error})") from error
 
 
 def _broken(topic: Path, found: str) -> HeadgateError:

@@ -1,5 +1,6 @@
 package io.headgate.kernel.files;
 
+import io.headgate.kernel.CodedFailure;
 import io.headgate.kernel.gate.Presents;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -91,7 +92,7 @@ final class FilesStream implements MicroBatchStream, SupportsAdmissionControl, R
   private long position(FilesOffset at) {
     List<Ledger.Entry> entries = ledger.entries();
     if (at.file > entries.size())
-      throw new IllegalStateException("position " + at.json() + " lies behind the ledger of " + root
+      throw new CodedFailure(CodedFailure.LEDGER_BROKEN, "position " + at.json() + " lies behind the ledger of " + root
           + ", which numbers " + entries.size() + " files: the ledger was cut or exchanged");
     return at.file == entries.size() ? ledger.end() : entries.get((int) at.file).start() + at.at;
   }

@@ -1,7 +1,7 @@
 package io.headgate.kernel.files;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.headgate.kernel.CodedFailure;
 import java.io.IOException;
@@ -16,19 +16,22 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Locale;
 import java.util.Set;
 import java.util.UUID;
 
 /**
  * The files of an embedded topic, numbered once and for all in the order in which they were first seen.
  *
- * <p>Each entry of the ledger is a file created exclusively, so that readers who race agree. Sizes are fixed at that moment:
+ * <p>Pages of the ledger are created exclusively, so that readers who race agree. Sizes are fixed at that moment:
  * files are published whole, by renaming, and never change. Names that begin with {@code _} or {@code .} are no part of the topic.
  */
 final class Ledger {
-  private static final ObjectMapper JSON = new ObjectMapper();
   private static final int FORMAT = 1;
+  /** So many plain pages are merged, but for the newest: readers that are a moment late find those in their places. */
+  private static final int MANY_PAGES = 256;
+  private static final int NEWEST_PAGES = 128;
+  /** A merged page is merged again with what follows once that is no less than this part of it: few pages, seldom rewritten. */
+  private static final int GROWTH = 4;
 
   /**
    * A numbered file.
@@ -45,12 +48,23 @@ final class Ledger {
   private record Found(String path, long size, long modified) {}
 
   private final Path root;
+  private final LedgerPages pages;
   private String topic;
   private final List<Entry> entries = new ArrayList<>();
   private final Set<String> known = new HashSet<>();
 
+  private final int manyPages;
+  private final int newestPages;
+
   Ledger(Path root) {
+    this(root, MANY_PAGES, NEWEST_PAGES);
+  }
+
+  Ledger(Path root, int manyPages, int newestPages) {
     this.root = root;
+    this.manyPages = manyPages;
+    this.newestPages = newestPages;
+    pages = new LedgerPages(root);
   }
 
   /** Returns the topic's id, which a topic that is made anew has not. */
@@ -86,36 +100,27 @@ final class Ledger {
   private String readOrCreateTopic() throws IOException {
     Path file = root.resolve("_topic.json");
     if (!Files.exists(file)) {
-      ObjectNode n = JSON.createObjectNode();
+      ObjectNode n = LedgerPages.JSON.createObjectNode();
       n.put("format", FORMAT);
       n.put("id", UUID.randomUUID().toString().replace("-", ""));
       n.put("created", System.currentTimeMillis());
       n.put("partitions", 1);
-      publish(file, n);
+      pages.publish(file, n, false);
     }
-    JsonNode n = JSON.readTree(file.toFile());
-    if (n.path("format").asInt() != FORMAT)
-      throw new IOException(file + " has format " + n.path("format") + ", and this release reads " + FORMAT);
-    return n.get("id").asText();
-  }
-
-  private Path entryFile(long first) {
-    return root.resolve("_ledger").resolve(String.format(Locale.ROOT, "%020d.json", first));
+    try {
+      JsonNode n = LedgerPages.JSON.readTree(file.toFile());
+      if (n.path("format").asInt() == FORMAT && n.path("id").isTextual()) return n.path("id").asText();
+      throw new CodedFailure(CodedFailure.TOPIC_UNREADABLE, file + " has format " + n.path("format") + " and id " + n.path("id")
+          + ", and this release reads format " + FORMAT);
+    } catch (JsonProcessingException e) {
+      throw new CodedFailure(CodedFailure.TOPIC_UNREADABLE, file + " is not JSON: " + e.getOriginalMessage(), e);
+    }
   }
 
   private void readNew() throws IOException {
-    for (;;) {
-      Path file = entryFile(entries.size());
-      if (!Files.exists(file)) return;
-      JsonNode n = JSON.readTree(file.toFile());
-      if (n.path("format").asInt() != FORMAT)
-        throw new IOException(file + " has format " + n.path("format") + ", and this release reads " + FORMAT);
-      for (JsonNode f : n.get("files")) {
-        entries.add(new Entry(
-            entries.size(), f.get("path").asText(), f.get("size").asLong(), f.get("start").asLong(), f.get("seen").asLong()));
-        known.add(f.get("path").asText());
-      }
-    }
+    int had = entries.size();
+    pages.readNew(entries);
+    for (Entry entry : entries.subList(had, entries.size())) known.add(entry.path());
   }
 
   private List<Found> findNew() throws IOException {
@@ -162,27 +167,31 @@ final class Ledger {
   }
 
   private boolean append(List<Found> found) throws IOException {
-    ObjectNode n = JSON.createObjectNode();
-    n.put("format", FORMAT);
-    n.put("first", entries.size());
-    var files = n.putArray("files");
+    var numbered = new ArrayList<Entry>();
     long start = end();
     long now = System.currentTimeMillis();
     for (Found f : found) {
-      files.addObject().put("path", f.path).put("size", f.size).put("start", start).put("seen", now);
+      numbered.add(new Entry(entries.size() + numbered.size(), f.path, f.size, start, now));
       start += f.size;
     }
-    boolean first = publish(entryFile(entries.size()), n);
+    boolean first = pages.append(numbered);
     readNew();
+    if (first) mergePages();
     return first;
   }
 
-  /** Creates a file whole or not at all; returns false if it was there already. */
-  private boolean publish(Path file, ObjectNode content) throws IOException {
-    Path making = root.resolve("_tmp").resolve(file.getFileName() + "." + UUID.randomUUID());
-    Files.createDirectories(making.getParent());
-    Files.createDirectories(file.getParent());
-    Files.write(making, JSON.writeValueAsBytes(content));
-    return Publishing.publish(making, file);
+  private void mergePages() throws IOException {
+    List<LedgerPages.Page> all = pages.list();
+    List<LedgerPages.Page> plain = all.stream()
+        .filter(page -> !page.isMerged() && LedgerPages.covering(all, page.first()) == null).toList();
+    if (plain.size() < manyPages) return;
+    long first = plain.get(0).first();
+    long end = plain.get(plain.size() - newestPages).first();
+    LedgerPages.Page before = LedgerPages.covering(all, first - 1);
+    while (before != null && before.end() - before.first() <= GROWTH * (end - first)) {
+      first = before.first();
+      before = LedgerPages.covering(all, first - 1);
+    }
+    pages.merge(entries.subList((int) first, (int) end));
   }
 }
