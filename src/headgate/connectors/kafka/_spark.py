@@ -22,7 +22,7 @@ def source_options(
 
     Args:
         topic: A bound one.
-        max_batch: How many bytes one batch reads at most, by estimate.
+        max_batch: How many bytes one batch reads at most, unless one record alone is larger.
         max_record: Of a longer record, only the beginning is kept.
         splits: How many tasks read a batch at most.
         start: The JSON of a position, or a start as `Kafka.start` has it, which it wins over;

@@ -1,52 +1,57 @@
 package io.headgate.kernel.kafka;
 
+import io.headgate.kernel.kafka.Gauge.Waiting;
 import io.headgate.kernel.kafka.KafkaOffset.Place;
 import io.headgate.kernel.kafka.TopicCatalog.Topic;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import org.apache.kafka.common.TopicPartition;
 
-/**
- * How far a batch reads: as far as it goes, or so many offsets, shared by partitions in proportion to what each has waiting.
- */
+/** What a batch may read of each partition, and where it ends. */
 final class Allotment {
   private Allotment() {}
 
   /**
-   * Returns where a batch ends.
+   * Returns the partitions that have something to read, in the order of topics and partitions.
    *
    * <p>Partitions that {@code from} does not know are not read in this batch: it only sets where they begin.
    *
    * @param from where the batch starts, as it was logged
    * @param at the same position as it lies today
-   * @param bound how many offsets the batch may have; each partition with something waiting gets one at least
    */
-  static KafkaOffset end(KafkaOffset from, KafkaOffset at, Map<String, Topic> today, long bound) {
-    long waiting = 0;
-    for (var each : at.topics.entrySet()) {
-      Place place = each.getValue();
-      for (int i = 0; i < place.next().length; i++) waiting += waiting(from, each.getKey(), place, i, today);
-    }
+  static List<Waiting> waiting(KafkaOffset from, KafkaOffset at, Map<String, Topic> today) {
+    var out = new ArrayList<Waiting>();
+    at.topics.forEach((name, place) -> {
+      Place known = from.topics.get(name);
+      Topic topic = today.get(name);
+      if (known == null || topic == null) return;
+      for (int i = 0; i < place.next().length; i++)
+        if (known.knows(topic.id(), i) && topic.ends()[i] > place.next()[i])
+          out.add(new Waiting(new TopicPartition(name, i), topic.id(), place.next()[i], topic.ends()[i]));
+    });
+    return out;
+  }
+
+  /** Returns a position with the ends of partitions in it. */
+  static KafkaOffset end(KafkaOffset at, List<Waiting> waiting, long[] ends) {
     var out = new TreeMap<String, Place>();
-    for (var each : at.topics.entrySet()) {
-      long[] next = each.getValue().next().clone();
-      for (int i = 0; i < next.length; i++) {
-        long here = waiting(from, each.getKey(), each.getValue(), i, today);
-        next[i] += waiting <= bound ? here : share(here, waiting, bound);
-      }
-      out.put(each.getKey(), new Place(each.getValue().id(), next));
+    at.topics.forEach((name, place) -> out.put(name, new Place(place.id(), place.next().clone())));
+    for (int i = 0; i < ends.length; i++) {
+      TopicPartition place = waiting.get(i).place();
+      out.get(place.topic()).next()[place.partition()] = ends[i];
     }
     return new KafkaOffset(out);
   }
 
-  private static long share(long here, long waiting, long bound) {
-    if (here == 0) return 0;
-    return Math.max(1, Math.min(here, (long) Math.floor((double) here / waiting * bound)));
-  }
-
-  private static long waiting(KafkaOffset from, String name, Place at, int partition, Map<String, Topic> today) {
-    Place known = from.topics.get(name);
-    Topic topic = today.get(name);
-    if (known == null || topic == null || !known.knows(topic.id(), partition)) return 0;
-    return Math.max(0, topic.ends()[partition] - at.next()[partition]);
+  /** Returns what is left to read behind the ends of a batch. */
+  static List<Waiting> left(List<Waiting> waiting, long[] ends) {
+    var out = new ArrayList<Waiting>();
+    for (int i = 0; i < ends.length; i++) {
+      Waiting each = waiting.get(i);
+      if (ends[i] < each.to()) out.add(new Waiting(each.place(), each.id(), ends[i], each.to()));
+    }
+    return out;
   }
 }

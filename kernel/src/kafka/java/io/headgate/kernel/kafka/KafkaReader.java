@@ -14,19 +14,13 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
-import org.apache.spark.util.LongAccumulator;
 
 /** Reads one task's ranges, record by record, each packed once from where the consumer holds it. */
 final class KafkaReader implements PartitionReader<InternalRow> {
-  /**
-   * What every task is told.
-   *
-   * @param records counts records on the driver, for the mean of their sizes
-   * @param bytes likewise their bytes
-   */
+  /** What every task is told. */
   record Settings(
-      ClientOptions client, String isolation, String run, String source, long maxRecord, boolean meta, boolean failOnLoss,
-      LongAccumulator records, LongAccumulator bytes) implements PartitionReaderFactory, Serializable {
+      ClientOptions client, String isolation, String run, String source, long maxRecord, boolean meta, boolean failOnLoss)
+      implements PartitionReaderFactory, Serializable {
     @Override public PartitionReader<InternalRow> createReader(InputPartition split) {
       return new KafkaReader(this, (KafkaSplit) split);
     }
@@ -41,8 +35,6 @@ final class KafkaReader implements PartitionReader<InternalRow> {
   private byte[] topic;
   private int lane;
   private boolean finished;
-  private long records;
-  private long bytes;
 
   private KafkaReader(Settings settings, KafkaSplit split) {
     this.settings = settings;
@@ -104,8 +96,6 @@ final class KafkaReader implements PartitionReader<InternalRow> {
     if (name != null) name.get(name.position(), out, RawRecord.keyStart(out), name.remaining());
     if (headersLength > 0) put(headers, out);
     if (value != null) value.get(value.position(), out, out.length - kept, kept);
-    records++;
-    bytes += size + Math.max(0, record.serializedKeySize());
     return out;
   }
 
@@ -129,8 +119,6 @@ final class KafkaReader implements PartitionReader<InternalRow> {
     if (consumer == null) return;
     RangeConsumer mine = consumer;
     consumer = null;
-    settings.records.add(records);
-    settings.bytes.add(bytes);
     if (finished) ConsumerPool.give(key, mine);
     else mine.close();
   }

@@ -18,7 +18,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * Topics on Kafka as a streaming source.
  *
  * <p>Options: {@code client} (JSON, see {@link ClientOptions}), {@code topics} (separated by commas) or {@code pattern},
- * {@code start} (see {@link StartPosition}), {@code max.bytes} (a batch's bound, by estimate), {@code max.record} (bytes),
+ * {@code start} (see {@link StartPosition}), {@code max.bytes} (a batch's bound, see {@link Gauge}), {@code max.record} (bytes),
  * {@code splits} (tasks a batch is read with at most), {@code on.data.loss} ({@code fail} or {@code continue}),
  * {@code isolation} ({@code read_committed} or {@code read_uncommitted}), {@code meta} ({@code false}: nobody asks for keys
  * and headers, and they are carried only where a record has no value), {@code gate} (the query's run) and

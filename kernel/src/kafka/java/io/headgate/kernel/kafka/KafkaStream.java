@@ -1,6 +1,7 @@
 package io.headgate.kernel.kafka;
 
 import io.headgate.kernel.gate.Presents;
+import io.headgate.kernel.kafka.Gauge.Waiting;
 import io.headgate.kernel.kafka.KafkaOffset.Place;
 import io.headgate.kernel.kafka.KafkaSplit.Range;
 import io.headgate.kernel.kafka.TopicCatalog.Topic;
@@ -19,8 +20,6 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 import org.apache.kafka.common.TopicPartition;
-import org.apache.spark.SparkContext;
-import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
@@ -28,7 +27,6 @@ import org.apache.spark.sql.connector.read.streaming.Offset;
 import org.apache.spark.sql.connector.read.streaming.ReadLimit;
 import org.apache.spark.sql.connector.read.streaming.ReportsSourceMetrics;
 import org.apache.spark.sql.connector.read.streaming.SupportsAdmissionControl;
-import org.apache.spark.util.LongAccumulator;
 
 /**
  * Reads topics in batches of bounded size; serves the query's thread.
@@ -37,8 +35,6 @@ import org.apache.spark.util.LongAccumulator;
  * the query, or are told and passed over, as the user chose.
  */
 final class KafkaStream implements MicroBatchStream, SupportsAdmissionControl, ReportsSourceMetrics, Presents {
-  /** What a record is taken to have before any was seen. */
-  private static final long FIRST_GUESS = 256;
   /** A broker that has just started may not know every topic yet. */
   private static final long MISSING_MS = 3_000;
   private static final long LOOK_AGAIN_MS = 250;
@@ -47,8 +43,7 @@ final class KafkaStream implements MicroBatchStream, SupportsAdmissionControl, R
   private final TopicCatalog catalog;
   private final LagProbe<TopicPartition, Long> probe;
   private final Judge judge;
-  private final LongAccumulator records;
-  private final LongAccumulator bytes;
+  private final Gauge gauge;
   /** Topics that were looked for long enough. */
   private Set<String> gone = Set.of();
 
@@ -57,9 +52,7 @@ final class KafkaStream implements MicroBatchStream, SupportsAdmissionControl, R
     catalog = new TopicCatalog(options);
     probe = new LagProbe<>("headgate-kafka-lag", () -> new OldestUnread(options));
     judge = new Judge(options.run(), options.source(), options.failOnLoss());
-    SparkContext spark = SparkSession.active().sparkContext();
-    records = spark.longAccumulator();
-    bytes = spark.longAccumulator();
+    gauge = new Gauge(options);
   }
 
   @Override public Offset initialOffset() {
@@ -102,16 +95,25 @@ final class KafkaStream implements MicroBatchStream, SupportsAdmissionControl, R
 
   @Override public Offset latestOffset(Offset start, ReadLimit limit) {
     KafkaOffset from = (KafkaOffset) start;
-    missing(from.topics.keySet().stream().filter(options::reads).toList());
-    SortedMap<String, Topic> today = catalog.last();
-    Standing standing = Standing.of(from, today, options::reads);
-    judge.judge(standing.findings());
-    return Allotment.end(from, standing.position(), today, Math.max(1, options.maxBytes() / meanSize()));
-  }
-
-  private long meanSize() {
-    long seen = records.value();
-    return seen == 0 ? FIRST_GUESS : Math.max(1, bytes.value() / seen);
+    long deadline = System.nanoTime() + ClientOptions.PATIENCE_MS * 1_000_000L;
+    for (;;) {
+      missing(from.topics.keySet().stream().filter(options::reads).toList());
+      SortedMap<String, Topic> today = catalog.last();
+      Standing standing = Standing.of(from, today, options::reads);
+      judge.judge(standing.findings());
+      List<Waiting> waiting = Allotment.waiting(from, standing.position(), today);
+      long[] ends = gauge.ends(waiting);
+      List<Waiting> left = Allotment.left(waiting, ends);
+      if (waiting.isEmpty() || !left.equals(waiting)) {
+        gauge.ahead(left);
+        return Allotment.end(standing.position(), waiting, ends);
+      }
+      // What was to be read could not be: it is gone, and the next look says so, or no broker answers.
+      if (System.nanoTime() > deadline)
+        throw new KafkaFailure(KafkaFailure.UNREACHABLE, "cannot read " + options.described() + ": no broker of "
+            + options.client().servers() + " gave any record of " + waiting.get(0).place());
+      catalog.doubt();
+    }
   }
 
   @Override public Offset latestOffset() {
@@ -135,7 +137,7 @@ final class KafkaStream implements MicroBatchStream, SupportsAdmissionControl, R
   @Override public PartitionReaderFactory createReaderFactory() {
     return new KafkaReader.Settings(
         options.client(), options.isolation(), options.run(), options.source(), options.maxRecord(), options.meta(),
-        options.failOnLoss(), records, bytes);
+        options.failOnLoss());
   }
 
   @Override public Offset deserializeOffset(String json) {
@@ -146,6 +148,7 @@ final class KafkaStream implements MicroBatchStream, SupportsAdmissionControl, R
 
   @Override public void stop() {
     probe.close();
+    gauge.close();
     ConsumerPool.close(options.run(), options.source());
     catalog.close();
   }
