@@ -9,13 +9,14 @@ from typer.core import TyperCommand
 
 from headgate._units import format_size
 from headgate.cli.following import show_started
-from headgate.cli.job_options import DEFAULT_TIMEOUT, Job, Timeout, patience
+from headgate.cli.job_options import DEFAULT_TIMEOUT, Job, OpenBatchChoice, Timeout, patience
 from headgate.cli.options import Home, Json, Server, TokenFile
 from headgate.cli.output import print_json, say
 from headgate.cli.place import find_server, open_jobs
 from headgate.cli.running import show_run, tell_detached
 from headgate.jobs.service import (
     DEFAULT_HOME,
+    Consent,
     JobView,
     Loss,
     get_start,
@@ -67,6 +68,7 @@ def _start(
     attach: Annotated[
         bool, typer.Option("--attach", help="Stay, and show the job, as 'headgate run' does.")
     ] = False,
+    open_batch: OpenBatchChoice = None,
     home: Home = DEFAULT_HOME,
     server: Server = None,
     token_file: TokenFile = None,
@@ -81,14 +83,16 @@ def _start(
       headgate start order-enrichment
       headgate start order-enrichment --attach
     """
+    consent = Consent(open_batch=open_batch)
     remote = find_server(context, server, token_file)
     if remote is not None:
-        show_started(remote, remote.start_job(job), detach=not attach, as_json=as_json)
+        started = remote.start_job(job, consent=consent)
+        show_started(remote, started, detach=not attach, as_json=as_json)
     elif attach:
-        flow, options = get_start(home, job)
+        flow, options = get_start(home, job, consent=consent)
         show_run(flow, options, as_json=as_json)
     else:
-        tell_detached(start_job(home, job), as_json=as_json)
+        tell_detached(start_job(home, job, consent=consent), as_json=as_json)
 
 
 def _stop(
@@ -171,6 +175,7 @@ def _cancel(
 def _restart(
     context: typer.Context,
     job: Job,
+    open_batch: OpenBatchChoice = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
     home: Home = DEFAULT_HOME,
     server: Server = None,
@@ -186,7 +191,11 @@ def _restart(
       headgate restart order-enrichment
     """
     jobs = open_jobs(context, home, server, token_file)
-    started = jobs.restart_job(job, patience=patience(timeout, as_json=as_json))
+    started = jobs.restart_job(
+        job,
+        patience=patience(timeout, as_json=as_json),
+        consent=Consent(open_batch=open_batch),
+    )
     tell_detached(started, as_json=as_json)
 
 

@@ -14,7 +14,7 @@ from headgate.cli.output import note
 from headgate.cli.place import open_jobs
 from headgate.client.jobs import Jobs
 from headgate.errors import HeadgateError
-from headgate.jobs.service import DEFAULT_HOME, JobView, Patience
+from headgate.jobs.service import DEFAULT_HOME, JobView, OpenBatch, Patience
 
 _TOLD_EVERY = timedelta(seconds=5)
 
@@ -49,6 +49,17 @@ Timeout: TypeAlias = Annotated[
     typer.Option("--timeout", metavar="DURATION", help="How long to wait; what was asked holds."),
 ]
 DEFAULT_TIMEOUT = "10m"
+OpenBatchChoice: TypeAlias = Annotated[
+    OpenBatch | None,
+    typer.Option(
+        "--open-batch",
+        metavar="repeat|skip",
+        help="A batch that was begun and wrote something: write it again with the changed flow, "
+        "or go on behind it.",
+        rich_help_panel="How it starts and ends",
+        show_default=False,
+    ),
+]
 
 
 def patience(timeout: str, *, as_json: bool) -> Patience:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from headgate.cli.following import show_started
+from headgate.cli.job_options import OpenBatchChoice
 from headgate.cli.options import ON_VARIABLE, Home, Json, Server, TokenFile
 from headgate.cli.output import note
 from headgate.cli.place import find_server, refuse_with_server, was_typed
@@ -16,6 +17,7 @@ from headgate.cli.running import show_detached, show_run
 from headgate.jobs.service import (
     DEFAULT_HOME,
     DEFAULT_LOG,
+    Consent,
     Delivery,
     OnDataLoss,
     RunOptions,
@@ -173,6 +175,7 @@ def _run(
             rich_help_panel=_STARTING,
         ),
     ] = None,
+    open_batch: OpenBatchChoice = None,
     on: Annotated[
         str | None,
         _setting(
@@ -336,6 +339,8 @@ def _run(
     as_json: Json = False,
 ) -> None:
     _exclude({"--fresh": fresh, "--from": restore_from, "--at": restore_at})
+    _exclude({"--fresh": fresh, "--open-batch": open_batch})
+    _exclude({"--from": restore_from, "--at": restore_at, "--open-batch": open_batch})
     _exclude({"--watch": watch, "--detach": detach})
     _exclude({"--ui": ui or ui_port is not None, "--detach": detach})
     settings: dict[str, Any] = {
@@ -356,6 +361,7 @@ def _run(
         "on-data-loss": on_data_loss,
         "profile": profile,
     }
+    consent = Consent(open_batch=open_batch)
     remote = find_server(context, server, token_file)
     if remote is not None:
         refuse_with_server(context, *_HERE_ALONE)
@@ -366,6 +372,7 @@ def _run(
             {name: _plain(value) for name, value in given.items() if value is not None},
             fresh=fresh,
             restore_from=restore_from,
+            consent=consent,
         )
         show_started(remote, started, detach=detach, as_json=as_json)
         return
@@ -379,6 +386,7 @@ def _run(
             restore_from=restore_from,
             restore_at=restore_at,
             drop_state=tuple(drop_state or ()),
+            consent=consent,
             strict=strict,
             start=tuple(start or ()),
             print_rows=_ROWS_PRINTED if print_rows else 0,

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Protocol
 
 from headgate.jobs.service import (
+    NO_CONSENT,
     CheckpointView,
+    Consent,
     DeadLetter,
     DeadLetters,
     Detached,
@@ -81,7 +83,7 @@ class Jobs(Protocol):
     def show_job(self, job: str) -> JobDetails:
         """Return all of one job."""
 
-    def start_job(self, job: str) -> Detached:
+    def start_job(self, job: str, *, consent: Consent = NO_CONSENT) -> Detached:
         """Start a job again as it was last run, in the background."""
 
     def stop_job(
@@ -95,7 +97,9 @@ class Jobs(Protocol):
     def foresee_cancel(self, job: str) -> Loss:
         """Return what a cancel of a job would take along; nothing is done."""
 
-    def restart_job(self, job: str, *, patience: Patience) -> Detached:
+    def restart_job(
+        self, job: str, *, patience: Patience, consent: Consent = NO_CONSENT
+    ) -> Detached:
         """Stop a job between two batches and start it again."""
 
     def pause_job(self, job: str, *, patience: Patience) -> JobView:

@@ -9,7 +9,9 @@ from pathlib import Path
 from headgate.client.jobs import State
 from headgate.jobs import service
 from headgate.jobs.service import (
+    NO_CONSENT,
     CheckpointView,
+    Consent,
     DeadLetter,
     DeadLetters,
     Detached,
@@ -58,9 +60,9 @@ class LocalJobs:
         """Return all of one job."""
         return service.show_job(self.home, job)
 
-    def start_job(self, job: str) -> Detached:
+    def start_job(self, job: str, *, consent: Consent = NO_CONSENT) -> Detached:
         """Start a job again as it was last run, in the background."""
-        return service.start_job(self.home, job)
+        return service.start_job(self.home, job, consent=consent)
 
     def stop_job(
         self, job: str, *, savepoint: str | None, drain: bool, patience: Patience
@@ -76,9 +78,11 @@ class LocalJobs:
         """Return what a cancel of a job would take along; nothing is done."""
         return service.foresee_cancel(self.home, job)
 
-    def restart_job(self, job: str, *, patience: Patience) -> Detached:
+    def restart_job(
+        self, job: str, *, patience: Patience, consent: Consent = NO_CONSENT
+    ) -> Detached:
         """Stop a job between two batches and start it again."""
-        return service.restart_job(self.home, job, patience=patience)
+        return service.restart_job(self.home, job, patience=patience, consent=consent)
 
     def pause_job(self, job: str, *, patience: Patience) -> JobView:
         """Make a job read nothing, and wait until it does."""

@@ -14,7 +14,9 @@ from headgate.client.parsing import parse
 from headgate.client.state import RemoteState
 from headgate.errors import HeadgateError
 from headgate.jobs.service import (
+    NO_CONSENT,
     CheckpointView,
+    Consent,
     DeadLetter,
     DeadLetters,
     Detached,
@@ -79,9 +81,9 @@ class RemoteJobs:
         told = self._server.get("jobs", job)
         return replace(self._parse(told, _details), checkpoints=tuple(self.list_checkpoints(job)))
 
-    def start_job(self, job: str) -> Detached:
+    def start_job(self, job: str, *, consent: Consent = NO_CONSENT) -> Detached:
         """Start a job again as it was last run, in the background."""
-        return self._started(self._do("start", job, {}, Patience()))
+        return self._started(self._do("start", job, consent.to_json(), Patience()))
 
     def stop_job(
         self, job: str, *, savepoint: str | None, drain: bool, patience: Patience
@@ -106,9 +108,11 @@ class RemoteJobs:
         told = self._server.send("POST", "jobs", job, "cancel", body={"dry_run": True})
         return self._parse(told, Loss.from_json)
 
-    def restart_job(self, job: str, *, patience: Patience) -> Detached:
+    def restart_job(
+        self, job: str, *, patience: Patience, consent: Consent = NO_CONSENT
+    ) -> Detached:
         """Stop a job between two batches and start it again."""
-        return self._started(self._do("restart", job, {}, patience))
+        return self._started(self._do("restart", job, consent.to_json(), patience))
 
     def pause_job(self, job: str, *, patience: Patience) -> JobView:
         """Make a job read nothing, and wait until it does."""
@@ -183,6 +187,7 @@ class RemoteJobs:
         *,
         fresh: bool = False,
         restore_from: str | None = None,
+        consent: Consent = NO_CONSENT,
         patience: Patience | None = None,
     ) -> Detached:
         """Run a flow of the server's flows folder as a job there.
@@ -191,7 +196,7 @@ class RemoteJobs:
             flow: Its file as seen from that folder.
             settings: By the names of headgate.toml and in its terms.
         """
-        body = {"flow": flow, "settings": dict(settings), "fresh": fresh}
+        body = {"flow": flow, "settings": dict(settings), "fresh": fresh, **consent.to_json()}
         told = self._server.send("POST", "jobs", body={**body, "restore_from": restore_from})
         result = wait_for(
             self._server, told, verb=f"run {flow}", patience=patience or Patience(), look=None

@@ -10,6 +10,9 @@ from pathlib import Path
 
 from headgate.errors import Domain, HeadgateError
 
+# An old driver ends with its supervisor; stopping Spark takes it a moment.
+LONGEST_END = timedelta(seconds=60)
+
 _TRY_EVERY = 0.1
 
 
@@ -38,3 +41,17 @@ def take_lock(file: Path, *, wait: timedelta) -> int:
                 retryable=True,
             ) from error
         return descriptor
+
+
+def await_drivers(file: Path, *, wait: timedelta = LONGEST_END) -> None:
+    """Return once no driver of an earlier attempt is alive.
+
+    Raises:
+        HeadgateError: DRIVER_STILL_RUNNING.
+    """
+    # Not at the top: it brings pyspark, which a supervisor does without.
+    from headgate._kernel.gateway import has_jvm
+
+    # A JVM of this process holds the lock for good, and runs no attempt between two starts.
+    if file.exists() and not has_jvm():
+        os.close(take_lock(file, wait=wait))

@@ -7,7 +7,6 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from datetime import timedelta
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -17,7 +16,7 @@ from headgate._kernel.bridge import forget_origins
 from headgate._kernel.gateway import DIRECTIVES, has_jvm, start_jvm
 from headgate._kernel.jar import get_jars
 from headgate._kernel.locales import JVM_OPTIONS, UTF8_LOCALE
-from headgate.engine.driver_lock import take_lock
+from headgate.engine.driver_lock import LONGEST_END, take_lock
 from headgate.engine.scratch import make_scratch, scratch_conf
 from headgate.engine.settings import MIB, SparkSettings
 from headgate.flow.names import check_path
@@ -43,9 +42,6 @@ _BATCHES_TO_RETAIN = 100
 
 # Names parts of the kernel that a JVM is started with, whatever its first flow needs.
 MODULES = "HEADGATE_MODULES"
-
-# An old driver ends with its supervisor; stopping Spark takes it a moment.
-_WAIT = timedelta(seconds=60)
 
 _LOGGING = """\
 rootLogger.level = {level}
@@ -203,7 +199,7 @@ def open_session(settings: SparkSettings, *, modules: Sequence[str] = ()) -> Spa
     if not has_jvm():
         held = []
         if settings.lock_file is not None:
-            held = [take_lock(settings.lock_file, wait=_WAIT)]
+            held = [take_lock(settings.lock_file, wait=LONGEST_END)]
             scratch = make_scratch(settings.lock_file, held[0])
             conf |= scratch_conf(scratch, conf["spark.driver.extraJavaOptions"])
         streams = None if settings.verbose else settings.log_file.with_suffix(".out")

@@ -15,7 +15,7 @@ from headgate.jobs.checkpoint_views import list_checkpoints
 from headgate.jobs.detach import Detached, start_detached
 from headgate.jobs.home import JobHome
 from headgate.jobs.intent import Verb, has_supervisor
-from headgate.jobs.job import RunOptions
+from headgate.jobs.job import NO_CONSENT, Consent, RunOptions
 from headgate.jobs.registry import get_home
 from headgate.jobs.states import JobState
 from headgate.jobs.views import JobView, view_job
@@ -213,14 +213,17 @@ def take_savepoint(
     return _get_savepoint(asked, name)
 
 
-def start_job(root: Path, name: str) -> Detached:
+def start_job(root: Path, name: str, *, consent: Consent = NO_CONSENT) -> Detached:
     """Start a job again as it was last run, in the background."""
-    flow, options = get_start(root, name)
+    flow, options = get_start(root, name, consent=consent)
     return start_detached(flow, replace(options, print_rows=0, verbose=False))
 
 
-def get_start(root: Path, name: str) -> tuple[str, RunOptions]:
+def get_start(root: Path, name: str, *, consent: Consent = NO_CONSENT) -> tuple[str, RunOptions]:
     """Return the flow and the options that a job was last run with.
+
+    Args:
+        consent: What the user agrees to this time.
 
     Raises:
         HeadgateError: JOB_NOT_FOUND, or JOB_NEVER_RAN if no attempt got as far as to run.
@@ -234,13 +237,16 @@ def get_start(root: Path, name: str) -> tuple[str, RunOptions]:
             hint="headgate run FLOW",
         )
     # The folder may have been moved since; where it was found is where it is.
-    return str(stored["flow"]), replace(RunOptions.from_json(stored["options"]), home=root)
+    options = replace(RunOptions.from_json(stored["options"]), home=root, consent=consent)
+    return str(stored["flow"]), options
 
 
-def restart_job(root: Path, name: str, *, patience: Patience | None = None) -> Detached:
+def restart_job(
+    root: Path, name: str, *, patience: Patience | None = None, consent: Consent = NO_CONSENT
+) -> Detached:
     """Stop a job between two batches and start it again; one that is not running is started."""
     # Asked first: a job that cannot be started again is better left running.
-    flow, options = get_start(root, name)
+    flow, options = get_start(root, name, consent=consent)
     if has_supervisor(JobHome(root, name)):
         asked = Request(root, name, Verb.RESTART, patience or Patience())
         asked.send_or_raise({})

@@ -9,6 +9,7 @@
   logs/spark.log          what Spark says
   scratch/                what its driver needs while it runs, emptied when the next one starts
   runs/LINEAGE/run.json   the run's manifest
+  runs/LINEAGE/at-least-once  there if a start of the run had that delivery
   runs/LINEAGE/checkpoint Spark's folder, unless the user chose another place
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
@@ -13,6 +14,37 @@ from headgate.engine.settings import MIB, Delivery, OnDataLoss
 from headgate.jobs.home import DEFAULT_HOME
 from headgate.jobs.states import JobState
 from headgate.jobs.totals import Totals
+
+
+class OpenBatch(enum.StrEnum):
+    """What becomes of a batch that was begun and cannot be finished."""
+
+    REPEAT = "repeat"
+    SKIP = "skip"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consent:
+    """What the user agrees to, for one start alone.
+
+    Attributes:
+        open_batch: What to do with an open batch: repeat it in a new run, or leave it out.
+    """
+
+    open_batch: OpenBatch | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what was agreed to as JSON values."""
+        return {} if self.open_batch is None else {"open_batch": self.open_batch.value}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Consent:
+        """Return what `to_json` wrote."""
+        chosen = value.get("open_batch")
+        return cls(open_batch=None if chosen is None else OpenBatch(chosen))
+
+
+NO_CONSENT = Consent()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +69,7 @@ class RunOptions:
         restore_at: Likewise, by the moment at which it was complete.
         drop_state: Uids whose state a restore leaves behind.
         strict: Stop where the newest checkpoint is damaged, rather than fall back.
+        consent: What the user agrees to, for this start alone.
         start: Where sources begin to be read that have no position yet; as `parse_starts` reads it.
         settings: What `headgate show` tells of them: value and where it came from, by the names
             of headgate.toml.
@@ -64,6 +97,7 @@ class RunOptions:
     restore_from: str | None = None
     restore_at: str | None = None
     drop_state: tuple[str, ...] = ()
+    consent: Consent = NO_CONSENT
     master: str = "local[*]"
     executor_memory: int = 1024 * MIB
     state_memory: int = 512 * MIB
@@ -92,6 +126,7 @@ class RunOptions:
             if content[name] is not None:
                 content[name] = Path(content[name])
         content["drop_state"] = tuple(content["drop_state"])
+        content["consent"] = Consent.from_json(content.get("consent", {}))
         content["start"] = tuple(content.get("start", ()))
         content["delivery"] = Delivery(content.get("delivery", Delivery.EXACTLY_ONCE))
         content["on_data_loss"] = OnDataLoss(content.get("on_data_loss", OnDataLoss.FAIL))
@@ -101,6 +136,8 @@ class RunOptions:
 def _plain(value: Any) -> Any:
     if isinstance(value, timedelta):
         return value.total_seconds()
+    if isinstance(value, Consent):
+        return value.to_json()
     return str(value) if isinstance(value, Path) else value
 
 

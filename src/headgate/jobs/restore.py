@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -152,8 +152,13 @@ def restore_run(
     parallelism: int | None,
     checkpoints: Path | None,
     now: datetime,
+    reached: Mapping[str, str] | None = None,
 ) -> Run:
-    """Make the new run on disk; the job goes on from it when it is started."""
+    """Make the new run on disk; the job goes on from it when it is started.
+
+    Args:
+        reached: Where sources go on, by source id; where the checkpoint stands if left out.
+    """
     kept = plan.kept
     facts = kept.manifest.facts
     run = new_run(
@@ -171,9 +176,10 @@ def restore_run(
         known = history.get(table.id, ())
         if not known or known[-1] != table.schema:
             history[table.id] = (*known, table.schema)
-    if plan.as_it_was:
+    positions = _positions(kept, graph) if reached is None else reached
+    if plan.as_it_was and reached is None:
         fork(kept.folder, run.checkpoint, quick=_is_large(kept))
-        origin = Origin(kept.id, facts.lineage, kept.batch, began=_positions(kept, graph))
+        origin = Origin(kept.id, facts.lineage, kept.batch, began=positions)
     else:
         folder = home.run_folder(run.lineage) / "taken"
         portable = is_portable(kept.folder)
@@ -187,9 +193,9 @@ def restore_run(
             kept.batch,
             folder=folder,
             operators=_numbers(facts.operators, plan.taken),
-            positions=_positions(kept, graph),
-            began=_positions(kept, graph),
-            loading=() if portable else _loading(folder, kept, graph),
+            positions=positions,
+            began=positions,
+            loading=() if portable else find_loading(folder, positions, graph),
             portable=portable,
             watermark_ms=0 if portable else read_commit(kept.folder, kept.batch).watermark_ms,
             times={} if portable else _times(kept, graph),
@@ -220,9 +226,13 @@ def _numbers(operators: Sequence[str], taken: Collection[str]) -> dict[str, int]
     return {uid: len(operators) - 1 - place for place, uid in enumerate(operators) if uid in taken}
 
 
-def _loading(folder: Path, kept: Kept, graph: Graph) -> tuple[str, ...]:
-    """Return the tables that were still being read for the first time: streams wait for them."""
-    positions = _positions(kept, graph)
+def find_loading(folder: Path, positions: Mapping[str, str], graph: Graph) -> tuple[str, ...]:
+    """Return the tables that are still being read for the first time: streams wait for them.
+
+    Args:
+        folder: Spark's, with what the gates noted.
+        positions: Where sources are, by source id.
+    """
     return tuple(
         table.id
         for table in graph.tables()

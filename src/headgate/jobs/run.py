@@ -14,7 +14,7 @@ from typing import Any
 from headgate._clock import Clock, SystemClock
 from headgate._kernel.jar import get_jars
 from headgate.checkpoints.problems import Problem
-from headgate.checkpoints.sparklog import find_last_commit, find_open_batch
+from headgate.checkpoints.sparklog import find_last_commit
 from headgate.checkpoints.verify import find_good
 from headgate.connectors.logs import bind, parse_log
 from headgate.connectors.reaching import check_brokers
@@ -32,11 +32,18 @@ from headgate.flow.graph import Graph
 from headgate.jobs.drained import check_not_drained
 from headgate.jobs.home import JobHome
 from headgate.jobs.intent import find_intent
-from headgate.jobs.job import JobSnapshot, RunOptions, Watcher
+from headgate.jobs.job import NO_CONSENT, JobSnapshot, OpenBatch, RunOptions, Watcher
 from headgate.jobs.keeper import CheckpointKeeper, Keeping
 from headgate.jobs.launch import Launcher, ProcessLauncher
+from headgate.jobs.leaving import leave_batch
 from headgate.jobs.loading import LoadedFlow, load_flow
 from headgate.jobs.machine import Machine
+from headgate.jobs.open_batch import (
+    BegunBatch,
+    check_choice,
+    describe_choice,
+    look_at_open_batch,
+)
 from headgate.jobs.portable import state_folder
 from headgate.jobs.publishing import make_publisher
 from headgate.jobs.restart import parse_strategy
@@ -49,6 +56,7 @@ from headgate.jobs.totals import Totals
 from headgate.jobs.transactions import earlier_runs, end_transactions, has_transactions
 from headgate.jobs.unfinished import unfinished_since_ms
 from headgate.jobs.wire import AttemptSpec
+from headgate.jobs.written import note_delivery
 
 
 def run_job(
@@ -81,6 +89,7 @@ def run_job(
     with home.locked():
         before = home.find_present_run()
         run, notice = _open_run(home, graph, options, clock)
+        note_delivery(home, run, options.delivery)
         return _supervise(
             home,
             run,
@@ -127,9 +136,12 @@ def _open_run(home: JobHome, graph: Graph, options: RunOptions, clock: Clock) ->
     problems = find_damage(known.checkpoint, known=home.checkpoints_folder(known.lineage))
     if problems:
         return _fall_back(home, graph, options, clock, problems)
+    if graph != known.flow or options.consent.open_batch is not None:
+        batch = look_at_open_batch(home, known)
+        if batch is not None:
+            return _leave_batch(home, known, batch, graph, options, clock)
     check_not_drained(known.checkpoint, list_past(home), job=home.name)
     run = continue_run(known, graph, job=home.name)
-    _check_open_batch(known, graph, job=home.name)
     write_run(home, run)
     _drop_taken(run)
     return run, ""
@@ -163,15 +175,22 @@ def _fall_back(
     return _restore(home, graph, replace(options, restore_from=str(good.folder)), clock), notice
 
 
-def _check_open_batch(run: Run, graph: Graph, *, job: str) -> None:
-    """Refuse another flow while a batch has to be repeated: its rows would not be the same."""
-    if graph != run.flow and find_open_batch(run.checkpoint) is not None:
-        raise HeadgateError(
-            "BATCH_OPEN",
-            f"cannot resume job {job!r} with a changed flow: a batch was begun with the flow as it "
-            "was, and has to be finished with it",
-            hint="run the flow as it was once more with --until-caught-up, then the changed one",
-        )
+def _leave_batch(
+    home: JobHome, run: Run, batch: BegunBatch, graph: Graph, options: RunOptions, clock: Clock
+) -> tuple[Run, str]:
+    """Go on in a new run, before an open batch or behind it; refuse what the user did not choose.
+
+    Finishing the batch in its own run with another flow would give rows that nobody can tell from
+    those it has written.
+    """
+    choice = options.consent.open_batch
+    check_choice(batch, choice, job=home.name)
+    notice = describe_choice(batch, choice)
+    made = leave_batch(home, run, batch, graph, options, clock)
+    write_run(home, made)
+    done = "skip" if choice is OpenBatch.SKIP else "repeat"
+    home.add_event(clock.now(), "BATCH_LEFT", lineage=made.lineage, choice=done, **batch.to_json())
+    return made, notice
 
 
 def _restore(home: JobHome, graph: Graph, options: RunOptions, clock: Clock) -> Run:
@@ -331,6 +350,7 @@ def _stored(options: RunOptions) -> dict[str, Any]:
         restore_from=None,
         restore_at=None,
         drop_state=(),
+        consent=NO_CONSENT,
         home=options.home.absolute(),
     )
     return later.to_json()

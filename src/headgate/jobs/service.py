@@ -76,7 +76,7 @@ from headgate.jobs.event_views import Events, JobEvent, list_events
 from headgate.jobs.exceptions import Exceptions, JobAttempt, JobFailure, list_exceptions
 from headgate.jobs.graph_view import GraphEdge, GraphNode, GraphView, NodeFacts, view_graph
 from headgate.jobs.home import DEFAULT_HOME
-from headgate.jobs.job import JobSnapshot, RunOptions, Watcher
+from headgate.jobs.job import NO_CONSENT, Consent, JobSnapshot, OpenBatch, RunOptions, Watcher
 from headgate.jobs.letters.letter import DeadLetter
 from headgate.jobs.letters.replaying import (
     Refused,
@@ -154,6 +154,7 @@ __all__ = [
     "DEFAULT_HOME",
     "DEFAULT_LOG",
     "LONGEST_WAIT",
+    "NO_CONSENT",
     "Audit",
     "AuditProgress",
     "AuditRequest",
@@ -165,6 +166,7 @@ __all__ = [
     "CheckpointHistory",
     "CheckpointPage",
     "CheckpointView",
+    "Consent",
     "DeadLetter",
     "DeadLetters",
     "Delivery",
@@ -197,6 +199,7 @@ __all__ = [
     "MadeTopic",
     "NodeFacts",
     "OnDataLoss",
+    "OpenBatch",
     "OutputKind",
     "OutputRecord",
     "OutputView",

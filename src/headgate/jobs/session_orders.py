@@ -19,7 +19,7 @@ from headgate._clock import SystemClock
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.control import get_start, restart_job
 from headgate.jobs.detach import start_detached
-from headgate.jobs.job import RunOptions
+from headgate.jobs.job import NO_CONSENT, Consent, RunOptions
 from headgate.jobs.loading import load_flow
 from headgate.jobs.options import resolve_options
 from headgate.jobs.restoring import get_restore_options, plan_of_restore
@@ -41,6 +41,7 @@ def submit_flow(
     restore_from: str | None,
     by: str,
     keep: bool,
+    consent: Consent = NO_CONSENT,
 ) -> dict[str, Any]:
     """Start a flow as a job in the background; return what it said of itself, as JSON values.
 
@@ -49,26 +50,31 @@ def submit_flow(
         on: The log of topics that are known by name alone, unless a headgate.toml names one.
         settings: By the names of headgate.toml.
         keep: Whether the job is to be up from now on.
+        consent: What the user agrees to this time.
 
     Raises:
         HeadgateError: What a start refuses.
     """
-    base = RunOptions(home=root.absolute(), fresh=fresh, restore_from=restore_from)
+    base = RunOptions(home=root.absolute(), fresh=fresh, restore_from=restore_from, consent=consent)
     options = resolve_options(flow, settings, base)
     if options.settings["on"]["from"] == "default":
         options = resolve_options(flow, {**settings, "on": on}, base)
     return follow_apart(_order("start", flow, options, by=by, keep=keep))
 
 
-def start_kept(root: Path, name: str, *, by: str, keep: bool) -> dict[str, Any]:
+def start_kept(
+    root: Path, name: str, *, by: str, keep: bool, consent: Consent = NO_CONSENT
+) -> dict[str, Any]:
     """Start a job as it was last run, in the background."""
-    flow, options = get_start(root.absolute(), name)
+    flow, options = get_start(root.absolute(), name, consent=consent)
     return follow_apart(_order("start", flow, options, by=by, keep=keep))
 
 
-def restart_kept(root: Path, name: str, *, by: str, keep: bool) -> dict[str, Any]:
+def restart_kept(
+    root: Path, name: str, *, by: str, keep: bool, consent: Consent = NO_CONSENT
+) -> dict[str, Any]:
     """Stop a job between two batches and start it again; one that is not running is started."""
-    flow, options = get_start(root.absolute(), name)
+    flow, options = get_start(root.absolute(), name, consent=consent)
     return follow_apart(_order("restart", flow, options, by=by, keep=keep))
 
 
@@ -166,13 +172,14 @@ def _follow(order: Mapping[str, Any]) -> dict[str, Any]:
         return plan_of_restore(flow, options).to_json()
     name = load_flow(flow).graph.name
     session = Session(options.home)
-    how = {"flow": flow, "options": order["options"]}
+    # What the user agrees to is for this start, and not for one after a crash.
+    how = {"flow": flow, "options": replace(options, consent=NO_CONSENT).to_json()}
     kept = KeptJob(name, SystemClock().now(), str(order["by"]), how)
     # First, so that a job that was started is kept up whatever dies in between.
     before = session.keep(kept) if order["keep"] else None
     try:
         if order["do"] == "restart":
-            started = restart_job(options.home, name)
+            started = restart_job(options.home, name, consent=options.consent)
         else:
             started = start_detached(flow, options)
     except HeadgateError:

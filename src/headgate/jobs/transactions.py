@@ -32,7 +32,7 @@ def earlier_runs(home: JobHome, run: Run, before: str | None) -> tuple[Fenced, .
         # A savepoint may be of another job, which is none of ours to fence.
         earlier = None if lineage == run.lineage else find_run(home, lineage)
         if earlier is not None:
-            found.append(Fenced(lineage, _tasks(earlier)))
+            found.append(Fenced(lineage, count_run_tasks(earlier)))
     return tuple(found)
 
 
@@ -43,7 +43,7 @@ def end_transactions(
     written = (node.topic for node in graph.outputs())
     topics = [topic for topic in (*written, graph.dead_letters) if isinstance(topic, Kafka)]
     clients = list(dict.fromkeys(topic.client for topic in topics))
-    ids = transactional_ids(job, run.lineage, tasks=_tasks(run), clients=len(clients))
+    ids = transactional_ids(job, run.lineage, tasks=count_run_tasks(run), clients=len(clients))
     for client in clients:
         try:
             fence(client, ids)
@@ -73,5 +73,6 @@ def transactional_ids(job: str, lineage: str, *, tasks: int, clients: int) -> Se
     ]
 
 
-def _tasks(run: Run) -> int:
+def count_run_tasks(run: Run) -> int:
+    """Return how many tasks of a run write at most."""
     return count_tasks(plan_flow(run.flow, history={}, max_record=0), run.parallelism)

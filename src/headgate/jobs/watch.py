@@ -9,9 +9,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from headgate.checkpoints.sparklog import find_open_batch
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.home import JobHome
-from headgate.jobs.job import JobSnapshot, RunOptions, Watcher
+from headgate.jobs.job import NO_CONSENT, JobSnapshot, RunOptions, Watcher
 from headgate.jobs.launch import Launcher
 from headgate.jobs.loading import load_flow
 from headgate.jobs.run import run_job
@@ -58,7 +59,14 @@ def run_watched(
 
 def _next_options(flow: str, options: RunOptions) -> RunOptions:
     """Return the options of the next start: from the last checkpoint if the operators differ."""
-    again = replace(options, fresh=False, restore_from=None, restore_at=None, drop_state=())
+    again = replace(
+        options,
+        fresh=False,
+        restore_from=None,
+        restore_at=None,
+        drop_state=(),
+        consent=NO_CONSENT,
+    )
     try:
         graph = load_flow(flow).graph
         home = JobHome(options.home, graph.name)
@@ -67,7 +75,10 @@ def _next_options(flow: str, options: RunOptions) -> RunOptions:
     except HeadgateError:
         # The start says it again, with the user watching.
         return again
-    if run is not None and run.operators != tuple(node.id for node in graph.stateful()):
+    # A batch that is open is left by the start itself, with the state of before it.
+    if run is None or find_open_batch(run.checkpoint) is not None:
+        return again
+    if run.operators != tuple(node.id for node in graph.stateful()):
         return replace(again, restore_from="latest")
     return again
 

@@ -13,7 +13,7 @@ from typing import Any
 from headgate._units import format_duration
 from headgate.errors import HeadgateError
 from headgate.jobs import service
-from headgate.jobs.service import JobView, Patience
+from headgate.jobs.service import NO_CONSENT, Consent, JobView, Patience
 from headgate.server import names
 from headgate.server.access import Access, Role
 from headgate.server.asked import Asked
@@ -33,6 +33,7 @@ def submit(
     settings: Mapping[str, Any] | None = None,
     fresh: bool = False,
     restore_from: str | None = None,
+    consent: Consent = NO_CONSENT,
 ) -> Operation:
     """Start a flow of the flows folder as a job in the background.
 
@@ -40,8 +41,15 @@ def submit(
         flow: As `GET /v1/flows` names it.
         settings: By the names of headgate.toml; those of `names.SETTINGS`.
         restore_from: A checkpoint's id, `latest`, or a savepoint's name.
+        consent: What the user agrees to this time.
     """
-    given = {"flow": flow, "settings": dict(settings or {}), "fresh": fresh, "from": restore_from}
+    given = {
+        "flow": flow,
+        "settings": dict(settings or {}),
+        "fresh": fresh,
+        "from": restore_from,
+        **consent.to_json(),
+    }
     with Asked(context, access, "submit", None, given) as asked:
         if context.settings.only is not None:
             raise HeadgateError(
@@ -68,6 +76,7 @@ def submit(
                 restore_from=source,
                 by=access.who,
                 keep=context.keeps_up,
+                consent=consent,
             )
         )
 
@@ -136,23 +145,29 @@ def resume(context: ServerContext, access: Access, job: str) -> Operation:
     return _run_verb(context, access, "resume", job, service.resume_job)
 
 
-def start(context: ServerContext, access: Access, job: str) -> Operation:
+def start(
+    context: ServerContext, access: Access, job: str, *, consent: Consent = NO_CONSENT
+) -> Operation:
     """Start a job as it was last run, in the background."""
-    with Asked(context, access, "start", job) as asked:
+    with Asked(context, access, "start", job, consent.to_json()) as asked:
         service.check_at_rest(asked.home, job, verb="start")
         service.get_start(asked.home, job)
         return asked.start(
-            lambda _tell: service.start_kept(asked.home, job, by=access.who, keep=context.keeps_up)
+            lambda _tell: service.start_kept(
+                asked.home, job, by=access.who, keep=context.keeps_up, consent=consent
+            )
         )
 
 
-def restart(context: ServerContext, access: Access, job: str) -> Operation:
+def restart(
+    context: ServerContext, access: Access, job: str, *, consent: Consent = NO_CONSENT
+) -> Operation:
     """Stop a job between two batches and start it again."""
-    with Asked(context, access, "restart", job) as asked:
+    with Asked(context, access, "restart", job, consent.to_json()) as asked:
         service.get_start(asked.home, job)
         return asked.start(
             lambda _tell: service.restart_kept(
-                asked.home, job, by=access.who, keep=context.keeps_up
+                asked.home, job, by=access.who, keep=context.keeps_up, consent=consent
             )
         )
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
+from headgate.jobs.service import Consent, OpenBatch
 from headgate.server import names
 
 _Open = ConfigDict(extra="allow")
@@ -281,7 +282,22 @@ UidText = Annotated[str, Field(pattern=names.UID, max_length=128)]
 Moment = Annotated[str, Field(min_length=1, max_length=64)]
 
 
-class Submit(BaseModel):
+class Start(BaseModel):
+    """What the user agrees to, for one start alone."""
+
+    model_config = _Closed
+    open_batch: OpenBatch | None = Field(
+        default=None,
+        description="What a start makes of a batch that was begun and not finished: `repeat` it "
+        "in a new run, or `skip` it.",
+    )
+
+    def consent(self) -> Consent:
+        """Return it as a start takes it."""
+        return Consent(open_batch=self.open_batch)
+
+
+class Submit(Start):
     """A flow to be started as a job."""
 
     model_config = _Closed

@@ -39,6 +39,7 @@ def job_routes() -> APIRouter:
             settings=body.settings,
             fresh=body.fresh,
             restore_from=body.restore_from,
+            consent=body.consent(),
         )
         return accepted(server, begun)
 
@@ -142,14 +143,18 @@ def _add_verbs(router: APIRouter) -> None:
         return accepted(server, actions.resume(server, who, job))
 
     @router.post("/jobs/{job}/start", response_model=models.OperationShown, status_code=202)
-    def start_job(server: Server, who: Who, job: Job) -> Response:
+    def start_job(server: Server, who: Who, job: Job, body: models.Start | None = None) -> Response:
         """Start a job as it was last run."""
-        return accepted(server, actions.start(server, who, job))
+        asked = body or models.Start()
+        return accepted(server, actions.start(server, who, job, consent=asked.consent()))
 
     @router.post("/jobs/{job}/restart", response_model=models.OperationShown, status_code=202)
-    def restart_job(server: Server, who: Who, job: Job) -> Response:
+    def restart_job(
+        server: Server, who: Who, job: Job, body: models.Start | None = None
+    ) -> Response:
         """Stop a job between two batches and start it again."""
-        return accepted(server, actions.restart(server, who, job))
+        asked = body or models.Start()
+        return accepted(server, actions.restart(server, who, job, consent=asked.consent()))
 
     @router.post("/jobs/{job}/savepoints", response_model=models.OperationShown, status_code=202)
     def take_savepoint(

@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 from headgate.connectors import Files, Kafka
 from headgate.connectors.files.records import read_records as read_lines
 from headgate.connectors.files.topic import list_files
+from headgate.connectors.files.written import FILE
 from headgate.connectors.kafka.admin import Cluster, TopicFacts
 from headgate.connectors.kafka.reading import read_records
 from headgate.errors import HeadgateError
@@ -18,11 +19,6 @@ from headgate.flow.topics import Topic
 from headgate.jobs.auditing.marks import find_mark
 from headgate.jobs.auditing.progress import Meter
 from headgate.jobs.auditing.report import OutputAudit
-
-# A file of a run: its lineage, the batch and the task that wrote it.
-_FILE = re.compile(
-    r"(?P<lineage>[0-9]{8}T[0-9]{6}-[0-9a-f]{6})-(?P<batch>[0-9]{10})-[0-9]{5}\.jsonl"
-)
 
 
 class Row(NamedTuple):
@@ -125,7 +121,7 @@ class FileRows:
 
     def _lines(self) -> Iterator[tuple[bytes, re.Match[str] | None]]:
         for file in list_files(Path(self.topic.path)):
-            match = _FILE.fullmatch(file.path.name)
+            match = FILE.fullmatch(file.path.name)
             for line in read_lines(file.path):
                 yield line, match
 

@@ -1,0 +1,179 @@
+"""What a run has written to a Kafka cluster, by the marks that its transactions left there.
+
+The kernel's `Marks` writes them: a mark is the committed offset of a group that is named as the
+transactional id, and also a record of a compacted topic, since brokers forget idle groups.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from headgate.connectors.kafka.client import ClientSpec
+from headgate.connectors.kafka.clients import Troubles, open_admin, read_metadata
+from headgate.connectors.kafka.groups import fence
+from headgate.connectors.written import NOTHING, Batches, Writers, Written, by_tasks, unknown
+from headgate.errors import HeadgateError
+
+if TYPE_CHECKING:
+    from confluent_kafka.admin import AdminClient
+
+TOPIC = "headgate-epochs"
+
+_PLACE = (TOPIC, 0)
+_TIMEOUT_S = 10.0
+# A transaction that was just ended is decided a moment later.
+_PATIENCE_S = 30.0
+_PAUSE_S = 0.1
+_PASSING = frozenset(
+    {
+        "COORDINATOR_LOAD_IN_PROGRESS",
+        "COORDINATOR_NOT_AVAILABLE",
+        "NOT_COORDINATOR",
+        "UNSTABLE_OFFSET_COMMIT",
+        "_WAIT_COORD",
+    }
+)
+# Not the text of any query: tasks that find it give way.
+_OWNER = '{"format":1,"run":"none"}'
+
+
+def find_written(client: ClientSpec, writers: Writers, batches: Batches) -> Written:
+    """Return what a cluster holds of a run's batches, once the run's tasks are shut out.
+
+    Transactions that the tasks left open are aborted, and tasks that still live cannot commit.
+    A transaction spans all topics of a client, so that the answer is one for all of them.
+    """
+    doing = f"learn what run {writers.lineage} has written"
+    try:
+        admin, troubles = open_admin(client, doing=doing)
+        asking = _Asking(admin, troubles, doing)
+        if TOPIC not in read_metadata(admin, troubles, doing=doing).topics:
+            # Every start with transactions makes it before its first batch.
+            return NOTHING
+        ids = sorted({*writers.tasks, *asking.tasks_of(writers.run)})
+        asking.claim(writers.run)
+        fence(client, ids)
+        marks = asking.marks(ids)
+        if len(marks) < len(ids):
+            marks = {**_read_topic(client, writers.run, doing), **marks}
+    except HeadgateError as error:
+        return unknown(error.message)
+    except (ValueError, KeyError, TypeError) as error:
+        return unknown(f"a mark in topic {TOPIC!r} cannot be read ({error})")
+    # A task's newest mark is all that is left: one behind the batches had those before it.
+    return by_tasks(sum(1 for epoch in marks.values() if epoch >= batches.first))
+
+
+class _Asking:
+    """Questions to a cluster's groups, asked again while what is wrong will pass."""
+
+    def __init__(self, admin: AdminClient, troubles: Troubles, doing: str) -> None:
+        self._admin = admin
+        self._troubles = troubles
+        self._doing = doing
+
+    def tasks_of(self, run: str) -> list[str]:
+        """Return the groups of a run's tasks: earlier starts may have had more of them."""
+        found = self._patiently(
+            lambda: self._admin.list_consumer_groups(request_timeout=_TIMEOUT_S).result(
+                timeout=_TIMEOUT_S + 1
+            )
+        )
+        return [each.group_id for each in found.valid if _is_task(each.group_id, run)]
+
+    def claim(self, run: str) -> None:
+        """Take the run away from its query, so that a task that has no producer yet gives way."""
+        from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+
+        wanted = ConsumerGroupTopicPartitions(run, [TopicPartition(*_PLACE, 0, _OWNER)])
+
+        def ask() -> None:
+            asked = self._admin.alter_consumer_group_offsets([wanted], request_timeout=_TIMEOUT_S)
+            _checked(asked[run].result(timeout=_TIMEOUT_S + 1))
+
+        self._patiently(ask)
+
+    def marks(self, ids: Iterable[str]) -> dict[str, int]:
+        """Return the epoch of each group's mark; a group without one is not there."""
+        return {each: epoch for each in ids if (epoch := self._mark(each)) is not None}
+
+    def _mark(self, group: str) -> int | None:
+        from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+
+        wanted = ConsumerGroupTopicPartitions(group, [TopicPartition(*_PLACE)])
+
+        def ask() -> Any:
+            # Stable: a transaction that is being decided must be decided before it is looked at.
+            asked = self._admin.list_consumer_group_offsets(
+                [wanted], require_stable=True, request_timeout=_TIMEOUT_S
+            )
+            return _checked(asked[group].result(timeout=_TIMEOUT_S + 1))
+
+        (place,) = self._patiently(ask)
+        return None if place.offset < 0 else _epoch(place.metadata)
+
+    def _patiently(self, ask: Callable[[], Any]) -> Any:
+        from confluent_kafka import KafkaException
+
+        deadline = time.monotonic() + _PATIENCE_S
+        while True:
+            try:
+                return ask()
+            except KafkaException as error:
+                if error.args[0].name() not in _PASSING or time.monotonic() > deadline:
+                    raise self._troubles.explain(self._doing, error) from error
+            except TimeoutError as error:
+                if time.monotonic() > deadline:
+                    raise HeadgateError(
+                        "BROKER_UNREACHABLE", f"cannot {self._doing}: no answer", hint="try again"
+                    ) from error
+            time.sleep(_PAUSE_S)
+
+
+def _checked(answer: Any) -> Any:
+    from confluent_kafka import KafkaException
+
+    for place in answer.topic_partitions:
+        if place.error is not None:
+            raise KafkaException(place.error)
+    return answer.topic_partitions
+
+
+def _read_topic(client: ClientSpec, run: str, doing: str) -> Mapping[str, int]:
+    """Return the newest committed mark of each of a run's tasks, out of the topic of all marks."""
+    from headgate.connectors.kafka.admin import Cluster
+    from headgate.connectors.kafka.reading import read_records
+
+    cluster = Cluster(client, doing=doing)
+    end = cluster.next_offsets([_PLACE], committed=False)[_PLACE]
+    deadline = time.monotonic() + _PATIENCE_S
+    while cluster.next_offsets([_PLACE])[_PLACE] < end:
+        if time.monotonic() > deadline:
+            raise HeadgateError(
+                "BROKER_FAILED",
+                f"a transaction that another job left open hides what topic {TOPIC!r} says",
+                hint="try again once it has ended",
+            )
+        time.sleep(_PAUSE_S)
+    first = cluster.first_offsets([_PLACE])[_PLACE]
+    found: dict[str, int] = {}
+    for record in read_records(client, TOPIC, {0: first}, {0: end}, headers=False):
+        name = (record.key or b"").decode(errors="replace")
+        if record.value is not None and _is_task(name, run):
+            found[name] = max(found.get(name, -1), _epoch(record.value.decode()))
+    return found
+
+
+def _is_task(group: str, run: str) -> bool:
+    return re.fullmatch(rf"{re.escape(run)}\.[0-9]+(-[0-9]+)?", group) is not None
+
+
+def _epoch(text: str) -> int:
+    content = json.loads(text)
+    if content["format"] != 1:
+        raise ValueError(f"its format is {content['format']}, and 1 is known")
+    return int(content["epoch"])

@@ -1,0 +1,109 @@
+"""What a run has written to a topic on Pulsar, by the last number that brokers have of its tasks.
+
+The broker tells whoever opens a producer the last number it took under that name. Nothing else
+is the truth: what the admin API shows is a snapshot of a thousand entries ago.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from headgate.connectors.pulsar.admin import Admin
+from headgate.connectors.pulsar.client import ClientSpec
+from headgate.connectors.pulsar.clients import open_client
+from headgate.connectors.pulsar.descriptor import Pulsar
+from headgate.connectors.pulsar.failures import explain
+from headgate.connectors.pulsar.namespaces import Namespace, Shape
+from headgate.connectors.pulsar.schemas import JSON, plain_schema
+from headgate.connectors.written import NOTHING, Batches, Writers, Written, by_tasks, unknown
+from headgate.errors import HeadgateError
+
+if TYPE_CHECKING:
+    from pulsar import Client
+
+# A number is the epoch, then 32 bits of what tells the rows of an epoch apart: SequenceId.java.
+_EPOCH_SHIFT = 32
+_MEMORY = "brokerDeduplicationProducerInactivityTimeoutMinutes"
+_MEMORY_MINUTES = 360
+# A broker that lost a connection finds out by two pings, 30 s apart.
+_PATIENCE_S = 75.0
+_PAUSE_S = 0.1
+
+
+def find_written(topic: Pulsar, writers: Writers, batches: Batches) -> Written:
+    """Return what a topic holds of a run's batches; none of the run's drivers may be alive."""
+    doing = f"learn what run {writers.lineage} has written to topic {topic.name!r}"
+    try:
+        with Namespace(topic.client, topic.namespace, doing=doing) as namespace:
+            shape = namespace.find(topic.name)
+            if shape is None:
+                return NOTHING
+            if not namespace.kept(shape).deduplicated:
+                return unknown("deduplication is off there, so that brokers remember no numbers")
+            minutes = _memory_minutes(namespace.admin)
+            if datetime.now(UTC) - batches.since >= timedelta(minutes=minutes):
+                return unknown(f"brokers forget producers that were idle for {minutes} minutes")
+            carried = namespace.find_schema(shape)
+        schema = None if carried is None or carried[0] != JSON else carried[1]
+        return _ask(topic.client, shape, schema, writers, batches, doing)
+    except HeadgateError as error:
+        return unknown(error.message)
+
+
+def _memory_minutes(admin: Admin) -> int:
+    try:
+        told = admin.get("brokers/configuration/runtime")
+        return int(told.get(_MEMORY, _MEMORY_MINUTES))
+    except (HeadgateError, ValueError, AttributeError):
+        # Not every user may read a broker's settings.
+        return _MEMORY_MINUTES
+
+
+def _ask(
+    spec: ClientSpec,
+    shape: Shape,
+    schema: str | None,
+    writers: Writers,
+    batches: Batches,
+    doing: str,
+) -> Written:
+    import pulsar
+
+    options = {} if schema is None else {"schema": plain_schema(schema)}
+    client = open_client(spec, doing=doing)
+    try:
+        wrote = [
+            name
+            for name in writers.tasks
+            if any(
+                _last_number(client, part, name, options) >> _EPOCH_SHIFT >= batches.first
+                for part in shape.parts()
+            )
+        ]
+    except pulsar.PulsarException as error:
+        raise explain(doing, error, service=spec.service) from error
+    finally:
+        client.close()
+    return by_tasks(len(wrote))
+
+
+def _last_number(client: Client, part: str, name: str, options: dict[str, Any]) -> int:
+    """Return the last number that a broker took of a producer; -1 for none."""
+    import pulsar
+
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            producer = client.create_producer(part, producer_name=name, **options)
+        except pulsar.ProducerBusy:
+            # Of a process that is gone, and the broker has not noticed.
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_PAUSE_S)
+            continue
+        try:
+            return int(producer.last_sequence_id())
+        finally:
+            producer.close()

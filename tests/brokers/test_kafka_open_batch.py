@@ -1,0 +1,18 @@
+"""Whether an open batch has written to Kafka is known by the marks of its transactions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kafka_broker import KafkaBroker
+from left_job import LeftJob, check_leaving
+
+from headgate.connectors import Kafka
+
+
+def test_a_changed_flow_leaves_a_batch_by_what_its_transactions_committed_on_kafka(
+    tmp_path: Path, kafka: KafkaBroker
+) -> None:
+    topic = kafka.make_topic(partitions=2)
+    job = LeftJob(tmp_path, Kafka(topic, servers=kafka.address))
+    check_leaving(job, lambda: kafka.values(topic))

@@ -1,0 +1,227 @@
+"""What a start makes of an open batch, and what the outputs say of it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from headgate import Flow, HeadgateError
+from headgate.connectors import Console, Kafka, Pulsar
+from headgate.connectors.files import written as files
+from headgate.connectors.files.topic import TopicFolder
+from headgate.connectors.logs import FilesLog, bind
+from headgate.connectors.written import (
+    NOTHING,
+    Answer,
+    Batches,
+    Writers,
+    Written,
+    by_tasks,
+    unknown,
+)
+from headgate.engine.driver_lock import await_drivers
+from headgate.engine.settings import Delivery
+from headgate.jobs import written
+from headgate.jobs.home import JobHome
+from headgate.jobs.job import NO_CONSENT, Consent, OpenBatch, RunOptions
+from headgate.jobs.open_batch import BegunBatch, check_choice, describe_choice
+from headgate.jobs.runs import Run, new_run, write_run
+
+NOW = datetime(2026, 11, 15, tzinfo=UTC)
+RUN = "20261115T120000-abcdef"
+OTHER = "20261115T120000-fedcba"
+ROWS = Written(Answer.YES, rows=3, tasks=2)
+
+
+def batch(**outputs: Written) -> BegunBatch:
+    return BegunBatch(7, RUN, 6, {}, {}, {"orders": 12, "users": 0, "items": None}, outputs)
+
+
+def test_a_batch_that_wrote_nothing_is_left_without_asking() -> None:
+    left = batch(out=NOTHING, letters=NOTHING)
+    check_choice(left, None, job="shop")
+    assert describe_choice(left, None) == (
+        "batch 7 (12 records of 'orders', an unknown number of records of 'items') was begun and "
+        "wrote nothing: it is read again in a new run; no row is repeated or lost"
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        (ROWS, "output 'out' holds 3 rows of it"),
+        (replace(ROWS, rows=1), "output 'out' holds 1 row of it"),
+        (by_tasks(2), "2 tasks committed rows of it to the log of output 'out'"),
+        (unknown("nobody answers"), "output 'out' may hold rows of it (nobody answers)"),
+    ],
+)
+def test_a_batch_that_wrote_or_may_have_is_left_as_the_user_says_or_not_at_all(
+    found: Written, told: str
+) -> None:
+    left = batch(out=found, letters=NOTHING)
+    with pytest.raises(HeadgateError) as refused:
+        check_choice(left, None, job="shop")
+    assert refused.value.code == "BATCH_OPEN"
+    assert told in refused.value.message
+    assert "letters" not in refused.value.message
+    assert "--open-batch repeat" in refused.value.hint
+    assert "--open-batch skip" in refused.value.hint
+    for choice in OpenBatch:
+        check_choice(left, choice, job="shop")
+        assert told in describe_choice(left, choice)
+    assert "written again" in describe_choice(left, OpenBatch.REPEAT)
+    assert "state misses" in describe_choice(left, OpenBatch.SKIP)
+
+
+def batches(first: int = 7, last: int | None = None) -> Batches:
+    return Batches(first, last, NOW)
+
+
+WRITERS = Writers(RUN, f"headgate.shop.{RUN}", (f"headgate.shop.{RUN}.0",))
+
+
+def test_an_embedded_topic_knows_batches_by_the_names_of_its_files(tmp_path: Path) -> None:
+    folder = TopicFolder(tmp_path / "out")
+    assert files.find_written(folder.path, WRITERS, batches()) == NOTHING
+    folder.create(2)
+    for name, rows in (
+        (f"{RUN}-0000000006-00000.jsonl", 5),
+        (f"{OTHER}-0000000007-00000.jsonl", 5),
+        ("mine.jsonl", 5),
+    ):
+        folder.publish(b"{}\n" * rows, name=name)
+    assert files.find_written(folder.path, WRITERS, batches()) == NOTHING
+    folder.publish(b"{}\n" * 2, name=f"{RUN}-0000000007-00000.jsonl")
+    folder.publish(b"{}\n" * 3, name=f"{RUN}-0000000007-00001.jsonl", partition=1)
+    folder.publish(b"{}\n", name=f"{RUN}-0000000008-00001.jsonl", partition=1)
+    assert files.find_written(folder.path, WRITERS, batches()) == Written(Answer.YES, 6, 2)
+    assert files.find_written(folder.path, WRITERS, batches(7, 7)) == Written(Answer.YES, 5, 2)
+    assert files.find_written(folder.path, WRITERS, batches(6, 6)) == Written(Answer.YES, 5, 1)
+
+
+def test_a_topic_that_cannot_be_read_is_unknown(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("no folder")
+    assert files.find_written(tmp_path / "out", WRITERS, batches()).answer is Answer.UNKNOWN
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> tuple[JobHome, Run]:
+    """Give a job that writes to a terminal, to Kafka, to Pulsar and to embedded topics."""
+    flow = Flow("shop")
+    rows = flow.stream("in", "id BIGINT NOT NULL")
+    rows.to(Kafka("of-kafka", servers="h:1"))
+    rows.to(Kafka("more-of-kafka", servers="h:1"))
+    rows.to(Pulsar("of-pulsar", service="pulsar://h:2"))
+    rows.to(Console())
+    rows.to("embedded")
+    graph = bind(flow.graph(), FilesLog(tmp_path / "topics"))
+    home = JobHome(tmp_path / "home", "shop")
+    run = new_run(home, graph, parallelism=2, checkpoints=None, now=NOW)
+    write_run(home, run)
+    home.write_job(run.lineage, flow="flow.py", options=RunOptions().to_json())
+    return home, run
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Writers]]:
+    """Have brokers answer that two tasks wrote, and give what they are asked."""
+    found: list[tuple[str, Writers]] = []
+
+    def answer(name: str) -> Callable[[object, Writers, Batches], Written]:
+        def ask(_where: object, writers: Writers, _batches: Batches) -> Written:
+            found.append((name, writers))
+            return by_tasks(2)
+
+        return ask
+
+    monkeypatch.setattr(written.kafka, "find_written", answer("kafka"))
+    monkeypatch.setattr(written.pulsar, "find_written", answer("pulsar"))
+    return found
+
+
+def test_each_output_is_asked_in_its_own_way_and_each_cluster_once(
+    job: tuple[JobHome, Run], asked: list[tuple[str, Writers]]
+) -> None:
+    home, run = job
+    found = written.find_written(home, run, batches())
+    assert found == {
+        "of-kafka": by_tasks(2),
+        "more-of-kafka": by_tasks(2),
+        "of-pulsar": by_tasks(2),
+        "console": NOTHING,
+        "embedded": NOTHING,
+        "dead-letters": NOTHING,
+    }
+    assert [name for name, _ in asked] == ["kafka", "pulsar"]
+    writers = asked[0][1]
+    assert writers.run == f"headgate.shop.{run.lineage}"
+    assert {f"{writers.run}.{task}" for task in range(2)} <= set(writers.tasks)
+
+
+def test_rows_without_marks_are_unknown_whatever_the_job_was_started_with_since(
+    job: tuple[JobHome, Run], asked: list[tuple[str, Writers]]
+) -> None:
+    home, run = job
+    written.note_delivery(home, run, Delivery.EXACTLY_ONCE)
+    assert written.find_written(home, run, batches())["of-kafka"].answer is Answer.YES
+    written.note_delivery(home, run, Delivery.AT_LEAST_ONCE)
+    asked.clear()
+    found = written.find_written(home, run, batches())
+    assert {name for name, each in found.items() if each.answer is Answer.UNKNOWN} == {
+        "of-kafka",
+        "more-of-kafka",
+        "of-pulsar",
+    }
+    assert "at-least-once" in found["of-kafka"].why
+    assert asked == []
+
+
+def test_a_run_of_an_older_release_is_judged_by_the_delivery_of_its_last_start(
+    job: tuple[JobHome, Run], asked: list[tuple[str, Writers]]
+) -> None:
+    home, run = job
+    loose = RunOptions(delivery=Delivery.AT_LEAST_ONCE).to_json()
+    home.write_job(run.lineage, flow="flow.py", options=loose)
+    assert written.find_written(home, run, batches())["of-pulsar"].answer is Answer.UNKNOWN
+    assert asked == []
+
+
+def test_what_executors_elsewhere_may_still_write_is_unknown_but_for_kafka(
+    job: tuple[JobHome, Run], asked: list[tuple[str, Writers]]
+) -> None:
+    home, run = job
+    for master in ("spark://h:7077", "local-cluster[2,1,1024]"):
+        home.write_job(run.lineage, flow="f", options=RunOptions(master=master).to_json())
+        found = written.find_written(home, run, batches())
+        assert {name for name, each in found.items() if each.answer is Answer.UNKNOWN} == {
+            "of-pulsar",
+            "embedded",
+            "dead-letters",
+        }
+    assert {name for name, _ in asked} == {"kafka"}
+
+
+def test_nothing_is_asked_while_a_driver_of_the_run_lives(tmp_path: Path) -> None:
+    file = tmp_path / "driver.lock"
+    await_drivers(file, wait=timedelta(0))
+    with file.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(HeadgateError) as refused:
+            await_drivers(file, wait=timedelta(0))
+    assert refused.value.code == "DRIVER_STILL_RUNNING"
+    await_drivers(file, wait=timedelta(0))
+
+
+def test_consent_is_written_and_read_as_it_was_given() -> None:
+    for consent in (NO_CONSENT, Consent(open_batch=OpenBatch.SKIP)):
+        options = RunOptions(consent=consent)
+        assert RunOptions.from_json(json.loads(json.dumps(options.to_json()))) == options
+    # Of a release that knew nothing of it.
+    before = {key: value for key, value in RunOptions().to_json().items() if key != "consent"}
+    assert RunOptions.from_json(before).consent == NO_CONSENT
