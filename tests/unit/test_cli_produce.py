@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -161,5 +162,6 @@ def test_control_c_tells_what_was_acknowledged_and_ends_with_130() -> None:
     out, err = process.communicate(timeout=30)
     assert process.returncode == 130
     assert out == ""
-    assert err.startswith("Sent '30' user records, '5' item records")
+    # Whether an order has been acknowledged by then is a matter of chance.
+    assert re.match("Sent '30' user records(,| and) '5' item records", err)
     assert len(err.splitlines()) == 1
