@@ -70,6 +70,7 @@ def test_rows_are_sent_from_operator_to_operator_by_address() -> None:
     assert with_user["missing"] == [
         {
             "step": "output",
+            "id": "missing-users",
             "name": "output 'missing-users'",
             "address": 1,
             "columns": None,

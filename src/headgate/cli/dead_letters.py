@@ -220,6 +220,8 @@ def _facts(letter: DeadLetter) -> Iterator[tuple[str, str]]:
     yield "reason", letter.reason
     yield "detail", letter.detail
     yield ("operator" if letter.of_row else "source"), letter.source
+    if letter.expression:
+        yield "expression", letter.expression
     yield "topic", letter.topic or "unknown"
     yield "partition", str(letter.partition)
     yield "offset", str(letter.offset)

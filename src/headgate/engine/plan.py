@@ -216,6 +216,7 @@ class _Planner:
         return {
             "id": node.id,
             "topic": node.topic.name,
+            "pattern": getattr(node.topic, "pattern", None) is not None,
             "kind": node.kind.value,
             "schema": to_spark_json(node.schema),
             "key": list(node.key),
@@ -344,6 +345,7 @@ class _Planner:
     ) -> dict[str, Any]:
         return {
             "step": "output",
+            "id": node.id,
             "name": label(node),
             "address": self.addresses[node.id],
             "columns": columns,

@@ -184,7 +184,9 @@ def _told(memory: ReplayMemory, graph: Graph, letter: DeadLetter) -> DeadLetter:
 
 def _placed(letter: DeadLetter, topics: Mapping[str, str]) -> DeadLetter:
     """Return a letter of a row with the topic of the row's record."""
-    return replace(letter, topic=topics.get(letter.source, "")) if letter.of_row else letter
+    if not letter.of_row or letter.topic:
+        return letter
+    return replace(letter, topic=topics.get(letter.source, ""))
 
 
 def _newest(places: Places, reason: str | None, limit: int) -> list[DeadLetter]:

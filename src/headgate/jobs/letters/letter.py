@@ -30,6 +30,7 @@ class DeadLetter:
         source: The source of the record, or the operator at which a row failed.
         of_row: Whether a row failed inside the flow: then `raw` is that row as JSON.
         topic: The topic of the record; empty where nobody knows it any more.
+        expression: The SQL that failed on the row; empty where none did.
         partition: Where the record stood; on embedded topics the file's number.
         offset: Likewise; on embedded topics the byte its line begins at.
         reason: The countable code, such as BAD_JSON.
@@ -59,6 +60,7 @@ class DeadLetter:
     size: int
     raw: bytes | None
     digest: str
+    expression: str = ""
     replayed_at: datetime | None = None
     replayed_by: str = ""
     in_doubt: bool = False
@@ -95,6 +97,7 @@ class DeadLetter:
             "offset": self.offset,
             "reason": self.reason,
             "detail": self.detail,
+            "expression": self.expression,
             "at": _text(self.at),
             "record_at": _text(self.record_at),
             "bytes": self.size,
@@ -127,6 +130,7 @@ class DeadLetter:
             size=int(told["bytes"]),
             raw=known if whole is None else base64.b64decode(whole),
             digest="",
+            expression=str(told.get("expression", "")),
             replayed_at=_parse(told["replayed_at"]),
             replayed_by=str(told["replayed_by"]),
             in_doubt=bool(told["in_doubt"]),
@@ -143,7 +147,7 @@ def find_letter(record: PlacedRecord) -> DeadLetter | None:
             id=record.place,
             source=str(content["source"]),
             of_row=topic is None,
-            topic="" if topic is None else str(topic),
+            topic=str((content.get("record_topic") if topic is None else topic) or ""),
             partition=int(content["partition"]),
             offset=int(content["offset"]),
             reason=str(content["code"]),
@@ -154,6 +158,7 @@ def find_letter(record: PlacedRecord) -> DeadLetter | None:
             size=int(content["bytes"]),
             raw=None if raw is None else base64.b64decode(raw, validate=True),
             digest=hashlib.sha256(record.value or b"").hexdigest()[:12],
+            expression=str(content.get("expression") or ""),
         )
     except (ValueError, TypeError, KeyError, OverflowError, binascii.Error):
         return None

@@ -187,8 +187,10 @@ def _letter(letter: DeadLetter, opened: DeadLetter | None, may_replay: bool) -> 
 
 def _opened_letter(letter: DeadLetter, may_replay: bool) -> Html:
     place = f"partition {letter.partition}, offset {letter.offset}"
+    failed = (("Failed at", f"{letter.source}: {letter.expression}"),) if letter.expression else ()
     facts = (
         ("What was wrong", letter.detail or letter.reason),
+        *failed,
         ("From", f"{letter.topic or letter.source}, {place}"),
         ("Record of", f"{format_moment(letter.record_at)} UTC"),
         ("Size", format_bytes(letter.size)),

@@ -4,6 +4,7 @@ import io.headgate.kernel.rows.Layout;
 import io.headgate.kernel.rows.SegmentedRow;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 
 /**
@@ -22,6 +23,16 @@ public final class JsonEncoder implements RowEncoder {
     this.names = names.stream().map(JsonText::name).toArray(byte[][]::new);
     paths = columns.toArray(Layout.Path[]::new);
     writers = columns.stream().map(JsonEncoder::writer).toArray(JsonWriting.Writer[]::new);
+  }
+
+  /** Returns whether values of a type have a form in JSON. */
+  public static boolean writes(DataType type) {
+    try {
+      JsonWriting.of(type);
+      return true;
+    } catch (IllegalArgumentException e) {
+      return false;
+    }
   }
 
   private static JsonWriting.Writer writer(Layout.Path path) {

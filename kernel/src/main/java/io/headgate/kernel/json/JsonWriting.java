@@ -33,7 +33,7 @@ final class JsonWriting {
     if (type instanceof DecimalType d)
       return (out, row, i) -> out.ascii(row.getDecimal(i, d.precision(), d.scale()).toJavaBigDecimal().toPlainString());
     if (type instanceof ArrayType a) return array(a);
-    if (type instanceof MapType m) return map(m);
+    if (type instanceof MapType m && m.keyType() instanceof StringType) return map(m);
     if (type instanceof StructType s) return new Struct(s);
     throw new IllegalArgumentException("no JSON form for type " + type.sql());
   }

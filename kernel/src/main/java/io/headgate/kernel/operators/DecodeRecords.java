@@ -9,6 +9,7 @@ import io.headgate.kernel.json.KeyText;
 import io.headgate.kernel.json.MessageKey;
 import io.headgate.kernel.plan.Placement;
 import io.headgate.kernel.plan.Route;
+import io.headgate.kernel.plan.RowFailure;
 import io.headgate.kernel.rows.Bucket;
 import io.headgate.kernel.rows.Envelope;
 import io.headgate.kernel.rows.Header;
@@ -124,11 +125,17 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
       try {
         decode(record);
       } catch (BadRecord e) {
-        source.tally.count(source.refused);
-        byte[] letter = letter(record, e);
-        Integer bucket = present ? Bucket.spread(header) : Bucket.ofOffset(header.offset);
-        ready.add(new Tuple2<>(bucket, header.envelope(Envelope.OUTPUT, source.deadLetters, letter, letter.length)));
+        reject(record, e);
+      } catch (Exception e) {
+        reject(record, RowFailure.of(Reason.ROW_FAILED, e));
       }
+    }
+
+    private void reject(byte[] record, BadRecord why) {
+      source.tally.count(source.refused);
+      byte[] letter = letter(record, why);
+      Integer bucket = present ? Bucket.spread(header) : Bucket.ofOffset(header.offset);
+      ready.add(new Tuple2<>(bucket, header.envelope(Envelope.OUTPUT, source.deadLetters, letter, letter.length)));
     }
 
     private void decode(byte[] record) throws BadRecord {
@@ -211,7 +218,7 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
       byte[] raw = length == RawRecord.NONE
           ? null : Arrays.copyOfRange(record, start, start + Math.min(length, DeadLetter.RAW_LIMIT));
       return new DeadLetter(
-          source.id, topic, header.partition, header.offset, header.timestamp,
+          source.id, topic, null, header.partition, header.offset, header.timestamp,
           why.reason, why.getMessage(), RawRecord.size(record), raw).encode();
     }
   }

@@ -81,7 +81,7 @@ public final class FlowPlan {
     }
     var plan = new FlowPlan(PortTally.registered(spark), new Placement(flow.path("placedSince").asLong()));
     var routes = new RouteCompiler(
-        spark, keys(flow), uids(flow), flow.get("deadLetters").asInt(), plan.tally);
+        spark, keys(flow), uids(flow), flow.get("deadLetters").asInt(), topics(flow), plan.tally);
     for (JsonNode source : flow.get("sources")) {
       if (source.path("timed").asBoolean()) plan.times.put(source.get("id").asText(), GreatestTime.registered(spark));
       plan.addSource(source, flow, routes);
@@ -114,6 +114,12 @@ public final class FlowPlan {
       out.put(operator.get("address").asInt(), paths(layout, table.get("key")).stream().map(Layout.Path::type).toList());
     }
     return out;
+  }
+
+  private static String[] topics(JsonNode flow) {
+    var out = new ArrayList<String>();
+    for (JsonNode source : flow.get("sources")) out.add(source.path("pattern").asBoolean() ? null : source.get("topic").asText());
+    return out.toArray(String[]::new);
   }
 
   private static Map<Integer, String> uids(JsonNode flow) {

@@ -14,7 +14,6 @@ import io.headgate.kernel.rows.Layout;
 import io.headgate.kernel.rows.SegmentedRow;
 import java.io.Serializable;
 import java.util.List;
-import org.apache.spark.SparkThrowable;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import scala.Tuple2;
 
@@ -71,30 +70,40 @@ public final class Route implements Serializable {
    * by zero): a dead letter.
    *
    * <p>Raised, it would end the job, and every attempt after it at the same row.
+   *
+   * @param topics the topic of each source's records, by the source's number; null for one that reads several
    */
-  record Failing(int deadLetters, String operator, JsonEncoder encoder, PortTally tally, int port) implements Serializable {
+  record Failing(int deadLetters, String[] topics, String operator, JsonEncoder encoder, PortTally tally, int port)
+      implements Serializable {
     /** Returns what a program makes of a row, or null if it fails; then the dead letter is on its way. */
     UnsafeRow apply(RowProgram program, SegmentedRow row, Header header, Integer spread, Out out) {
       try {
         return program.apply(row);
-      } catch (RuntimeException e) {
-        if (!(e instanceof SparkThrowable)) throw e;
-        reject(BadRecord.Reason.EXPRESSION_FAILED, firstLine(e.getMessage()), row, header, spread, out);
+      } catch (Exception e) {
+        BadRecord why = RowFailure.of(BadRecord.Reason.EXPRESSION_FAILED, e);
+        reject(why, program.failing(row), row, header, spread, out);
         return null;
       }
     }
 
-    void reject(BadRecord.Reason code, String reason, SegmentedRow row, Header header, Integer spread, Out out) {
+    /** @param expression the SQL that failed; null where none did */
+    void reject(BadRecord why, String expression, SegmentedRow row, Header header, Integer spread, Out out) {
       tally.count(port);
-      byte[] raw = encoder.encode(row);
-      byte[] letter = new DeadLetter(
-          operator, null, header.partition, header.offset, header.timestamp, code, reason, raw.length, raw).encode();
+      byte[] raw = raw(row);
+      String topic = header.source < topics.length ? topics[header.source] : null;
+      byte[] letter = DeadLetter.ofRow(
+          operator, new DeadLetter.Row(expression, topic), header.partition, header.offset, header.timestamp, why, raw).encode();
       out.add(new Tuple2<>(place(spread, header), header.envelope(Envelope.OUTPUT, deadLetters, letter, letter.length)));
     }
 
-    private static String firstLine(String text) {
-      int cut = text.indexOf('\n');
-      return cut < 0 ? text : text.substring(0, cut);
+    /** Returns the row as JSON, or null if it has no such form. */
+    private byte[] raw(SegmentedRow row) {
+      try {
+        return encoder.encode(row);
+      } catch (Exception e) {
+        RowFailure.of(BadRecord.Reason.ROW_FAILED, e);
+        return null;
+      }
     }
   }
 
@@ -138,9 +147,15 @@ public final class Route implements Serializable {
   }
 
   /** To a table's rows, by the bucket of the row's key, which comes along; one whose key is null matches nothing. */
-  record ToTable(int address, KeyText key) implements Step {
+  record ToTable(int address, KeyText key, Failing failing) implements Step {
     @Override public void take(SegmentedRow row, Header header, Integer spread, Out out) {
-      byte[] found = key.of(row);
+      byte[] found;
+      try {
+        found = key.of(row);
+      } catch (Exception e) {
+        failing.reject(RowFailure.of(BadRecord.Reason.ROW_FAILED, e), null, row, header, spread, out);
+        return;
+      }
       out.add(found != null
           ? new Tuple2<>(Bucket.of(found), row.pack(header, Envelope.EVENT, address, found))
           : new Tuple2<>(place(spread, header), row.pack(header, Envelope.KEYLESS, address)));
@@ -150,9 +165,18 @@ public final class Route implements Serializable {
   /** To an operator that keeps something for each key; a row whose key is null has no place there. */
   record ToKey(int address, KeyText key, Failing failing) implements Step {
     @Override public void take(SegmentedRow row, Header header, Integer spread, Out out) {
-      byte[] found = key.of(row);
-      if (found == null) failing.reject(BadRecord.Reason.NO_KEY, "no key: a key column is null", row, header, spread, out);
-      else out.add(new Tuple2<>(Bucket.of(found), row.pack(header, Envelope.EVENT, address, found)));
+      byte[] found;
+      try {
+        found = key.of(row);
+        if (found == null) throw new BadRecord(BadRecord.Reason.NO_KEY, "no key: a key column is null");
+      } catch (BadRecord e) {
+        failing.reject(e, null, row, header, spread, out);
+        return;
+      } catch (Exception e) {
+        failing.reject(RowFailure.of(BadRecord.Reason.ROW_FAILED, e), null, row, header, spread, out);
+        return;
+      }
+      out.add(new Tuple2<>(Bucket.of(found), row.pack(header, Envelope.EVENT, address, found)));
     }
   }
 
@@ -164,10 +188,17 @@ public final class Route implements Serializable {
   }
 
   /** @param key what message keys are made of; null where messages have none */
-  record ToOutput(int address, RowEncoder encoder, OutputKey key) implements Step {
+  record ToOutput(int address, RowEncoder encoder, OutputKey key, Failing failing) implements Step {
     @Override public void take(SegmentedRow row, Header header, Integer spread, Out out) {
-      byte[] value = encoder.encode(row);
-      byte[] found = key == null ? null : key.of(row);
+      byte[] value;
+      byte[] found;
+      try {
+        value = encoder.encode(row);
+        found = key == null ? null : key.of(row);
+      } catch (Exception e) {
+        failing.reject(RowFailure.of(BadRecord.Reason.ROW_FAILED, e), null, row, header, spread, out);
+        return;
+      }
       out.add(new Tuple2<>(place(spread, header, found), found == null
           ? header.envelope(Envelope.OUTPUT, address, value, value.length)
           : header.envelope(Envelope.OUTPUT, address, value, found)));

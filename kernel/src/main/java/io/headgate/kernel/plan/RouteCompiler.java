@@ -22,6 +22,7 @@ import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.IntegralType;
 import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.TimestampType;
 
@@ -29,6 +30,8 @@ import org.apache.spark.sql.types.TimestampType;
 final class RouteCompiler {
   private final SparkSession spark;
   private final int deadLetters;
+  /** The topic of each source's records, by the source's number; null for one that reads several. */
+  private final String[] topics;
   /** What arrives at each operator or function, by address. */
   private final Map<Integer, Layout> arrivals = new HashMap<>();
   /** The types of the key that a table is kept under, by the address of the operator; others have no table. */
@@ -39,8 +42,10 @@ final class RouteCompiler {
 
   /** @param deadLetters the address of the output for rows that fail */
   RouteCompiler(
-      SparkSession spark, Map<Integer, List<DataType>> keys, Map<Integer, String> uids, int deadLetters, PortTally tally) {
+      SparkSession spark, Map<Integer, List<DataType>> keys, Map<Integer, String> uids, int deadLetters, String[] topics,
+      PortTally tally) {
     this.uids = uids;
+    this.topics = topics;
     this.tally = tally;
     this.deadLetters = deadLetters;
     this.spark = spark;
@@ -69,7 +74,9 @@ final class RouteCompiler {
         arrivals.put(step.get("address").asInt(), layout);
         yield new Route.ToFunction(step.get("address").asInt());
       }
-      case "output" -> new Route.ToOutput(step.get("address").asInt(), encoder(step, layout), outputKey(step, layout));
+      case "output" -> new Route.ToOutput(
+          step.get("address").asInt(), encoder(step, layout), outputKey(step, layout),
+          failing(step.get("id").asText(), step.get("name").asText(), layout));
       case "count" -> new Route.Count(step.get("address").asInt());
       default -> throw new IllegalArgumentException("unknown step " + step);
     };
@@ -77,12 +84,13 @@ final class RouteCompiler {
 
   private Route.Step where(JsonNode step, Layout layout) {
     String name = step.get("name").asText();
+    String condition = step.get("condition").asText();
     var program = RowProgram.compile(
-        spark, layout.schema(), List.of("(" + step.get("condition").asText() + ") AS `keep`"), name);
+        spark, layout.schema(), List.of("(" + condition + ") AS `keep`"), List.of(condition), name);
     DataType type = program.result().fields()[0].dataType();
     if (!(type instanceof BooleanType))
       throw new PlanException("BAD_EXPRESSION",
-          "cannot plan " + name + ": '" + step.get("condition").asText() + "' is " + type.sql() + ", not a condition");
+          "cannot plan " + name + ": '" + condition + "' is " + type.sql() + ", not a condition");
     String id = step.get("id").asText();
     return new Route.Where(program, failing(id, name, layout), compile(step.get("then"), layout, id));
   }
@@ -91,9 +99,10 @@ final class RouteCompiler {
     var columns = new LinkedHashMap<String, String>();
     if (step.get("keep").asBoolean())
       for (String name : layout.schema().fieldNames()) columns.put(name, quote(name));
-    for (JsonNode c : step.get("columns")) put(columns, c.get("name").asText(), "(" + c.get("expression").asText() + ")");
-    var list = columns.entrySet().stream().map(e -> e.getValue() + " AS " + quote(e.getKey())).toList();
-    var program = RowProgram.compile(spark, layout.schema(), list, step.get("name").asText());
+    for (JsonNode c : step.get("columns")) put(columns, c.get("name").asText(), c.get("expression").asText());
+    var list = columns.entrySet().stream().map(e -> "(" + e.getValue() + ") AS " + quote(e.getKey())).toList();
+    var program = RowProgram.compile(
+        spark, layout.schema(), list, List.copyOf(columns.values()), step.get("name").asText());
     String id = step.get("id").asText();
     return new Route.Compute(
         program, failing(id, step.get("name").asText(), layout), compile(step.get("then"), Layout.of(program.result()), id));
@@ -129,7 +138,7 @@ final class RouteCompiler {
             "cannot plan " + step.get("name").asText() + ": column '" + paths.get(i).name() + "' is "
                 + paths.get(i).type().sql() + ", and the table's key is " + wanted.get(i).sql());
     }
-    return new Route.ToTable(address, new KeyText(paths));
+    return new Route.ToTable(address, new KeyText(paths), failing(uids.get(address), step.get("name").asText(), layout));
   }
 
   /** Refuses a key whose text may not be read back: Python does not know the types that SQL gives. */
@@ -147,7 +156,9 @@ final class RouteCompiler {
   }
 
   private Route.Failing failing(String id, String operator, Layout layout) {
-    return new Route.Failing(deadLetters, operator, whole(layout), tally, tally.place(refused(id)));
+    var names = new ArrayList<String>();
+    for (StructField field : layout.schema().fields()) if (JsonEncoder.writes(field.dataType())) names.add(field.name());
+    return new Route.Failing(deadLetters, topics, operator, encoder(names, layout), tally, tally.place(refused(id)));
   }
 
   /** Returns what the dead letters of a node are counted under. */
@@ -155,9 +166,7 @@ final class RouteCompiler {
     return id + "!";
   }
 
-  /** Returns an encoder of all columns. */
-  private static JsonEncoder whole(Layout layout) {
-    List<String> names = List.of(layout.schema().fieldNames());
+  private static JsonEncoder encoder(List<String> names, Layout layout) {
     return new JsonEncoder(names, names.stream().map(layout::find).toList());
   }
 
@@ -165,11 +174,22 @@ final class RouteCompiler {
     if (step.path("format").asText().equals("text")) return new TextEncoder(onlyText(step, layout));
     var names = new ArrayList<String>();
     var paths = new ArrayList<Layout.Path>();
-    if (step.get("columns").isNull()) return whole(layout);
-    for (JsonNode c : step.get("columns")) {
-      names.add(c.get("name").asText());
-      paths.add(path(layout, c.get("path"), step.get("name").asText()));
+    String name = step.get("name").asText();
+    if (step.get("columns").isNull()) {
+      for (String column : layout.schema().fieldNames()) {
+        names.add(column);
+        paths.add(layout.find(column));
+      }
+    } else {
+      for (JsonNode c : step.get("columns")) {
+        names.add(c.get("name").asText());
+        paths.add(path(layout, c.get("path"), name));
+      }
     }
+    for (Layout.Path path : paths)
+      if (!JsonEncoder.writes(path.type()))
+        throw new PlanException("BAD_OUTPUT",
+            "cannot plan " + name + ": column '" + path.name() + "' is " + path.type().sql() + ", which has no form in JSON");
     return new JsonEncoder(names, paths);
   }
 

@@ -1,6 +1,8 @@
 package io.headgate.kernel.plan;
 
+import io.headgate.kernel.json.BadRecord;
 import java.io.Serializable;
+import java.lang.reflect.Field;
 import java.util.LinkedList;
 import java.util.List;
 import org.apache.spark.api.java.JavaSparkContext;
@@ -11,9 +13,12 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.InterpretedMutableProjection;
+import org.apache.spark.sql.catalyst.expressions.InterpretedUnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.catalyst.expressions.codegen.GeneratedClass;
 import org.apache.spark.sql.catalyst.plans.logical.LeafNode;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
@@ -33,11 +38,14 @@ final class RowProgram implements Serializable {
 
   private final Stage[] stages;
   private final StructType result;
+  /** The SQL of each column as the user wrote it. */
+  private final String[] texts;
   private transient UnsafeProjection[] projections;
 
-  private RowProgram(List<Stage> stages, StructType result) {
+  private RowProgram(List<Stage> stages, StructType result, List<String> texts) {
     this.stages = stages.toArray(Stage[]::new);
     this.result = result;
+    this.texts = texts.toArray(String[]::new);
   }
 
   StructType result() {
@@ -47,17 +55,83 @@ final class RowProgram implements Serializable {
   /** Runs on a row; the result is overwritten by the next call on this thread's copy. */
   UnsafeRow apply(InternalRow row) {
     if (projections == null) {
-      projections = new UnsafeProjection[stages.length];
-      for (int i = 0; i < stages.length; i++)
-        projections[i] = UnsafeProjection.create(stages[i].expressions, stages[i].input);
+      var made = new UnsafeProjection[stages.length];
+      for (int i = 0; i < stages.length; i++) made[i] = UnsafeProjection.create(stages[i].expressions, stages[i].input);
+      projections = made;
     }
     UnsafeRow out = projections[0].apply(row);
     for (int i = 1; i < projections.length; i++) out = projections[i].apply(out);
     return out;
   }
 
-  /** @param operator how errors name the step */
-  static RowProgram compile(SparkSession spark, StructType schema, List<String> expressions, String operator) {
+  /**
+   * Returns the SQL that fails on a row, for which {@link #apply} has thrown; rows behind it find nothing that it left.
+   *
+   * <p>Each column is computed by itself, one after the other.
+   */
+  String failing(InternalRow row) {
+    InternalRow input = row;
+    try {
+      renew();
+      for (int stage = 0; stage < stages.length; stage++) {
+        Stage at = stages[stage];
+        for (int i = 0; i < at.expressions.size(); i++)
+          if (fails(at.expressions.apply(i), at.input, input)) return texts[column(stage, i)];
+        input = projections[stage].apply(input);
+      }
+    } catch (Exception e) {
+      // A stage fails as a whole where none of its columns does by itself.
+      projections = null;
+    }
+    return String.join(", ", texts);
+  }
+
+  /**
+   * Puts projections that have seen no row in the place of those that have.
+   *
+   * <p>Some functions keep what they were last called with, and {@code format_number} keeps a format that it could not read:
+   * on the next row it would not fail. A generated class has an outer one that makes instances of it, as seen in Spark 4.3.0;
+   * generating it anew takes a thousand times as long. Where Spark could not generate a class, it logs that for each attempt,
+   * and the projection stays as it is.
+   */
+  private void renew() throws ReflectiveOperationException {
+    for (int i = 0; i < projections.length; i++) {
+      UnsafeProjection used = projections[i];
+      if (used instanceof InterpretedUnsafeProjection) continue;
+      Field references = used.getClass().getDeclaredField("references");
+      references.setAccessible(true);
+      String outer = used.getClass().getName().replaceFirst("\\$.*", "");
+      var maker = (GeneratedClass) used.getClass().getClassLoader().loadClass(outer).getConstructor().newInstance();
+      projections[i] = (UnsafeProjection) maker.generate((Object[]) references.get(used));
+    }
+  }
+
+  private static boolean fails(Expression expression, Seq<Attribute> input, InternalRow row) {
+    if (expression instanceof Attribute) return false;
+    Seq<Expression> alone = CollectionConverters.asScala(List.of(expression.freshCopyIfContainsStatefulExpression())).toSeq();
+    try {
+      new InterpretedMutableProjection(alone, input).apply(row);
+      return false;
+    } catch (Exception e) {
+      return true;
+    }
+  }
+
+  /** Returns the column of the result that uses an expression of a stage. */
+  private int column(int stage, int i) {
+    if (stage == stages.length - 1) return i;
+    Attribute made = ((NamedExpression) stages[stage].expressions.apply(i)).toAttribute();
+    Seq<Expression> next = stages[stage + 1].expressions;
+    for (int k = 0; k < next.size(); k++) if (next.apply(k).references().contains(made)) return column(stage + 1, k);
+    return 0;
+  }
+
+  /**
+   * @param texts the expressions as errors tell them
+   * @param operator how errors name the step
+   */
+  static RowProgram compile(
+      SparkSession spark, StructType schema, List<String> expressions, List<String> texts, String operator) {
     Dataset<Row> input = spark.createDataFrame(new JavaSparkContext(spark.sparkContext()).<Row>emptyRDD(), schema);
     org.apache.spark.sql.classic.Dataset<Row> selected;
     try {
@@ -82,7 +156,18 @@ final class RowProgram implements Serializable {
     if (ClockWords.areIn(expressions, analyzed))
       throw new PlanException("BAD_EXPRESSION", "cannot plan " + operator + ": 'now', 'today', 'tomorrow' and 'yesterday' are"
           + " another time after each start, so a replayed batch would make other rows");
-    return new RowProgram(stages(selected.queryExecution().optimizedPlan(), operator), selected.schema());
+    return new RowProgram(stages(optimized(spark, p, operator), operator), selected.schema(), texts);
+  }
+
+  private static LogicalPlan optimized(SparkSession spark, Project analyzed, String operator) {
+    var session = (org.apache.spark.sql.classic.SparkSession) spark;
+    try {
+      return org.apache.spark.sql.classic.Dataset.ofRows(session, SizeGuards.add(analyzed)).queryExecution().optimizedPlan();
+    } catch (RuntimeException e) {
+      // What is constant is computed here.
+      throw new PlanException("BAD_EXPRESSION", "cannot plan " + operator + ": it fails on every row: "
+          + RowFailure.of(BadRecord.Reason.EXPRESSION_FAILED, e).getMessage());
+    }
   }
 
   private static List<Stage> stages(LogicalPlan optimized, String operator) {
