@@ -94,7 +94,7 @@ def check_leaving(job: LeftJob, read: Any) -> None:
     job.run("b", crash="task-committed")
     wanted += rows("b", 5, 6)
     assert found() == wanted
-    refused = job.run("c")["error"]
+    refused = job.run("c")
     assert refused["code"] == "BATCH_OPEN"
     assert "1 task committed rows of it to the log of output" in refused["message"]
     job.put(7)
