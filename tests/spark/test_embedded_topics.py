@@ -277,3 +277,20 @@ def test_a_source_may_have_any_name_that_a_topic_may_have(bench: Bench) -> None:
     done = bench.run(flow)
     assert done.totals.inputs == {"1.a-b_c": 1, "1_a-b.c": 2}
     assert bench.bag("-.x_Y") == bag([{"k": 1, "row": {"id": 1}}])
+
+
+def test_a_topic_that_lost_its_id_is_not_read_again(bench: Bench) -> None:
+    bench.put("in", numbers(1, 2))
+    bench.run(copying())
+    file = bench.topics / "in" / "_topic.json"
+    content = file.read_bytes()
+    file.unlink()
+    bench.put("in", numbers(3))
+    with refused("TOPIC_UNREADABLE") as told:
+        bench.run(copying())
+    assert "_ledger" in told.value.hint
+    assert not file.exists()
+    assert bench.bag("out") == bag(numbers(1, 2))
+    file.write_bytes(content)
+    bench.run(copying())
+    assert bench.bag("out") == bag(numbers(1, 2, 3))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -247,6 +248,7 @@ def test_positions_cannot_be_compared_on_embedded_topics(place: Place) -> None:
 
 def test_a_topic_that_was_made_anew_cannot_be_audited(place: Place) -> None:
     (place.root / "orders" / "_topic.json").unlink()
+    shutil.rmtree(place.root / "orders" / "_ledger")
     TopicFolder(place.root / "orders").create(2)
     with pytest.raises(HeadgateError) as told:
         place.job.audit(key=("order",))

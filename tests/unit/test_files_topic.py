@@ -132,6 +132,22 @@ def test_create_adopts_a_folder_made_by_hand_with_its_files(tmp_path: Path) -> N
     assert [file.relative for file in folder.files()] == ["a.jsonl"]
 
 
+def test_a_topic_that_lost_its_id_is_not_made_anew_over_its_ledger(tmp_path: Path) -> None:
+    folder = TopicFolder(tmp_path / "orders")
+    folder.create()
+    page = {"path": "a.jsonl", "size": 3, "start": 0, "seen": 1}
+    put(folder, "_ledger/00000000000000000000.json", _page(0, [page]))
+    (folder.path / "_topic.json").unlink()
+    with pytest.raises(HeadgateError, match="has a ledger") as caught:
+        folder.create()
+    assert caught.value.code == "TOPIC_UNREADABLE"
+    assert not (folder.path / "_topic.json").exists()
+
+
+def _page(first: int, files: list[dict[str, object]]) -> bytes:
+    return json.dumps({"format": 1, "first": first, "files": files}).encode()
+
+
 @pytest.mark.parametrize(
     "content", [b"", b"[]", b"{", b'{"format": 1}', b'{"format": 2, "id": "a"}', b"\xff"]
 )

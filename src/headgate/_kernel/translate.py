@@ -32,6 +32,11 @@ _FAILURES = {
         False,
     ),
     "TOPIC_MISSING": ("headgate setup FLOW --on LOG makes all topics of a flow", False),
+    "TOPIC_UNREADABLE": (
+        "put _topic.json back from a copy; or remove _ledger too, and jobs read all of it anew",
+        False,
+    ),
+    "CHECKPOINT_DAMAGED": ("headgate restore JOB --from latest", False),
     "BROKER_UNREACHABLE": ("headgate broker status KIND, or look after the servers named", True),
     "BROKER_REFUSED": (
         "mend the client's options or the broker's, then: headgate start JOB",

@@ -121,7 +121,7 @@ class TopicFolder:
 
         Raises:
             HeadgateError: TOPIC_EXISTS: it is there with another number of partitions.
-                BAD_PARTITIONS: a number below 1.
+                BAD_PARTITIONS: a number below 1. TOPIC_UNREADABLE: it has a ledger and no id.
         """
         check_topic_name(self.name)
         if partitions < 1:
@@ -133,6 +133,7 @@ class TopicFolder:
             )
         meta = self.find_meta()
         if meta is None:
+            self._check_new()
             if self._write_meta(partitions):
                 return True
             meta = self.get_meta()
@@ -242,6 +243,12 @@ class TopicFolder:
             ) from error
         return path
 
+    def _check_new(self) -> None:
+        """Refuse a new id over a ledger: jobs would read every record once more."""
+        # The file is made before the first page, so that a second look tells who was faster.
+        if self.read_ledger() and self.find_meta() is None:
+            raise self._unreadable("it is missing, and the topic has a ledger")
+
     def _write_meta(self, partitions: int) -> bool:
         content = {
             "format": FORMAT,
@@ -262,8 +269,8 @@ class TopicFolder:
         return HeadgateError(
             "TOPIC_UNREADABLE",
             f"cannot read {META_FILE} of topic '{self.name}': {found}",
-            hint=f"restore {self.path / META_FILE} from a backup, or move it away to have it made "
-            "anew (jobs then treat the topic as a new one)",
+            hint=f"restore {self.path / META_FILE} from a backup, or remove it and _ledger to have "
+            "the topic made anew (jobs then read all of it once more)",
             domain=Domain.EXTERNAL,
         )
 

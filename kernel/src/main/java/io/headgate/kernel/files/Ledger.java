@@ -32,6 +32,7 @@ final class Ledger {
   private static final int NEWEST_PAGES = 128;
   /** A merged page is merged again with what follows once that is no less than this part of it: few pages, seldom rewritten. */
   private static final int GROWTH = 4;
+  private static final long VANISHING_NANOS = 2_000_000_000L;
 
   /**
    * A numbered file.
@@ -100,6 +101,7 @@ final class Ledger {
   private String readOrCreateTopic() throws IOException {
     Path file = root.resolve("_topic.json");
     if (!Files.exists(file)) {
+      checkNew(file);
       ObjectNode n = LedgerPages.JSON.createObjectNode();
       n.put("format", FORMAT);
       n.put("id", UUID.randomUUID().toString().replace("-", ""));
@@ -114,6 +116,21 @@ final class Ledger {
           + ", and this release reads format " + FORMAT);
     } catch (JsonProcessingException e) {
       throw new CodedFailure(CodedFailure.TOPIC_UNREADABLE, file + " is not JSON: " + e.getOriginalMessage(), e);
+    }
+  }
+
+  /** Refuses to make a topic anew over a ledger: its jobs would read every record once more. */
+  private void checkNew(Path file) throws IOException {
+    long deadline = System.nanoTime() + VANISHING_NANOS;
+    // The file is made before the first page, and a folder that is being removed may lose it first.
+    while (!pages.list().isEmpty() && !Files.exists(file)) {
+      if (System.nanoTime() > deadline)
+        throw new CodedFailure(CodedFailure.TOPIC_UNREADABLE, file + " is missing, and the topic has a ledger: its id is lost");
+      try {
+        Thread.sleep(50);
+      } catch (InterruptedException e) {
+        throw CodedFailure.interrupted("a topic's folder");
+      }
     }
   }
 
