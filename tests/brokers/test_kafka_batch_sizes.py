@@ -60,7 +60,7 @@ def batches(bench: Bench, broker: KafkaBroker, topic: str) -> Iterator[tuple[int
     """Give the bytes and the number of the records of each batch, by its logged positions."""
     (checkpoint,) = (bench.home / "jobs" / "copy").glob("runs/*/checkpoint")
     records = [
-        (message.partition(), message.offset(), len(message.value() or b""))
+        (message.partition() or 0, message.offset() or 0, len(message.value() or b""))
         for message in broker.read(topic)
     ]
     since: dict[tuple[str, int], int] = {}

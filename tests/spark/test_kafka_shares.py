@@ -36,7 +36,7 @@ class Log:
                 sizes[offset] = size
             self.records.append(sizes)
         self.ends = [max(sizes, default=-1) + 2 for sizes in self.records]
-        self.curves = self._jvm.java.util.ArrayList()
+        self.curves = self._jvm.java.util.ArrayList()  # type: ignore[union-attr]
         for sizes, end in zip(self.records, self.ends, strict=True):
             curve = self._kafka.SizeCurve(0, GRAIN)
             for offset, size in sizes.items():
