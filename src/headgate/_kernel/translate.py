@@ -68,6 +68,15 @@ _FAILURES = {
         "finish it with --delivery at-least-once: some of its rows may be written twice",
         False,
     ),
+    "MARKS_LOST": (
+        "finish it with --delivery at-least-once: some of its rows may be written twice",
+        False,
+    ),
+    "MARKS_EXPIRE": (
+        "kafka-configs.sh --bootstrap-server SERVERS --alter --entity-type topics "
+        "--entity-name headgate-epochs --add-config cleanup.policy=compact",
+        False,
+    ),
     "PRODUCER_BUSY": ("headgate jobs tells which attempt runs; end the other one", True),
     "TRANSACTION_TIMEOUT": (
         "run with a smaller --max-batch, or raise the option producer.transaction.timeout.ms",

@@ -51,13 +51,27 @@ final class ExactlyOnce implements Delivery {
     held = new TaskProducer(task.slot, ProducerSettings.openTransactional(client, task.id));
     try (Admin admin = client.openAdmin()) {
       // A task of an old query that was asleep must not end the producers of the one in its place.
-      if (Marks.isReplaced(admin, task.lineage, task.slot.run())) throw replaced();
-      // First of all: it ends what an earlier try left open, so that the mark is final.
+      checkClaim(admin);
+      CrashPoint.at("claim-checked");
+      // It ends what an earlier try left open, so that the mark is final.
       producer().initTransactions();
+      // Again: a query that claimed the lineage meanwhile has not fenced this producer. One that claims it from now on will.
+      checkClaim(admin);
       Mark mark = Marks.read(admin, List.of(task.id)).getOrDefault(task.id, task.written.marks().get(task.id));
       if (mark == null || mark.epoch() < task.epoch) return;
       Written.check(task.lineage, mark.epoch(), mark.tasks(), task.tasks, task.epoch);
       done = true;
+    }
+  }
+
+  private void checkClaim(Admin admin) {
+    switch (Marks.whose(admin, task.lineage, task.slot.run())) {
+      case MINE -> { }
+      case OTHERS -> throw replaced();
+      // It is renewed as long as the query runs. A new attempt claims the lineage again, or finds out what is missing.
+      case GONE -> throw new IllegalStateException("cannot write batch " + task.epoch + " of run " + task.lineage.name()
+          + ": its claim is gone from " + client.servers() + ", where group '" + task.lineage.group() + "' or topic '"
+          + Marks.TOPIC + "' was deleted");
     }
   }
 
@@ -92,7 +106,7 @@ final class ExactlyOnce implements Delivery {
   /** A broker has ended this producer: because of a newer query, of another try in this one, or of its age. */
   private RuntimeException fenced(Throwable thrown) {
     try (Admin admin = client.openAdmin()) {
-      if (Marks.isReplaced(admin, task.lineage, task.slot.run())) return replaced();
+      if (Marks.whose(admin, task.lineage, task.slot.run()) == Marks.Claim.OTHERS) return replaced();
     } catch (RuntimeException e) {
       return Failures.of(e, client.servers(), "learn who ended transaction " + task.id);
     }

@@ -22,6 +22,8 @@ final class Failures {
   static final String TOO_LARGE = "RECORD_TOO_LARGE";
   static final String AHEAD = "OUTPUT_AHEAD";
   static final String CHANGED = "OUTPUT_CHANGED";
+  static final String MARKS_LOST = "MARKS_LOST";
+  static final String MARKS_EXPIRE = "MARKS_EXPIRE";
   static final String TRANSACTION_TIMEOUT = "TRANSACTION_TIMEOUT";
 
   private Failures() {}

@@ -18,6 +18,9 @@ public final class KafkaWriters implements LogWriters {
   /** Tells the ids of this query's clients apart where several reach one cluster. */
   private int slot;
   private Written written = Written.NOTHING;
+  private List<Lineage> claimed = List.of();
+  /** On the driver alone. */
+  private transient Renewal renewal;
 
   public KafkaWriters(LogSpec spec) {
     this.spec = spec;
@@ -38,10 +41,20 @@ public final class KafkaWriters implements LogWriters {
       slot = (int) earlier.stream().filter(this::isBeside).count();
       preparation.checkTimeout();
       preparation.makeMarkTopic();
+      preparation.checkMarks();
       preparation.fence(slot);
+      claimed = List.copyOf(preparation.lineages().keySet());
+      renewal = new Renewal(this::renew);
       written = preparation.written(slot);
     } catch (RuntimeException e) {
       throw Failures.of(e, client.servers(), "make ready to write");
+    }
+  }
+
+  /** Keeps the claims of this query from expiring. */
+  public void renew() {
+    try (Admin admin = client.openAdmin()) {
+      for (Lineage each : claimed) Marks.renew(admin, each, spec.query().run());
     }
   }
 
@@ -63,6 +76,7 @@ public final class KafkaWriters implements LogWriters {
   }
 
   @Override public void close() {
+    if (renewal != null) renewal.close();
     TaskProducer.closeAll(spec.query().run());
   }
 }

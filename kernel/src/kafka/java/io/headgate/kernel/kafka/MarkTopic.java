@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -29,17 +30,38 @@ final class MarkTopic {
         "cleanup.policy", "compact", "segment.bytes", "16777216", "min.cleanable.dirty.ratio", "0.1"));
   }
 
+  /**
+   * Returns whether the topic was there before the last epoch that it holds of a lineage: it has what {@link Marks#note} wrote,
+   * or marks of two epochs. A topic that was deleted and made again has not.
+   */
+  static boolean remembers(ClientOptions client, Lineage lineage) {
+    var epochs = new HashSet<Long>();
+    var noted = new boolean[1];
+    // Also what was not committed: it was written, and the topic was there then.
+    try (var every = open(client, "read_uncommitted")) {
+      scan(every, (id, record) -> {
+        noted[0] |= id.equals(lineage.group());
+        if (lineage.has(id)) epochs.add(Mark.parse(text(record.value())).epoch());
+      });
+    }
+    return noted[0] || epochs.size() > 1;
+  }
+
   /** Returns the newest committed mark of every task of a lineage; none of its tasks may be writing. */
   static Map<String, Mark> read(ClientOptions client, Lineage lineage) {
     var last = new long[] {-1};
     try (var every = open(client, "read_uncommitted")) {
-      scan(every, lineage, (id, record) -> last[0] = record.offset());
+      scan(every, (id, record) -> {
+        if (lineage.has(id)) last[0] = record.offset();
+      });
     }
     if (last[0] < 0) return Map.of();
     try (var committed = open(client, "read_committed")) {
       awaitDecided(committed, last[0]);
       var out = new HashMap<String, Mark>();
-      scan(committed, lineage, (id, record) -> out.put(id, Mark.parse(text(record.value()))));
+      scan(committed, (id, record) -> {
+        if (lineage.has(id)) out.put(id, Mark.parse(text(record.value())));
+      });
       return out;
     }
   }
@@ -69,10 +91,9 @@ final class MarkTopic {
     return consumer.endOffsets(List.of(Marks.PLACE)).get(Marks.PLACE);
   }
 
-  /** Hands over the records of a lineage's tasks, from the topic's start to where it ends now. */
+  /** Hands over the records with their keys, from the topic's start to where it ends now. */
   private static void scan(
-      Consumer<ByteBuffer, ByteBuffer> consumer, Lineage lineage,
-      BiConsumer<String, ConsumerRecord<ByteBuffer, ByteBuffer>> each) {
+      Consumer<ByteBuffer, ByteBuffer> consumer, BiConsumer<String, ConsumerRecord<ByteBuffer, ByteBuffer>> each) {
     long end = end(consumer);
     long since = System.nanoTime();
     consumer.seekToBeginning(List.of(Marks.PLACE));
@@ -82,8 +103,7 @@ final class MarkTopic {
       if (System.nanoTime() - since > PATIENCE_NANOS)
         throw new TimeoutException("no record of topic '" + Marks.TOPIC + "' came for 60 s");
       for (var record : found)
-        if (record.key() != null && record.value() != null && lineage.has(text(record.key())))
-          each.accept(text(record.key()), record);
+        if (record.key() != null && record.value() != null) each.accept(text(record.key()), record);
     }
   }
 

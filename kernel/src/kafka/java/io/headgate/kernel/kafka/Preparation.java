@@ -14,6 +14,7 @@ import java.util.stream.Collectors;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.GroupListing;
 import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.errors.AuthorizationException;
 import org.apache.kafka.common.errors.InterruptException;
 import org.apache.kafka.common.errors.TopicExistsException;
 import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
@@ -22,6 +23,7 @@ import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
 final class Preparation {
   private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(15);
   private static final long RETRY_MS = 100;
+  private static final String CLEANUP = "cleanup.policy";
   private static final String LONGEST = "transaction.max.timeout.ms";
 
   private final LogSpec spec;
@@ -77,12 +79,44 @@ final class Preparation {
   }
 
   void makeMarkTopic() {
-    if (missing(Set.of(Marks.TOPIC)).isEmpty()) return;
+    if (missing(Set.of(Marks.TOPIC)).isEmpty()) {
+      checkMarkTopic();
+      return;
+    }
     try {
       Reply.of(admin.createTopics(List.of(MarkTopic.wanted())).all());
     } catch (TopicExistsException e) {
       // Another job has just made it.
     }
+  }
+
+  /** Throws where brokers would delete marks because of their age. */
+  private void checkMarkTopic() {
+    var topic = new ConfigResource(ConfigResource.Type.TOPIC, Marks.TOPIC);
+    String policy;
+    try {
+      policy = Reply.of(admin.describeConfigs(List.of(topic)).all()).get(topic).get(CLEANUP).value();
+    } catch (AuthorizationException e) {
+      // Not every user may read a topic's settings.
+      return;
+    }
+    if (!policy.equals("compact"))
+      throw new KafkaFailure(Failures.MARKS_EXPIRE, "cannot write exactly once at " + client.servers() + ": topic '"
+          + Marks.TOPIC + "' holds the marks of written batches, and its " + CLEANUP + " must be compact, got " + policy);
+  }
+
+  /**
+   * Throws where a batch may be half written and the marks that would say so are gone.
+   *
+   * <p>The query that began it had claimed the lineage before. Tasks that wrote no rows have no marks, but the claim is there,
+   * in the group or in the topic, unless the topic was deleted since.
+   */
+  void checkMarks() {
+    if (spec.query().unfinishedSince() == 0) return;
+    if (Marks.isClaimed(admin, lineage) || MarkTopic.remembers(client, lineage)) return;
+    throw new KafkaFailure(Failures.MARKS_LOST, "cannot finish a batch of run " + lineage.name() + " exactly once: topic '"
+        + Marks.TOPIC + "' at " + client.servers() + " does not know the run, so it was deleted since the batch was begun,"
+        + " or the batch was begun elsewhere or at-least-once; rows that it has written would be written again");
   }
 
   /** Returns whether this job has written here in transactions before. */
@@ -92,6 +126,7 @@ final class Preparation {
 
   /** Ends whatever earlier queries left open and keeps their tasks from writing, those of other lineages too. */
   void fence(int slot) {
+    if (spec.exactlyOnce() && !Marks.isNoted(admin, lineage)) Marks.note(client, lineage, spec.query().run());
     var ids = new TreeSet<String>();
     lineages().forEach((which, tasks) -> {
       claim(which);
@@ -103,7 +138,7 @@ final class Preparation {
   }
 
   /** Returns the lineages whose tasks must be kept from writing, and how many each has. */
-  private Map<Lineage, Integer> lineages() {
+  Map<Lineage, Integer> lineages() {
     var out = new LinkedHashMap<Lineage, Integer>();
     out.put(lineage, spec.query().tasks());
     for (LogSpec.Fenced earlier : spec.query().fence())
@@ -115,7 +150,7 @@ final class Preparation {
     long since = System.nanoTime();
     for (;;) {
       try {
-        Marks.claim(admin, which, spec.query().run());
+        Marks.claim(admin, which, spec.exactlyOnce() ? spec.query().run() : Marks.NOBODY);
         return;
       } catch (UnknownTopicOrPartitionException e) {
         // The topic of marks is new, and not every broker has heard of it.

@@ -13,26 +13,31 @@ import java.nio.file.Path;
  * A file {@code NAME.hold} makes whoever gets there wait, and say so by a file {@code NAME.held}, until it is removed.
  */
 public final class CrashPoint {
-  private static final String DIR = System.getenv("HEADGATE_CRASH_DIR");
-  private static final boolean ARMED = DIR != null;
+  private static volatile String folder = System.getenv("HEADGATE_CRASH_DIR");
   private static final long OTHERS_FINISH_MS = 500;
   private static final long LOOK_MS = 20;
   private static final int EXIT = 77;
 
   private CrashPoint() {}
 
-  public static void at(String name) {
-    if (!ARMED) return;
-    hold(name);
-    if (takes(Path.of(DIR).resolve(name + ".fail"))) throw new IllegalStateException("failed at " + name + ", as a test wants it");
-    if (takes(Path.of(DIR).resolve(name))) die();
+  /** Has a test of this JVM name the folder; null for none. */
+  public static void arm(String where) {
+    folder = where;
   }
 
-  private static void hold(String name) {
-    Path hold = Path.of(DIR).resolve(name + ".hold");
+  public static void at(String name) {
+    if (folder == null) return;
+    Path dir = Path.of(folder);
+    hold(dir, name);
+    if (takes(dir.resolve(name + ".fail"))) throw new IllegalStateException("failed at " + name + ", as a test wants it");
+    if (takes(dir.resolve(name))) die();
+  }
+
+  private static void hold(Path dir, String name) {
+    Path hold = dir.resolve(name + ".hold");
     try {
       while (Files.exists(hold)) {
-        Files.write(Path.of(DIR).resolve(name + ".held"), new byte[0]);
+        Files.write(dir.resolve(name + ".held"), new byte[0]);
         Thread.sleep(LOOK_MS);
       }
     } catch (IOException e) {
