@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -117,7 +117,9 @@ def own_kafka(module_kafka: KafkaBroker) -> Iterator[KafkaBroker]:
 @pytest.fixture(scope="session")
 def pulsar(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PulsarBroker]:
     """Give a Pulsar broker for the whole run: tests use topics of their own, and let it run."""
-    yield from _serving_pulsar(tmp_path_factory.mktemp("pulsar"), secure=False)
+    # It has transactions, and the others have none, as by default.
+    settings = {"transactionCoordinatorEnabled": "true"}
+    yield from _serving_pulsar(tmp_path_factory.mktemp("pulsar"), secure=False, settings=settings)
 
 
 @pytest.fixture(scope="session")
@@ -154,10 +156,12 @@ def _serving(data: Path, *, secure: bool) -> Iterator[KafkaBroker]:
         broker.stop()
 
 
-def _serving_pulsar(data: Path, *, secure: bool) -> Iterator[PulsarBroker]:
+def _serving_pulsar(
+    data: Path, *, secure: bool, settings: Mapping[str, str] | None = None
+) -> Iterator[PulsarBroker]:
     from pulsar_broker import PulsarBroker
 
-    broker = PulsarBroker(data, secure=secure)
+    broker = PulsarBroker(data, secure=secure, settings=settings or {})
     try:
         broker.start()
         yield broker

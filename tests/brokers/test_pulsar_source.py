@@ -14,6 +14,7 @@ import pulsar as client
 import pytest
 from bench import Bench, bag, refused
 from pulsar_broker import PulsarBroker
+from pyspark import SparkContext
 
 from headgate import Flow
 from headgate.brokers.pulsar_security import find_security
@@ -64,14 +65,23 @@ class Copy:
 
     def cut(self, partition: int = 0) -> None:
         """Remove what is there; what comes then is written behind it."""
-        plain = f"persistent/public/default/{self.source}-partition-{partition}"
         # The ledger that is written to stays: another one must take its place first.
+        self.reload(partition)
+        self.broker.truncate(f"{self.source}-partition-{partition}")
+        deadline = time.monotonic() + 30
+        while len(self.ledgers(partition)) > 1 and time.monotonic() < deadline:
+            time.sleep(0.1)
+
+    def reload(self, partition: int = 0) -> None:
+        """Have the broker load a partition again, as it does after a restart.
+
+        It then writes to another ledger, and removes one that has no entries.
+        """
+        before = self.ledgers(partition)[-1]
+        plain = f"persistent/public/default/{self.source}-partition-{partition}"
         self.broker.ask("PUT", f"{plain}/unload")
         deadline = time.monotonic() + 30
-        while self.ledgers(partition) < 2 and time.monotonic() < deadline:
-            time.sleep(0.1)
-        self.broker.truncate(f"{self.source}-partition-{partition}")
-        while self.ledgers(partition) > 1 and time.monotonic() < deadline:
+        while self.ledgers(partition)[-1] == before and time.monotonic() < deadline:
             time.sleep(0.1)
 
     def unread(self, subscription: str) -> list[int]:
@@ -80,9 +90,11 @@ class Copy:
         partitions = sorted(stats["partitions"].items())
         return [each["subscriptions"][subscription]["msgBacklog"] for _, each in partitions]
 
-    def ledgers(self, partition: int) -> int:
+    def ledgers(self, partition: int) -> list[int]:
+        """Return the ids of a partition's ledgers, oldest first."""
         plain = f"persistent/public/default/{self.source}-partition-{partition}"
-        return len(self.broker.ask("GET", f"{plain}/internalStats")["ledgers"])
+        stats = self.broker.ask("GET", f"{plain}/internalStats")
+        return [each["ledgerId"] for each in stats["ledgers"]]
 
     def events(self, kind: str) -> list[dict[str, Any]]:
         lines = (self.bench.home / "jobs" / "copy" / "events.jsonl").read_text().splitlines()
@@ -158,6 +170,62 @@ def test_a_message_in_chunks_is_read_whole_wherever_batches_end(
         (2, _LARGE),
         (3, 1),
     ]
+
+
+class Transaction:
+    """A transaction of a producer, by the Java client in the JVM of the jobs: Python's has none."""
+
+    def __init__(self, copy: Copy) -> None:
+        jvm = SparkContext._jvm
+        assert jvm is not None, "a job has run in this process"
+        api = jvm.org.apache.pulsar.client.api
+        self._client = (
+            api.PulsarClient.builder()
+            .serviceUrl(copy.broker.service)
+            .enableTransaction(True)
+            .build()
+        )
+        minutes = jvm.java.util.concurrent.TimeUnit.MINUTES
+        self._open = self._client.newTransaction().withTransactionTimeout(10, minutes).build().get()
+        topic = f"persistent://public/default/{copy.source}-partition-0"
+        self._producer = self._client.newProducer(api.Schema.BYTES).topic(topic).create()
+
+    def send(self, *ids: int) -> None:
+        for row in rows(*ids):
+            self._producer.newMessage(self._open).value(bytearray(row)).send()
+
+    def commit(self) -> None:
+        self._open.commit().get()
+        self._client.close()
+
+    def abort(self) -> None:
+        self._open.abort().get()
+        self._client.close()
+
+
+def test_an_open_transaction_holds_back_what_follows_it_and_an_aborted_one_is_passed_over(
+    pulsar: PulsarBroker, bench: Bench
+) -> None:
+    copy = Copy(pulsar, bench)
+    copy.send(1)
+    copy.run()
+    first = Transaction(copy)
+    first.send(2, 3)
+    copy.send(4)
+    # Caught up: nothing of what is hidden can be read, however long one waits.
+    assert copy.run().state is JobState.FINISHED
+    assert copy.ids() == [1]
+    first.commit()
+    copy.run()
+    assert copy.ids() == [1, 2, 3, 4]
+    second = Transaction(copy)
+    second.send(5)
+    copy.send(6)
+    second.send(7)
+    second.abort()
+    copy.run()
+    assert copy.ids() == [1, 2, 3, 4, 6]
+    assert copy.events("DATA_LOST") == []
 
 
 def test_keys_properties_times_and_places_are_columns(pulsar: PulsarBroker, bench: Bench) -> None:
@@ -337,6 +405,57 @@ def test_records_that_are_gone_unread_end_the_job_or_are_told_where_it_shall_go_
     assert copy.ids() == [1, 5]
     (lost,) = copy.events("DATA_LOST")
     assert copy.source in lost["message"]
+
+
+def test_an_empty_ledger_that_its_broker_removed_is_not_a_loss(
+    pulsar: PulsarBroker, bench: Bench
+) -> None:
+    copy = Copy(pulsar, bench, partitions=2)
+    copy.run()
+    empty = copy.ledgers(0)
+    for partition in (0, 1):
+        copy.reload(partition)
+        copy.send(partition, partition=partition)
+    assert copy.ledgers(0) != empty
+    copy.run()
+    # What was read is cut off: the job stands in an empty ledger, of which a batch takes note.
+    copy.cut(0)
+    copy.send(2, partition=1)
+    copy.run()
+    copy.reload(0)
+    copy.send(3, partition=0)
+    copy.run()
+    assert copy.ids() == [0, 1, 2, 3]
+    assert copy.events("DATA_LOST") == []
+
+
+def test_records_of_a_ledger_that_was_empty_when_the_job_saw_it_are_lost_if_it_is_gone(
+    pulsar: PulsarBroker, bench: Bench
+) -> None:
+    copy = Copy(pulsar, bench, partitions=2)
+    copy.send(1, partition=1)
+    copy.run()
+    # The job reads the record; who goes back to the checkpoint from before does not.
+    copy.send(2, partition=0)
+    copy.run()
+    copy.cut(0)
+    copy.send(3, partition=1)
+    copy.run()
+    copy.reload(0)
+    with refused("DATA_LOST") as caught:
+        copy.run(restore_from="chk-0")
+    assert "partition 0" in caught.value.message
+    # Likewise a record that nobody read.
+    fresh = Copy(pulsar, Bench(bench.root / "fresh"))
+    fresh.bench.root.mkdir()
+    fresh.run()
+    fresh.send(4)
+    fresh.cut()
+    fresh.reload()
+    fresh.send(5)
+    with refused("DATA_LOST"):
+        fresh.run()
+    assert fresh.ids() == []
 
 
 def test_a_topic_that_vanishes_ends_the_job_or_is_told_where_it_shall_go_on(

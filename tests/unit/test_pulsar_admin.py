@@ -13,6 +13,7 @@ import pytest
 from headgate import HeadgateError
 from headgate.connectors.pulsar.admin import Admin
 from headgate.connectors.pulsar.client import ClientSpec
+from headgate.connectors.pulsar.subscriptions import Subscription
 
 
 @dataclass
@@ -178,3 +179,24 @@ def test_a_plain_answer_where_tls_was_wanted_is_told(broker: FakeBroker) -> None
     with pytest.raises(HeadgateError) as caught:
         Admin(ClientSpec.of("pulsar+ssl://h", url), doing="try it").get("clusters")
     assert caught.value.code in ("BROKER_REFUSED", "BROKER_UNREACHABLE")
+
+
+def test_a_subscription_is_noted_at_the_beginning_of_a_ledger_before_it_is_moved(
+    broker: FakeBroker,
+) -> None:
+    topic = "persistent/public/default/orders"
+    for verb in ("properties", "resetcursor"):
+        broker.answer(f"{topic}/subscription/job/{verb}", 204)
+    subscription = Subscription(ClientSpec.of("pulsar://h", broker.url, {}), "job")
+    for place in ("5:0", "5:3", "5:9", "8:0"):
+        standpoint = {"partitioned": False, "next": [place]}
+        topics = {"persistent://public/default/orders": standpoint}
+        subscription.move(json.dumps({"format": 1, "topics": topics}))
+    subscription.close()
+    told = [(path.rpartition("/")[2], json.loads(body)) for _, path, body, _ in broker.asked]
+    assert [body["headgate.next"] if verb == "properties" else verb for verb, body in told] == [
+        *("5:0", "resetcursor"),
+        *("5:3", "resetcursor"),
+        "resetcursor",
+        *("8:0", "resetcursor"),
+    ]

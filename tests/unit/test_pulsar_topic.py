@@ -29,7 +29,7 @@ def pulsar(**more: Any) -> Pulsar:
 
 
 def options(topic: Pulsar, **more: Any) -> dict[str, str]:
-    return source_options(topic, max_batch=10, max_record=20, splits=2, **more)
+    return source_options(topic, max_batch=10, max_record=20, splits=2, job="store", **more)
 
 
 @pytest.mark.parametrize(
@@ -123,6 +123,7 @@ def test_the_kernels_source_gets_all_it_needs_as_text() -> None:
         "splits": "2",
         "on.data.loss": "fail",
         "meta": "true",
+        "subscription": "store",
     }
     assert json.loads(client_json(topic)) == {
         "service": "pulsar://h:6650",

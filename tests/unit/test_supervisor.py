@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -85,6 +85,16 @@ class Child:
         return isinstance(self.script[0], Running | Failed) or bool(self.orders)
 
 
+class Published(NoPublisher):
+    """Remembers what it was to publish."""
+
+    def __init__(self) -> None:
+        self.offered: list[Mapping[str, str | None]] = []
+
+    def offer(self, positions: Mapping[str, str | None]) -> None:
+        self.offered.append(positions)
+
+
 @dataclass
 class Keeper:
     """Keeps nothing, and remembers what it was asked for."""
@@ -92,6 +102,10 @@ class Keeper:
     newest: str | None = None
     asked: list[str] = field(default_factory=list)
     fails: bool = False
+    starts: dict[str, str | None] = field(default_factory=dict)
+
+    def find_starts(self) -> dict[str, str | None]:
+        return self.starts
 
     def batch_committed(self, report: BatchReport) -> dict[str, Any] | None:
         self.asked.append(f"batch {report.batch}")
@@ -128,6 +142,7 @@ class Bench:
         self.early_ends: list[str] = []
         self.stop = threading.Event()
         self.watch: Callable[[JobSnapshot], None] = lambda _: None
+        self.publisher = Published()
         # Whether children go on until they are let go or killed.
         self.patient = False
         self._scripts = list(scripts)
@@ -170,7 +185,7 @@ class Bench:
             on_running=lambda: self.noted_runs.append(len(self.children[-1].orders)),
             after_intent=0,
             stop=self.stop,
-            publisher=NoPublisher(),
+            publisher=self.publisher,
             on_dead_end=self.dead_end,
         )
         return supervisor.run()
@@ -195,6 +210,13 @@ def test_a_child_is_opened_only_after_its_run_was_noted(tmp_path: Path) -> None:
     assert bench.noted_runs == [0], "noted before the first order"
     assert bench.children[0].orders == ["open"]
     assert bench.keeper.asked == ["last", "ended False"]
+
+
+def test_a_job_that_found_nothing_to_read_publishes_where_it_begins(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, [Running(), Ended(caught_up=True)])
+    bench.keeper.starts = {"orders": "here"}
+    bench.run()
+    assert bench.publisher.offered == [{"orders": "here"}]
 
 
 def test_a_failure_is_restarted_as_the_strategy_says_and_told_with_its_cause(

@@ -49,6 +49,7 @@ def source_options(node: Source, settings: AttemptSettings) -> tuple[str, dict[s
                 max_batch=settings.max_batch,
                 max_record=settings.max_record,
                 splits=settings.spark.parallelism,
+                job=settings.job,
                 start=start,
                 on_data_loss=settings.on_data_loss,
                 meta=node.meta is not None,

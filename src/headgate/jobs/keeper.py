@@ -21,7 +21,13 @@ from headgate.checkpoints.catalog import (
     remove,
 )
 from headgate.checkpoints.retention import to_delete
-from headgate.checkpoints.sparklog import find_last_commit, read_batch, read_commit, read_offsets
+from headgate.checkpoints.sparklog import (
+    find_last_commit,
+    find_start,
+    read_batch,
+    read_commit,
+    read_offsets,
+)
 from headgate.checkpoints.storage import sweep
 from headgate.engine.plan import source_name
 from headgate.engine.progress import BatchReport
@@ -98,6 +104,14 @@ class CheckpointKeeper:
         if batch is None or self.newest == f"chk-{batch}":
             return None
         return self._keep(batch)
+
+    def find_starts(self) -> Mapping[str, str | None]:
+        """Return where each source begins while no batch has committed; nothing after that."""
+        if find_last_commit(self._run.checkpoint) is not None:
+            return {}
+        names = [source_name(node.id) for node in self._run.flow.nodes if isinstance(node, Source)]
+        starts = {name: find_start(self._run.checkpoint, name) for name in names}
+        return by_source(self._run.flow, starts)
 
     def take_savepoint(self, to: str) -> Mapping[str, Any]:
         """Copy the last batch that committed into a savepoint, and return what is to be told of it.

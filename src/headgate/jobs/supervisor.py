@@ -242,6 +242,9 @@ class Supervisor:
         now = self._clock.now()
         if isinstance(last, Ended):
             self._keep_last()
+            # A job that found nothing to read has a place too, at which its topics are held.
+            if starts := self._keeper.find_starts():
+                self._publisher.offer(starts)
             self._apply(AttemptEnded(now, last.caught_up))
             return
         failed = last if last is not None else died(self._home.name, exit_)

@@ -14,6 +14,7 @@ def source_options(
     max_batch: int,
     max_record: int,
     splits: int,
+    job: str,
     start: str | None = None,
     on_data_loss: str = "fail",
     meta: bool = True,
@@ -25,6 +26,7 @@ def source_options(
         max_batch: How many bytes one batch reads at most, by estimate.
         max_record: Of a longer record, only the beginning is kept.
         splits: How many tasks read a batch at most.
+        job: Whose subscription tells what happened to a topic while the job did not run.
         start: The JSON of a position, or a start as `Pulsar.start` has it, which it wins over;
             None leaves it to the topic, and `earliest` where that says nothing.
         on_data_loss: `fail` or `continue`: what to do where records are gone before being read.
@@ -39,6 +41,7 @@ def source_options(
         "splits": str(splits),
         "on.data.loss": on_data_loss,
         "meta": str(meta).lower(),
+        "subscription": job,
     }
 
 

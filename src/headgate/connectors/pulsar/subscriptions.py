@@ -12,6 +12,11 @@ from headgate.connectors.pulsar.positions import parse_position
 
 _CONFLICT = 409
 _NOT_FOUND = 404
+# Where the subscription was put, if that was at the beginning of a ledger: where a ledger is gone,
+# the kernel asks for it (OwnSubscription).
+_PLACE = "headgate.next"
+# What a broker says that knows no properties of subscriptions.
+_UNKNOWN = 405
 # Somebody reads from the subscription, or it was made meanwhile: the next checkpoint moves it.
 _BUSY = frozenset({_CONFLICT, 412})
 
@@ -31,6 +36,7 @@ class Subscription:
         self._name = name
         self._admin = Admin(client, doing=f"publish positions as subscription {name!r}")
         self._at: dict[str, EntryId] = {}
+        self._noted: dict[str, EntryId] = {}
 
     def move(self, position: str) -> None:
         """Leave unread exactly what comes after a position.
@@ -57,11 +63,27 @@ class Subscription:
         # Pulsar takes the next entry there is, or the end, where this one is gone or yet to come.
         place = {"ledgerId": following.ledger, "entryId": following.entry, "partitionIndex": -1}
         accepts = {_NOT_FOUND, *_BUSY}
+        noted = {_PLACE: str(following)}
+        # Before the move: a note of the place before would vouch for a subscription elsewhere.
+        if self._is_noteworthy(part, following):
+            told = self._admin.send(
+                "PUT", f"{subscription}/properties", noted, accepts={_UNKNOWN, *accepts}
+            )
+            if told.status in _BUSY:
+                return False
         answer = self._admin.send("POST", f"{subscription}/resetcursor", place, accepts=accepts)
         # A subscription that is made on a topic that is gone would make the topic.
-        if answer.status != _NOT_FOUND or self._admin.find(f"{path}/internalStats") is None:
-            return answer.status < 300
-        return self._admin.send("PUT", subscription, place, accepts=accepts).status < 300
+        if answer.status == _NOT_FOUND and self._admin.find(f"{path}/internalStats") is not None:
+            made = {**place, "properties": noted}
+            answer = self._admin.send("PUT", subscription, made, accepts=accepts)
+        if answer.status < 300:
+            self._noted[part] = following
+        return answer.status < 300
+
+    def _is_noteworthy(self, part: str, following: EntryId) -> bool:
+        """Tell whether the note of the place must change: most moves are within a ledger."""
+        noted = self._noted.get(part)
+        return noted is None or 0 in (noted.entry, following.entry)
 
 
 def next_entries(position: str) -> Iterator[tuple[str, EntryId]]:

@@ -7,7 +7,6 @@ import java.io.UncheckedIOException;
 public class CodedFailure extends RuntimeException {
   public static final String DATA_LOST = "DATA_LOST";
   public static final String TOPIC_MISSING = "TOPIC_MISSING";
-  public static final String TOPIC_UNREADABLE = "TOPIC_UNREADABLE";
   public static final String CHECKPOINT_DAMAGED = "CHECKPOINT_DAMAGED";
   public static final String BAD_START = "BAD_TOPIC";
   public static final String UNREACHABLE = "BROKER_UNREACHABLE";

@@ -19,7 +19,7 @@ import java.util.concurrent.ExecutionException;
 import javax.net.ssl.SSLException;
 
 /**
- * Asks a cluster's admin service; paths are those below {@code /admin/v2/}.
+ * Asks a cluster's admin service; paths are those below {@code /admin/v2/}, or begin with {@code v3/}.
  *
  * <p>An outage is waited out for a minute. Serves any thread; it holds one connection or some, and the JVM's clients of it
  * need not be closed.
@@ -32,6 +32,9 @@ public final class AdminApi {
   private static final int NOT_FOUND = 404;
   /** What a broker says that does not own a topic yet, or no longer. */
   private static final int NOT_SERVED = 412;
+  /** Where all that concerns transactions is, if the cluster has them and the user may ask. */
+  private static final String V3 = "v3/";
+  private static final String TURNED_OFF = "transactionCoordinatorEnabled";
 
   private static final Map<ClientOptions, AdminApi> SHARED = new ConcurrentHashMap<>();
 
@@ -68,7 +71,7 @@ public final class AdminApi {
   public List<Optional<JsonNode>> findAll(List<String> paths) {
     var out = new ArrayList<Optional<JsonNode>>();
     for (HttpResponse<byte[]> response : ask(paths))
-      out.add(response.statusCode() == NOT_FOUND ? Optional.empty() : Optional.of(json(response)));
+      out.add(isNothing(response) ? Optional.empty() : Optional.of(json(response)));
     return out;
   }
 
@@ -125,20 +128,36 @@ public final class AdminApi {
   }
 
   private HttpRequest request(String path) {
-    HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(options.admin() + "/admin/v2/" + path)).timeout(ANSWER);
+    HttpRequest.Builder request = HttpRequest.newBuilder(
+        URI.create(options.admin() + "/admin/" + (path.startsWith(V3) ? path : "v2/" + path))).timeout(ANSWER);
     access.headers().forEach(request::header);
     return request.build();
   }
 
   private HttpResponse<byte[]> checked(HttpResponse<byte[]> response) {
     int status = response.statusCode();
-    if (status < 400 || status == NOT_FOUND || isOutage(response)) return response;
+    if (status < 400 || isNothing(response) || isOutage(response)) return response;
     throw new PulsarFailure(PulsarFailure.REFUSED, "cannot ask " + options.admin() + " for "
         + response.request().uri().getPath() + ": it refuses with " + status + reason(response));
   }
 
   private static boolean isOutage(HttpResponse<byte[]> response) {
-    return response.statusCode() >= 500 || response.statusCode() == NOT_SERVED;
+    return response.statusCode() >= 500 && !isTurnedOff(response) || response.statusCode() == NOT_SERVED;
+  }
+
+  private static boolean isNothing(HttpResponse<byte[]> response) {
+    int status = response.statusCode();
+    boolean denied = status >= 400 && status < 500 && status != NOT_SERVED && isOfTransactions(response);
+    return status == NOT_FOUND || denied || isTurnedOff(response);
+  }
+
+  /** Returns whether a broker says that it has no transactions, which it says like an outage. */
+  private static boolean isTurnedOff(HttpResponse<byte[]> response) {
+    return response.statusCode() == 503 && isOfTransactions(response) && reason(response).contains(TURNED_OFF);
+  }
+
+  private static boolean isOfTransactions(HttpResponse<byte[]> response) {
+    return response.request().uri().getPath().contains("/admin/" + V3);
   }
 
   /** Returns what Pulsar gives for a reason, behind a colon. */

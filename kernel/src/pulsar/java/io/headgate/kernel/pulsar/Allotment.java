@@ -42,6 +42,8 @@ record Allotment(PulsarOffset end, long bytes, long left) {
         Ledgers ledgers = topic.partitions().get(i);
         Place begin = next.get(i);
         long here = waiting(each.getValue(), topic, i);
+        // A batch that was logged while a transaction was not known of may have ended behind what can be read.
+        if (begin.compareTo(ledgers.end()) >= 0) continue;
         next.set(i, waiting <= bound ? ledgers.end() : ledgers.plus(begin, (long) ((double) here / waiting * bound)));
         sum += ledgers.bytes(begin, next.get(i));
       }

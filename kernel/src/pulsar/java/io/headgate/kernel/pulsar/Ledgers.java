@@ -2,8 +2,10 @@ package io.headgate.kernel.pulsar;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.OptionalLong;
 
 /**
@@ -12,9 +14,10 @@ import java.util.OptionalLong;
  * @param all its ledgers, oldest first; the last one may grow
  * @param confirmed behind the last entry that was ever written; it may lie in a ledger that is gone
  * @param added how many entries were written since the broker took the partition over
- * @param held behind what each subscription has acknowledged: from there on nothing is removed
+ * @param cursors how far it was acknowledged, by the name of a subscription
+ * @param readable behind the last entry that readers are given: an open transaction hides its entries and all that follow
  */
-record Ledgers(List<Ledger> all, Place confirmed, long added, List<Place> held) {
+record Ledgers(List<Ledger> all, Place confirmed, long added, Map<String, Cursor> cursors, Place readable) {
   /** @param size in bytes, as they are stored */
   record Ledger(long id, long entries, long size) {
     long bytes(long some) {
@@ -22,25 +25,42 @@ record Ledgers(List<Ledger> all, Place confirmed, long added, List<Place> held) 
     }
   }
 
+  /**
+   * How far a subscription has acknowledged messages.
+   *
+   * @param next behind the last of them: from there on a durable one has everything kept
+   * @param isDurable whether that is known; one that has not moved since its topic was loaded does not say
+   */
+  record Cursor(Place next, boolean isDurable) {
+    /** Returns whether all that was written behind a place is kept for this one. */
+    boolean keeps(Place at) {
+      return next.ledger() >= 0 && next.compareTo(at) <= 0;
+    }
+  }
+
   /** Of a partition that nothing was ever written to. */
-  static final Ledgers NONE = new Ledgers(List.of(), Place.BEGIN, 0, List.of());
+  static final Ledgers NONE = new Ledgers(List.of(), Place.BEGIN, 0, Map.of(), Place.NO_LIMIT);
 
   private static final String READER = "reader-";
 
-  /** @param stats the broker's internal statistics of a plain topic */
-  static Ledgers parse(JsonNode stats) {
+  /**
+   * @param stats the broker's internal statistics of a plain topic
+   * @param readable behind the last entry that readers are given
+   */
+  static Ledgers parse(JsonNode stats, Place readable) {
     Place confirmed = Place.parse(stats.get("lastConfirmedEntry").asText()).next();
     var all = new ArrayList<Ledger>();
     for (JsonNode each : stats.get("ledgers")) all.add(ledger(each, confirmed, stats));
-    var held = new ArrayList<Place>();
+    var cursors = new LinkedHashMap<String, Cursor>();
     stats.path("cursors").fields().forEachRemaining(each -> {
       JsonNode cursor = each.getValue();
-      if (isDurable(each.getKey(), cursor)) held.add(Place.parse(cursor.get("markDeletePosition").asText()).next());
+      cursors.put(each.getKey(), new Cursor(
+          Place.parse(cursor.get("markDeletePosition").asText()).next(), isDurable(each.getKey(), cursor)));
     });
-    return new Ledgers(all, confirmed, stats.get("entriesAddedCounter").asLong(), held);
+    return new Ledgers(all, confirmed, stats.get("entriesAddedCounter").asLong(), cursors, readable);
   }
 
-  /** A reader's does not hold anything back, whatever its name is. */
+  /** A reader's does not have anything kept, whatever its name is. */
   private static boolean isDurable(String name, JsonNode cursor) {
     return !name.toLowerCase(Locale.ROOT).contains(READER) && cursor.path("cursorLedger").asLong(0) >= 0;
   }
@@ -60,8 +80,14 @@ record Ledgers(List<Ledger> all, Place confirmed, long added, List<Place> held) 
     return all.isEmpty() ? Place.BEGIN : at(new Place(all.get(0).id, 0));
   }
 
-  /** Returns the place behind the last entry. */
+  /** Returns the place behind the last entry that readers are given. */
   Place end() {
+    Place last = last();
+    return readable.compareTo(last) < 0 ? at(readable) : last;
+  }
+
+  /** Returns the place behind the last entry, whether readers are given it or not. */
+  Place last() {
     if (all.isEmpty()) return Place.BEGIN;
     Ledger last = all.get(all.size() - 1);
     return new Place(last.id, last.entries);
@@ -82,7 +108,7 @@ record Ledgers(List<Ledger> all, Place confirmed, long added, List<Place> held) 
       long from = each.id == place.ledger() ? place.entry() : 0;
       if (each.id >= place.ledger() && from < each.entries) return new Place(each.id, from);
     }
-    return end();
+    return last();
   }
 
   /** Returns the runs of entries between two places, ledger by ledger. */

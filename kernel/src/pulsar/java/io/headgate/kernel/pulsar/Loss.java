@@ -1,36 +1,42 @@
 package io.headgate.kernel.pulsar;
 
 import java.util.OptionalLong;
+import java.util.function.BooleanSupplier;
 
 /**
  * What is gone behind a place before it was read.
  *
- * <p>While the place's ledger is there, everything behind it is: the oldest ledgers are removed first. Once it is gone, three
- * things may tell that nothing was lost with it: nothing was written behind the place; a subscription has kept all of it; or
- * as much is there as must be by an earlier look. Without any of them something may have been.
+ * <p>While the place's ledger is there, everything behind it is: the oldest ledgers are removed first. Once it is gone, four
+ * things may prove that nothing was lost with it: nothing was written behind the place; a subscription has kept all of it; the
+ * ledger was removed because it was empty, as the job's own subscription shows; or as much is there as must be by an earlier
+ * look. Without any of them something may have been.
  *
  * @param entries how many; {@link #UNKNOWN} where nobody can tell
  */
 record Loss(long entries) {
   private static final long UNKNOWN = -1;
 
-  /** @param then what the partition held at an earlier look, or null */
-  static Loss of(Place at, Ledgers now, Ledgers then) {
+  /**
+   * @param then what the partition held at an earlier look, or null
+   * @param owned asked where nothing else is proof: whether the job's own subscription is
+   */
+  static Loss of(Place at, Ledgers now, Ledgers then, BooleanSupplier owned) {
     if (at.equals(Place.BEGIN)) return new Loss(0);
     OptionalLong held = now.entries(at.ledger());
     if (held.isPresent()) return new Loss(at.entry() <= held.getAsLong() ? 0 : UNKNOWN);
     // Nothing was written since that ledger.
     if (now.confirmed().ledger() == at.ledger()) return new Loss(Math.max(0, now.confirmed().entry() - at.entry()));
-    boolean kept = now.held().stream().anyMatch(each -> each.ledger() >= 0 && each.compareTo(at) <= 0);
-    return kept || then == null ? new Loss(kept ? 0 : UNKNOWN) : new Loss(missing(at, now, then));
+    if (now.cursors().values().stream().anyMatch(each -> each.isDurable() && each.keeps(at))) return new Loss(0);
+    long missing = then == null ? UNKNOWN : missing(at, now, then);
+    return new Loss(missing == UNKNOWN && owned.getAsBoolean() ? 0 : missing);
   }
 
   /** Counts what was there and has come since, and takes off what is there now. */
   private static long missing(Place at, Ledgers now, Ledgers then) {
     // The counter begins again where another broker takes the partition over.
     if (!then.has(at.ledger()) || now.added() < then.added()) return UNKNOWN;
-    long expected = then.count(at, then.end()) + now.added() - then.added();
-    return Math.max(UNKNOWN, expected - now.count(at, now.end()));
+    long expected = then.count(at, then.last()) + now.added() - then.added();
+    return Math.max(UNKNOWN, expected - now.count(at, now.last()));
   }
 
   boolean isNone() {

@@ -11,6 +11,8 @@ import java.io.Serializable;
 record Place(long ledger, long entry) implements Comparable<Place>, Serializable {
   /** Before all there will ever be. */
   static final Place BEGIN = new Place(-1, 0);
+  /** Behind all there will ever be. */
+  static final Place NO_LIMIT = new Place(Long.MAX_VALUE, 0);
 
   static Place parse(String text) {
     int cut = text.indexOf(':');

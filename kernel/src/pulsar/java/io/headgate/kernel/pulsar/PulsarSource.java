@@ -21,7 +21,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * {@code pattern} with {@code namespace}, {@code start} (see {@link StartPosition}), {@code max.bytes} (a batch's bound, by
  * estimate), {@code max.record} (bytes), {@code splits} (tasks a batch is read with at most), {@code on.data.loss}
  * ({@code fail} or {@code continue}), {@code meta} ({@code false}: nobody asks for keys and properties, and keys are carried
- * only where a record has no value), {@code gate} (the query's run) and {@code gate.source} (the source's uid).
+ * only where a record has no value), {@code subscription} (the job's own), {@code gate} (the query's run) and
+ * {@code gate.source} (the source's uid).
  */
 public final class PulsarSource implements TableProvider {
   @Override public StructType inferSchema(CaseInsensitiveStringMap options) {

@@ -39,6 +39,7 @@ final class PulsarStream implements MicroBatchStream, SupportsAdmissionControl, 
   private final TopicCatalog catalog;
   private final LagProbe<PulsarTopic, Place> probe;
   private final Judge judge;
+  private final OwnSubscription own;
   private final Volume volume;
   /** Topics that were looked for long enough. */
   private Set<PulsarTopic> gone = Set.of();
@@ -53,6 +54,7 @@ final class PulsarStream implements MicroBatchStream, SupportsAdmissionControl, 
     catalog = new TopicCatalog(options);
     probe = new LagProbe<>("headgate-pulsar-lag", () -> new UnreadTimes(options.client()));
     judge = new Judge(options.run(), options.source(), options.failOnLoss());
+    own = new OwnSubscription(options.subscription(), AdminApi.shared(options.client()));
     volume = new Volume(SparkSession.active().sparkContext());
   }
 
@@ -94,14 +96,14 @@ final class PulsarStream implements MicroBatchStream, SupportsAdmissionControl, 
 
   /** Returns a position as it lies in the topics of today, without a word about what has happened to them. */
   @Override public PulsarOffset present(Offset position) {
-    return Standing.of((PulsarOffset) position, catalog.last(), before, options::reads).position();
+    return Standing.of((PulsarOffset) position, catalog.last(), before, own, options::reads).position();
   }
 
   @Override public Offset latestOffset(Offset from, ReadLimit limit) {
     start = (PulsarOffset) from;
     missing(start.topics.keySet().stream().map(PulsarTopic::parse).filter(options::reads).toList());
     SortedMap<String, Topic> today = catalog.last();
-    Standing found = Standing.of(start, today, before, options::reads);
+    Standing found = Standing.of(start, today, before, own, options::reads);
     judge.judge(found.findings());
     standing = found.position();
     before = today;
@@ -129,7 +131,7 @@ final class PulsarStream implements MicroBatchStream, SupportsAdmissionControl, 
       if (options.reads(name) && !at.equals(end.topics.get(name))) read.put(name, at);
     });
     missing(read.keySet().stream().map(PulsarTopic::parse).toList());
-    Standing found = Standing.of(new PulsarOffset(read), catalog.last(), before, read::containsKey);
+    Standing found = Standing.of(new PulsarOffset(read), catalog.last(), before, own, read::containsKey);
     judge.judge(found.findings().stream().filter(Finding::isLoss).toList());
     start = from;
     standing = found.position();

@@ -49,7 +49,7 @@ public record PulsarTopic(String tenant, String namespace, String local) impleme
     return local.startsWith("__");
   }
 
-  private static String encoded(String part) {
+  static String encoded(String part) {
     return URLEncoder.encode(part, StandardCharsets.UTF_8).replace("+", "%20");
   }
 

@@ -12,7 +12,7 @@ import org.apache.pulsar.client.api.PulsarClientException;
  * message: chunks but the last, marks of transactions, and what was aborted.
  */
 final class Shortfall {
-  private enum Entry { SILENT, EXPECTED, LAST_CHUNK, GONE }
+  private enum Entry { SILENT, EXPECTED, HIDDEN, LAST_CHUNK, GONE }
 
   private static final long PATIENCE_NANOS = ClientOptions.PATIENCE_MS * 1_000_000L;
   private static final long LOOK_NANOS = 1_000_000_000L;
@@ -22,6 +22,7 @@ final class Shortfall {
   private static final String CHUNKS = "X-Pulsar-num-chunks-from-msg";
   private static final String MARKER = "X-Pulsar-marker-type";
   private static final String ABORTED = "X-Pulsar-txn-aborted";
+  private static final String UNCOMMITTED = "X-Pulsar-txn-uncommitted";
 
   private final PulsarReader.Settings settings;
   private long movedAt = System.nanoTime();
@@ -58,6 +59,11 @@ final class Shortfall {
     while (!reader.isDone()) {
       Entry entry = look(reader.range().plain(), reader.next());
       if (entry == Entry.EXPECTED) return;
+      if (entry == Entry.HIDDEN) {
+        // However long a transaction before it is open: the broker ends it after its timeout.
+        moved();
+        return;
+      }
       if (entry == Entry.LAST_CHUNK && (!reader.isConnected() || System.nanoTime() - movedAt < CHUNK_NANOS)) return;
       if (entry == Entry.LAST_CHUNK && reader.canGoBack()) {
         reader.goBack();
@@ -80,6 +86,7 @@ final class Shortfall {
     Optional<HttpHeaders> found = AdminApi.shared(settings.client()).findHeaders(path);
     if (found.isEmpty()) return Entry.GONE;
     HttpHeaders headers = found.get();
+    if (headers.firstValue(UNCOMMITTED).orElse("").equals("true")) return Entry.HIDDEN;
     if (headers.firstValue(MARKER).isPresent() || headers.firstValue(ABORTED).orElse("").equals("true")) return Entry.SILENT;
     long chunks = headers.firstValueAsLong(CHUNKS).orElse(1);
     if (chunks <= 1) return Entry.EXPECTED;
@@ -97,7 +104,7 @@ final class Shortfall {
     Place from = reader.next();
     PulsarTopic plain = reader.range().plain();
     boolean there = AdminApi.shared(settings.client()).find("persistent/" + plain.path() + "/internalStats")
-        .map(Ledgers::parse).orElse(Ledgers.NONE).has(from.ledger());
+        .map(stats -> Ledgers.parse(stats, Place.NO_LIMIT)).orElse(Ledgers.NONE).has(from.ledger());
     if (!there) {
       lose(reader, "what lay in its ledger " + from.ledger() + " from " + from + " on is gone");
       return true;

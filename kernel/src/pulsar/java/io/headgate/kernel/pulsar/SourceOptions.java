@@ -12,10 +12,12 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * @param namespace where topics of the pattern are, with its tenant; null where they are named
  * @param run the query's, for events
  * @param source its uid
+ * @param subscription the one that shows how far the job has read; empty where it has none
  */
 record SourceOptions(
     ClientOptions client, List<PulsarTopic> topics, Pattern pattern, String namespace, String start, long maxBytes,
-    long maxRecord, int splits, boolean failOnLoss, boolean meta, String run, String source) {
+    long maxRecord, int splits, boolean failOnLoss, boolean meta, String run, String source,
+    String subscription) {
   static SourceOptions parse(CaseInsensitiveStringMap options) {
     String topics = options.getOrDefault("topics", "");
     String pattern = options.get("pattern");
@@ -34,7 +36,8 @@ record SourceOptions(
         options.getOrDefault("on.data.loss", "fail").equals("fail"),
         options.getBoolean("meta", true),
         options.getOrDefault("gate", ""),
-        options.getOrDefault("gate.source", topics.isEmpty() ? "" + pattern : topics));
+        options.getOrDefault("gate.source", topics.isEmpty() ? "" + pattern : topics),
+        options.getOrDefault("subscription", ""));
   }
 
   boolean reads(PulsarTopic topic) {

@@ -18,16 +18,17 @@ import java.util.function.Predicate;
 record Standing(PulsarOffset position, List<Finding> findings) {
   /**
    * @param before the topics as they were at an earlier look; what they tell may prove that nothing is lost
+   * @param own the job's subscription, which may prove it, too
    * @param reads which topics the source reads; the position may know others of earlier days
    */
   static Standing of(
-      PulsarOffset from, Map<String, Topic> today, Map<String, Topic> before, Predicate<String> reads) {
+      PulsarOffset from, Map<String, Topic> today, Map<String, Topic> before, OwnSubscription own, Predicate<String> reads) {
     var at = new TreeMap<String, Standpoint>();
     var findings = new ArrayList<Finding>();
     from.topics.forEach((name, place) -> {
       if (!reads.test(name)) return;
       Topic topic = today.get(name);
-      at.put(name, topic == null ? gone(name, place, findings) : present(place, topic, before.get(name), findings));
+      at.put(name, topic == null ? gone(name, place, findings) : present(place, topic, before.get(name), own, findings));
     });
     today.forEach((name, topic) -> {
       if (from.topics.containsKey(name)) return;
@@ -49,7 +50,8 @@ record Standing(PulsarOffset position, List<Finding> findings) {
     return at;
   }
 
-  private static Standpoint present(Standpoint at, Topic topic, Topic before, List<Finding> findings) {
+  private static Standpoint present(
+      Standpoint at, Topic topic, Topic before, OwnSubscription own, List<Finding> findings) {
     String name = topic.name().local();
     int had = at.next().size();
     int has = topic.partitions().size();
@@ -65,17 +67,19 @@ record Standing(PulsarOffset position, List<Finding> findings) {
     for (int i = 0; i < has; i++) {
       Ledgers now = topic.partitions().get(i);
       Ledgers then = before != null && i < before.partitions().size() ? before.partitions().get(i) : null;
-      next.add(i < had ? within(name, i, at.next().get(i), now, then, findings) : now.first());
+      if (i >= had) {
+        next.add(now.first());
+        continue;
+      }
+      Place place = at.next().get(i);
+      PulsarTopic plain = topic.plain(i);
+      Loss loss = Loss.of(place, now, then, () -> own.keeps(place, plain, now));
+      if (!loss.isNone())
+        findings.add(new Finding(Finding.Kind.DATA_LOST, name,
+            "topic '" + name + "' partition " + i + ": " + loss.told(place, now)));
+      // What was never written to, or cannot be seen for a moment, says nothing about where to go on.
+      next.add(now.all().isEmpty() ? place : now.at(place));
     }
     return new Standpoint(topic.partitioned(), List.copyOf(next));
-  }
-
-  private static Place within(String name, int partition, Place at, Ledgers now, Ledgers then, List<Finding> findings) {
-    Loss loss = Loss.of(at, now, then);
-    if (!loss.isNone())
-      findings.add(new Finding(Finding.Kind.DATA_LOST, name,
-          "topic '" + name + "' partition " + partition + ": " + loss.told(at, now)));
-    // What was never written to, or cannot be seen for a moment, says nothing about where to go on.
-    return now.all().isEmpty() ? at : now.at(at);
   }
 }

@@ -46,6 +46,7 @@ final class TopicCatalog {
 
   private final SourceOptions options;
   private final AdminApi admin;
+  private final ReadLimits limits;
   private List<Shape> shapes = List.of();
   private SortedMap<String, Topic> topics = new TreeMap<>();
   private long shapedAt;
@@ -56,6 +57,7 @@ final class TopicCatalog {
   TopicCatalog(SourceOptions options) {
     this.options = options;
     admin = AdminApi.shared(options.client());
+    limits = new ReadLimits(admin);
   }
 
   /** Returns the source's topics as they are now, by full name; those that are not there are left out. */
@@ -135,20 +137,25 @@ final class TopicCatalog {
   }
 
   private SortedMap<String, Topic> filled() {
-    var paths = new ArrayList<String>();
-    for (Shape shape : shapes)
-      for (PulsarTopic plain : shape.plain()) paths.add("persistent/" + plain.path() + "/internalStats");
-    List<Optional<JsonNode>> found = admin.findAll(paths);
+    List<PulsarTopic> plain = shapes.stream().flatMap(shape -> shape.plain().stream()).toList();
+    List<Optional<JsonNode>> found = admin.findAll(
+        plain.stream().map(each -> "persistent/" + each.path() + "/internalStats").toList());
+    // Asked for later than what is there, which is loaded by then.
+    List<Place> readable = limits.of(plain);
     var out = new TreeMap<String, Topic>();
     int at = 0;
     for (Shape shape : shapes) {
       int count = Math.max(1, shape.partitions);
-      List<Optional<JsonNode>> mine = found.subList(at, at + count);
+      var partitions = new ArrayList<Ledgers>();
+      for (int i = at; i < at + count; i++) {
+        Place limit = readable.get(i);
+        partitions.add(found.get(i).map(stats -> Ledgers.parse(stats, limit)).orElse(Ledgers.NONE));
+      }
+      boolean isThere = found.get(at).isPresent();
       at += count;
       // A plain topic without them is none; a partition may come into being with its first message.
-      if (shape.partitions == 0 && mine.get(0).isEmpty()) continue;
-      List<Ledgers> partitions = mine.stream().map(each -> each.map(Ledgers::parse).orElse(Ledgers.NONE)).toList();
-      out.put(shape.name.full(), new Topic(shape.name, shape.partitions > 0, partitions));
+      if (shape.partitions > 0 || isThere)
+        out.put(shape.name.full(), new Topic(shape.name, shape.partitions > 0, List.copyOf(partitions)));
     }
     return Collections.unmodifiableSortedMap(out);
   }
