@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from bench import Bench, bag, refused
 from confluent_kafka import Producer, TopicPartition
+from interrupted_load import in_time, joined, joining, stop_while_loading
 from kafka_broker import KafkaBroker
 
 from headgate import Flow
@@ -340,6 +341,23 @@ def test_a_topic_that_vanishes_ends_the_job(kafka: KafkaBroker, bench: Bench) ->
     with refused("DATA_LOST") as caught:
         bench.run(pair.flow())
     assert pair.source in caught.value.message
+
+
+def test_streams_do_not_wait_for_a_table_that_vanished_while_it_was_loaded(
+    kafka: KafkaBroker, bench: Bench
+) -> None:
+    users, orders = (Kafka(kafka.make_topic(), servers=kafka.address) for _ in range(2))
+    kafka.send(users.name, rows(*range(200)))
+    kafka.send(orders.name, rows(1, 1000))
+    flow = joining(users, orders)
+    stop_while_loading(bench, flow)
+    kafka.drop_topic(users.name)
+    with refused("DATA_LOST") as caught:
+        bench.run(flow, watch=in_time())
+    assert users.name in caught.value.message
+    assert joined(bench) == []
+    bench.run(flow, on_data_loss="continue", watch=in_time())
+    assert joined(bench) == [1, 1000]
 
 
 def test_a_topic_that_was_never_there_is_named_with_the_next_step(

@@ -13,6 +13,7 @@ from typing import Any
 import pulsar as client
 import pytest
 from bench import Bench, bag, refused
+from interrupted_load import in_time, joined, joining, stop_while_loading
 from pulsar_broker import PulsarBroker
 from pyspark import SparkContext
 
@@ -471,6 +472,27 @@ def test_a_topic_that_vanishes_ends_the_job_or_is_told_where_it_shall_go_on(
     assert copy.run(on_data_loss="continue").state is JobState.FINISHED
     (gone,) = copy.events("TOPIC_GONE")
     assert copy.source in gone["message"]
+
+
+@pytest.mark.parametrize("anew", [False, True])
+def test_streams_do_not_wait_for_a_table_that_vanished_while_it_was_loaded(
+    pulsar: PulsarBroker, bench: Bench, anew: bool
+) -> None:
+    users, orders = Copy(pulsar, bench, partitions=2), Copy(pulsar, bench)
+    users.send(*range(200), batching_enabled=False)
+    orders.send(1, 1000)
+    flow = joining(users.bound(), orders.bound())
+    stop_while_loading(bench, flow)
+    pulsar.drop_topic(users.source)
+    if anew:
+        # With fewer partitions than were to be loaded.
+        pulsar.make_topic(users.source, partitions=1)
+    with refused("DATA_LOST") as caught:
+        bench.run(flow, watch=in_time())
+    assert users.source in caught.value.message
+    assert joined(bench) == []
+    bench.run(flow, on_data_loss="continue", watch=in_time())
+    assert joined(bench) == [1, 1000]
 
 
 def test_a_topic_that_was_never_there_is_named_with_the_next_step(

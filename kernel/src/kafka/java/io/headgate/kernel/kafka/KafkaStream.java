@@ -19,6 +19,7 @@ import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
@@ -70,7 +71,8 @@ final class KafkaStream implements MicroBatchStream, SupportsAdmissionControl, R
       SortedMap<String, Topic> today = catalog.look();
       List<String> missing = names.stream().filter(name -> !today.containsKey(name)).toList();
       if (gone.containsAll(missing) || System.nanoTime() > until) {
-        gone = Set.copyOf(missing);
+        gone = Stream.concat(gone.stream().filter(name -> !today.containsKey(name)), missing.stream())
+            .collect(Collectors.toSet());
         return missing;
       }
       try {
@@ -91,6 +93,21 @@ final class KafkaStream implements MicroBatchStream, SupportsAdmissionControl, R
   /** Returns a position as it lies in the topics of today, without a word about what has happened to them. */
   @Override public KafkaOffset present(Offset position) {
     return Standing.of((KafkaOffset) position, catalog.last(), options::reads).position();
+  }
+
+  /** Topics that are gone or were made anew are left out; a log that was cut ends the target. */
+  @Override public KafkaOffset left(Offset target, Offset from) {
+    KafkaOffset wanted = (KafkaOffset) target;
+    var findings = new ArrayList<Finding>();
+    Set<String> known = ((KafkaOffset) from).topics.keySet();
+    List<String> unseen = wanted.topics.keySet().stream().filter(options::reads)
+        .filter(name -> !catalog.last().containsKey(name)).toList();
+    for (String name : unseen.isEmpty() ? unseen : missing(unseen))
+      if (!known.contains(name))
+        findings.add(new Finding(Finding.Kind.TOPIC_GONE, name, "topic '" + name + "' is gone, and had not been read"));
+    KafkaOffset out = Standing.left(wanted, catalog.last(), findings);
+    judge.judge(findings);
+    return out;
   }
 
   @Override public Offset latestOffset(Offset start, ReadLimit limit) {

@@ -34,6 +34,29 @@ record Standing(KafkaOffset position, List<Finding> findings) {
     return new Standing(new KafkaOffset(places), findings);
   }
 
+  /** Returns what of a target is left to reach in the topics as they are. */
+  static KafkaOffset left(KafkaOffset target, Map<String, Topic> today, List<Finding> findings) {
+    var places = new TreeMap<String, Place>();
+    target.topics.forEach((name, wanted) -> {
+      Topic topic = today.get(name);
+      if (topic == null || !wanted.id().equals(topic.id())) return;
+      long[] next = wanted.next().clone();
+      for (int i = 0; i < next.length; i++) {
+        long end = Math.max(topic.ends()[i], topic.tops()[i]);
+        if (next[i] <= end) continue;
+        findings.add(cut(name, i, end, "had reached " + next[i]));
+        next[i] = end;
+      }
+      places.put(name, new Place(wanted.id(), next));
+    });
+    return new KafkaOffset(places);
+  }
+
+  private static Finding cut(String name, int partition, long end, String before) {
+    return new Finding(Finding.Kind.DATA_LOST, name, "topic '" + name + "' partition " + partition
+        + ": its log was cut: it ends at " + end + ", and " + before);
+  }
+
   private static Place gone(String name, Place place, List<Finding> findings) {
     findings.add(new Finding(Finding.Kind.TOPIC_GONE, name,
         "topic '" + name + "' is gone, and had been read to " + Arrays.toString(place.next())));
@@ -66,8 +89,7 @@ record Standing(KafkaOffset position, List<Finding> findings) {
       return begin;
     }
     if (next > end) {
-      findings.add(new Finding(Finding.Kind.DATA_LOST, name, "topic '" + name + "' partition " + partition
-          + ": its log was cut: it ends at " + end + ", and had been read to " + next));
+      findings.add(cut(name, partition, end, "had been read to " + next));
       return end;
     }
     return next;

@@ -97,7 +97,8 @@ public final class GatedSource implements TableProvider {
       keeper.pass();
       newest = admission.reportLatestOffset();
       if (target != null) keeper.loadTo(name, inner.deserializeOffset(target.readOrWrite(newest::json)));
-      keeper.at(name, inner instanceof Presents p ? p.present(start) : start, newest);
+      if (inner instanceof Presents p) keeper.at(name, p.present(start), newest, aim -> p.left(aim, start));
+      else keeper.at(name, start, newest, aim -> aim);
       // Asked also where nothing is left: a source whose records are gone says so here.
       Offset end = keeper.admits(name) ? admission.latestOffset(start, limit) : start;
       keeper.endIfCaughtUp();

@@ -3,6 +3,7 @@ package io.headgate.kernel.gate;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.UnaryOperator;
 import org.apache.spark.sql.connector.read.streaming.Offset;
 
 /**
@@ -144,15 +145,19 @@ public final class Gatekeeper {
     }
   }
 
-  /** Takes note of where a source stands and where it ends now. */
-  synchronized void at(String name, Offset start, Offset newest) {
+  /**
+   * Takes note of where a source stands and where it ends now.
+   *
+   * @param left what of a target can still be reached: a topic may be gone since it was set
+   */
+  synchronized void at(String name, Offset start, Offset newest, UnaryOperator<Offset> left) {
     Source source = sources.get(name);
     source.seenAt = System.nanoTime();
     if (source.start == null || !start.equals(source.start) || !reached(start, newest)) source.broughtAt = source.seenAt;
     source.start = start;
-    if (source.loadTarget != null) source.loaded |= reached(start, source.loadTarget);
+    if (source.loadTarget != null && !source.loaded) source.loaded = reached(start, left.apply(source.loadTarget));
     if (untilCaughtUp && source.drainTarget == null) source.drainTarget = newest;
-    source.reached = untilCaughtUp && reached(start, source.drainTarget) ? source.reached + 1 : 0;
+    source.reached = untilCaughtUp && reached(start, left.apply(source.drainTarget)) ? source.reached + 1 : 0;
   }
 
   /** Returns for how long a source has been read to its end and brought nothing, as far as it was looked at. */

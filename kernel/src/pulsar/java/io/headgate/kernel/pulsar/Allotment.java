@@ -18,8 +18,8 @@ record Allotment(PulsarOffset end, long bytes, long left) {
   /**
    * Returns where a batch ends.
    *
-   * <p>Partitions that {@code from} does not know, or knows as never written to, are not read in this batch: it only sets
-   * where they begin.
+   * <p>Partitions that {@code from} does not know, or knows as never written to, or of a topic that was made anew, are not
+   * read in this batch: it only sets where they begin.
    *
    * @param from where the batch starts, as it was logged
    * @param at the same position as it lies today
@@ -30,7 +30,7 @@ record Allotment(PulsarOffset end, long bytes, long left) {
     for (var each : at.topics.entrySet()) {
       Topic topic = today.get(each.getKey());
       for (int i = 0; i < each.getValue().next().size(); i++)
-        if (reads(from, each.getKey(), topic, i)) waiting += waiting(each.getValue(), topic, i);
+        if (reads(from, each.getValue(), each.getKey(), topic, i)) waiting += waiting(each.getValue(), topic, i);
     }
     var out = new TreeMap<String, Standpoint>();
     long sum = 0;
@@ -38,7 +38,7 @@ record Allotment(PulsarOffset end, long bytes, long left) {
       Topic topic = today.get(each.getKey());
       List<Place> next = new ArrayList<>(each.getValue().next());
       for (int i = 0; i < next.size(); i++) {
-        if (!reads(from, each.getKey(), topic, i)) continue;
+        if (!reads(from, each.getValue(), each.getKey(), topic, i)) continue;
         Ledgers ledgers = topic.partitions().get(i);
         Place begin = next.get(i);
         long here = waiting(each.getValue(), topic, i);
@@ -52,11 +52,12 @@ record Allotment(PulsarOffset end, long bytes, long left) {
     return new Allotment(new PulsarOffset(out), sum, waiting - sum);
   }
 
-  private static boolean reads(PulsarOffset from, String name, Topic topic, int partition) {
+  private static boolean reads(PulsarOffset from, Standpoint at, String name, Topic topic, int partition) {
     Standpoint known = from.topics.get(name);
     if (known == null || topic == null || !known.knows(topic.partitioned(), partition)) return false;
-    // A batch that is read again needs a ledger to be held against.
-    return !known.next().get(partition).equals(Place.BEGIN);
+    Place logged = known.next().get(partition);
+    // A batch that is read again needs a ledger to be held against, and ends behind its beginning.
+    return !logged.equals(Place.BEGIN) && logged.compareTo(at.next().get(partition)) <= 0;
   }
 
   private static long waiting(Standpoint at, Topic topic, int partition) {

@@ -15,6 +15,8 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
@@ -75,7 +77,8 @@ final class PulsarStream implements MicroBatchStream, SupportsAdmissionControl, 
       SortedMap<String, Topic> today = catalog.look();
       List<PulsarTopic> missing = names.stream().filter(name -> !today.containsKey(name.full())).toList();
       if (gone.containsAll(missing) || System.nanoTime() > until) {
-        gone = Set.copyOf(missing);
+        gone = Stream.concat(gone.stream().filter(name -> !today.containsKey(name.full())), missing.stream())
+            .collect(Collectors.toSet());
         return missing;
       }
       try {
@@ -97,6 +100,20 @@ final class PulsarStream implements MicroBatchStream, SupportsAdmissionControl, 
   /** Returns a position as it lies in the topics of today, without a word about what has happened to them. */
   @Override public PulsarOffset present(Offset position) {
     return Standing.of((PulsarOffset) position, catalog.last(), before, own, options::reads).position();
+  }
+
+  /** Topics that are gone or were made anew are left out. */
+  @Override public PulsarOffset left(Offset target, Offset from) {
+    PulsarOffset wanted = (PulsarOffset) target;
+    Set<String> known = ((PulsarOffset) from).topics.keySet();
+    List<PulsarTopic> unseen = wanted.topics.keySet().stream().filter(options::reads)
+        .filter(name -> !catalog.last().containsKey(name)).map(PulsarTopic::parse).toList();
+    if (!unseen.isEmpty())
+      judge.judge(missing(unseen).stream().filter(topic -> !known.contains(topic.full()))
+          .map(topic -> new Finding(Finding.Kind.TOPIC_GONE, topic.local(),
+              "topic '" + topic.local() + "' is gone, and had not been read"))
+          .toList());
+    return Standing.left(wanted, catalog.last());
   }
 
   @Override public Offset latestOffset(Offset from, ReadLimit limit) {

@@ -39,6 +39,32 @@ record Standing(PulsarOffset position, List<Finding> findings) {
     return new Standing(new PulsarOffset(at), findings);
   }
 
+  /** Returns what of a target is left to reach in the topics as they are. */
+  static PulsarOffset left(PulsarOffset target, Map<String, Topic> today) {
+    var out = new TreeMap<String, Standpoint>();
+    target.topics.forEach((name, wanted) -> {
+      Topic topic = today.get(name);
+      if (topic == null || isOfAnotherShape(wanted, topic)) return;
+      var next = new ArrayList<>(wanted.next());
+      for (int i = 0; i < next.size(); i++) {
+        Ledgers now = topic.partitions().get(i);
+        // A partition that cannot be seen for a moment says nothing.
+        if (!now.all().isEmpty() && next.get(i).compareTo(now.last()) > 0) next.set(i, now.last());
+      }
+      out.put(name, new Standpoint(wanted.partitioned(), List.copyOf(next)));
+    });
+    return new PulsarOffset(out);
+  }
+
+  private static boolean isOfAnotherShape(Standpoint at, Topic topic) {
+    return at.partitioned() != topic.partitioned() || topic.partitions().size() < at.next().size();
+  }
+
+  private static Finding madeAnew(String name, Standpoint at) {
+    return new Finding(Finding.Kind.TOPIC_MADE_ANEW, name, "topic '" + name
+        + "' was made anew; the one before had been read to " + at.next() + ", and what else it held is gone");
+  }
+
   private static Standpoint beginning(Topic topic) {
     return new Standpoint(topic.partitioned(), topic.partitions().stream().map(Ledgers::first).toList());
   }
@@ -55,9 +81,8 @@ record Standing(PulsarOffset position, List<Finding> findings) {
     String name = topic.name().local();
     int had = at.next().size();
     int has = topic.partitions().size();
-    if (at.partitioned() != topic.partitioned() || has < had) {
-      findings.add(new Finding(Finding.Kind.TOPIC_MADE_ANEW, name, "topic '" + name
-          + "' was made anew; the one before had been read to " + at.next() + ", and what else it held is gone"));
+    if (isOfAnotherShape(at, topic)) {
+      findings.add(madeAnew(name, at));
       return beginning(topic);
     }
     if (has > had)
@@ -74,6 +99,11 @@ record Standing(PulsarOffset position, List<Finding> findings) {
       Place place = at.next().get(i);
       PulsarTopic plain = topic.plain(i);
       Loss loss = Loss.of(place, now, then, () -> own.keeps(place, plain, now));
+      if (!loss.isNone() && !now.all().isEmpty() && place.ledger() > now.last().ledger()) {
+        // Numbers of ledgers only grow, unless all that a cluster held is gone.
+        findings.add(madeAnew(name, at));
+        return beginning(topic);
+      }
       if (!loss.isNone())
         findings.add(new Finding(Finding.Kind.DATA_LOST, name,
             "topic '" + name + "' partition " + i + ": " + loss.told(place, now)));
