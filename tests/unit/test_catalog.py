@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import tracemalloc
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from stored_run import NOON, copy, facts, files_under, unpack
 
 from headgate.checkpoints import catalog, sparklog
-from headgate.checkpoints.catalog import keep, list_kept
+from headgate.checkpoints.catalog import keep, list_kept, remove
 from headgate.checkpoints.storage import sha256_of
 from headgate.errors import HeadgateError
 
@@ -166,3 +167,22 @@ def test_removing_one_leaves_the_others_and_sparks_folder_whole(
     catalog.remove(first)
     assert sparklog.files_of(second.folder, 14) == sparklog.files_of(checkpoint, 14)
     assert files_under(checkpoint) == before
+
+
+def test_a_checkpoint_that_is_gone_takes_no_memory(checkpoint: Path, into: Path) -> None:
+    kept = keep(checkpoint, 13, into, facts())
+    tracemalloc.start()
+    try:
+        held = []
+        # A job that keeps a checkpoint every second, and retains one.
+        for number in range(60):
+            again = into / f"chk-{100 + number}"
+            shutil.copytree(kept.folder, again)
+            (read,) = [each for each in list_kept(into) if each.folder == again]
+            assert remove(read)
+            del read
+            held.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    one = len((kept.folder / "checkpoint.json").read_bytes())
+    assert held[-1] - held[9] < 10 * one

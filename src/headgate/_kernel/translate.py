@@ -91,7 +91,6 @@ _FAILURES = {
         "restore the topic's _ledger folder from a backup, or copy the data files to a new topic",
         False,
     ),
-    "TOPIC_UNREADABLE": ("restore the file from a backup", False),
     "FENCED": ("headgate jobs tells which attempt runs; nothing of this one was written", False),
 }
 _TOLD = re.compile(rf"\b({'|'.join(_FAILURES)}): ")

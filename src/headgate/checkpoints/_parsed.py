@@ -41,3 +41,9 @@ def read_parsed(folder: Path) -> Manifest:
         while len(_parsed) > _MOST_PARSED:
             _parsed.popitem(last=False)
     return manifest
+
+
+def forget_parsed(folder: Path) -> None:
+    """Let go of what a checkpoint said that is gone."""
+    with _parsing:
+        _parsed.pop(folder, None)

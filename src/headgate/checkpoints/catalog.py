@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from headgate.checkpoints import manifest as manifests
-from headgate.checkpoints._parsed import read_parsed
+from headgate.checkpoints._parsed import forget_parsed, read_parsed
 from headgate.checkpoints.manifest import (
     FILE_NAMES,
     CheckpointFacts,
@@ -257,7 +257,11 @@ def unpin(kept: Kept) -> None:
 
 def remove(kept: Kept) -> bool:
     """Remove a checkpoint, unless it was pinned meanwhile; return whether it is gone."""
-    return remove_tree(kept.folder, unless=_PINNED)
+    gone = remove_tree(kept.folder, unless=_PINNED)
+    if gone:
+        # It names thousands of files: those of a job that runs for weeks were most of its memory.
+        forget_parsed(kept.folder)
+    return gone
 
 
 def _removed(kept: Kept) -> HeadgateError:

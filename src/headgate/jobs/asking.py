@@ -18,13 +18,13 @@ from typing import Any
 from headgate._clock import Clock, SystemClock
 from headgate._units import format_duration
 from headgate.errors import Domain, HeadgateError
+from headgate.jobs.event_files import EVENTS, count_events, lines_since
 from headgate.jobs.home import JobHome
 from headgate.jobs.intent import Verb, write_intent
 from headgate.jobs.views import JobView, look_at, view_job
 
 LONGEST_WAIT = timedelta(minutes=10)
 _LOOK_EVERY = timedelta(milliseconds=100)
-_EVENTS = "events.jsonl"
 
 Told = Callable[[JobView, timedelta], None]
 
@@ -56,7 +56,7 @@ class Request:
         self._verb = verb
         self._patience = patience
         self._number = 0
-        self._events = _size(self._home.path / _EVENTS)
+        self._events = count_events(self._home.path / EVENTS).lines
         self._began = patience.clock.monotonic()
 
     def send(self, arguments: Mapping[str, Any]) -> None:
@@ -92,9 +92,7 @@ class Request:
 
     def find_event(self, kind: str) -> dict[str, Any] | None:
         """Return the newest event of a kind since the intent was written, or None."""
-        with (self._home.path / _EVENTS).open("rb") as file:
-            file.seek(self._events)
-            lines = file.read().splitlines()
+        lines = lines_since(self._home.path / EVENTS, self._events)
         events: Iterator[dict[str, Any]] = map(json.loads, reversed(lines))
         return next((each for each in events if each["event"] == kind), None)
 
@@ -184,7 +182,3 @@ def _who() -> str:
     except (KeyError, OSError):
         user = f"user {os.getuid()}"
     return f"{user} (process {os.getpid()})"
-
-
-def _size(file: Path) -> int:
-    return file.stat().st_size if file.is_file() else 0

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from headgate.checkpoints.catalog import list_names
-from headgate.jobs.event_views import EVENTS, EventCounts, JobEvent, count_events, read_back
+from headgate.jobs.event_files import EVENTS, EventCounts, count_events
+from headgate.jobs.event_views import JobEvent, read_back
 from headgate.jobs.home import JobHome
 from headgate.jobs.registry import get_home
 

@@ -1,32 +1,20 @@
-"""What happened to a job, as those see it who look from outside: lines of its events.jsonl.
-
-The file only grows. Its end is read and parsed; of what stands before only newlines and kinds are
-counted, and that once in a process.
-"""
+"""What happened to a job, as those see it who look from outside: lines of its event files."""
 
 from __future__ import annotations
 
 import json
-import os
-import re
-import threading
-from collections import Counter
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+from headgate.jobs.event_files import EVENTS, KIND, EventCounts, count_events, lines_back
 from headgate.jobs.registry import get_home
 
-EVENTS = "events.jsonl"
 DEFAULT_LIMIT = 200
 
-_PIECE = 1 << 18
-# Quotes inside a text are escaped, so that no message looks like a kind.
-_KIND = re.compile(rb'"event": "([A-Z_]+)"')
 _NO_FACTS = frozenset({"format", "at", "event"})
-_MOST_COUNTED = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,53 +101,6 @@ def list_events(
     return Events(job, tuple(found[::-1]), counts.lines, max(0, first - 1 - after))
 
 
-@dataclass(slots=True)
-class EventCounts:
-    """How many lines a file has, and how many of each kind.
-
-    Attributes:
-        size: The bytes that were counted: whole lines.
-    """
-
-    size: int = 0
-    lines: int = 0
-    kinds: Counter[str] = field(default_factory=Counter)
-
-
-_counted: dict[tuple[str, int], EventCounts] = {}
-_counting = threading.Lock()
-
-
-def count_events(file: Path) -> EventCounts:
-    """Return how many whole lines a file has and of which kinds; what was counted stays known."""
-    try:
-        with file.open("rb") as source:
-            status = os.fstat(source.fileno())
-            key = (str(file.absolute()), status.st_ino)
-            with _counting:
-                known = _counted.get(key)
-                if known is None or known.size > status.st_size:
-                    known = EventCounts()
-                found = _count_on(source, known, status.st_size)
-                while len(_counted) >= _MOST_COUNTED:
-                    _counted.pop(next(iter(_counted)))
-                _counted[key] = found
-            return found
-    except FileNotFoundError:
-        return EventCounts()
-
-
-def _count_on(source: IO[bytes], known: EventCounts, end: int) -> EventCounts:
-    if known.size == end:
-        return known
-    source.seek(known.size)
-    whole, newline, _ = source.read(end - known.size).rpartition(b"\n")
-    text = whole + newline
-    kinds = Counter(known.kinds)
-    kinds.update(kind.decode() for kind in _KIND.findall(text))
-    return EventCounts(known.size + len(text), known.lines + text.count(b"\n"), kinds)
-
-
 def read_back(
     file: Path, counts: EventCounts, *, kinds: Container[str] | None = None
 ) -> Iterator[JobEvent]:
@@ -168,32 +109,13 @@ def read_back(
     Args:
         kinds: Those that are wanted, all by default; others are not parsed.
     """
-    number = counts.lines + 1
-    for line in _lines_back(file, counts.size):
-        number -= 1
-        found = None if kinds is None else _KIND.search(line)
+    for number, line in lines_back(file, counts):
+        found = None if kinds is None else KIND.search(line)
         if kinds is not None and (found is None or found[1].decode() not in kinds):
             continue
         event = _event(number, line)
         if event is not None:
             yield event
-
-
-def _lines_back(file: Path, end: int) -> Iterator[bytes]:
-    """Yield the lines before a place that is behind a newline, the last one first."""
-    if end == 0:
-        return
-    with file.open("rb") as source:
-        rest = b""
-        # The newline that ends the last line begins no other.
-        at = end - 1
-        while at > 0:
-            start = max(0, at - _PIECE)
-            source.seek(start)
-            first, *lines = (source.read(at - start) + rest).split(b"\n")
-            yield from reversed(lines)
-            rest, at = first, start
-        yield rest
 
 
 def _event(number: int, line: bytes) -> JobEvent | None:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from headgate._clock import Clock, SystemClock
-from headgate.jobs.event_views import EVENTS, JobEvent, count_events, read_back
+from headgate.jobs.event_files import EVENTS, count_events
+from headgate.jobs.event_views import JobEvent, read_back
 from headgate.jobs.home import JobHome
 from headgate.jobs.intent import has_supervisor
 from headgate.jobs.registry import get_home

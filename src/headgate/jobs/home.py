@@ -4,7 +4,7 @@
   lock                    held by whoever runs the job; a crash releases it
   job.json                which run is the present one
   status.json             what the job is doing, written by its supervisor
-  events.jsonl            what happened to it, one line each
+  events.jsonl            what happened to it, one line each; before that, events.old.jsonl
   samples.jsonl           what it measured of itself, one line a second at most
   logs/spark.log          what Spark says
   scratch/                what its driver needs while it runs, emptied when the next one starts
@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from headgate.errors import Domain, HeadgateError
+from headgate.jobs.event_files import append_event
 
 FORMAT = 1
 DEFAULT_HOME = Path(".headgate")
@@ -121,12 +122,8 @@ class JobHome:
 
     def add_event(self, at: datetime, kind: str, **facts: Any) -> None:
         """Add a line to the job's history."""
-        line = json.dumps({"format": FORMAT, "at": at.isoformat(), "event": kind, **facts})
-        with (self.path / "events.jsonl").open("ab+") as file:
-            # A full disk may have left half a line.
-            if file.tell() and not _ends_whole(file):
-                line = f"\n{line}"
-            file.write(f"{line}\n".encode())
+        event = {"format": FORMAT, "at": at.isoformat(), "event": kind, **facts}
+        append_event(self.path, event)
 
     def find_json(self, name: str) -> dict[str, Any] | None:
         """Return one of the job's files, or None if it is not there."""
@@ -135,11 +132,6 @@ class JobHome:
     def write_json(self, name: str, content: Mapping[str, Any]) -> None:
         """Replace one of the job's files; readers see the old one or the new one, whole."""
         write_json(self.path / name, content)
-
-
-def _ends_whole(file: IO[bytes]) -> bool:
-    file.seek(-1, os.SEEK_END)
-    return file.read(1) == b"\n"
 
 
 def read_json(file: Path, *, newest: int = FORMAT) -> dict[str, Any] | None:
