@@ -83,7 +83,7 @@ class Place:
         ledger = folder.path / "_ledger"
         ledger.mkdir(exist_ok=True)
         content = {"format": 1, "first": len(known), "files": [page]}
-        (ledger / f"{len(known):010d}.json").write_text(json.dumps(content))
+        (ledger / f"{len(known):020d}.json").write_text(json.dumps(content))
         return [sum(len(line) + 1 for line in lines[:at]) for at in range(len(lines))]
 
     def write(self, *letters: bytes, task: int = 0) -> None:
