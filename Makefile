@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
 
-.PHONY: setup core kernel chromium demo test test-all check format bench bench-restore bench-kafka bench-pulsar bench-windows bench-state test-faults screenshots wheel clean help
+.PHONY: setup core kernel chromium demo test test-all check format bench bench-restore bench-kafka bench-pulsar bench-windows bench-state soak test-faults screenshots wheel clean help
 
 help:  ## Show what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -81,6 +81,10 @@ bench-windows: setup  ## Count 5,000,000 visits in windows on Kafka, beside Spar
 bench-state: setup  ## Ask for one of 1,000,000 keys, its history over 20 checkpoints, and a count
 	-$(BIN)/headgate prepare embedded
 	$(BIN)/python benchmarks/state.py
+
+soak: setup  ## Run thousands of short batches for 20 minutes, and tell what grows
+	-$(BIN)/headgate prepare embedded
+	$(BIN)/python benchmarks/soak.py
 
 test-faults: setup  ## The long fault suite: many kills at random moments
 	-$(BIN)/headgate prepare kafka+pulsar
