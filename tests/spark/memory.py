@@ -45,6 +45,10 @@ class MemoryFlow:
         """Begin anew with what state holds, as a restored job does."""
         self._tester.restart()
 
+    def times(self, source: str) -> dict[str, int]:
+        """Return the greatest event time of each partition of a stream since the last call."""
+        return self._tester.times(source)
+
     def state(self, place: int = 0) -> TestState:
         """Return what an operator holds, by its place among those that hold state."""
         return self._tester.state(place)

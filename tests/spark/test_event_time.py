@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -274,4 +275,28 @@ def test_the_clock_in_the_offset_log_is_json_with_a_format(bench: Bench) -> None
     assert last is not None
     clock = sparklog.read_offsets(checkpoint, last)["__clockvisits"]
     assert clock is not None
-    assert json.loads(clock)["format"] == 1
+    told = json.loads(clock)
+    assert told["format"] == 2
+    assert list(told["partitions"]) == ["visits"]
+
+
+def test_a_run_whose_clocks_knew_no_partitions_goes_on_where_it_was(bench: Bench) -> None:
+    bench.put("visits", events(1, 24))
+    bench.run(visits())
+    checkpoint = checkpoint_of(bench, "visits")
+    for file in (checkpoint / "offsets").glob("[0-9]*"):
+        # As release 0.7 wrote it.
+        text = re.sub(
+            r'"format":2(,"max":[^{]*),"partitions":[{][^}]*[}]', r'"format":1\1', file.read_text()
+        )
+        file.write_text(text)
+        file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+    last = sparklog.find_last_commit(checkpoint)
+    assert last is not None
+    clock = sparklog.read_offsets(checkpoint, last)["__clockvisits"]
+    assert set(json.loads(clock or "{}")) == {"format", "max", "nudged", "n"}
+    bench.put("visits", events(9, 12, 22, 40))
+    ended = bench.run(visits())
+    assert ended.totals.watermark == TEN + timedelta(seconds=35)
+    assert bench.read("late") == events(9)
+    assert finals(bench) == [("v", 0, 1), ("v", 10, 1), ("v", 20, 2)]

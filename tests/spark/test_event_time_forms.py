@@ -1,4 +1,4 @@
-"""When an event happened: numbers, timestamps and texts, and what is no time; how clocks go on."""
+"""When an event happened: numbers, timestamps and texts, and what is no time."""
 
 from __future__ import annotations
 
@@ -21,9 +21,6 @@ TEN_MS = (TEN - EPOCH) // timedelta(milliseconds=1)
 # Before the year 1, and after the year 9999.
 BEFORE_MS, AFTER_MS = -(10**15), 10**15
 FIRST_MS, LAST_MS = -62_135_596_800_000, 253_370_764_799_999
-# Where event time ends.
-END_MS = 253_402_300_799_999
-NONE = -(2**63)
 
 
 def timed(type_: str, unit: str) -> Flow:
@@ -144,95 +141,3 @@ def test_a_flow_that_does_not_ask_takes_events_without_a_time(spark: SparkSessio
     assert MemoryFlow(spark, flow).feed("in", {"at": "yesterday"}, {"at": None}) == {
         "out": [{"at": "yesterday"}, {"at": None}]
     }
-
-
-class Paces:
-    """The kernel's decision on clocks, called with plain values."""
-
-    def __init__(self, spark: SparkSession) -> None:
-        self._time = kernel(spark).time
-        self._list = spark._jvm.java.util.ArrayList  # type: ignore[union-attr]
-        self._stream = spark._jvm.io.headgate.kernel.time.Pace.Stream  # type: ignore[union-attr]
-
-    def stream(self, max_ms: int, *, delay: int = 0, idle: int = -1, quiet: int = 0) -> Any:
-        """Return a stream."""
-        return self._stream(max_ms, delay, idle, quiet)
-
-    def next(
-        self, now: tuple[int, int], own: Any, *others: Any, ends: bool = False, nudge: bool = False
-    ) -> tuple[int, int]:
-        """Return what a clock shows next: its time, and by how much it is nudged."""
-        reading = self._time.Pace.next(
-            self._time.Reading(*now), own, self._all(own, *others), ends, nudge
-        )
-        return reading.max(), reading.nudged()
-
-    def is_nudge_due(self, every: int, stood: int, nudges: int) -> bool:
-        """Tell whether a flow whose time stands still is due for a look at its timers."""
-        return bool(self._time.Pace.isNudgeDue(every, stood, nudges))
-
-    def _all(self, *streams: Any) -> Any:
-        found = self._list()
-        for each in streams:
-            found.add(each)
-        return found
-
-
-@pytest.fixture
-def paces(spark: SparkSession) -> Paces:
-    return Paces(spark)
-
-
-def test_a_clock_follows_its_stream_and_never_goes_back(paces: Paces) -> None:
-    assert paces.next((NONE, 0), paces.stream(NONE)) == (NONE, 0)
-    assert paces.next((NONE, 0), paces.stream(50)) == (50, 0)
-    assert paces.next((50, 1), paces.stream(60)) == (60, 0)
-    assert paces.next((50, 1), paces.stream(40)) == (50, 1)
-
-
-def test_an_idle_stream_keeps_abreast_of_the_slowest_that_is_not(paces: Paces) -> None:
-    idle = paces.stream(10, delay=5, idle=30, quiet=30)
-    slow, fast = paces.stream(100, delay=20), paces.stream(300, delay=1)
-    assert paces.next((10, 0), idle, slow, fast) == (85, 0)
-    assert paces.next((NONE, 0), paces.stream(NONE, idle=30, quiet=31), slow) == (80, 0)
-
-
-def test_a_stream_is_idle_only_after_its_span_and_if_it_has_one(paces: Paces) -> None:
-    others = [paces.stream(100)]
-    for own in (paces.stream(10, idle=30, quiet=29), paces.stream(10, quiet=10**6)):
-        assert paces.next((10, 0), own, *others) == (10, 0)
-
-
-def test_nothing_moves_where_all_are_idle_or_one_may_still_bring_anything(paces: Paces) -> None:
-    idle = paces.stream(10, idle=30, quiet=30)
-    assert paces.next((10, 0), idle, paces.stream(100, idle=30, quiet=30)) == (10, 0)
-    assert paces.next((10, 0), idle, paces.stream(NONE), paces.stream(100)) == (10, 0)
-
-
-def test_an_idle_stream_never_goes_back(paces: Paces) -> None:
-    assert paces.next((90, 0), paces.stream(90, idle=1, quiet=2), paces.stream(50)) == (90, 0)
-
-
-def test_the_end_of_time_is_the_same_for_every_delay(paces: Paces) -> None:
-    end, _ = paces.next((10, 0), paces.stream(10, delay=300), ends=True)
-    assert end - 300 == END_MS
-    assert paces.next((NONE, 0), paces.stream(NONE), ends=True) == (END_MS, 0)
-    assert paces.next((end, 0), paces.stream(10, delay=300), ends=True) == (end, 0)
-
-
-def test_a_nudged_clock_never_goes_back_and_never_far_ahead(paces: Paces) -> None:
-    assert paces.next((50, 0), paces.stream(50), nudge=True) == (50, 1)
-    assert paces.next((50, 1), paces.stream(50), nudge=True) == (50, 2)
-    assert paces.next((50, 1000), paces.stream(50), nudge=True) == (50, 1000)
-    assert paces.next((50, 3), paces.stream(51), nudge=True) == (51, 2)
-    assert paces.next((50, 3), paces.stream(60), nudge=True) == (60, 0)
-    assert paces.next((NONE, 0), paces.stream(NONE), nudge=True) == (NONE, 0)
-    assert paces.next((END_MS, 0), paces.stream(50), nudge=True) == (END_MS, 0)
-
-
-def test_a_nudge_is_due_where_time_stood_still_and_twice_if_nothing_comes_in(paces: Paces) -> None:
-    assert paces.is_nudge_due(10, 10, 0)
-    assert paces.is_nudge_due(10, 10, 1)
-    assert not paces.is_nudge_due(10, 10, 2)
-    assert not paces.is_nudge_due(10, 9, 0)
-    assert not paces.is_nudge_due(-1, 10, 0)

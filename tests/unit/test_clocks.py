@@ -11,7 +11,14 @@ import stored_run
 
 from headgate import Flow, HeadgateError
 from headgate.checkpoints.catalog import Kept, keep
-from headgate.engine.clocks import clock_name, clock_options, delay, is_drained, read_times
+from headgate.engine.clocks import (
+    clock_name,
+    clock_options,
+    delay,
+    is_drained,
+    read_partition_times,
+    read_times,
+)
 from headgate.engine.plan import source_name
 from headgate.flow.operators import Source
 from headgate.jobs.drained import check_not_drained, check_not_drained_at
@@ -41,10 +48,10 @@ def test_no_source_has_the_name_of_a_clock(other: str) -> None:
 
 
 def test_a_clock_is_told_of_its_stream() -> None:
-    plain = clock_options(stream(), None, watermark_ms=0, reached={})
+    plain = clock_options(stream(), None, watermark_ms=0, reached={}, partitions={})
     assert plain == {"clock.stream": "visits", "clock.delay": "5000"}
     nudged = clock_options(
-        stream(idle_after="30s"), timedelta(seconds=10), watermark_ms=0, reached={}
+        stream(idle_after="30s"), timedelta(seconds=10), watermark_ms=0, reached={}, partitions={}
     )
     assert nudged["clock.idle"] == "30000"
     assert nudged["clock.nudge"] == "10000"
@@ -62,18 +69,37 @@ def test_the_watermark_trails_by_what_a_clock_may_be_nudged() -> None:
 def test_a_clock_begins_where_the_checkpoint_was(
     watermark_ms: int, reached: dict[str, int], start: str | None
 ) -> None:
-    options = clock_options(stream(), None, watermark_ms=watermark_ms, reached=reached)
+    options = clock_options(
+        stream(), None, watermark_ms=watermark_ms, reached=reached, partitions={}
+    )
     assert options.get("clock.start") == start
 
 
 def test_a_clock_never_begins_behind_the_watermark() -> None:
-    options = clock_options(stream(), None, watermark_ms=60_000, reached={"visits": 61_000})
+    options = clock_options(
+        stream(), None, watermark_ms=60_000, reached={"visits": 61_000}, partitions={}
+    )
     assert options["clock.start"] == "65000"
 
 
 def test_times_are_read_from_a_batch_that_has_some() -> None:
     positions = {"visits": "{}", clock_name("visits"): position(7), clock_name("b"): position(None)}
     assert read_times(positions, (stream("visits"), stream("b"), stream("c"))) == {"visits": 7}
+
+
+def test_times_of_partitions_are_read_from_a_clock_that_knows_them() -> None:
+    known = json.dumps({"format": 2, "max": 7, "nudged": 0, "n": 3, "partitions": {"visits-1": 9}})
+    positions = {clock_name("visits"): known, clock_name("b"): position(7)}
+    streams = (stream("visits"), stream("b"), stream("c"))
+    assert read_times(positions, streams) == {"visits": 7, "b": 7}
+    assert read_partition_times(positions, streams) == {"visits": {"visits-1": 9}}
+
+
+def test_a_clock_begins_with_the_times_of_its_partitions() -> None:
+    options = clock_options(
+        stream(), None, watermark_ms=0, reached={"visits": 7}, partitions={"visits-1": 9}
+    )
+    assert json.loads(options["clock.partitions"]) == {"visits-1": 9}
 
 
 def test_a_clock_is_no_source() -> None:

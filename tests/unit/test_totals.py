@@ -38,6 +38,8 @@ def test_nothing_has_happened_at_first() -> None:
         "batches": 0,
         "records_per_s": 0,
         "watermark": None,
+        "held_back_by": None,
+        "event_times": {},
         "ports": {},
         "ports_per_s": {},
         "busy": {},

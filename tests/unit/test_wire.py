@@ -11,6 +11,7 @@ import pytest
 
 from headgate import Flow
 from headgate.connectors import Kafka
+from headgate.engine.event_times import PartitionTime, StreamTimes
 from headgate.engine.progress import BatchReport, Latency, SourceProgress, StateProgress
 from headgate.engine.settings import (
     AttemptSettings,
@@ -41,6 +42,7 @@ REPORT = BatchReport(
     state={"e": StateProgress(1, 2, timedelta(seconds=0.25), 4)},
     watermark=datetime(2026, 11, 15, 9, 55, tzinfo=UTC),
     phases={"addBatch": timedelta(seconds=1)},
+    event_times={"orders": StreamTimes(None, "orders-0", {"orders-0": PartitionTime(None, False)})},
     ports={"orders": 5, "orders!": 1},
     written=4,
     latency=Latency(timedelta(seconds=0.1), timedelta(seconds=0.2), timedelta(seconds=3), 4),
@@ -71,6 +73,7 @@ def test_a_spec_comes_out_as_it_went_in() -> None:
         fenced=(Fenced("L0", 4),),
         watermark_ms=5,
         times={"orders": 7},
+        partition_times={"orders": {"orders-0": 7}},
         unfinished_since_ms=9,
     )
     spec = AttemptSpec(flow.graph(), settings, Path("near"))

@@ -121,13 +121,9 @@ class CompiledFlow:
         """Have the clocks of a query follow the times that are decoded, and its sink its counts."""
         self.plan.startClocks(run)
 
-    def timed(self, rows: DataFrame, clock: DataFrame, *, delay: timedelta) -> DataFrame:
-        """Put Spark's watermark behind the envelopes of a stream and those of its clock.
-
-        Args:
-            delay: How far the watermark trails the stream's greatest event time.
-        """
-        return self._wrap(self.plan.timed(rows._jdf, clock._jdf, to_millis(delay)))
+    def timed(self, rows: DataFrame, clock: DataFrame) -> DataFrame:
+        """Put a stream's clock, and Spark's watermark behind it, beside the stream's envelopes."""
+        return self._wrap(self.plan.timed(rows._jdf, clock._jdf))
 
     def union(self, branches: Iterable[DataFrame]) -> DataFrame:
         """Put branches together, of which several may read the same source."""

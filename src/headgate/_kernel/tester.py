@@ -114,6 +114,10 @@ class FlowTester:
         """Begin anew with what state holds, as a restored job does."""
         self._tester.restart()
 
+    def times(self, source: str) -> dict[str, int]:
+        """Return the greatest event time of each partition of a stream since the last call."""
+        return dict(json.loads(self._tester.times(source)))
+
     def state(self, place: int = 0) -> TestState:
         """Return what an operator holds.
 

@@ -104,6 +104,7 @@ def _show(
     if failure:
         _say_failure(failure)
     _say_counts(details.view.status)
+    _say_event_times(details.view.status)
     if details.checkpoints:
         say("")
         columns, rows = checkpoint_rows(details.checkpoints)
@@ -146,7 +147,9 @@ def _facts(details: JobDetails) -> Iterable[tuple[str, str]]:
         rate = format_count(view.records_per_s)
         yield "batch", f"{format_count(status['batch'])}, {rate} records/s"
     if status.get("watermark"):
-        yield "watermark", f"{status['watermark'][:19].replace('T', ' ')} UTC"
+        holder = status.get("held_back_by")
+        held = f", held back by {visible(holder)}" if holder else ""
+        yield "watermark", f"{status['watermark'][:19].replace('T', ' ')} UTC{held}"
     error = status.get("intent_error")
     if error:
         yield "last wish", visible(f"{error['code']} {error['message']}")
@@ -177,6 +180,22 @@ def _say_counts(status: Mapping[str, Any]) -> None:
     if rows:
         say("")
         print_table(["", "topic or operator", Right("records"), Right("size")], rows)
+
+
+def _say_event_times(status: Mapping[str, Any]) -> None:
+    """Print how far each partition has come, where there are several."""
+    rows = [
+        [stream, visible(name), _moment(each["time"]), "idle" if each["idle"] else ""]
+        for stream, told in sorted((status.get("event_times") or {}).items())
+        for name, each in sorted(told["partitions"].items())
+    ]
+    if len(rows) > 1:
+        say("")
+        print_table(["stream", "partition", "event time (UTC)", ""], rows)
+
+
+def _moment(text: str | None) -> str:
+    return "-" if text is None else text[:19].replace("T", " ")
 
 
 def _value(value: Any) -> str:

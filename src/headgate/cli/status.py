@@ -58,7 +58,9 @@ def status_line(snapshot: JobSnapshot) -> Text:
         facts.append(f"{format_count(round(totals.rate))} records/s")
         facts.append(f"lag {_lag(totals)}")
         if totals.watermark is not None:
-            facts.append(f"watermark {totals.watermark:%Y-%m-%d %H:%M:%S}")
+            held = totals.held_back_by
+            by = f", held back by {visible(held)}" if held else ""
+            facts.append(f"watermark {totals.watermark:%Y-%m-%d %H:%M:%S}{by}")
         rows, size = sum(totals.state_rows.values()), sum(totals.state_bytes.values())
         facts.append(f"state {format_count(rows)} rows, {format_size(size)}")
     if snapshot.checkpoint is not None:

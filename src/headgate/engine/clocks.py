@@ -36,13 +36,19 @@ def delay(stream: Source, nudge: timedelta | None) -> timedelta:
 
 
 def clock_options(
-    stream: Source, nudge: timedelta | None, *, watermark_ms: int, reached: Mapping[str, int]
+    stream: Source,
+    nudge: timedelta | None,
+    *,
+    watermark_ms: int,
+    reached: Mapping[str, int],
+    partitions: Mapping[str, int],
 ) -> dict[str, str]:
     """Return the options of a stream's clock.
 
     Args:
         watermark_ms: What the flow's watermark was where the run goes on from; 0 for none.
         reached: The event time each stream had reached there, in epoch milliseconds, by its id.
+        partitions: The greatest event time of each of the stream's partitions there, by name.
     """
     behind = _millis(delay(stream, nudge))
     known = {"clock.idle": stream.idle_after, "clock.nudge": nudge}
@@ -53,6 +59,8 @@ def clock_options(
         starts.append(watermark_ms + behind)
     if starts:
         options["clock.start"] = str(max(starts))
+    if partitions:
+        options["clock.partitions"] = json.dumps(partitions)
     return {"clock.stream": stream.id, "clock.delay": str(behind), **options}
 
 
@@ -64,6 +72,25 @@ def read_times(positions: Mapping[str, str | None], streams: tuple[Source, ...])
     """
     shown = {each.id: _time(positions.get(clock_name(each.id))) for each in streams}
     return {stream: time for stream, time in shown.items() if time is not None}
+
+
+def read_partition_times(
+    positions: Mapping[str, str | None], streams: tuple[Source, ...]
+) -> dict[str, dict[str, int]]:
+    """Return the greatest event time of each partition, by the stream's id and by its name.
+
+    Streams whose partitions are not known are left out: clocks of format 1 knew none.
+
+    Args:
+        positions: Of a batch: JSON text, by the name of the source, or the clock, in Spark.
+    """
+    shown = {each.id: positions.get(clock_name(each.id)) for each in streams}
+    times = {
+        stream: json.loads(text).get("partitions", {})
+        for stream, text in shown.items()
+        if text is not None
+    }
+    return {stream: found for stream, found in times.items() if found}
 
 
 def is_drained(positions: Mapping[str, str | None]) -> bool:

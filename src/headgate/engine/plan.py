@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from headgate.connectors import Files
 from headgate.engine.spark_types import is_known, to_spark_json
 from headgate.engine.timed_specs import (
     dedupe_spec,
@@ -224,6 +225,8 @@ class _Planner:
             "eventTime": node.event_time,
             "meta": node.meta,
             "timed": node in self.timed,
+            # An embedded topic is read as one long file, whatever its files are numbered.
+            "partitioned": not isinstance(node.topic, Files),
             "timeUnit": node.event_time_unit.value,
             "outOfOrderness": find_millis(node.out_of_orderness),
             "idleAfter": find_millis(node.idle_after),

@@ -8,9 +8,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from headgate.engine.event_times import StreamTimes, parse_stream_times
+
 _EPOCH = datetime.fromtimestamp(0, UTC)
 # Beside the rows of each output, the sink's metrics hold one JSON text; no output is called so.
 _TELEMETRY = "$telemetry"
+# What a stream's clock tells beside its position.
+_EVENT_TIME = "eventTime"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,7 @@ class BatchReport:
         phases: Where the time went, by Spark's names for it.
         watermark: The event time up to which windows were over in the batch; None in a flow
             without event time, or before its first watermark.
+        event_times: How far each timed stream has come after the batch, by source id.
         ports: Rows that left each port of the flow, by its name; dead letters that arose at a
             node under `NODE!`. Empty where the kernel did not count them.
         written: Rows that went to a topic; `outputs` counts others too. None where nobody told.
@@ -87,6 +92,7 @@ class BatchReport:
     state: Mapping[str, StateProgress]
     phases: Mapping[str, timedelta]
     watermark: datetime | None = None
+    event_times: Mapping[str, StreamTimes] = field(default_factory=dict)
     ports: Mapping[str, int] = field(default_factory=dict)
     written: int | None = None
     latency: Latency | None = None
@@ -135,6 +141,7 @@ def parse_report(
         },
         phases=phases,
         watermark=_watermark(report.get("eventTime", {}).get("watermark")),
+        event_times=_event_times(report["sources"]),
         ports={
             port: int(count) // (repeats or {}).get(port.removesuffix("!"), 1)
             for port, count in told.get("ports", {}).items()
@@ -175,6 +182,11 @@ def _watermark(text: str | None) -> datetime | None:
     # Spark's watermark is 1970 before there is one.
     found = None if text is None else datetime.fromisoformat(text)
     return None if found is None or found <= _EPOCH else found
+
+
+def _event_times(sources: Sequence[Mapping[str, Any]]) -> dict[str, StreamTimes]:
+    told = ((each.get("metrics") or {}).get(_EVENT_TIME) for each in sources)
+    return dict(parse_stream_times(text) for text in told if text is not None)
 
 
 def _source_id(source: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from headgate._kernel.translate import starting
 from headgate.connectors import Files
 from headgate.connectors.files import _spark as files
 from headgate.engine import functions
-from headgate.engine.clocks import clock_name, clock_options, delay
+from headgate.engine.clocks import clock_name, clock_options
 from headgate.engine.ends import sink_options, source_options
 from headgate.engine.plan import FlowPlan, source_name
 from headgate.engine.portable import TableForm, taken_rows
@@ -43,7 +43,7 @@ def build(
     flow.start_clocks(run)
     for node in plan.timed:
         clock = _clock(spark, node, plan, settings, run=run)
-        parts[node.id] = flow.timed(parts[node.id], clock, delay=delay(node, plan.nudge))
+        parts[node.id] = flow.timed(parts[node.id], clock)
     for function in plan.functions:
         rows = parts[function.upstream]
         parts[function.node.id] = functions.apply(function, rows, flow, near)
@@ -90,7 +90,11 @@ def _clock(
     spark: SparkSession, node: Source, plan: FlowPlan, settings: AttemptSettings, *, run: str
 ) -> DataFrame:
     options = clock_options(
-        node, plan.nudge, watermark_ms=settings.watermark_ms, reached=settings.times
+        node,
+        plan.nudge,
+        watermark_ms=settings.watermark_ms,
+        reached=settings.times,
+        partitions=settings.partition_times.get(node.id, {}),
     )
     reader = spark.readStream.format(CLOCK_SOURCE).name(clock_name(node.id))
     return reader.options(gate=run, **options).load()

@@ -141,6 +141,9 @@ def spark_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
         "spark.dynamicAllocation.enabled": "false",
         "spark.locality.wait": "0s",
         "spark.sql.streaming.minBatchesToRetain": str(_BATCHES_TO_RETAIN),
+        # Clocks move the watermark between batches, and each of their moves has a batch of its own.
+        # To decide on one of its own, Spark would keep the watermark it found at a look.
+        "spark.sql.streaming.noDataMicroBatches.enabled": "false",
         # Cannot be turned on for a checkpoint that exists.
         "spark.sql.streaming.queryEvolution.enableSourceEvolution": "true",
         f"{_STATE}.providerClass": (

@@ -115,6 +115,7 @@ class AttemptSettings:
         loaded: Tables that streams need not wait for, since their rows are taken over.
         watermark_ms: What event time goes on from where state is taken over; 0 for none.
         times: The event time each stream had reached there, in epoch milliseconds, by source id.
+        partition_times: Likewise of each stream's partitions, by their names.
         unfinished_since_ms: When the batch was begun that is to be finished first; 0 for none.
             Brokers forget what they know of producers that are silent for long.
         placed_since: The first batch whose rows are given to tasks, and put in order there, by the
@@ -140,5 +141,6 @@ class AttemptSettings:
     loaded: tuple[str, ...] = ()
     watermark_ms: int = 0
     times: Mapping[str, int] = field(default_factory=dict)
+    partition_times: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     unfinished_since_ms: int = 0
     placed_since: int = 0

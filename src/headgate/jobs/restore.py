@@ -23,7 +23,7 @@ from headgate.checkpoints.sparklog import (
 from headgate.checkpoints.state_format import check_state_format
 from headgate.checkpoints.verify import verify_batch
 from headgate.connectors.positions import count_between, has_reached
-from headgate.engine.clocks import read_times
+from headgate.engine.clocks import read_partition_times, read_times
 from headgate.engine.plan import source_name
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
@@ -187,6 +187,7 @@ def restore_run(
             copy_states(kept.folder, plan.taken, folder)
         else:
             fork(kept.folder, folder, quick=_is_large(kept))
+        reached = {} if portable else read_offsets(kept.folder, kept.batch)
         origin = Origin(
             kept.id,
             facts.lineage,
@@ -198,7 +199,8 @@ def restore_run(
             loading=() if portable else find_loading(folder, positions, graph),
             portable=portable,
             watermark_ms=0 if portable else read_commit(kept.folder, kept.batch).watermark_ms,
-            times={} if portable else _times(kept, graph),
+            times=read_times(reached, graph.streams()),
+            partition_times=read_partition_times(reached, graph.streams()),
         )
     return Run(
         lineage=run.lineage,
@@ -243,10 +245,6 @@ def find_loading(folder: Path, positions: Mapping[str, str], graph: Graph) -> tu
             find_load_target(folder, source_name(table.id)),
         )
     )
-
-
-def _times(kept: Kept, graph: Graph) -> dict[str, int]:
-    return read_times(read_offsets(kept.folder, kept.batch), graph.streams())
 
 
 def _positions(kept: Kept, graph: Graph) -> dict[str, str]:

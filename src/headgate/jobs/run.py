@@ -314,6 +314,7 @@ def _settings(
         else tuple(name for name in origin.positions if name not in origin.loading),
         watermark_ms=0 if origin is None else origin.watermark_ms,
         times={} if origin is None else origin.times,
+        partition_times={} if origin is None else origin.partition_times,
         unfinished_since_ms=unfinished_since_ms(run.checkpoint),
         placed_since=run.placed_since or 0,
         spark=SparkSettings(

@@ -44,6 +44,7 @@ class Origin:
         began: Where the checkpoint stands in each source, by source id.
         watermark_ms: The checkpoint's watermark, 0 for none; only with `folder`.
         times: The event time each stream had reached, in epoch milliseconds; only with `folder`.
+        partition_times: Likewise of each stream's partitions, by their names.
     """
 
     checkpoint: str
@@ -57,6 +58,7 @@ class Origin:
     began: Mapping[str, str] = field(default_factory=dict)
     watermark_ms: int = 0
     times: Mapping[str, int] = field(default_factory=dict)
+    partition_times: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
+from headgate.engine.event_times import StreamTimes, find_holder
 from headgate.engine.progress import BatchReport, Latency
 
 # The rate is over this many last batches, so that it follows the present.
@@ -43,6 +44,7 @@ class Totals:
         batch: The last batch that committed, or None before the first.
         recent: Rows and seconds of the last few batches.
         watermark: That of the last batch; None where there is none.
+        event_times: How far each timed stream and its partitions have come, by source id.
         ports: Rows that left each port of the flow, by its name; `NODE!` for dead letters of a
             node.
         latency: That of the last batch that wrote rows with a record behind them.
@@ -61,6 +63,7 @@ class Totals:
     committed: datetime | None = None
     recent: tuple[tuple[int, float], ...] = ()
     watermark: datetime | None = None
+    event_times: Mapping[str, StreamTimes] = field(default_factory=dict)
     ports: Mapping[str, int] = field(default_factory=dict)
     latency: Latency | None = None
     work: tuple[Work, ...] = ()
@@ -87,6 +90,7 @@ class Totals:
             committed=report.started + report.duration,
             recent=(*self.recent, (report.rows, seconds))[-_RATE_BATCHES:],
             watermark=report.watermark,
+            event_times=report.event_times,
             ports=_sum(self.ports, report.ports),
             latency=report.latency or self.latency,
             work=(*self.work, _work(report))[-_RATE_BATCHES:],
@@ -97,6 +101,11 @@ class Totals:
         """Records a second while the last few batches ran."""
         seconds = sum(each[1] for each in self.recent)
         return sum(each[0] for each in self.recent) / seconds if seconds else 0.0
+
+    @property
+    def held_back_by(self) -> str | None:
+        """The partition that the watermark waits for; None where there is no other, or none."""
+        return find_holder(self.event_times)
 
     def _work_span(self) -> float:
         """Seconds from the start of the last few batches to their end, waits between them too."""
@@ -136,6 +145,8 @@ class Totals:
             "batches": self.batches,
             "records_per_s": round(self.rate),
             "watermark": None if self.watermark is None else self.watermark.isoformat(),
+            "held_back_by": self.held_back_by,
+            "event_times": {name: each.to_json() for name, each in self.event_times.items()},
             "ports": dict(self.ports),
             "ports_per_s": self.ports_per_s,
             "busy": self.busy,
@@ -157,6 +168,10 @@ class Totals:
             batches=int(told.get("batches") or 0),
             recent=((int(told.get("records_per_s") or 0), 1.0),),
             watermark=None if watermark is None else datetime.fromisoformat(watermark),
+            event_times={
+                name: StreamTimes.from_json(each)
+                for name, each in (told.get("event_times") or {}).items()
+            },
         )
 
 

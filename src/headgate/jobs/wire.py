@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
+from headgate.engine.event_times import StreamTimes
 from headgate.engine.progress import BatchReport, Latency, SourceProgress, StateProgress
 from headgate.engine.settings import (
     AttemptSettings,
@@ -219,6 +220,7 @@ def _report_to_json(report: BatchReport) -> dict[str, Any]:
         },
         "phases": {name: each.total_seconds() for name, each in report.phases.items()},
         "watermark": None if report.watermark is None else report.watermark.isoformat(),
+        "event_times": {name: each.to_json() for name, each in report.event_times.items()},
         "ports": dict(report.ports),
         "written": report.written,
         "latency": None
@@ -238,6 +240,9 @@ def _report_from_json(value: dict[str, Any]) -> BatchReport:
         state={name: _state(each) for name, each in value["state"].items()},
         phases={name: timedelta(seconds=each) for name, each in value["phases"].items()},
         watermark=None if watermark is None else datetime.fromisoformat(watermark),
+        event_times={
+            name: StreamTimes.from_json(each) for name, each in value["event_times"].items()
+        },
         ports=value["ports"],
         written=value["written"],
         latency=_latency(value["latency"]),

@@ -205,11 +205,16 @@ def job_head(job: JobView, now: datetime) -> Html:
         ("Lag", format_lag(job)),
         ("Last checkpoint", _checkpoint(job, now)),
         ("Batch", format_count(status.get("batch"))),
-        ("Watermark (UTC)", format_moment(status.get("watermark"))),
+        ("Watermark (UTC)", _watermark(status)),
         ("Run", str(status.get("lineage") or "–")),
         ("Resumed from", str(status.get("resumed_from") or "nothing, it began empty")),
     ]
     return join(parts.facts_markup(rows), _trouble(job), _notice(status))
+
+
+def _watermark(status: Mapping[str, Any]) -> str:
+    holder = status.get("held_back_by")
+    return format_moment(status.get("watermark")) + (f", held back by {holder}" if holder else "")
 
 
 def side_panel(view: GraphView, chosen: str | None) -> Html:

@@ -1,5 +1,6 @@
 package io.headgate.kernel.kafka;
 
+import io.headgate.kernel.gate.Partitioned;
 import io.headgate.kernel.gate.Presents;
 import io.headgate.kernel.kafka.Gauge.Waiting;
 import io.headgate.kernel.kafka.KafkaOffset.Place;
@@ -35,7 +36,8 @@ import org.apache.spark.sql.connector.read.streaming.SupportsAdmissionControl;
  * <p>Before each batch the position is held against the topics as they are. Records that are gone before they were read end
  * the query, or are told and passed over, as the user chose.
  */
-final class KafkaStream implements MicroBatchStream, SupportsAdmissionControl, ReportsSourceMetrics, Presents {
+final class KafkaStream
+    implements MicroBatchStream, SupportsAdmissionControl, ReportsSourceMetrics, Presents, Partitioned {
   /** A broker that has just started may not know every topic yet. */
   private static final long MISSING_MS = 3_000;
   private static final long LOOK_AGAIN_MS = 250;
@@ -131,6 +133,21 @@ final class KafkaStream implements MicroBatchStream, SupportsAdmissionControl, R
             + options.client().servers() + " gave any record of " + waiting.get(0).place());
       catalog.doubt();
     }
+  }
+
+  @Override public Map<String, Progress> partitions(Offset start, Offset end) {
+    var out = new HashMap<String, Progress>();
+    ((KafkaOffset) end).topics.forEach((name, to) -> {
+      Topic topic = catalog.last().get(name);
+      if (topic == null || !topic.id().equals(to.id())) return;
+      Place from = ((KafkaOffset) start).topics.get(name);
+      for (int i = 0; i < to.next().length; i++) {
+        boolean begun = from != null && from.knows(to.id(), i);
+        out.put(Partitioned.name(name, i), Progress.of(
+            begun, begun && from.next()[i] < to.next()[i], to.next()[i] < topic.ends()[i], topic.begins()[i] >= topic.ends()[i]));
+      }
+    });
+    return out;
   }
 
   @Override public Offset latestOffset() {

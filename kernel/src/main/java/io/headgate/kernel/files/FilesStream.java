@@ -1,6 +1,7 @@
 package io.headgate.kernel.files;
 
 import io.headgate.kernel.CodedFailure;
+import io.headgate.kernel.gate.Partitioned;
 import io.headgate.kernel.gate.Presents;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -19,7 +20,8 @@ import org.apache.spark.sql.connector.read.streaming.SupportsAdmissionControl;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** Reads an embedded topic in batches of bounded bytes; a batch may begin and end within a file, even within a line. */
-final class FilesStream implements MicroBatchStream, SupportsAdmissionControl, ReportsSourceMetrics, Presents {
+final class FilesStream
+    implements MicroBatchStream, SupportsAdmissionControl, ReportsSourceMetrics, Presents, Partitioned {
   /** Looking for new files costs a listing; as-fast-as-possible triggers would otherwise list without pause. */
   private static final long LOOK_EVERY_NANOS = 50_000_000L;
 
@@ -86,6 +88,15 @@ final class FilesStream implements MicroBatchStream, SupportsAdmissionControl, R
     int file = (int) at.file;
     while (entries.get(file).end() <= wanted) file++;
     return new FilesOffset(ledger.topic(), file, wanted - entries.get(file).start());
+  }
+
+  /** A topic read as one long file is one partition. */
+  @Override public Map<String, Progress> partitions(Offset from, Offset to) {
+    FilesOffset end = (FilesOffset) to;
+    if (!end.topic.equals(ledger.topic())) return Map.of();
+    boolean left = position(end) < ledger.end();
+    return Map.of(root.getFileName().toString(), Progress.of(
+        ((FilesOffset) from).topic.equals(end.topic), !from.equals(to), left, ledger.end() == 0));
   }
 
   /** Returns a place as bytes from the topic's start. */

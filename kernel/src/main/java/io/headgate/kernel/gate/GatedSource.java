@@ -101,6 +101,7 @@ public final class GatedSource implements TableProvider {
       else keeper.at(name, start, newest, aim -> aim);
       // Asked also where nothing is left: a source whose records are gone says so here.
       Offset end = keeper.admits(name) ? admission.latestOffset(start, limit) : start;
+      if (inner instanceof Partitioned p) keeper.reads(name, p.partitions(start, end));
       keeper.endIfCaughtUp();
       return end;
     }

@@ -31,6 +31,8 @@ public final class Gatekeeper {
     /** When it was last seen to have brought something, or to have something left; and when it was last looked at. */
     long broughtAt;
     long seenAt;
+    /** How far the coming batch reads each partition; null before the first look. */
+    Map<String, Partitioned.Progress> partitions;
 
     Source(boolean loadsFirst, boolean waits) {
       this.loadsFirst = loadsFirst;
@@ -117,7 +119,7 @@ public final class Gatekeeper {
   /**
    * Takes note of the clock of a timed stream; it counts as a source of its own.
    *
-   * @param isSet whether it begins with no time; one that does has to tell Spark before streams are let in
+   * @param isSet whether it begins with no time; one that begins with a time logs it before streams are let in
    */
   public synchronized void registerClock(String stream, boolean isSet) {
     clocks.put(stream, new Clock(isSet));
@@ -166,9 +168,33 @@ public final class Gatekeeper {
     return source == null ? 0 : (source.seenAt - source.broughtAt) / 1_000_000;
   }
 
-  /** Takes note that Spark knows the time that a clock began with. */
+  /** Takes note of how far the coming batch reads each partition of a source. */
+  synchronized void reads(String name, Map<String, Partitioned.Progress> partitions) {
+    sources.get(name).partitions = partitions;
+  }
+
+  /**
+   * What the last look at a source found.
+   *
+   * @param nanos when that was
+   * @param partitions how far the batch that was planned then reads each of them
+   */
+  public record Look(long nanos, Map<String, Partitioned.Progress> partitions) {}
+
+  /** Returns what the last look at a source found; null before the first. */
+  public synchronized Look lastLook(String name) {
+    Source source = sources.get(name);
+    return source == null || source.partitions == null ? null : new Look(source.seenAt, source.partitions);
+  }
+
+  /** Takes note that a batch with the time that a clock began with was logged. */
   public synchronized void clockIsSet(String stream) {
     clocks.get(stream).isSet = true;
+  }
+
+  /** Returns whether every clock that began with a time has logged it. */
+  public synchronized boolean clocksAreSet() {
+    return clocks.values().stream().allMatch(c -> c.isSet);
   }
 
   /** Takes note of whether a clock stands where it is to stand when the query ends. */
@@ -200,9 +226,9 @@ public final class Gatekeeper {
   /** Returns whether a source may read in the coming batch. */
   synchronized boolean admits(String name) {
     Source source = sources.get(name);
-    // What comes behind a drain stays where it is: by the end of time, which the next batch has, it would be late.
-    if (draining && !clocks.isEmpty() && source.reached > 1) return false;
-    return !source.waits || (tablesLoaded() && clocks.values().stream().allMatch(c -> c.isSet));
+    // What comes behind a drain stays where it is: by the end of time, which this batch may have, it would be late.
+    if (draining && !clocks.isEmpty() && source.reached > 0) return false;
+    return !source.waits || (tablesLoaded() && clocksAreSet());
   }
 
   private boolean tablesLoaded() {

@@ -18,7 +18,8 @@ import io.headgate.kernel.rows.MetaRow;
 import io.headgate.kernel.rows.RawRecord;
 import io.headgate.kernel.rows.SegmentedRow;
 import io.headgate.kernel.time.EventTime;
-import io.headgate.kernel.time.GreatestTime;
+import io.headgate.kernel.time.GreatestTimes;
+import io.headgate.kernel.time.TaskTimes;
 import java.io.Serializable;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
@@ -41,9 +42,6 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
   /** The lane of a table whose changes are ordered by a column: they all share one. */
   static final int COLUMN_LANE = -1;
 
-  /** A task that is not read to its end has told of most of its rows; a call per row would cost too much. */
-  private static final int TELL_EVERY = 4096;
-
   /** The lane of a tombstone that ought to have a version and has none; state never holds it. */
   static final int UNVERSIONED_LANE = -2;
 
@@ -53,7 +51,8 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
    * @param topic what a record is of that does not name its topic
    * @param layout the rows' shape; a second segment is for what records say beside their value
    * @param time reads when a row happened; null where no operator of the flow asks
-   * @param greatest is told the greatest of those times; null where there are none
+   * @param greatest is told the greatest of those times by partition; null where there are none
+   * @param partitioned whether the topic has partitions
    * @param key the key of a table's rows; null for a stream
    * @param messageKey the same key as a record without a value gives it; null for a stream
    * @param version the column that orders a table's changes; null where their place in the topic does
@@ -63,8 +62,8 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
    */
   public record Source(
       String id, String topic, int number, Layout layout, JsonDecoder decoder, EventTime time,
-      GreatestTime greatest, KeyText key, MessageKey messageKey, Layout.Path version, int[] operators, Route route, int deadLetters,
-      long maxRecord, Placement placement, PortTally tally, int port, int refused)
+      GreatestTimes greatest, boolean partitioned, KeyText key, MessageKey messageKey, Layout.Path version, int[] operators,
+      Route route, int deadLetters, long maxRecord, Placement placement, PortTally tally, int port, int refused)
       implements Serializable {}
 
   private final Source source;
@@ -88,27 +87,23 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
     /** Null where nobody asked for it. */
     private final MetaRow meta;
     private final boolean present;
-    private long greatest = GreatestTime.NONE;
-    private int untold;
+    /** Null where no operator of the flow asks. */
+    private final TaskTimes times;
 
     Rows(Source source, Iterator<byte[]> records) {
       this.source = source;
       this.records = records;
       row = new SegmentedRow(source.layout);
       meta = source.layout.segments() > 1 ? new MetaRow(source.topic) : null;
+      times = source.time == null ? null : new TaskTimes(source.greatest, source.partitioned);
       header.source = source.number;
       present = source.placement.isPresentInTask();
     }
 
     @Override public boolean hasNext() {
       while (ready.isEmpty() && records.hasNext()) take(records.next());
-      if (untold > 0 && ready.isEmpty()) tell();
+      if (times != null && ready.isEmpty()) times.tell();
       return !ready.isEmpty();
-    }
-
-    private void tell() {
-      source.greatest.add(greatest);
-      untold = 0;
     }
 
     @Override public Tuple2<Integer, byte[]> next() {
@@ -154,15 +149,14 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
         change();
       } else {
         if (meta != null) row.set(1, meta.of(record));
-        event();
+        event(record);
       }
     }
 
-    private void event() throws BadRecord {
+    private void event(byte[] record) throws BadRecord {
       if (source.time != null) {
         header.eventTime = source.time.of(row.segment(0));
-        greatest = Math.max(greatest, header.eventTime);
-        if (++untold == TELL_EVERY) tell();
+        times.add(record, header.eventTime);
       }
       source.route.send(row, header, Placement.spread(present, header), out);
     }

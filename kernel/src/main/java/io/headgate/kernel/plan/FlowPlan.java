@@ -15,7 +15,7 @@ import io.headgate.kernel.rows.Layout;
 import io.headgate.kernel.rows.MetaRow;
 import io.headgate.kernel.time.Clocks;
 import io.headgate.kernel.time.EventTime;
-import io.headgate.kernel.time.GreatestTime;
+import io.headgate.kernel.time.GreatestTimes;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
@@ -49,7 +49,7 @@ public final class FlowPlan {
 
   private final Map<String, DecodeRecords> sources = new HashMap<>();
   private final Map<String, Operator> operators = new LinkedHashMap<>();
-  private final Map<String, GreatestTime> times = new HashMap<>();
+  private final Map<String, GreatestTimes> times = new HashMap<>();
   private final Map<Integer, Layout> functions = new HashMap<>();
   private final Map<Integer, RouteRows> results = new HashMap<>();
 
@@ -83,7 +83,7 @@ public final class FlowPlan {
     var routes = new RouteCompiler(
         spark, keys(flow), uids(flow), flow.get("deadLetters").asInt(), topics(flow), plan.tally);
     for (JsonNode source : flow.get("sources")) {
-      if (source.path("timed").asBoolean()) plan.times.put(source.get("id").asText(), GreatestTime.registered(spark));
+      if (source.path("timed").asBoolean()) plan.times.put(source.get("id").asText(), GreatestTimes.registered(spark));
       plan.addSource(source, flow, routes);
     }
     for (JsonNode function : flow.get("functions")) plan.addFunction(function, routes);
@@ -152,6 +152,7 @@ public final class FlowPlan {
         new JsonDecoder(layout.base(), table),
         eventTime(node, layout),
         times.get(node.get("id").asText()),
+        node.path("partitioned").asBoolean(true),
         table ? new KeyText(paths(layout, node.get("key"))) : null,
         table ? new MessageKey(layout.base(), paths(layout, node.get("key"))) : null,
         node.get("version").isNull() ? null : layout.find(node.get("version").asText()),
@@ -219,6 +220,11 @@ public final class FlowPlan {
     return out;
   }
 
+  /** Returns what is told of a timed stream's event times. */
+  public GreatestTimes times(String source) {
+    return times.get(source);
+  }
+
   public DecodeRecords source(String id) {
     return sources.get(id);
   }
@@ -245,17 +251,15 @@ public final class FlowPlan {
   }
 
   /**
-   * Puts Spark's watermark behind the rows of a timed stream, and the rows of its clock among them.
+   * Puts a stream's clock, which has no rows, beside the stream's own, and Spark's watermark behind the clock.
    *
-   * <p>The column it stands on is gone right behind it: operators whose rows had it would never see late ones.
-   *
-   * @param delay by how many milliseconds the watermark trails the stream's greatest event time
+   * <p>No row bears a time for it: {@link Clocks} set it. The column it stands on is gone right behind it: operators whose rows
+   * had it would never see late ones.
    */
-  public Dataset<Row> timed(Dataset<Row> rows, Dataset<Row> clock, long delay) {
-    Dataset<Row> all = rows.union(clock);
-    return all.withColumn(PackedColumns.TIME, PackedColumns.time(all.col("_2")))
-        .withWatermark(PackedColumns.TIME, delay + " milliseconds")
-        .select("_1", "_2");
+  public Dataset<Row> timed(Dataset<Row> rows, Dataset<Row> clock) {
+    Column never = org.apache.spark.sql.functions.lit(new java.sql.Timestamp(0));
+    return rows.union(
+        clock.withColumn(PackedColumns.TIME, never).withWatermark(PackedColumns.TIME, "0 seconds").select("_1", "_2"));
   }
 
   /** Turns a source's records into envelopes. */

@@ -48,11 +48,6 @@ public final class PackedColumns {
     return call("addressOf", DataTypes.IntegerType, ExpressionUtils.expression(envelope));
   }
 
-  /** Returns when a row happened, for Spark's watermark. */
-  static Column time(Column envelope) {
-    return call("timeOf", DataTypes.TimestampType, ExpressionUtils.expression(envelope));
-  }
-
   /** Returns the bucket of a key. */
   static Column bucket(Column key) {
     return call("bucketOf", DataTypes.IntegerType, ExpressionUtils.expression(key));
@@ -91,12 +86,6 @@ public final class PackedColumns {
   /** Returns the address a row of a stream goes to; -1 for a row that goes to no function. */
   public static int addressOf(byte[] envelope) {
     return Envelope.kind(envelope) == Envelope.EVENT ? Envelope.address(envelope) : -1;
-  }
-
-  /** Returns microseconds since 1970; none for a row without event time, which moves no watermark. */
-  public static long timeOf(byte[] envelope) {
-    long time = Envelope.eventTime(envelope);
-    return time == Envelope.NO_EVENT_TIME ? 0 : time * 1000;
   }
 
   public static int bucketOf(byte[] key) {

@@ -40,9 +40,6 @@ public final class Envelope {
   /** A row of a stream that has no key for the operator it goes to. */
   public static final byte KEYLESS = 5;
 
-  /** How far a stream has come in event time; carries no segment, and every operator passes it on. */
-  public static final byte HEARTBEAT = 6;
-
   /** A flag of rows that an operator made when the watermark let it: no operator behind it may take them for late. */
   public static final byte ON_TIME = 1;
 
@@ -73,7 +70,7 @@ public final class Envelope {
   /** Returns whether a row is for an operator to handle; it passes all others on. */
   public static boolean isFor(byte[] envelope, int address) {
     byte kind = kind(envelope);
-    return kind != OUTPUT && kind != COUNTED && kind != HEARTBEAT && address(envelope) == address;
+    return kind != OUTPUT && kind != COUNTED && address(envelope) == address;
   }
 
   public static boolean isOnTime(byte[] envelope) {

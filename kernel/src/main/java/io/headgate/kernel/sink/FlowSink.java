@@ -2,6 +2,7 @@ package io.headgate.kernel.sink;
 
 import io.headgate.kernel.PortTally;
 import io.headgate.kernel.gate.Gatekeeper;
+import io.headgate.kernel.time.Clocks;
 import io.headgate.kernel.testing.CrashPoint;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
@@ -113,6 +114,7 @@ public final class FlowSink implements TableProvider {
       for (int i = 0; i < sums.length; i++) now.put(outputs.all().get(i).id(), Long.toString(sums[i]));
       now.put(Telemetry.NAME, telemetry(sums, tasks, System.currentTimeMillis() - began));
       counts = now;
+      Clocks.batchWritten(run);
       gate.batchWritten();
     }
 

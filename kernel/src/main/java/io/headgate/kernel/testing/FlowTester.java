@@ -74,6 +74,11 @@ public final class FlowTester {
     return JSON.writeValueAsString(out);
   }
 
+  /** Returns the greatest event time of each partition of a timed stream since the last call, as JSON by the partition's name. */
+  public String times(String source) throws JsonProcessingException {
+    return JSON.writeValueAsString(plan.times(source).take());
+  }
+
   /**
    * Returns what an operator holds and when its buckets are woken.
    *

@@ -14,15 +14,15 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * The clock of one timed stream as a source of its own: a row that bears the stream's time, whenever that has moved.
+ * The clock of one timed stream as a source of its own, without rows: its position in Spark's offset log is the stream's time.
  *
- * <p>Spark learns a stream's time from its rows alone, and forgets it at a restart. The clock's rows tell it what is known
- * from before, let idle streams keep pace, and end time when a job is drained.
+ * <p>So a restart knows the time of every partition, and batches run in which idle streams keep pace, results come that are
+ * due, and time ends when a job is drained.
  *
  * <p>Options: {@code gate} (the query's), {@code clock.stream} (the stream's id), {@code clock.delay} (by how much the
  * watermark trails it), {@code clock.idle} (for how long it holds others back while it brings nothing), {@code clock.nudge}
  * (how often a quiet flow's timers are looked at), {@code clock.start} (the event time it begins with): in milliseconds, the
- * last three only where there is such a thing.
+ * last three only where there is such a thing; {@code clock.partitions} (likewise of each partition, as JSON).
  */
 public final class ClockSource implements TableProvider {
   static final StructType SCHEMA = StructType.fromDDL("_1 INT, _2 BINARY");

@@ -1,6 +1,8 @@
 package io.headgate.kernel.time;
 
 import java.util.Collection;
+import java.util.Map;
+import java.util.SortedMap;
 
 /** Decides how far a stream's clock goes before a batch. All it looks at is handed in; times and spans are in milliseconds. */
 public final class Pace {
@@ -16,16 +18,53 @@ public final class Pace {
   private Pace() {}
 
   /**
+   * One partition of a stream, as it is known before a batch.
+   *
+   * @param max the greatest event time it has brought
+   * @param empty whether it holds no record
+   * @param quiet for how long it has had nothing to read and brought no event
+   */
+  public record Partition(long max, boolean empty, long quiet) {
+    /** What holds no record and never brought an event cannot bring an old one that is there already. */
+    boolean isIdle(long idleAfter) {
+      return (empty && max == GreatestTimes.NONE) || (idleAfter != NEVER && quiet >= idleAfter);
+    }
+  }
+
+  /**
    * One stream, as it is known before a batch.
    *
-   * @param max the greatest event time it has reached
+   * @param shown the event time its clock shows
    * @param delay by how much the watermark trails that
    * @param idleAfter for how long a stream that brings nothing holds the others back; NEVER: for ever
    * @param quiet for how long it has been read to its end and brought nothing
+   * @param partitions by name; none before they were looked at
    */
-  public record Stream(long max, long delay, long idleAfter, long quiet) {
+  public record Stream(long shown, long delay, long idleAfter, long quiet, SortedMap<String, Partition> partitions) {
     boolean isIdle() {
       return idleAfter != NEVER && quiet >= idleAfter;
+    }
+
+    /** Returns the name of the slowest partition that is not idle; null where there is none. */
+    public String slowestPartition() {
+      String slowest = null;
+      for (Map.Entry<String, Partition> each : partitions.entrySet()) {
+        if (each.getValue().isIdle(idleAfter)) continue;
+        if (slowest == null || each.getValue().max < partitions.get(slowest).max) slowest = each.getKey();
+      }
+      return slowest;
+    }
+
+    /**
+     * Returns the event time that the stream has reached: that of its slowest partition, leaving out idle ones. Where all are
+     * idle nothing is left to wait for, and it is that of the fastest.
+     */
+    public long max() {
+      String slowest = slowestPartition();
+      if (slowest != null) return Math.max(shown, partitions.get(slowest).max);
+      long fastest = shown;
+      for (Partition each : partitions.values()) fastest = Math.max(fastest, each.max);
+      return fastest;
     }
   }
 
@@ -54,11 +93,12 @@ public final class Pace {
     long slowest = Long.MAX_VALUE;
     for (Stream each : all) {
       if (each.isIdle()) continue;
+      long max = each.max();
       // What has brought nothing yet, and is not idle, may bring anything.
-      if (each.max() == GreatestTime.NONE) return GreatestTime.NONE;
-      slowest = Math.min(slowest, each.max() - each.delay());
+      if (max == GreatestTimes.NONE) return GreatestTimes.NONE;
+      slowest = Math.min(slowest, max - each.delay());
     }
-    return slowest == Long.MAX_VALUE ? GreatestTime.NONE : slowest + own.delay();
+    return slowest == Long.MAX_VALUE ? GreatestTimes.NONE : slowest + own.delay();
   }
 
   /** Returns whether a stream has brought something within a span. */
@@ -67,11 +107,13 @@ public final class Pace {
     return false;
   }
 
-  /** Returns how far the slowest stream has come; {@link GreatestTime#NONE} where one has brought nothing. */
-  static long slowest(Collection<Stream> all) {
+  /** Returns how far the slowest stream has come; {@link GreatestTimes#NONE} where one has brought nothing. */
+  public static long slowest(Collection<Stream> all) {
     long slowest = Long.MAX_VALUE;
-    for (Stream each : all)
-      slowest = Math.min(slowest, each.max() == GreatestTime.NONE ? GreatestTime.NONE : each.max() - each.delay());
+    for (Stream each : all) {
+      long max = each.max();
+      slowest = Math.min(slowest, max == GreatestTimes.NONE ? GreatestTimes.NONE : max - each.delay());
+    }
     return slowest;
   }
 

@@ -3,7 +3,7 @@ package io.headgate.kernel.time;
 /**
  * What a stream's clock shows.
  *
- * @param max the greatest event time the stream is known to have reached, in epoch milliseconds
+ * @param max the event time the stream is known to have reached, in epoch milliseconds
  * @param nudged by how many milliseconds the clock is ahead of that, so that timers are looked at while nothing happens
  */
 public record Reading(long max, int nudged) {
@@ -11,7 +11,7 @@ public record Reading(long max, int nudged) {
   public static final int MOST_NUDGED = 1000;
 
   public boolean isKnown() {
-    return max != GreatestTime.NONE;
+    return max != GreatestTimes.NONE;
   }
 
   public long time() {

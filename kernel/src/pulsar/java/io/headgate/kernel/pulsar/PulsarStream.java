@@ -1,5 +1,6 @@
 package io.headgate.kernel.pulsar;
 
+import io.headgate.kernel.gate.Partitioned;
 import io.headgate.kernel.gate.Presents;
 import io.headgate.kernel.pulsar.PulsarOffset.Standpoint;
 import io.headgate.kernel.pulsar.TopicCatalog.Topic;
@@ -32,7 +33,8 @@ import org.apache.spark.sql.connector.read.streaming.SupportsAdmissionControl;
  * <p>Before each batch the position is held against the topics as they are. Records that are gone before they were read end
  * the query, or are told and passed over, as the user chose.
  */
-final class PulsarStream implements MicroBatchStream, SupportsAdmissionControl, ReportsSourceMetrics, Presents {
+final class PulsarStream
+    implements MicroBatchStream, SupportsAdmissionControl, ReportsSourceMetrics, Presents, Partitioned {
   /** A broker that has just started may not know every topic yet. */
   private static final long MISSING_MS = 3_000;
   private static final long LOOK_AGAIN_MS = 250;
@@ -129,6 +131,24 @@ final class PulsarStream implements MicroBatchStream, SupportsAdmissionControl, 
     if (batch.left() > bound) catalog.rest();
     volume.planned(batch.bytes());
     return batch.end();
+  }
+
+  @Override public Map<String, Progress> partitions(Offset from, Offset to) {
+    var out = new HashMap<String, Progress>();
+    ((PulsarOffset) to).topics.forEach((name, end) -> {
+      Topic topic = catalog.last().get(name);
+      if (topic == null || topic.partitioned() != end.partitioned()) return;
+      Standpoint begin = ((PulsarOffset) from).topics.get(name);
+      for (int i = 0; i < Math.min(end.next().size(), topic.partitions().size()); i++) {
+        Ledgers ledgers = topic.partitions().get(i);
+        Place next = end.next().get(i);
+        boolean begun = begin != null && begin.knows(end.partitioned(), i);
+        out.put(Partitioned.name(topic.name().local(), i), Progress.of(
+            begun, begun && begin.next().get(i).compareTo(next) < 0, ledgers.count(next, ledgers.end()) > 0,
+            ledgers.count(ledgers.first(), ledgers.end()) == 0));
+      }
+    });
+    return out;
   }
 
   @Override public Offset latestOffset() {
