@@ -159,7 +159,7 @@ def test_a_dry_run_of_a_restore_tells_what_it_would_do_while_the_job_runs(
         answer = web.post("/v1/jobs/shop/restore", json={"from": "chk-19", "dry_run": True})
     assert answer.status_code == 200, answer.text
     told = answer.json()
-    assert (told["checkpoint"], told["outputs_with_repeats"]) == ("chk-19", ["out"])
+    assert (told["checkpoint"], told["outputs_with_repeats"]) == ("chk-19", ["out", "dead-letters"])
     missing = web.post("/v1/jobs/shop/restore", json={"from": "chk-7", "dry_run": True})
     assert code_of(missing) == (404, "CHECKPOINT_NOT_FOUND")
     both = web.post("/v1/jobs/shop/restore", json={"from": "chk-19", "at": "1m ago"})

@@ -20,7 +20,7 @@ class MemoryFlow:
     """A flow whose batches are given and whose rows come back by the output's name."""
 
     def __init__(self, spark: SparkSession, flow: Flow, *, max_record: int = MIB) -> None:
-        plan = plan_flow(flow.graph(), history={}, max_record=max_record)
+        plan = plan_flow(flow.graph(), history={}, max_record=max_record, job=flow.name)
         self._names = [each.id for each in plan.destinations]
         self._tester = FlowTester(spark, plan.spec)
 

@@ -262,6 +262,14 @@ def test_a_letter_names_the_one_expression_of_a_step_that_fails(spark: SparkSess
     assert letters[0]["source"].startswith("where ")
 
 
+def test_letters_of_records_and_of_rows_name_their_job(spark: SparkSession) -> None:
+    flow = Flow("failing")
+    flow.stream("in", SCHEMA).select("1 / n AS it").to("out")
+    made = MemoryFlow(spark, flow).feed("in", b"{", {"id": 1, "at": 0, "n": 0})
+    found = [(letter["job"], letter["code"]) for letter in made["dead-letters"]]
+    assert found == [("failing", "BAD_JSON"), ("failing", "EXPRESSION_FAILED")]
+
+
 def test_a_letter_is_the_same_in_every_process(spark: SparkSession) -> None:
     letters = letters_of(
         spark,

@@ -32,6 +32,7 @@ from headgate.jobs.service import (
     get_dead_letter,
     list_dead_letters,
     replay_dead_letters,
+    tail_output,
 )
 
 SEEN = 1_763_300_000_000
@@ -115,8 +116,11 @@ def letter(
     code: str = "BAD_JSON",
     size: int | None = None,
     timestamp: int | None = None,
+    job: str | None = None,
 ) -> bytes:
+    """Return a letter as the kernel writes it; release 0.7 left the job out."""
     content = {
+        **({} if job is None else {"job": job}),
         "source": source,
         "topic": topic,
         "partition": spot[0],
@@ -176,6 +180,46 @@ def test_letters_are_counted_by_topic_and_reason_and_listed_newest_first(place: 
         f"{lineage}-0-0:{2 * second}",
     ]
     assert [each.raw for each in found.letters] == [b"4", b"3", b"2"]
+
+
+def test_jobs_that_share_a_topic_see_their_own_letters_alone(place: Place) -> None:
+    starts = place.publish("orders", [b"a", b"b", b"c"])
+    place.write(
+        letter(b"a", (0, starts[0]), job="shop"),
+        letter(b"b", (0, starts[1]), job="bank"),
+        # Letters of release 0.7: the flow reads the one's topic, and has the other's operator not.
+        letter(b"c", (0, starts[2])),
+        letter(b"d", topic="clicks", source="clicks"),
+        letter(b'{"n":0}', source="select 'nowhere'", topic=None, code="EXPRESSION_FAILED"),
+        letter(b'{"n":1}', source="select 'n'", topic=None, code="NO_KEY", job="bank"),
+    )
+    found = list_dead_letters(place.root, "shop")
+    assert (found.total, found.others, found.foreign) == (2, 4, 0)
+    assert [each.raw for each in found.letters] == [b"c", b"a"]
+    assert {(each.topic, each.count) for each in found.counts} == {("orders", 2)}
+    assert "4 letters of the topic are of other jobs" in run(place, "list").stderr
+    tailed = tail_output(place.root, "shop", "dead-letters")
+    assert [json.loads(each.value or "")["raw"] for each in tailed] == ["YQ==", "Yw=="]
+
+    mine, foreign = (each.id for each in found.letters)
+    other = _id_behind(foreign, letter(b"a", (0, starts[0]), job="shop"))
+    for ask in (
+        partial(get_dead_letter, place.root, "shop", other),
+        partial(place.replay, ids=[other]),
+    ):
+        error = refused(ask)
+        assert error.code == "DEAD_LETTER_NOT_FOUND"
+        assert "it is of job 'bank'" in error.message
+    assert place.replay(dry_run=True).total == 2
+    assert place.replay().sent == {"orders": 2}
+    assert place.lines("orders") == [b"a", b"b", b"c", b"a", b"c"]
+    assert mine != other
+
+
+def _id_behind(place: str, line: bytes) -> str:
+    """Return the id of the letter that stands behind another in its file."""
+    file, _, byte = place.rpartition(":")
+    return f"{file}:{int(byte) + len(line) + 1}"
 
 
 def test_a_reason_chooses_letters_and_all_are_counted(place: Place) -> None:
@@ -323,7 +367,9 @@ def test_the_record_of_a_row_that_failed_is_sent_where_it_went_no_other_way(
     (start,) = place.publish("orders", [b'{"n": 0}'])
     place.publish("visits", [b'{"n": 0}'])
     for name in (ours, theirs, "select 'gone'"):
-        row = letter(b'{"n":0}', (0, start), source=name, topic=None, code="EXPRESSION_FAILED")
+        row = letter(
+            b'{"n":0}', (0, start), source=name, topic=None, code="EXPRESSION_FAILED", job="shop"
+        )
         place.write(row)
     found = list_dead_letters(place.root, "shop")
     assert [each.topic for each in found.letters] == ["", "visits", "orders"]

@@ -167,6 +167,8 @@ def _print_list(found: DeadLetters, reason: str | None, *, as_json: bool) -> Non
         ["topic", "reason", Right("letters")],
         [[visible(each.topic), each.reason, format_count(each.count)] for each in found.counts],
     )
+    if found.others:
+        note(f"note: {format_count(found.others)} letters of the topic are of other jobs")
     if found.foreign:
         note(f"note: {format_count(found.foreign)} records of the topic are no dead letters")
     if found.letters:

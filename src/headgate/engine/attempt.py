@@ -60,6 +60,7 @@ class Attempt:
             history=settings.history,
             max_record=settings.max_record,
             placed_since=settings.placed_since,
+            job=settings.job,
         )
         self._settings = settings
         self._run = uuid.uuid4().hex

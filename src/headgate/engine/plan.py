@@ -148,6 +148,7 @@ def plan_flow(
     history: Mapping[str, Sequence[Schema]],
     max_record: int,
     placed_since: int = 0,
+    job: str = "",
 ) -> FlowPlan:
     """Return the plan of a flow.
 
@@ -157,8 +158,9 @@ def plan_flow(
             present one. A table that is not there has had its present schema only.
         max_record: The size in bytes above which a record is a dead letter.
         placed_since: The first batch whose rows are placed by the present rules.
+        job: What dead letters name as their job; empty for a flow that is only planned.
     """
-    return _Planner(graph, history, max_record, placed_since).plan()
+    return _Planner(graph, history, max_record, placed_since, job).plan()
 
 
 class _Planner:
@@ -168,8 +170,10 @@ class _Planner:
         history: Mapping[str, Sequence[Schema]],
         max_record: int,
         placed_since: int,
+        job: str,
     ) -> None:
         self.graph = graph
+        self.job = job
         self.history = history
         self.max_record = max_record
         self.placed_since = placed_since
@@ -191,6 +195,7 @@ class _Planner:
     def plan(self) -> FlowPlan:
         nodes = self.graph.nodes
         spec = {
+            "job": self.job,
             "maxRecord": self.max_record,
             "placedSince": self.placed_since,
             "deadLetters": len(self.graph.outputs()),

@@ -14,6 +14,7 @@ from headgate.flow.graph import Graph
 from headgate.jobs.home import JobHome
 from headgate.jobs.letters.letter import EXCERPT, DeadLetter, find_letter
 from headgate.jobs.letters.memory import ReplayMemory, read_memory
+from headgate.jobs.letters.ownership import Ownership
 from headgate.jobs.letters.tally import AT_MOST, Counting, Tally
 from headgate.jobs.letters.topics import get_flow, is_missing, open_places, where
 from headgate.jobs.letters.way_back import find_way_back, topics_of_operators
@@ -51,6 +52,7 @@ class DeadLetters:
         counts: By topic and reason, most first.
         letters: The newest ones, newest first; of the reason that was asked for.
         foreign: How many records of the topic are no dead letters.
+        others: How many letters of the topic are of other jobs; they are not among the rest.
         told: What a server said of them, which has the records whole; None where this did.
     """
 
@@ -62,6 +64,7 @@ class DeadLetters:
     counts: tuple[LetterCount, ...]
     letters: tuple[DeadLetter, ...]
     foreign: int
+    others: int = 0
     told: Mapping[str, Any] | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -77,6 +80,7 @@ class DeadLetters:
             "counts": [each.to_json() for each in self.counts],
             "letters": [each.to_json(excerpt=EXCERPT) for each in self.letters],
             "foreign": self.foreign,
+            "others": self.others,
         }
 
     @classmethod
@@ -91,6 +95,7 @@ class DeadLetters:
             counts=tuple(LetterCount(**each) for each in told["counts"]),
             letters=tuple(DeadLetter.from_json(each) for each in told["letters"]),
             foreign=int(told["foreign"]),
+            others=int(told.get("others", 0)),
             told=dict(told),
         )
 
@@ -110,28 +115,31 @@ def list_dead_letters(
     """
     home = get_home(root, job, verb="list the dead letters of")
     graph = get_flow(home, doing="list the dead letters of")
-    topic = graph.dead_letters
+    topic, ownership = graph.dead_letters, Ownership(job, graph)
     places = open_places(topic)
     try:
         tally = _COUNTING.count(f"{where(topic)} {topic.name}", places, at_most=count_up_to)
-        letters = _newest(places, reason, limit) if tally.counts else []
+        letters = _newest(places, ownership, reason, limit) if tally.counts else []
     except HeadgateError as error:
         if not is_missing(error):
             raise
         tally, letters = Tally(), []
     memory, topics = read_memory(home), topics_of_operators(graph)
     counts: Counter[tuple[str, str]] = Counter()
-    for (origin, why), count in tally.counts.items():
-        counts[topics.get(origin, origin), why] += count
+    for kind, count in tally.counts.items():
+        if ownership.has(kind):
+            origin = kind.topic or topics.get(kind.source, kind.source)
+            counts[origin, kind.reason] += count
     return DeadLetters(
         job=job,
         topic=topic.name,
         log=where(topic),
-        total=tally.counts.total(),
+        total=counts.total(),
         at_least=not tally.is_all,
         counts=tuple(LetterCount(*kind, count) for kind, count in counts.most_common()),
         letters=tuple(_placed(_told(memory, graph, each), topics) for each in letters),
         foreign=tally.foreign,
+        others=tally.counts.total() - counts.total(),
     )
 
 
@@ -162,14 +170,17 @@ def get_letters(
             raise
         records = {}
     found = {place: find_letter(record) for place, record in records.items()}
-    memory, letters = read_memory(home), []
+    memory, letters, ownership = read_memory(home), [], Ownership(home.name, graph)
     for each in dict.fromkeys(ids):
         letter = found.get(each)
-        if letter is None:
+        if letter is None or not ownership.has(letter):
+            what = f"cannot find dead letter {each!r} of job {home.name!r}"
+            why = "there is none at that place, or it is not kept any more"
+            if letter is not None:
+                why = f"it is of job {letter.job!r}" if letter.job else "it is of another job"
             raise HeadgateError(
                 "DEAD_LETTER_NOT_FOUND",
-                f"cannot find dead letter {each!r} of job {home.name!r}: there is none at that "
-                "place, or it is not kept any more",
+                f"{what}: {why}",
                 hint=f"headgate dead-letters {home.name} list",
             )
         letters.append(_told(memory, graph, letter))
@@ -189,13 +200,16 @@ def _placed(letter: DeadLetter, topics: Mapping[str, str]) -> DeadLetter:
     return replace(letter, topic=topics.get(letter.source, ""))
 
 
-def _newest(places: Places, reason: str | None, limit: int) -> list[DeadLetter]:
-    """Return the newest letters of a reason, newest first."""
+def _newest(
+    places: Places, ownership: Ownership, reason: str | None, limit: int
+) -> list[DeadLetter]:
+    """Return the newest letters of a job and a reason, newest first."""
     span = limit
     while limit:
         records = places.last(span)
         letters = [letter for record in records if (letter := find_letter(record)) is not None]
-        wanted = [each for each in letters if reason is None or each.reason == reason.upper()]
+        mine = [each for each in letters if ownership.has(each)]
+        wanted = [each for each in mine if reason is None or each.reason == reason.upper()]
         if len(wanted) >= limit or len(records) < span or span >= _LOOK_BACK:
             return wanted[::-1][:limit]
         span *= _STEP_BACK

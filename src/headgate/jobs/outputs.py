@@ -14,7 +14,8 @@ from headgate.flow.graph import Graph
 from headgate.flow.names import did_you_mean
 from headgate.flow.operators import Output, Source
 from headgate.flow.topics import Topic
-from headgate.jobs.letters.letter import show_bytes
+from headgate.jobs.letters.letter import find_kind, show_bytes
+from headgate.jobs.letters.ownership import Ownership
 from headgate.jobs.letters.topics import can_open, get_flow, is_missing, open_places, where
 from headgate.jobs.registry import get_home
 
@@ -132,7 +133,8 @@ def tail_output(root: Path, job: str, output: str, *, lines: int = 20) -> tuple[
             What reading the log raises.
     """
     home = get_home(root, job, verb="show the outputs of")
-    topic = _topic(get_flow(home, doing="show the outputs of"), output, job)
+    graph = get_flow(home, doing="show the outputs of")
+    topic = _topic(graph, output, job)
     if not can_open(topic):
         raise HeadgateError(
             "OUTPUT_NOT_KEPT",
@@ -141,11 +143,20 @@ def tail_output(root: Path, job: str, output: str, *, lines: int = 20) -> tuple[
             hint=f"headgate logs {job} --supervisor",
         )
     try:
-        return tuple(_record(record) for record in open_places(topic).last(lines))
+        records = open_places(topic).last(lines)
     except HeadgateError as error:
         if is_missing(error):
             return ()
         raise
+    if output == graph.dead_letters.name:
+        records = [each for each in records if _is_of(each, Ownership(job, graph))]
+    return tuple(_record(record) for record in records)
+
+
+def _is_of(record: PlacedRecord, ownership: Ownership) -> bool:
+    """Tell whether a row of the topic of dead letters is not a letter of another job."""
+    kind = find_kind(record.value)
+    return kind is None or ownership.has(kind)
 
 
 def _view(

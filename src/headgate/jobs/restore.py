@@ -140,7 +140,7 @@ def plan_restore(
         dropped=tuple(uid for uid in before if uid not in taken),
         empty=tuple(uid for uid in now if uid not in taken),
         again=_read_again(home, old, kept),
-        outputs=tuple(node.id for node in graph.outputs()),
+        outputs=(*(node.id for node in graph.outputs()), graph.dead_letters.name),
     )
 
 

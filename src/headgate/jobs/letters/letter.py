@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from headgate.connectors.places import PlacedRecord
 
@@ -30,6 +30,7 @@ class DeadLetter:
         source: The source of the record, or the operator at which a row failed.
         of_row: Whether a row failed inside the flow: then `raw` is that row as JSON.
         topic: The topic of the record; empty where nobody knows it any more.
+        job: The job that wrote it; empty for letters of release 0.7.
         expression: The SQL that failed on the row; empty where none did.
         partition: Where the record stood; on embedded topics the file's number.
         offset: Likewise; on embedded topics the byte its line begins at.
@@ -60,6 +61,7 @@ class DeadLetter:
     size: int
     raw: bytes | None
     digest: str
+    job: str = ""
     expression: str = ""
     replayed_at: datetime | None = None
     replayed_by: str = ""
@@ -90,6 +92,7 @@ class DeadLetter:
         whole = {"raw": None if self.raw is None else base64.b64encode(self.raw).decode()}
         return {
             "id": self.id,
+            "job": self.job,
             "source": self.source,
             "of_row": self.of_row,
             "topic": self.topic,
@@ -130,6 +133,7 @@ class DeadLetter:
             size=int(told["bytes"]),
             raw=known if whole is None else base64.b64decode(whole),
             digest="",
+            job=str(told.get("job", "")),
             expression=str(told.get("expression", "")),
             replayed_at=_parse(told["replayed_at"]),
             replayed_by=str(told["replayed_by"]),
@@ -158,22 +162,41 @@ def find_letter(record: PlacedRecord) -> DeadLetter | None:
             size=int(content["bytes"]),
             raw=None if raw is None else base64.b64decode(raw, validate=True),
             digest=hashlib.sha256(record.value or b"").hexdigest()[:12],
+            job=str(content.get("job") or ""),
             expression=str(content.get("expression") or ""),
         )
     except (ValueError, TypeError, KeyError, OverflowError, binascii.Error):
         return None
 
 
-def find_kind(value: bytes | None) -> tuple[str, str] | None:
-    """Return where a letter comes from and its reason, and nothing else, which is fast.
+class Kind(NamedTuple):
+    """What letters are counted by.
 
-    A topic, or an operator at which a row failed; None where the record is no letter.
+    Attributes:
+        job: The job that wrote them; empty where they do not say.
+        source: The source of their records, or the operator at which rows failed.
+        topic: The topic of their records; None where rows failed.
+        reason: The countable code.
     """
+
+    job: str
+    source: str
+    topic: str | None
+    reason: str
+
+
+def find_kind(value: bytes | None) -> Kind | None:
+    """Return the kind of a letter and nothing else, which is fast; None for other records."""
     try:
         content = json.loads(value or b"")
-        origin, code = content["topic"], content["code"]
-        return str(content["source"] if origin is None else origin), str(code)
-    except (ValueError, TypeError, KeyError):
+        topic = content["topic"]
+        return Kind(
+            str(content.get("job") or ""),
+            str(content["source"]),
+            None if topic is None else str(topic),
+            str(content["code"]),
+        )
+    except (ValueError, TypeError, KeyError, AttributeError):
         return None
 
 

@@ -30,6 +30,7 @@ from headgate.jobs.letters.memory import (
     open_journal,
     read_memory,
 )
+from headgate.jobs.letters.ownership import Ownership
 from headgate.jobs.letters.topics import get_flow, is_missing, open_places
 from headgate.jobs.letters.way_back import find_way_back
 from headgate.jobs.registry import get_home
@@ -194,7 +195,9 @@ def replay_dead_letters(
     home = get_home(root, job, verb="replay dead letters of")
     graph = get_flow(home, doing="replay dead letters of")
     places = open_places(graph.dead_letters)
-    letters: Iterable[DeadLetter] = get_letters(home, graph, places, ids) if ids else _all(places)
+    letters: Iterable[DeadLetter] = (
+        get_letters(home, graph, places, ids) if ids else _all(places, Ownership(job, graph))
+    )
     if reason is not None:
         letters = (letter for letter in letters if letter.reason == reason.upper())
     with ExitStack() as stack:
@@ -222,8 +225,8 @@ def replay_dead_letters(
     return replay.result(job, dry_run=dry_run)
 
 
-def _all(places: Places) -> Iterator[DeadLetter]:
-    """Yield all letters there are now, oldest first within each part of their topic."""
+def _all(places: Places, ownership: Ownership) -> Iterator[DeadLetter]:
+    """Yield all letters of a job that there are now, oldest first within each part of the topic."""
     try:
         stretches = places.stretches()
     except HeadgateError as error:
@@ -233,7 +236,7 @@ def _all(places: Places) -> Iterator[DeadLetter]:
     for stretch in stretches:
         for record in places.read(stretch):
             letter = find_letter(record)
-            if letter is not None:
+            if letter is not None and ownership.has(letter):
                 yield letter
 
 

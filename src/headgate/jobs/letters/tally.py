@@ -1,4 +1,4 @@
-"""Counting dead letters by topic and reason: each once, however often somebody asks.
+"""Counting dead letters by job, topic and reason: each once, however often somebody asks.
 
 What was counted is remembered in this process, by the stretches of the topic that it was in. A page
 that asks every few seconds costs the reading of what is new.
@@ -13,14 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headgate.connectors.places import PlacedRecord, Places, Stretch
-from headgate.jobs.letters.letter import find_kind
+from headgate.jobs.letters.letter import Kind, find_kind
 
 # How many letters one call reads at most.
 AT_MOST = 1_000_000
 _TOPICS = 32
-
-Kind = tuple[str, str]
-"""Where letters come from, a topic or an operator at which rows fail, and their reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +25,7 @@ class Tally:
     """How many letters there are.
 
     Attributes:
-        counts: By where they come from and their reason.
+        counts: By their kind; of all jobs that write to the topic.
         foreign: How many records are no dead letters.
         is_all: Whether all that are kept were counted; else there are at least so many.
     """

@@ -10,13 +10,14 @@ import java.nio.charset.StandardCharsets;
 /**
  * A record that could not go its way, as the output for dead letters tells of it.
  *
+ * @param job the job that wrote it: several may share a topic
  * @param source the source, or the operator at which a row failed
  * @param topic the record's topic; null where a row failed
  * @param row what is known of the row that failed; null where a record did
  * @param size the full length of {@code raw} in bytes, of which a letter shows at most {@link #RAW_LIMIT}
  */
 public record DeadLetter(
-    String source, String topic, Row row, int partition, long offset, long timestamp, BadRecord.Reason code, String reason,
+    String job, String source, String topic, Row row, int partition, long offset, long timestamp, BadRecord.Reason code, String reason,
     long size, byte[] raw) {
   /** A dead letter carries at most this much of its record. */
   public static final int RAW_LIMIT = 256 * 1024;
@@ -36,15 +37,16 @@ public record DeadLetter(
 
   /** @param raw the row as JSON; null where it has no such form */
   public static DeadLetter ofRow(
-      String operator, Row row, int partition, long offset, long timestamp, BadRecord why, byte[] raw) {
+      String job, String operator, Row row, int partition, long offset, long timestamp, BadRecord why, byte[] raw) {
     return new DeadLetter(
-        operator, null, row, partition, offset, timestamp, why.reason, why.getMessage(), raw == null ? 0 : raw.length, raw);
+        job, operator, null, row, partition, offset, timestamp, why.reason, why.getMessage(), raw == null ? 0 : raw.length, raw);
   }
 
   public byte[] encode() {
     var out = new ByteArrayOutputStream(512);
     try (JsonGenerator g = JSON.createGenerator(out)) {
       g.writeStartObject();
+      g.writeStringField("job", job);
       g.writeStringField("source", source);
       g.writeStringField("topic", topic);
       g.writeNumberField("partition", partition);

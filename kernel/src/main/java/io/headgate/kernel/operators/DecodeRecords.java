@@ -57,13 +57,14 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
    * @param messageKey the same key as a record without a value gives it; null for a stream
    * @param version the column that orders a table's changes; null where their place in the topic does
    * @param operators addresses of the operators that hold the table's rows
+   * @param job the job that dead letters are of
    * @param port where the rows of a table are counted; a stream's are by its route
    * @param refused where dead letters are counted
    */
   public record Source(
       String id, String topic, int number, Layout layout, JsonDecoder decoder, EventTime time,
       GreatestTimes greatest, boolean partitioned, KeyText key, MessageKey messageKey, Layout.Path version, int[] operators,
-      Route route, int deadLetters, long maxRecord, Placement placement, PortTally tally, int port, int refused)
+      Route route, int deadLetters, String job, long maxRecord, Placement placement, PortTally tally, int port, int refused)
       implements Serializable {}
 
   private final Source source;
@@ -212,7 +213,7 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
       byte[] raw = length == RawRecord.NONE
           ? null : Arrays.copyOfRange(record, start, start + Math.min(length, DeadLetter.RAW_LIMIT));
       return new DeadLetter(
-          source.id, topic, null, header.partition, header.offset, header.timestamp,
+          source.job, source.id, topic, null, header.partition, header.offset, header.timestamp,
           why.reason, why.getMessage(), RawRecord.size(record), raw).encode();
     }
   }

@@ -81,7 +81,7 @@ public final class FlowPlan {
     }
     var plan = new FlowPlan(PortTally.registered(spark), new Placement(flow.path("placedSince").asLong()));
     var routes = new RouteCompiler(
-        spark, keys(flow), uids(flow), flow.get("deadLetters").asInt(), topics(flow), plan.tally);
+        spark, keys(flow), uids(flow), flow.get("deadLetters").asInt(), flow.get("job").asText(), topics(flow), plan.tally);
     for (JsonNode source : flow.get("sources")) {
       if (source.path("timed").asBoolean()) plan.times.put(source.get("id").asText(), GreatestTimes.registered(spark));
       plan.addSource(source, flow, routes);
@@ -159,6 +159,7 @@ public final class FlowPlan {
         takers.stream().mapToInt(i -> i).toArray(),
         table ? null : routes.compile(node.get("route"), layout, id),
         flow.get("deadLetters").asInt(),
+        flow.get("job").asText(),
         flow.get("maxRecord").asLong(),
         placement,
         tally,

@@ -71,9 +71,11 @@ public final class Route implements Serializable {
    *
    * <p>Raised, it would end the job, and every attempt after it at the same row.
    *
+   * @param job the job whose rows they are
    * @param topics the topic of each source's records, by the source's number; null for one that reads several
    */
-  record Failing(int deadLetters, String[] topics, String operator, JsonEncoder encoder, PortTally tally, int port)
+  record Failing(
+      int deadLetters, String job, String[] topics, String operator, JsonEncoder encoder, PortTally tally, int port)
       implements Serializable {
     /** Returns what a program makes of a row, or null if it fails; then the dead letter is on its way. */
     UnsafeRow apply(RowProgram program, SegmentedRow row, Header header, Integer spread, Out out) {
@@ -92,7 +94,8 @@ public final class Route implements Serializable {
       byte[] raw = raw(row);
       String topic = header.source < topics.length ? topics[header.source] : null;
       byte[] letter = DeadLetter.ofRow(
-          operator, new DeadLetter.Row(expression, topic), header.partition, header.offset, header.timestamp, why, raw).encode();
+          job, operator, new DeadLetter.Row(expression, topic), header.partition, header.offset, header.timestamp, why, raw)
+          .encode();
       out.add(new Tuple2<>(place(spread, header), header.envelope(Envelope.OUTPUT, deadLetters, letter, letter.length)));
     }
 

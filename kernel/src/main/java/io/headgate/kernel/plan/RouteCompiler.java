@@ -30,6 +30,7 @@ import org.apache.spark.sql.types.TimestampType;
 final class RouteCompiler {
   private final SparkSession spark;
   private final int deadLetters;
+  private final String job;
   /** The topic of each source's records, by the source's number; null for one that reads several. */
   private final String[] topics;
   /** What arrives at each operator or function, by address. */
@@ -42,8 +43,9 @@ final class RouteCompiler {
 
   /** @param deadLetters the address of the output for rows that fail */
   RouteCompiler(
-      SparkSession spark, Map<Integer, List<DataType>> keys, Map<Integer, String> uids, int deadLetters, String[] topics,
+      SparkSession spark, Map<Integer, List<DataType>> keys, Map<Integer, String> uids, int deadLetters, String job, String[] topics,
       PortTally tally) {
+    this.job = job;
     this.uids = uids;
     this.topics = topics;
     this.tally = tally;
@@ -158,7 +160,7 @@ final class RouteCompiler {
   private Route.Failing failing(String id, String operator, Layout layout) {
     var names = new ArrayList<String>();
     for (StructField field : layout.schema().fields()) if (JsonEncoder.writes(field.dataType())) names.add(field.name());
-    return new Route.Failing(deadLetters, topics, operator, encoder(names, layout), tally, tally.place(refused(id)));
+    return new Route.Failing(deadLetters, job, topics, operator, encoder(names, layout), tally, tally.place(refused(id)));
   }
 
   /** Returns what the dead letters of a node are counted under. */
