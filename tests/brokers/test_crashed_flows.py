@@ -1,0 +1,202 @@
+"""A random flow on two logs that crashes at a random point writes what plain Python makes of it.
+
+Outputs are on embedded topics and on Kafka. `HEADGATE_SEED` chooses other flows, and
+`HEADGATE_CRASH_EXAMPLES` how many.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import random
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench import Bench, bag
+from kafka_broker import KafkaBroker
+
+from headgate import Flow
+from headgate.connectors import Files, Kafka
+from headgate.flow.topics import Topic
+
+EXAMPLES = int(os.environ.get("HEADGATE_CRASH_EXAMPLES", "2"))
+POINTS = ("in-transaction", "state-committed", "task-committed", "epoch-committed")
+# What a replay may write differently. Nothing here is compared.
+NOT_COMPARED = frozenset({"processed_at"})
+RECORDS = 600
+KEYS = 12
+LIMIT_S = 400.0
+
+Row = dict[str, Any]
+
+
+@dataclass
+class Example:
+    """A flow, its input, and what Python makes of it.
+
+    Attributes:
+        on_kafka: The outputs that are on Kafka; the others are embedded topics.
+        point: Where the job crashes, once `after` batches were committed.
+    """
+
+    name: str
+    point: str
+    after: int
+    odd: int
+    failing: int
+    enriched: bool
+    known: frozenset[int]
+    on_kafka: frozenset[str]
+    records: list[bytes] = field(default_factory=list)
+
+    @classmethod
+    def draw(cls, seed: int, number: int) -> Example:
+        """Return an example: the same for the same seed."""
+        draw = random.Random(f"{seed}-{number}")
+        outputs = ["even", "odd", "dead-letters"]
+        made = cls(
+            name=f"crash-{seed}-{number}",
+            point=draw.choice(POINTS),
+            after=draw.randint(0, 2),
+            odd=draw.randint(2, 5),
+            failing=draw.randint(0, 30),
+            enriched=draw.random() < 0.7,
+            known=frozenset(draw.sample(range(KEYS), KEYS // 2)),
+            # One on each log at least.
+            on_kafka=frozenset(draw.sample(outputs, draw.randint(1, 2))),
+        )
+        for place in range(RECORDS):
+            row = {"id": place, "k": draw.choice([None, *range(KEYS)]), "v": draw.randint(0, 30)}
+            broken = draw.random() < 0.03
+            made.records.append(b"{no json %d" % place if broken else json.dumps(row).encode())
+        return made
+
+    def flow(self, topics: dict[str, Topic]) -> Flow:
+        """Return the flow with its outputs on two logs."""
+        flow = Flow(self.name, dead_letters=topics["dead-letters"])
+        rows = flow.stream("in", "id BIGINT NOT NULL, k BIGINT, v BIGINT NOT NULL")
+        rows = rows.with_columns(share=f"100 DIV (v - {self.failing})")
+        if self.enriched:
+            table = flow.table("names", "k BIGINT NOT NULL, name STRING", key="k", load="first")
+            found = rows.enrich("known", table, on="k", into="row")
+            found.matched.select("id", "share", "row.name AS name").to(topics["even"])
+            found.missing.to(topics["odd"])
+        else:
+            rows.where(f"id % {self.odd} = 0").to(topics["even"])
+            rows.where(f"id % {self.odd} <> 0").to(topics["odd"])
+        return flow
+
+    def expected(self) -> dict[str, Counter[str]]:
+        """Return what each output must hold, in plain Python."""
+        made: dict[str, list[Row]] = {"even": [], "odd": [], "dead-letters": []}
+        for record in self.records:
+            try:
+                row = json.loads(record)
+            except ValueError:
+                made["dead-letters"].append({"code": "BAD_JSON", "raw": record.decode()})
+                continue
+            by = row["v"] - self.failing
+            if by == 0:
+                made["dead-letters"].append({"code": "EXPRESSION_FAILED", "raw": row["id"]})
+                continue
+            row["share"] = int(100 / by)
+            if not self.enriched:
+                made["odd" if row["id"] % self.odd else "even"].append(row)
+            elif row["k"] in self.known:
+                name = f"name {row['k']}"
+                made["even"].append({"id": row["id"], "share": row["share"], "name": name})
+            else:
+                made["odd"].append(row)
+        return {name: bag(rows) for name, rows in made.items()}
+
+
+@dataclass
+class Stage:
+    """Where an example is run."""
+
+    bench: Bench
+    kafka: KafkaBroker
+    crashes: Path
+    example: Example
+
+    def topics(self) -> dict[str, Topic]:
+        """Return the topics of the outputs, and make those that are on Kafka."""
+        made: dict[str, Topic] = {}
+        for name in ("even", "odd", "dead-letters"):
+            if name in self.example.on_kafka:
+                topic = f"{self.example.name}-{name}"
+                self.kafka.make_topic(topic, partitions=3)
+                made[name] = Kafka(topic, servers=self.kafka.address)
+            else:
+                made[name] = Files(name, dir=str(self.bench.topics / name))
+        return made
+
+    def run(self, flow: Path, *, crash: bool) -> bool:
+        """Run the job until it has caught up, or crashes; return whether it did."""
+        # Of so few bytes, that there are several batches.
+        child = self.bench.spawn(flow, parallelism=2, max_batch=4096)
+        point = self.crashes / self.example.point
+        deadline = time.monotonic() + LIMIT_S
+        while crash and child.poll() is None and time.monotonic() < deadline:
+            if self.commits() >= self.example.after:
+                point.touch()
+                break
+            time.sleep(0.02)
+        try:
+            told, _ = child.communicate(timeout=max(1.0, deadline - time.monotonic()))
+        finally:
+            child.kill()
+        if not crash:
+            assert child.returncode == 0, told
+        assert not point.exists(), f"the job never got to {self.example.point}: {told}"
+        return child.returncode != 0
+
+    def commits(self) -> int:
+        """Return how many batches are committed."""
+        return len(list(self.bench.home.glob("jobs/*/runs/*/checkpoint/commits/[0-9]*")))
+
+    def seen(self, name: str) -> Counter[str]:
+        """Return what a reader finds in an output."""
+        if name in self.example.on_kafka:
+            values = self.kafka.values(f"{self.example.name}-{name}")
+            rows = [json.loads(value) for value in values if value is not None]
+        else:
+            rows = self.bench.read(name)
+        return bag(_compared(rows, letters=name == "dead-letters"))
+
+
+def _compared(rows: Iterable[Row], *, letters: bool) -> Iterator[Row]:
+    for row in rows:
+        if letters:
+            raw = base64.b64decode(row["raw"]).decode()
+            of_row = row["code"] == "EXPRESSION_FAILED"
+            yield {"code": row["code"], "raw": json.loads(raw)["id"] if of_row else raw}
+        else:
+            yield {name: value for name, value in row.items() if name not in NOT_COMPARED}
+
+
+@pytest.mark.parametrize("number", range(EXAMPLES))
+def test_a_flow_on_two_logs_that_crashes_anywhere_writes_what_python_makes_of_it(
+    seed: int, number: int, tmp_path: Path, kafka: KafkaBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    example = Example.draw(seed, number)
+    print(f"example {number}: {example.point} after {example.after} batches")
+    stage = Stage(Bench(tmp_path), kafka, tmp_path / "crashes", example)
+    stage.crashes.mkdir()
+    monkeypatch.setenv("HEADGATE_CRASH_DIR", str(stage.crashes))
+    if example.enriched:
+        stage.bench.put("names", ({"k": k, "name": f"name {k}"} for k in sorted(example.known)))
+    for first in range(0, RECORDS, 100):
+        stage.bench.put("in", example.records[first : first + 100])
+    flow = stage.bench.flow_file(example.flow(stage.topics()))
+    assert stage.run(flow, crash=True)
+    assert not stage.run(flow, crash=False)
+    for name, wanted in example.expected().items():
+        found = stage.seen(name)
+        assert found == wanted, f"{name}: lost {wanted - found}, more than once {found - wanted}"
