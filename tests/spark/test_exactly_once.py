@@ -14,6 +14,7 @@ import pytest
 from bench import Bench, bag
 
 from headgate import Flow
+from headgate.checkpoints.sparklog import find_last_commit
 from headgate.jobs.home import JobHome
 
 SEED = 7
@@ -65,8 +66,8 @@ def last_commit(bench: Bench) -> int:
     """Return the number of the newest batch that committed; -1 before the first."""
     home = JobHome(bench.home, "joining")
     lineage = home.find_present_run()
-    folder = home.run_folder(lineage or "none") / "checkpoint" / "commits"
-    return max((int(f.name) for f in folder.glob("[0-9]*")), default=-1)
+    last = find_last_commit(home.run_folder(lineage or "none") / "checkpoint")
+    return -1 if last is None else last
 
 
 @pytest.mark.long

@@ -246,7 +246,8 @@ def test_strict_stops_where_it_would_fall_back(begun: Bench) -> None:
 def _newest(checkpoint: Path, kind: str) -> Path:
     match kind:
         case "offsets" | "commits":
-            return max((checkpoint / kind).glob("[0-9]*"), key=lambda each: int(each.name))
+            logs = [each for each in (checkpoint / kind).iterdir() if each.name.isdigit()]
+            return max(logs, key=lambda each: int(each.name))
         case "metadata":
             return checkpoint / "metadata"
         case "state":

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from headgate.checkpoints import manifest as manifests
+from headgate.checkpoints.log_sums import is_summed, render_sums, sums_name
 from headgate.checkpoints.manifest import Manifest
 from headgate.checkpoints.problems import Problem, refuse
 from headgate.checkpoints.sparklog import (
@@ -77,6 +78,10 @@ def _fork(source: Path, files: Sequence[str], into: Path, what: str) -> None:
         )
         for file, content in changed.items():
             write_file(draft / file, content)
+        # Of what release 0.7 wrote, too: whoever goes on from here may ask for every checksum.
+        for file in files:
+            if is_summed(file) and not (draft / sums_name(file)).exists():
+                write_file(draft / sums_name(file), render_sums((draft / file).read_bytes()))
 
 
 def _moved(source: Path, file: str, into: Path, what: str) -> str:

@@ -2,7 +2,7 @@
 
 offsets/N, commits/N      batch N was begun, and committed; commits name the unique ids of state
 metadata                  the query's id
-sources/NAME/…            what a source wrote for itself
+sources/NAME/…            what a source wrote for itself; these and the above with NAME.crc beside
 state/OP/_metadata/v2/B   what operator OP holds, written at the first batch of each start
 state/OP/_stateSchema/…   the schemas that those files name, by absolute path
 state/OP/PART[/STORE]/    V_ID.changelog and V_ID.zip of state version V (batch V-1), with
@@ -74,9 +74,14 @@ def find_last_commit(checkpoint: Path) -> int | None:
     return max(_numbers(checkpoint / "commits"), default=None)
 
 
+def find_begun(checkpoint: Path) -> int | None:
+    """Return the number of the newest batch that was begun, or None before the first."""
+    return max(_numbers(checkpoint / "offsets"), default=None)
+
+
 def find_open_batch(checkpoint: Path) -> int | None:
     """Return the batch that was begun and not committed, which Spark repeats at a start."""
-    begun = max(_numbers(checkpoint / "offsets"), default=None)
+    begun = find_begun(checkpoint)
     done = find_last_commit(checkpoint)
     return begun if begun is not None and (done is None or begun > done) else None
 

@@ -8,13 +8,14 @@ from pathlib import Path
 from headgate.checkpoints import manifest as manifests
 from headgate.checkpoints._checksums import find_hadoop_problem, find_spark_problem
 from headgate.checkpoints.catalog import Kept
+from headgate.checkpoints.log_sums import find_left_behind, find_unsummed, sums_name
 from headgate.checkpoints.manifest import FileFacts, Manifest
 from headgate.checkpoints.problems import Problem, gone, refuse
-from headgate.checkpoints.sparklog import find_last_commit, survey
+from headgate.checkpoints.sparklog import find_last_commit, read_batch, survey
 from headgate.checkpoints.storage import sha256_of
 from headgate.errors import HeadgateError
 
-__all__ = ["Problem", "check", "find_good", "verify", "verify_batch"]
+__all__ = ["Problem", "check", "find_good", "verify", "verify_batch", "verify_begun"]
 
 # Files up to this size are read even by a quick look: the logs, and what names other files.
 _SMALL = 1 << 16
@@ -40,14 +41,34 @@ def verify(folder: Path, *, quick: bool = False) -> list[Problem]:
     return verify_manifest(folder, found, quick=quick)
 
 
-def verify_batch(checkpoint: Path, batch: int, *, quick: bool = False) -> list[Problem]:
-    """Return what is wrong with one batch in Spark's own folder."""
+def verify_batch(
+    checkpoint: Path, batch: int, *, quick: bool = False, summed_since: int | None = None
+) -> list[Problem]:
+    """Return what is wrong with one batch in Spark's own folder.
+
+    Args:
+        summed_since: The first batch whose logs must have checksums; None if none must.
+    """
     found = survey(checkpoint, batch)
-    problems = list(found.problems)
     sums = set(found.files)
+    problems = [*found.problems, *find_unsummed(found.files, sums, summed_since)]
+    if not problems:
+        problems += find_left_behind(found.files, read_batch(checkpoint, batch).positions)
     for file in found.files:
         problems += _guarded(checkpoint, file, None, sums, quick=quick)
     return _unique(problems)
+
+
+def verify_begun(checkpoint: Path, batch: int, *, summed_since: int | None) -> list[Problem]:
+    """Return what is wrong with the log of a batch that was begun and did not commit."""
+    file = f"offsets/{batch}"
+    sums = {sums_name(file)} if (checkpoint / sums_name(file)).is_file() else set()
+    try:
+        read_batch(checkpoint, batch)
+    except HeadgateError as error:
+        return [Problem(file, error.message)]
+    unsummed = find_unsummed([file], sums, summed_since)
+    return unsummed + _guarded(checkpoint, file, None, sums, quick=False)
 
 
 def verify_manifest(folder: Path, found: Manifest, *, quick: bool = False) -> list[Problem]:

@@ -144,6 +144,10 @@ def spark_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
         # Clocks move the watermark between batches, and each of their moves has a batch of its own.
         # To decide on one of its own, Spark would keep the watermark it found at a look.
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+        # A start compares each file of Spark's logs with the checksum that was written with it.
+        "spark.sql.streaming.checkpointFileManagerClass": (
+            "io.headgate.kernel.checkpoint.SummedFiles"
+        ),
         # Cannot be turned on for a checkpoint that exists.
         "spark.sql.streaming.queryEvolution.enableSourceEvolution": "true",
         f"{_STATE}.providerClass": (
