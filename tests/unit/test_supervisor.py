@@ -143,6 +143,7 @@ class Bench:
         self.stop = threading.Event()
         self.watch: Callable[[JobSnapshot], None] = lambda _: None
         self.publisher = Published()
+        self.spec: Callable[[int], AttemptSpec] = lambda _attempt: cast("AttemptSpec", None)
         # Whether children go on until they are let go or killed.
         self.patient = False
         self._scripts = list(scripts)
@@ -174,7 +175,7 @@ class Bench:
         supervisor = Supervisor(
             self.home,
             Machine(job="orders", strategy=parse_strategy(self._restart)),
-            lambda _attempt: cast("AttemptSpec", None),
+            self.spec,
             launcher=self,
             keeper=cast("CheckpointKeeper", self.keeper),
             watcher=Watcher(on_snapshot=lambda snapshot: self.watch(snapshot)),
@@ -270,6 +271,26 @@ def test_what_waiting_cannot_mend_is_not_retried(tmp_path: Path) -> None:
     assert told.value.code == "SCHEMA_CHANGED"
     assert len(bench.children) == 1
     assert bench.status()["state"] == "FAILED"
+
+
+def test_an_attempt_that_must_not_be_launched_fails_the_job_and_is_not_retried(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path, [Running(), failed()], restart="fixed-delay:5,1s")
+
+    def spec(attempt: int) -> AttemptSpec:
+        if attempt > 1:
+            raise HeadgateError("CHECKPOINT_DAMAGED", "it is gone", hint="restore it")
+        return cast("AttemptSpec", None)
+
+    bench.spec = spec
+    with pytest.raises(HeadgateError) as told:
+        bench.run()
+    assert (told.value.code, told.value.hint) == ("CHECKPOINT_DAMAGED", "restore it")
+    assert (len(bench.children), bench.status()["state"]) == (1, "FAILED")
+    assert bench.status()["last_failure"]["code"] == "CHECKPOINT_DAMAGED"
+    assert bench.keeper.asked == ["ended False"]
+    assert bench.events().count("FAILURE") == 2
 
 
 def test_a_child_that_hangs_after_its_last_word_is_killed(tmp_path: Path) -> None:

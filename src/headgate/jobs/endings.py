@@ -23,6 +23,19 @@ def died(job: str, exit_: str) -> Failed:
     )
 
 
+def refused(error: HeadgateError) -> Failed:
+    """Return the failure of an attempt that was not launched."""
+    return Failed(
+        code=error.code,
+        message=error.message,
+        hint=error.hint,
+        domain=error.domain.value,
+        retryable=error.retryable,
+        root_cause=error.root_cause or f"{error.code}: {error.message}",
+        where="supervisor",
+    )
+
+
 def to_error(failed: Failed) -> HeadgateError:
     """Return a failure as the error that ends the job if nothing follows it."""
     return HeadgateError(

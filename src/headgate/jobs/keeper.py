@@ -35,6 +35,7 @@ from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
 from headgate.flow.operators import Source
 from headgate.jobs.home import JobHome
+from headgate.jobs.reached import ReachedNote
 from headgate.jobs.runs import Run
 
 # The last moment that Python knows: where a drain leaves event time.
@@ -76,6 +77,7 @@ class CheckpointKeeper:
         self._folder = home.checkpoints_folder(run.lineage)
         self._records: dict[str, int] = {}
         self._last: BatchReport | None = None
+        self._reached = ReachedNote(home, run)
         self.positions: Mapping[str, str | None] = {}
         self._kept_at: float | None = None
         sweep(self._folder)
@@ -85,9 +87,14 @@ class CheckpointKeeper:
             facts = known[-1].manifest.facts
             self._records = {name: each.records for name, each in facts.sources.items()}
 
+    def attempt_running(self) -> None:
+        """Take note of the query whose checkpoints are kept; its first batch has yet to begin."""
+        self._reached.attempt_running()
+
     def batch_committed(self, report: BatchReport) -> Mapping[str, Any] | None:
         """Take note of a batch; return what to tell of the checkpoint it became, if it did."""
         self._last = report
+        self._reached.batch_committed(report.batch)
         for name, source in report.sources.items():
             self._records[name] = self._records.get(name, 0) + source.rows
         now = self._clock.monotonic()

@@ -10,18 +10,14 @@ from pathlib import Path
 
 from headgate._units import parse_duration
 from headgate.checkpoints.catalog import Kept, list_kept, read_kept
-from headgate.checkpoints.problems import Problem
 from headgate.checkpoints.restore import fork
 from headgate.checkpoints.sparklog import (
     find_last_commit,
     find_load_target,
-    find_open_batch,
     read_commit,
     read_offsets,
-    survey,
 )
 from headgate.checkpoints.state_format import check_state_format
-from headgate.checkpoints.verify import verify_batch
 from headgate.connectors.positions import count_between, has_reached
 from headgate.engine.clocks import read_partition_times, read_times
 from headgate.engine.plan import source_name
@@ -46,7 +42,7 @@ from headgate.jobs.runs import (
 )
 
 # Up to this many bytes every file is read and its checksum compared before it is used.
-_READ_WHOLE = 1 << 30
+READ_WHOLE = 1 << 30
 
 _AGO = re.compile(r"(?P<duration>\S+)\s+ago")
 
@@ -220,7 +216,7 @@ def _is_large(kept: Kept) -> bool:
 
     What is not read here is checked by Spark and RocksDB as they load it.
     """
-    return kept.manifest.full_bytes > _READ_WHOLE
+    return kept.manifest.full_bytes > READ_WHOLE
 
 
 def _numbers(operators: Sequence[str], taken: Collection[str]) -> dict[str, int]:
@@ -312,32 +308,6 @@ def _check_state(job: str, kept: Kept, old: Graph, new: Graph, uid: str) -> None
             f"cannot restore job {job!r} from {kept.id}: operator {uid!r} {change}",
             hint=f"keep it as it was, or add --drop-state {uid}",
         )
-
-
-def find_damage(checkpoint: Path, *, known: Path) -> list[Problem]:
-    """Return what is wrong with the newest batch of a run, and with one that was only begun.
-
-    Args:
-        checkpoint: Spark's folder.
-        known: The run's kept checkpoints; where there are any, a batch must have committed.
-    """
-    last = find_last_commit(checkpoint)
-    if last is None:
-        gone = Problem("commits", "no batch has committed, and checkpoints were kept", missing=True)
-        return [gone] if list_kept(known) else []
-    problems = verify_batch(checkpoint, last, quick=_size(checkpoint, last) > _READ_WHOLE)
-    begun = find_open_batch(checkpoint)
-    if begun is not None:
-        try:
-            read_offsets(checkpoint, begun)
-        except HeadgateError as error:
-            problems.append(Problem(f"offsets/{begun}", error.message))
-    return problems
-
-
-def _size(checkpoint: Path, batch: int) -> int:
-    files = survey(checkpoint, batch).files
-    return sum((checkpoint / file).stat().st_size for file in files if (checkpoint / file).exists())
 
 
 def list_past(home: JobHome) -> list[Kept]:

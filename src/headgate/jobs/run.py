@@ -47,7 +47,8 @@ from headgate.jobs.open_batch import (
 from headgate.jobs.portable import state_folder
 from headgate.jobs.publishing import make_publisher
 from headgate.jobs.restart import parse_strategy
-from headgate.jobs.restore import find_damage, find_target, list_past, plan_restore, restore_run
+from headgate.jobs.restore import find_target, list_past, plan_restore, restore_run
+from headgate.jobs.resuming import check_attempt, check_job_file, find_damage
 from headgate.jobs.runs import Run, check_state, continue_run, find_run, new_run, write_run
 from headgate.jobs.starts import parse_starts
 from headgate.jobs.states import JobState
@@ -111,6 +112,8 @@ def _open_run(home: JobHome, graph: Graph, options: RunOptions, clock: Clock) ->
     """Return the run to go on with, and what the user has to know about the choice."""
     if options.restore_from is not None or options.restore_at is not None:
         return _restore(home, graph, options, clock), ""
+    if not options.fresh:
+        check_job_file(home)
     lineage = None if options.fresh else home.find_present_run()
     known = None if lineage is None else find_run(home, lineage)
     if lineage is not None and known is None:
@@ -133,7 +136,7 @@ def _open_run(home: JobHome, graph: Graph, options: RunOptions, clock: Clock) ->
         return run, ""
     check_state(known, job=home.name)
     _check_parallelism(known, options, home.name)
-    problems = find_damage(known.checkpoint, known=home.checkpoints_folder(known.lineage))
+    problems = find_damage(home, known)
     if problems:
         return _fall_back(home, graph, options, clock, problems)
     if graph != known.flow or options.consent.open_batch is not None:
@@ -245,20 +248,27 @@ def _supervise(
         if has_transactions(graph, options.delivery):
             end_transactions(home.name, run, graph, unended)
 
+    def running() -> None:
+        keeper.attempt_running()
+        home.write_job(run.lineage, flow=_place(flow), options=_stored(options))
+
+    def spec(_attempt: int) -> AttemptSpec:
+        # What holds at a start holds at a restart.
+        check_attempt(home, run)
+        settings = _settings(home, run, options, starts)
+        return AttemptSpec(graph, replace(settings, fenced=fenced), loaded.folder)
+
     starts = parse_starts(options.start, graph)
+    keeper = CheckpointKeeper(home, run, _keeping(options), clock)
     supervisor = Supervisor(
         home,
         Machine(job=home.name, strategy=parse_strategy(options.restart)),
         # Made anew each time: what an operator takes over is for the first commit alone.
-        lambda _attempt: AttemptSpec(
-            graph,
-            replace(_settings(home, run, options, starts), fenced=fenced),
-            loaded.folder,
-        ),
+        spec,
         launcher=launcher or ProcessLauncher(home.driver_output, verbose=options.verbose),
-        keeper=CheckpointKeeper(home, run, _keeping(options), clock),
+        keeper=keeper,
         # Not before: a start that fails at once must not take the place of a good run.
-        on_running=lambda: home.write_job(run.lineage, flow=_place(flow), options=_stored(options)),
+        on_running=running,
         watcher=watcher,
         clock=clock,
         after_intent=after_intent,

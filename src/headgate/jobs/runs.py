@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from headgate.checkpoints.sparklog import find_open_batch
+from headgate.checkpoints.sparklog import find_begun, find_open_batch
 from headgate.checkpoints.state_format import (
     FIRST_STATE_FORMAT,
     STATE_FORMAT,
@@ -76,6 +76,8 @@ class Run:
         state_format: Of what form the operators' state is.
         placed_since: The first batch whose rows are placed by the present rules; None in the
             manifests of release 0.7, which had others.
+        checksums_since: The first batch whose logs have checksums; None in a run that only
+            release 0.7 has written.
     """
 
     lineage: str
@@ -89,6 +91,7 @@ class Run:
     origin: Origin | None = None
     state_format: int = STATE_FORMAT
     placed_since: int | None = 0
+    checksums_since: int | None = 0
 
 
 def new_run(
@@ -125,12 +128,19 @@ def continue_run(run: Run, graph: Graph, *, job: str) -> Run:
         keys={**run.keys, **keys},
         flow=graph,
         placed_since=_first_placed(run) if run.placed_since is None else run.placed_since,
+        checksums_since=_first_summed(run) if run.checksums_since is None else run.checksums_since,
     )
 
 
 def _first_placed(run: Run) -> int:
     """Return the first batch for the present rules: a batch that 0.7 left open goes by its own."""
     begun = find_open_batch(run.checkpoint)
+    return 0 if begun is None else begun + 1
+
+
+def _first_summed(run: Run) -> int:
+    """Return the first batch that 0.7 has not begun: its logs will have checksums."""
+    begun = find_begun(run.checkpoint)
     return 0 if begun is None else begun + 1
 
 
@@ -196,6 +206,7 @@ def find_run(home: JobHome, lineage: str) -> Run | None:
         origin=_read_origin(home.run_folder(lineage), content.get("origin")),
         state_format=content.get("state_format", FIRST_STATE_FORMAT),
         placed_since=content.get("placed_since"),
+        checksums_since=content.get("checksums_since"),
     )
 
 
@@ -221,6 +232,7 @@ def write_run(home: JobHome, run: Run) -> None:
             "format": FORMAT,
             "state_format": run.state_format,
             "placed_since": run.placed_since,
+            "checksums_since": run.checksums_since,
             "lineage": run.lineage,
             "created": run.created.isoformat(),
             "checkpoint": _checkpoint(home, run),

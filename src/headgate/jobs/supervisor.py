@@ -17,7 +17,7 @@ from typing import Any
 from headgate._clock import Clock
 from headgate.engine.progress import BatchReport
 from headgate.errors import HeadgateError
-from headgate.jobs.endings import died, not_written, to_error, to_event, to_failure
+from headgate.jobs.endings import died, not_written, refused, to_error, to_event, to_failure
 from headgate.jobs.home import JobHome
 from headgate.jobs.intent import Intent, Verb, find_echo, find_intent
 from headgate.jobs.job import JobSnapshot, Watcher
@@ -76,7 +76,7 @@ class Supervisor:
     """Runs one job to a final state.
 
     Args:
-        spec: Makes the spec of an attempt, by its number.
+        spec: Makes the spec of an attempt, by its number; raises what forbids the attempt.
         keeper: Keeps checkpoints and takes savepoints.
         on_running: Called each time an attempt has started its query, before its first batch.
         after_intent: Intents up to this number were not for this start.
@@ -247,7 +247,10 @@ class Supervisor:
                 self._publisher.offer(starts)
             self._apply(AttemptEnded(now, last.caught_up))
             return
-        failed = last if last is not None else died(self._home.name, exit_)
+        self._fail(last if last is not None else died(self._home.name, exit_))
+
+    def _fail(self, failed: Failed) -> None:
+        now = self._clock.now()
         self._failure = to_error(failed)
         if self._machine.state is not JobState.CANCELLING:
             self._note("FAILURE", attempt=self._machine.attempt, **to_event(failed))
@@ -352,7 +355,7 @@ class Supervisor:
         match action:
             case LaunchAttempt(attempt):
                 self._last = None
-                self._child = self._launcher.launch(self._spec(attempt))
+                self._launch(attempt)
             case ScheduleRestart(after):
                 self._due = self._clock.monotonic() + after.total_seconds()
             case KillAttempt():
@@ -366,6 +369,15 @@ class Supervisor:
             case OrderStop() | OrderDrain() | OrderHold() | OrderOpen():
                 if self._child is not None:
                     self._child.order(_ORDERS[type(action)])
+
+    def _launch(self, attempt: int) -> None:
+        """Launch an attempt; one that must not be is a failure like any other."""
+        try:
+            spec = self._spec(attempt)
+        except HeadgateError as error:
+            self._fail(refused(error))
+            return
+        self._child = self._launcher.launch(spec)
 
     def _take_savepoint(self, to: str) -> None:
         taken = self._keeper.take_savepoint(to)

@@ -169,7 +169,7 @@ class Failed:
 
     Attributes:
         root_cause: The innermost cause, in the words of whoever threw it.
-        where: The room it came from: flow, driver, query.
+        where: The room it came from: flow, supervisor, driver, query.
     """
 
     code: str
