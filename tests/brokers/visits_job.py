@@ -32,7 +32,7 @@ class VisitsJob:
         self.home = folder / "home"
         self.log = folder / "supervisor.log"
         self.supervisor: subprocess.Popen[bytes] | None = None
-        set_up(str(FLOW), broker.url, SetupOptions(partitions=4))
+        set_up(str(FLOW), broker.url, SetupOptions(partitions=1))
 
     def produce(self, number: int) -> None:
         """Send a round: 20 minutes of 9 visits, one event in 20 late."""
