@@ -19,12 +19,13 @@ KEYS = 400
 
 
 def copying() -> Flow:
-    """Return a flow that copies a stream beside an operator, by key and without one."""
+    """Return a flow that copies a stream beside an operator, with and without keys and Python."""
     flow = Flow("copying")
     table = flow.table("table", "id BIGINT NOT NULL", key="id")
     orders = flow.stream("orders", "n BIGINT, id BIGINT, version BIGINT")
     orders.to("copy", key="id")
     orders.to("plain")
+    orders.transform("placement_functions:same").to("through", key="id")
     orders.enrich("known", table, on="id", into="found").matched.to("found")
     return flow
 
@@ -44,6 +45,7 @@ class Placed:
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
         self.sent: list[dict[str, int]] = []
+        (bench.root / "placement_functions.py").write_text("def same(rows):\n    return rows\n")
         bench.put("table", [{"id": key} for key in range(0, KEYS, 3)])
 
     def run(self) -> int:
@@ -78,7 +80,7 @@ class Placed:
     def forget(self, batch: int) -> None:
         """Make a batch one that died after it was half written."""
         set_back(self.checkpoint, batch)
-        for topic in ("copy", "plain", "found"):
+        for topic in ("copy", "plain", "through", "found"):
             written = self.files(topic, batch)
             if len(written) == 2:
                 written[0].unlink()
@@ -86,7 +88,8 @@ class Placed:
     def check_once(self) -> None:
         """Compare every output with what plain Python copies."""
         known = [row for row in self.sent if row["id"] % 3 == 0]
-        for topic, wanted in {"copy": self.sent, "plain": self.sent, "found": known}.items():
+        copies = dict.fromkeys(("copy", "plain", "through"), self.sent)
+        for topic, wanted in {**copies, "found": known}.items():
             found = Counter((row["id"], row["version"]) for row in self.bench.read(topic))
             assert found == Counter((row["id"], row["version"]) for row in wanted), topic
 
@@ -132,6 +135,7 @@ def test_a_batch_that_release_0_7_left_open_is_finished_as_it_was_begun(bench: B
     assert newest == open_batch + 1
     assert json.loads(placed.manifest.read_text())["placed_since"] == newest
     assert is_in_order(placed.files("copy", newest))
+    assert is_in_order(placed.files("through", newest))
     # The rows of one source file are one task's, in its order.
     (plain,) = placed.files("plain", newest)
     assert plain.read_text().splitlines() == [
