@@ -30,7 +30,7 @@ from headgate.flow import (
     schema_of,
 )
 
-__version__ = "0.7.6"
+__version__ = "0.8.0"
 
 __all__ = [
     "Console",
