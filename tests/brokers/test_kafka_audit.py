@@ -294,7 +294,9 @@ def test_a_stream_that_is_written_twice_is_judged_output_by_output(desk: Desk) -
     assert (job.audit().ok, job.audit().doubled) == (False, 1)
 
 
-def test_a_restored_run_is_audited_from_where_it_began(desk: Desk, shop: AuditedJob) -> None:
+def test_a_restored_run_is_audited_with_those_it_comes_from_or_from_where_it_began(
+    desk: Desk, shop: AuditedJob
+) -> None:
     graph = shop.run.flow
     began = desk.position("orders", 11, 22)
     origin = Origin("chk-1", shop.lineage, 1, began={"orders": began})
@@ -304,9 +306,27 @@ def test_a_restored_run_is_audited_from_where_it_began(desk: Desk, shop: Audited
     desk.write(shop, "enriched", [place for place in places(desk) if place not in rest])
     found = job.audit()
     assert found.ok, found
-    assert found.records == len(rest) == 20
+    assert found.records == 40
+    alone = job.audit(lineage=job.lineage)
+    assert alone.ok, alone
+    assert alone.records == len(rest) == 20
     assert job.home.find_present_run() == job.lineage
     assert job.audit(lineage=shop.lineage).lost == len(rest)
+
+
+def test_a_record_that_a_later_run_wrote_again_is_doubled(desk: Desk, shop: AuditedJob) -> None:
+    origin = Origin("chk-1", shop.lineage, 1, began={"orders": desk.position("orders", 11, 22)})
+    job = desk.job(shop.run.flow, origin=origin)
+    every = places(desk)
+    rest = [place for place in every if place[1] >= (11, 22)[place[0]]]
+    desk.write(shop, "enriched", [*(place for place in every if place not in rest), *rest[:3]])
+    # It goes to another output now, and the record is in both.
+    desk.write(job, "missing", rest)
+    found = job.audit()
+    assert (found.ok, found.lost, found.doubled) == (False, 0, 3)
+    topic = desk.prefix + "orders"
+    assert told(found) == {("doubled", f"{topic}/{n}/{at}") for n, at in rest[:3]}
+    assert job.audit(lineage=job.lineage).ok
 
 
 def test_records_that_are_not_kept_any_more_are_not_judged_and_that_is_told(

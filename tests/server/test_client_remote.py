@@ -14,7 +14,9 @@ from headgate import HeadgateError
 from headgate.client.connection import Connection
 from headgate.client.remote import RemoteJobs
 from headgate.jobs.service import (
+    Consent,
     HistoryEntry,
+    OpenBatch,
     Patience,
     StateHistory,
     StateRows,
@@ -126,6 +128,24 @@ def test_a_flow_that_takes_too_long_to_start_is_said_to_hold(told: Told, jobs: R
         "fresh": False,
         "restore_from": None,
     }
+
+
+def test_what_the_user_agrees_to_is_sent_and_nothing_where_that_is_nothing(
+    told: Told, jobs: RemoteJobs
+) -> None:
+    consent = Consent(open_batch=OpenBatch.REPEAT, allow_repeats=True)
+    error = {"code": "JOB_ENDED", "message": "m", "hint": "h", "domain": "external"}
+    asks: list[Callable[[], object]] = [
+        lambda: jobs.start_job("shop", consent=consent),
+        lambda: jobs.restart_job("shop", patience=Patience(), consent=consent),
+        lambda: jobs.start_job("shop"),
+    ]
+    for ask in asks:
+        told.answers = [(202, operation("FAILED", error=error))]
+        with pytest.raises(HeadgateError):
+            ask()
+    agreed = {"open_batch": "repeat", "allow_repeats": True}
+    assert [json.loads(each.body) for each in told.asked] == [agreed, agreed, {}]
 
 
 @pytest.mark.parametrize(

@@ -199,6 +199,14 @@ def test_a_submit_with_a_setting_that_is_none_is_refused(web: TestClient) -> Non
     assert code_of(answer) == (400, "BAD_REQUEST")
 
 
+@pytest.mark.parametrize("path", ["/v1/jobs", "/v1/jobs/shop/start", "/v1/jobs/shop/restart"])
+def test_a_choice_for_an_open_batch_that_is_none_is_refused(web: TestClient, path: str) -> None:
+    body = {"flow": "shop.py"} if path == "/v1/jobs" else {}
+    refused = (400, "BAD_REQUEST")
+    assert code_of(web.post(path, json={**body, "open_batch": "drop"})) == refused
+    assert code_of(web.post(path, json={**body, "allow_repeats": "yes"})) == refused
+
+
 def test_topics_of_the_servers_log_are_listed_and_read(web: TestClient, place: Path) -> None:
     folder = place / "topics" / "orders"
     folder.mkdir(parents=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 from collections import Counter
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,11 @@ from headgate import Flow, HeadgateError
 from headgate._clock import SystemClock
 from headgate.checkpoints import savepoint as savepoints
 from headgate.checkpoints.catalog import list_kept
+from headgate.engine.settings import Delivery
+from headgate.jobs.audit import AuditRequest, audit_job
 from headgate.jobs.checkpoint_views import verify_anything
 from headgate.jobs.home import JobHome
-from headgate.jobs.job import JobSnapshot
+from headgate.jobs.job import Consent, JobSnapshot
 from headgate.jobs.keeper import CheckpointKeeper, Keeping
 from headgate.jobs.restore import find_target, plan_restore
 from headgate.jobs.runs import find_run
@@ -241,6 +244,75 @@ def test_strict_stops_where_it_would_fall_back(begun: Bench) -> None:
     with refused("CHECKPOINT_DAMAGED"):
         run(begun, strict=True)
     assert "went back to chk-" in run(begun).notice
+
+
+def spoil(bench: Bench, *, after: int) -> None:
+    """Damage all that the present run has of batches behind one, in Spark's folder and kept."""
+    home = home_of(bench)
+    lineage = str(home.find_present_run())
+    (home.run_folder(lineage) / "checkpoint" / "metadata").unlink()
+    for each in list_kept(home.checkpoints_folder(lineage)):
+        if each.batch > after:
+            damage(each.folder / "offsets" / str(each.batch), "truncate", 1)
+
+
+def test_a_fall_back_that_writes_rows_again_needs_consent_and_an_audit_finds_them(
+    begun: Bench,
+) -> None:
+    first = str(home_of(begun).find_present_run())
+    spoil(begun, after=1)
+    for _ in range(2):
+        with refused("FALLBACK_REPEATS") as told:
+            run(begun)
+        assert "output 'out' holds 2 rows of later batches" in told.value.message
+        assert "2 records of 'orders' are read again" in told.value.message
+        assert "'users'" not in told.value.message
+        assert "--allow-repeats" in told.value.hint
+        assert "chk-1" in told.value.hint
+    assert home_of(begun).find_present_run() == first
+    assert begun.bag("out") == bag([row(1), row(2), row(3)])
+    by_order = AuditRequest(key=("n",))
+    assert audit_job(begun.home, "store", by_order).ok
+
+    begun.put("orders", [order(4)])
+    repeating = Consent(allow_repeats=True)
+    done = run(begun, consent=repeating)
+    assert done.lineage != first
+    assert "output 'out' holds 2 rows of later batches" in done.notice
+    assert begun.bag("out") == bag([row(n) for n in (1, 2, 2, 3, 3, 4)])
+    found = audit_job(begun.home, "store", by_order)
+    assert (found.ok, found.lost, found.doubled, found.unknown) == (False, 0, 2, 0)
+    assert found.records == 4
+    # By itself each run is right.
+    assert audit_job(begun.home, "store", replace(by_order, lineage=done.lineage)).ok
+
+    # The new run has nothing that is whole: back to the first one's checkpoint once more.
+    spoil(begun, after=-1)
+    with refused("FALLBACK_REPEATS") as told:
+        run(begun)
+    assert "output 'out' holds 3 rows of later batches" in told.value.message
+    again = run(begun, consent=repeating)
+    assert begun.bag("out") == bag([row(n) for n in (1, 2, 2, 2, 3, 3, 3, 4, 4)])
+    found = audit_job(begun.home, "store", by_order)
+    assert (found.lineage, found.doubled, found.lost) == (again.lineage, 5, 0)
+
+
+def test_a_fall_back_that_repeats_nothing_needs_no_consent(begun: Bench) -> None:
+    home = home_of(begun)
+    last = list_kept(home.checkpoints_folder(str(home.find_present_run())))[-1]
+    spoil(begun, after=last.batch)
+    begun.put("orders", [order(4)])
+    done = run(begun)
+    assert f"went back to {last.id}; no row is repeated" in done.notice
+    assert begun.bag("out") == bag([row(n) for n in (1, 2, 3, 4)])
+    assert audit_job(begun.home, "store", AuditRequest(key=("n",))).ok
+
+
+def test_at_least_once_falls_back_without_consent_and_says_what_it_repeats(begun: Bench) -> None:
+    spoil(begun, after=2)
+    done = run(begun, delivery=Delivery.AT_LEAST_ONCE)
+    assert "output 'out' holds 1 row of later batches" in done.notice
+    assert begun.bag("out") == bag([row(n) for n in (1, 2, 3, 3)])
 
 
 def _newest(checkpoint: Path, kind: str) -> Path:

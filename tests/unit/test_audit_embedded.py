@@ -181,6 +181,45 @@ def test_a_restored_run_is_audited_from_where_it_began(tmp_path: Path) -> None:
     assert found.records == 10
 
 
+def test_what_an_earlier_run_wrote_and_a_later_one_repeated_is_doubled(place: Place) -> None:
+    before = place.job.run
+    after = make_job(
+        place.job.home.root,
+        before.flow,
+        {"orders": position(place.root, 3, 0)},
+        origin=Origin("chk-1", before.lineage, 1, began={"orders": position(place.root, 1, 0)}),
+    )
+    place.write("copies", (order(each) for each in range(10)), batch=1)
+    place.write("copies", (order(each) for each in range(10, 15)), batch=2)
+    # Of a record that the later run has not come to yet.
+    place.write("copies", [order(35)], batch=3)
+    Place(place.root, after).write("copies", (order(each) for each in range(10, 30)), batch=2)
+    found = after.audit(key=("order",))
+    assert (found.records, found.lost, found.doubled, found.unknown) == (30, 0, 5, 0)
+    assert not found.ok
+    assert {each.key for each in found.examples} == {(str(each),) for each in range(10, 15)}
+    assert (found.outputs["copies"].rows, found.outputs["copies"].other_runs) == (20, 16)
+    assert after.audit(key=("order",), lineage=after.lineage).ok
+
+
+def test_an_earlier_run_with_other_outputs_counts_from_where_it_was_left(place: Place) -> None:
+    flow = declare()
+    flow.stream("more", "id BIGINT NOT NULL").to("more-copies")
+    before = place.job.run
+    after = make_job(
+        place.job.home.root,
+        bind(flow.graph(), FilesLog(place.root)),
+        {"orders": position(place.root, 3, 0), "more": None},
+        origin=Origin("chk-1", before.lineage, 1, began={"orders": position(place.root, 1, 0)}),
+    )
+    place.write("copies", (order(each) for each in range(10)), batch=1)
+    place.write("copies", [order(10)], batch=2)
+    Place(place.root, after).write("copies", (order(each) for each in range(10, 30)), batch=2)
+    found = after.audit(key=("order",), source="orders")
+    assert (found.records, found.lost, found.doubled, found.unknown) == (20, 0, 1, 0)
+    assert any(before.lineage in note for note in found.notes)
+
+
 def test_a_position_in_the_middle_of_a_file_is_kept_to_the_line(tmp_path: Path) -> None:
     root = tmp_path / "topics"
     (starts,) = fill(root, [[order(each) for each in range(10)]])

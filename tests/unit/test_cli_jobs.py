@@ -19,7 +19,7 @@ from headgate.cli.app import app
 from headgate.cli.control import fill_savepoint
 from headgate.jobs.home import JobHome
 from headgate.jobs.intent import find_intent
-from headgate.jobs.job import JobSnapshot, RunOptions, Watcher
+from headgate.jobs.job import Consent, JobSnapshot, OpenBatch, RunOptions, Watcher
 from headgate.jobs.states import JobState
 from headgate.jobs.totals import Totals
 
@@ -254,6 +254,11 @@ def test_run_has_the_documented_defaults(asked: list[RunOptions], tmp_path: Path
     assert options.settings["retain"] == {"value": 10, "from": "default"}
 
 
+def test_what_the_user_agrees_to_goes_with_the_start(asked: list[RunOptions]) -> None:
+    assert run("run", "flow.py", "--open-batch", "skip", "--allow-repeats").exit_code == 0
+    assert asked[0].consent == Consent(open_batch=OpenBatch.SKIP, allow_repeats=True)
+
+
 def test_flags_win_over_the_file_and_the_file_over_defaults(
     asked: list[RunOptions], tmp_path: Path
 ) -> None:
@@ -288,6 +293,9 @@ def test_flags_win_over_the_file_and_the_file_over_defaults(
         ("--on-cancel keep", "BAD_USAGE"),
         ("--profile large", "PROFILE_NOT_FOUND"),
         ("--fresh --from chk-1", "BAD_USAGE"),
+        ("--fresh --open-batch skip", "BAD_USAGE"),
+        ("--from chk-1 --open-batch repeat", "BAD_USAGE"),
+        ("--open-batch drop", "BAD_USAGE"),
     ],
 )
 def test_a_bad_flag_is_refused_before_anything_starts(

@@ -26,7 +26,7 @@ from headgate.jobs.control import (
 )
 from headgate.jobs.home import JobHome
 from headgate.jobs.intent import Verb, find_intent, has_supervisor
-from headgate.jobs.job import RunOptions
+from headgate.jobs.job import Consent, OpenBatch, RunOptions
 from headgate.jobs.views import DEAD, UNREADABLE, JobView, list_jobs, show_job, view_job
 
 
@@ -202,8 +202,11 @@ def test_a_restart_stops_the_job_before_it_starts_it_again(
     )
     with FakeSupervisor(home):
         store(home, retain=3, verbose=True)
-        restart_job(home.root, "orders")
+        restart_job(home.root, "orders", consent=Consent(open_batch=OpenBatch.SKIP))
     restart_job(home.root, "orders")
+    # What was agreed to once is not stored.
+    consents = [options.consent.open_batch for _, options, _ in started]
+    assert consents == [OpenBatch.SKIP, None]
     for flow, options, running in started:
         assert (flow, running) == ("/flows/flow.py", False)
         assert (options.retain, options.verbose, options.home) == (3, False, home.root)

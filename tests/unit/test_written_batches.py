@@ -79,6 +79,14 @@ def test_a_batch_that_wrote_or_may_have_is_left_as_the_user_says_or_not_at_all(
     assert "state misses" in describe_choice(left, OpenBatch.SKIP)
 
 
+def test_answers_of_several_runs_add_up_and_unknown_stays_unknown() -> None:
+    assert NOTHING.plus(ROWS) == ROWS.plus(NOTHING) == ROWS
+    assert ROWS.plus(ROWS) == Written(Answer.YES, rows=6, tasks=4)
+    assert by_tasks(1).plus(ROWS) == Written(Answer.YES, tasks=3)
+    doubt = unknown("nobody answers").plus(ROWS)
+    assert (doubt.answer, doubt.rows, doubt.why) == (Answer.UNKNOWN, None, "nobody answers")
+
+
 def batches(first: int = 7, last: int | None = None) -> Batches:
     return Batches(first, last, NOW)
 
@@ -140,8 +148,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Writers]]:
 
         return ask
 
-    monkeypatch.setattr(written.kafka, "find_written", answer("kafka"))
-    monkeypatch.setattr(written.pulsar, "find_written", answer("pulsar"))
+    monkeypatch.setattr("headgate.connectors.kafka.written.find_written", answer("kafka"))
+    monkeypatch.setattr("headgate.connectors.pulsar.written.find_written", answer("pulsar"))
     return found
 
 
@@ -219,7 +227,8 @@ def test_nothing_is_asked_while_a_driver_of_the_run_lives(tmp_path: Path) -> Non
 
 
 def test_consent_is_written_and_read_as_it_was_given() -> None:
-    for consent in (NO_CONSENT, Consent(open_batch=OpenBatch.SKIP)):
+    given = Consent(open_batch=OpenBatch.SKIP, allow_repeats=True)
+    for consent in (NO_CONSENT, Consent(open_batch=OpenBatch.SKIP), given):
         options = RunOptions(consent=consent)
         assert RunOptions.from_json(json.loads(json.dumps(options.to_json()))) == options
     # Of a release that knew nothing of it.

@@ -73,7 +73,11 @@ def _audit(
     ] = None,
     lineage: Annotated[
         str | None,
-        typer.Option(metavar="LINEAGE", help="This run, not the present one.", show_default=False),
+        typer.Option(
+            metavar="LINEAGE",
+            help="This run by itself, not the present one with those it comes from.",
+            show_default=False,
+        ),
     ] = None,
     home: Home = DEFAULT_HOME,
     as_json: Json = False,

@@ -9,7 +9,14 @@ from typer.core import TyperCommand
 
 from headgate._units import format_size
 from headgate.cli.following import show_started
-from headgate.cli.job_options import DEFAULT_TIMEOUT, Job, OpenBatchChoice, Timeout, patience
+from headgate.cli.job_options import (
+    DEFAULT_TIMEOUT,
+    AllowRepeats,
+    Job,
+    OpenBatchChoice,
+    Timeout,
+    patience,
+)
 from headgate.cli.options import Home, Json, Server, TokenFile
 from headgate.cli.output import print_json, say
 from headgate.cli.place import find_server, open_jobs
@@ -69,6 +76,7 @@ def _start(
         bool, typer.Option("--attach", help="Stay, and show the job, as 'headgate run' does.")
     ] = False,
     open_batch: OpenBatchChoice = None,
+    allow_repeats: AllowRepeats = False,
     home: Home = DEFAULT_HOME,
     server: Server = None,
     token_file: TokenFile = None,
@@ -83,7 +91,7 @@ def _start(
       headgate start order-enrichment
       headgate start order-enrichment --attach
     """
-    consent = Consent(open_batch=open_batch)
+    consent = Consent(open_batch=open_batch, allow_repeats=allow_repeats)
     remote = find_server(context, server, token_file)
     if remote is not None:
         started = remote.start_job(job, consent=consent)
@@ -176,6 +184,7 @@ def _restart(
     context: typer.Context,
     job: Job,
     open_batch: OpenBatchChoice = None,
+    allow_repeats: AllowRepeats = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
     home: Home = DEFAULT_HOME,
     server: Server = None,
@@ -194,7 +203,7 @@ def _restart(
     started = jobs.restart_job(
         job,
         patience=patience(timeout, as_json=as_json),
-        consent=Consent(open_batch=open_batch),
+        consent=Consent(open_batch=open_batch, allow_repeats=allow_repeats),
     )
     tell_detached(started, as_json=as_json)
 

@@ -60,6 +60,15 @@ OpenBatchChoice: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+AllowRepeats: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--allow-repeats",
+        help="Where the newest checkpoint is damaged, go back to an older one even if rows are "
+        "written again by that.",
+        rich_help_panel="How it starts and ends",
+    ),
+]
 
 
 def patience(timeout: str, *, as_json: bool) -> Patience:

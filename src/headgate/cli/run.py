@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from headgate.cli.following import show_started
-from headgate.cli.job_options import OpenBatchChoice
+from headgate.cli.job_options import AllowRepeats, OpenBatchChoice
 from headgate.cli.options import ON_VARIABLE, Home, Json, Server, TokenFile
 from headgate.cli.output import note
 from headgate.cli.place import find_server, refuse_with_server, was_typed
@@ -176,6 +176,7 @@ def _run(
         ),
     ] = None,
     open_batch: OpenBatchChoice = None,
+    allow_repeats: AllowRepeats = False,
     on: Annotated[
         str | None,
         _setting(
@@ -361,7 +362,7 @@ def _run(
         "on-data-loss": on_data_loss,
         "profile": profile,
     }
-    consent = Consent(open_batch=open_batch)
+    consent = Consent(open_batch=open_batch, allow_repeats=allow_repeats)
     remote = find_server(context, server, token_file)
     if remote is not None:
         refuse_with_server(context, *_HERE_ALONE)

@@ -79,6 +79,18 @@ class Written:
             "why": self.why,
         }
 
+    def plus(self, other: Written) -> Written:
+        """Return what a topic holds of these and of others."""
+        if not (self.is_possible and other.is_possible):
+            return self if self.is_possible else other
+        is_known = Answer.UNKNOWN not in (self.answer, other.answer)
+        return Written(
+            Answer.YES if is_known else Answer.UNKNOWN,
+            rows=_sum(self.rows, other.rows),
+            tasks=_sum(self.tasks, other.tasks),
+            why=self.why or other.why,
+        )
+
 
 NOTHING = Written(Answer.NO, rows=0, tasks=0)
 
@@ -91,3 +103,7 @@ def unknown(why: str) -> Written:
 def by_tasks(count: int) -> Written:
     """Return what a topic holds if so many tasks have written."""
     return Written(Answer.YES, tasks=count) if count else NOTHING
+
+
+def _sum(first: int | None, second: int | None) -> int | None:
+    return None if first is None or second is None else first + second

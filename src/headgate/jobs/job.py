@@ -29,19 +29,30 @@ class Consent:
 
     Attributes:
         open_batch: What to do with an open batch: repeat it in a new run, or leave it out.
+        allow_repeats: Whether a start may fall back to a checkpoint behind which rows were
+            written, which are written again then.
     """
 
     open_batch: OpenBatch | None = None
+    allow_repeats: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return what was agreed to as JSON values."""
-        return {} if self.open_batch is None else {"open_batch": self.open_batch.value}
+        agreed: dict[str, Any] = {}
+        if self.open_batch is not None:
+            agreed["open_batch"] = self.open_batch.value
+        if self.allow_repeats:
+            agreed["allow_repeats"] = True
+        return agreed
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Consent:
         """Return what `to_json` wrote."""
         chosen = value.get("open_batch")
-        return cls(open_batch=None if chosen is None else OpenBatch(chosen))
+        return cls(
+            open_batch=None if chosen is None else OpenBatch(chosen),
+            allow_repeats=bool(value.get("allow_repeats", False)),
+        )
 
 
 NO_CONSENT = Consent()

@@ -157,20 +157,20 @@ def describe_records(records: Mapping[str, int | None]) -> str:
     return ", ".join(told) or "no records"
 
 
-def describe_outputs(outputs: Mapping[str, Written]) -> str:
-    """Return which outputs hold rows, how many, and which may hold some."""
-    told = [_describe(name, each) for name, each in outputs.items() if each.is_possible]
-    return ", ".join(told) or "no output holds rows of it"
+def describe_outputs(outputs: Mapping[str, Written], *, of: str = "it") -> str:
+    """Return which outputs hold rows of some batches, how many, and which may hold some."""
+    told = [_describe(name, each, of) for name, each in outputs.items() if each.is_possible]
+    return ", ".join(told) or f"no output holds rows of {of}"
 
 
-def _describe(name: str, written: Written) -> str:
+def _describe(name: str, written: Written, of: str) -> str:
     if written.answer is Answer.UNKNOWN:
-        return f"output {name!r} may hold rows of it ({written.why})"
+        return f"output {name!r} may hold rows of {of} ({written.why})"
     if written.rows is not None:
-        return f"output {name!r} holds {_counted(written.rows, 'row')} of it"
+        return f"output {name!r} holds {_counted(written.rows, 'row')} of {of}"
     # A transaction spans all topics of a client: which of them got rows is not known.
     tasks = _counted(written.tasks or 0, "task")
-    return f"{tasks} committed rows of it to the log of output {name!r}"
+    return f"{tasks} committed rows of {of} to the log of output {name!r}"
 
 
 def _counted(count: int, noun: str) -> str:

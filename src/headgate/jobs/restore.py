@@ -135,7 +135,7 @@ def plan_restore(
         taken=taken,
         dropped=tuple(uid for uid in before if uid not in taken),
         empty=tuple(uid for uid in now if uid not in taken),
-        again=_read_again(home, old, kept),
+        again=count_read_again(home, kept),
         outputs=(*(node.id for node in graph.outputs()), graph.dead_letters.name),
     )
 
@@ -256,7 +256,9 @@ def _positions_of(flow: Graph, kept: Kept) -> dict[str, str | None]:
     return by_source(flow, read_offsets(kept.folder, kept.batch))
 
 
-def _read_again(home: JobHome, flow: Graph, kept: Kept) -> dict[str, int | None]:
+def count_read_again(home: JobHome, kept: Kept) -> dict[str, int | None]:
+    """Return how many records lie between a checkpoint and where the job is, by source id."""
+    flow = Graph.from_json(json.dumps(kept.manifest.facts.flow))
     positions = _positions_of(flow, kept)
     reached = _find_present_positions(home)
     topics = {node.id: node.topic for node in flow.nodes if isinstance(node, Source)}

@@ -21,6 +21,7 @@ from headgate.connectors.reaching import check_brokers
 from headgate.engine.plan import kernel_modules
 from headgate.engine.settings import (
     AttemptSettings,
+    Delivery,
     Fenced,
     HeldFiles,
     HeldState,
@@ -30,6 +31,7 @@ from headgate.engine.state_variables import state_variable
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.graph import Graph
 from headgate.jobs.drained import check_not_drained
+from headgate.jobs.falling_back import check_repeats, describe_repeats, find_repeats
 from headgate.jobs.home import JobHome
 from headgate.jobs.intent import find_intent
 from headgate.jobs.job import NO_CONSENT, JobSnapshot, OpenBatch, RunOptions, Watcher
@@ -160,7 +162,10 @@ def _drop_taken(run: Run) -> None:
 def _fall_back(
     home: JobHome, graph: Graph, options: RunOptions, clock: Clock, problems: Sequence[Problem]
 ) -> tuple[Run, str]:
-    """Go on from the newest checkpoint that is whole, and say so; refuse where there is none."""
+    """Go on from the newest checkpoint that is whole, and say so; refuse where there is none.
+
+    One behind which rows were written is gone back to only if the user agrees: they come again.
+    """
     found = "; ".join(str(each) for each in problems[:3])
     past = [each for each in list_past(home) if each.manifest.facts.has_known_state]
     good, bad = find_good(past)
@@ -173,7 +178,13 @@ def _fall_back(
             domain=Domain.EXTERNAL,
         )
     skipped = "".join(f", {name} is damaged too" for name in bad)
-    notice = f"the newest checkpoint is damaged ({found}){skipped}: went back to {good.id}"
+    repeats = find_repeats(home, good)
+    if options.delivery is Delivery.EXACTLY_ONCE and not options.consent.allow_repeats:
+        check_repeats(repeats, good, job=home.name, why=f"{found}{skipped}")
+    notice = (
+        f"the newest checkpoint is damaged ({found}){skipped}: went back to {good.id}; "
+        f"{describe_repeats(repeats)}"
+    )
     home.add_event(clock.now(), "FELL_BACK", checkpoint=good.id, notice=notice)
     return _restore(home, graph, replace(options, restore_from=str(good.folder)), clock), notice
 

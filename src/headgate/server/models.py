@@ -292,9 +292,15 @@ class Start(BaseModel):
         "in a new run, or `skip` it.",
     )
 
+    allow_repeats: StrictBool = Field(
+        default=False,
+        description="Go back to an older checkpoint where the newest is damaged, even if rows "
+        "are written again by that.",
+    )
+
     def consent(self) -> Consent:
         """Return it as a start takes it."""
-        return Consent(open_batch=self.open_batch)
+        return Consent(open_batch=self.open_batch, allow_repeats=self.allow_repeats)
 
 
 class Submit(Start):

@@ -40,10 +40,7 @@ def audit_keys(
     topics = _choose(scope, node, outputs)
     columns = _columns(scope, node, key, topics)
     read = _open(scope, node)
-    opened = {
-        name: open_rows(scope.job, topic, lineage=scope.lineage, batch=scope.batch)
-        for name, topic in topics.items()
-    }
+    opened = {name: open_rows(scope, topic) for name, topic in topics.items()}
     tally = KeyTally(columns, node.id, read)
     passed = {name: _take(scope, name, rows, tally, meter) for name, rows in opened.items()}
     tally.expect(read.read(meter))

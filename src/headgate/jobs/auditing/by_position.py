@@ -34,7 +34,7 @@ def audit_positions(scope: Scope, sources: Iterable[Source], meter: Meter) -> Au
     outputs: dict[str, OutputAudit] = {}
     doubts: list[str] = []
     for name, topic in _outputs(scope, shapes.values()).items():
-        rows = open_rows(scope.job, topic, lineage=scope.lineage, batch=scope.batch)
+        rows = open_rows(scope, topic)
         passed = Passed()
         found = rows.read(passed, meter)
         if name == scope.flow.dead_letters.name:
@@ -70,7 +70,9 @@ def _take_rows(
     for row in rows:
         source = row.source
         if source is not None and source in groups:
-            counts[source].take(row.partition, row.offset, groups[source])
+            counts[source].take(
+                row.partition, row.offset, groups[source], is_earlier=row.is_earlier
+            )
 
 
 def _take_letters(
@@ -80,10 +82,10 @@ def _take_letters(
     shapes: Mapping[str, Shape],
     counts: Mapping[str, SourceCounts],
 ) -> None:
-    for source, letter, _ in read_letters(scope, rows):
+    for source, letter, row in read_letters(scope, rows):
         if source is not None and source in shapes:
             group = shapes[source].group(output, letter.origin)
-            counts[source].take(letter.partition, letter.offset, group)
+            counts[source].take(letter.partition, letter.offset, group, is_earlier=row.is_earlier)
 
 
 def read_letters(scope: Scope, rows: Iterable[Row]) -> Iterator[tuple[str | None, Letter, Row]]:

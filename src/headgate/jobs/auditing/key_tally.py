@@ -44,19 +44,17 @@ class KeyTally:
 
     def take(self, row: Row, passed: Passed) -> None:
         """Take a row of an output."""
-        if self._counts_in(row.source, row.partition, row.offset, is_ahead=row.is_ahead):
-            self._take_key(row.value, passed)
+        if self._counts_in(row.source, row.partition, row.offset, row):
+            self._take_key(row.value, row, passed)
 
     def take_letter(self, source: str | None, letter: Letter, row: Row, passed: Passed) -> None:
         """Take a dead letter of a source."""
-        if source is None or not self._counts_in(
-            source, letter.partition, letter.offset, is_ahead=row.is_ahead
-        ):
+        if source is None or not self._counts_in(source, letter.partition, letter.offset, row):
             return
         if letter.origin == self._source:
             self._letters[letter.topic, letter.partition, letter.offset] += 1
         else:
-            self._take_key(letter.raw, passed)
+            self._take_key(letter.raw, row, passed)
 
     def expect(self, records: Iterable[InputRecord]) -> None:
         """Take the records of the input; after all rows."""
@@ -88,7 +86,7 @@ class KeyTally:
             },
             gaps=self._input.gaps,
             keyless=self._keyless,
-            ahead=self._ahead,
+            ahead=self._ahead + found.ahead,
             unknown=found.unknown + self._letters.total(),
         )
 
@@ -107,25 +105,25 @@ class KeyTally:
         if self._input.gaps:
             yield f"rows may have no record, since {self._input.gaps}"
 
-    def _counts_in(
-        self, source: str | None, partition: int, offset: int, *, is_ahead: bool
-    ) -> bool:
+    def _counts_in(self, source: str | None, partition: int, offset: int, row: Row) -> bool:
         """Tell whether a row is of the source and of the range."""
         if source is not None and source != self._source:
             return False
         standing = Standing.WITHIN if source is None else self._input.standing(partition, offset)
-        if is_ahead or standing is Standing.AHEAD:
+        if row.is_earlier:
+            return standing is Standing.WITHIN
+        if row.is_ahead or standing is Standing.AHEAD:
             self._ahead += 1
             return False
         self._before += standing is Standing.BEFORE
         return standing is Standing.WITHIN
 
-    def _take_key(self, value: bytes | None, passed: Passed) -> None:
+    def _take_key(self, value: bytes | None, row: Row, passed: Passed) -> None:
         key = self._columns.find(value)
-        if key is None:
+        if key is not None:
+            self._counts.take(hash_of(key), is_earlier=row.is_earlier)
+        elif not row.is_earlier:
             passed.keyless += 1
-        else:
-            self._counts.take(hash_of(key))
 
     def _partition(self, place: int, found: KeyCount) -> PartitionAudit:
         records = found.records + self._refused[place]

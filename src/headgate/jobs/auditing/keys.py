@@ -70,11 +70,13 @@ class KeyFindings:
         partitions: By number. Of the records of one key, the last ones are the lost ones, and
             rows too many count for the partition of the first.
         unknown: Rows whose key the input does not have.
+        ahead: Rows of earlier runs whose key it does not have: nothing tells where they were read.
         lost_keys: Hashes of some keys that are lost; likewise the others.
     """
 
     partitions: dict[int, KeyCount]
     unknown: int
+    ahead: int
     lost_keys: frozenset[int]
     doubled_keys: frozenset[int]
     unknown_keys: frozenset[int]
@@ -87,15 +89,20 @@ class KeyCounts:
         self._records = array("q")
         self._partitions = array("i")
         self._rows = array("q")
+        self._earlier = array("q")
 
     def expect(self, key: int, partition: int) -> None:
         """Take a record of the input by its key's hash."""
         self._records.append(key)
         self._partitions.append(partition)
 
-    def take(self, key: int) -> None:
-        """Take a row of an output by its key's hash."""
-        self._rows.append(key)
+    def take(self, key: int, *, is_earlier: bool = False) -> None:
+        """Take a row of an output by its key's hash.
+
+        Args:
+            is_earlier: Of a run before the audited one, which may have read further.
+        """
+        (self._earlier if is_earlier else self._rows).append(key)
 
     def compare(self, *, examples: int) -> KeyFindings:
         """Return what is lost and what is there too often.
@@ -108,7 +115,10 @@ class KeyCounts:
         partitions = np.frombuffer(self._partitions, np.int32)[order]
         keys, first, wanted = np.unique(records[order], return_index=True, return_counts=True)
         written, times = np.unique(np.frombuffer(self._rows, np.int64), return_counts=True)
-        found = _look_up(keys, written, times)
+        earlier, times_earlier = np.unique(
+            np.frombuffer(self._earlier, np.int64), return_counts=True
+        )
+        found = _look_up(keys, written, times) + _look_up(keys, earlier, times_earlier)
         doubled = np.maximum(found - wanted, 0)
         # The n-th record of a key is lost if fewer than n rows have the key.
         rank = np.arange(records.size) - np.repeat(first, wanted)
@@ -124,6 +134,7 @@ class KeyCounts:
                 for number in np.unique(partitions)
             },
             int(times[is_unknown].sum()),
+            int(times_earlier[_look_up(earlier, keys, wanted) == 0].sum()),
             _some(keys[found < wanted], examples),
             _some(keys[found > wanted], examples),
             _some(written[is_unknown], examples),

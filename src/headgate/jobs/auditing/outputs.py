@@ -19,6 +19,10 @@ from headgate.flow.topics import Topic
 from headgate.jobs.auditing.marks import find_mark
 from headgate.jobs.auditing.progress import Meter
 from headgate.jobs.auditing.report import OutputAudit
+from headgate.jobs.auditing.scope import Scope
+
+# Behind every batch: nothing of a run counts that is not of the audited one's past.
+_ALL = 1 << 62
 
 
 class Row(NamedTuple):
@@ -28,6 +32,7 @@ class Row(NamedTuple):
         source: The source of its record; None where the log does not tell, and then neither
             where the record was.
         is_ahead: Whether the log itself tells that its batch does not count yet.
+        is_earlier: Whether a run wrote it that the audited one comes from.
     """
 
     source: str | None
@@ -35,6 +40,7 @@ class Row(NamedTuple):
     offset: int
     value: bytes | None
     is_ahead: bool = False
+    is_earlier: bool = False
 
 
 @dataclass(slots=True)
@@ -76,6 +82,7 @@ class KafkaRows:
 
     topic: Kafka
     lineage: str
+    earlier: Mapping[str, int] = field(default_factory=dict)
     starts: dict[int, int] = field(default_factory=dict)
     ends: dict[int, int] = field(default_factory=dict)
     doubts: tuple[str, ...] = ()
@@ -94,6 +101,10 @@ class KafkaRows:
                 passed.foreign += 1
             elif mark.lineage != self.lineage:
                 passed.other_runs += 1
+                if mark.lineage in self.earlier:
+                    yield Row(
+                        mark.source, mark.partition, mark.offset, record.value, is_earlier=True
+                    )
             else:
                 passed.rows += 1
                 yield Row(mark.source, mark.partition, mark.offset, record.value)
@@ -106,6 +117,7 @@ class FileRows:
     topic: Files
     lineage: str
     batch: int
+    earlier: Mapping[str, int] = field(default_factory=dict)
     doubts: tuple[str, ...] = ()
 
     def read(self, passed: Passed, meter: Meter) -> Iterator[Row]:
@@ -115,6 +127,8 @@ class FileRows:
                 passed.foreign += 1
             elif match["lineage"] != self.lineage:
                 passed.other_runs += 1
+                if int(match["batch"]) > self.earlier.get(match["lineage"], _ALL):
+                    yield Row(None, -1, -1, line, is_earlier=True)
             else:
                 passed.rows += 1
                 yield Row(None, -1, -1, line, int(match["batch"]) > self.batch)
@@ -131,31 +145,31 @@ def can_read(topic: Topic) -> bool:
     return isinstance(topic, Kafka | Files)
 
 
-def open_rows(job: str, topic: Topic, *, lineage: str, batch: int) -> OutputRows:
+def open_rows(scope: Scope, topic: Topic) -> OutputRows:
     """Return the rows of an output as it is now.
 
     Args:
         topic: One that can be read.
-        batch: The last one that counts.
 
     Raises:
         HeadgateError: What `Cluster` raises.
     """
     if isinstance(topic, Files):
-        return FileRows(topic, lineage, batch)
+        return FileRows(topic, scope.lineage, scope.batch, scope.earlier)
     assert isinstance(topic, Kafka), "a topic that can be read is on one of these"
-    cluster = Cluster(topic.client, doing=f"audit job {job!r}")
+    cluster = Cluster(topic.client, doing=f"audit job {scope.job!r}")
     try:
         (facts,) = cluster.describe([topic.name])
     except HeadgateError as error:
         if error.code != "TOPIC_NOT_FOUND":
             raise
-        return KafkaRows(topic, lineage, doubts=(f"topic {topic.name!r} is not there",))
+        return KafkaRows(topic, scope.lineage, doubts=(f"topic {topic.name!r} is not there",))
     ends = cluster.next_offsets([(topic.name, part.number) for part in facts.parts])
     committed = {number: end for (_, number), end in ends.items()}
     return KafkaRows(
         topic,
-        lineage,
+        scope.lineage,
+        scope.earlier,
         {part.number: part.first for part in facts.parts},
         committed,
         tuple(doubts_of(facts, committed)),

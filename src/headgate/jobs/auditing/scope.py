@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from headgate.checkpoints.catalog import Kept, get, list_kept
@@ -28,6 +29,8 @@ class Scope:
         begins: Where each stream was first read, by source id; None where nobody noted it.
         ends: How far each was read, by source id; None before its first record.
         notes: What has to be known besides.
+        earlier: The runs that this one comes from, and those that were left behind on the way,
+            each with the last batch whose rows do not count: those before the range.
     """
 
     job: str
@@ -38,6 +41,7 @@ class Scope:
     ends: Mapping[str, str | None]
     delivery: Delivery
     notes: tuple[str, ...] = ()
+    earlier: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def checkpoint(self) -> str:
@@ -49,7 +53,8 @@ def find_scope(home: JobHome, *, lineage: str | None, at: str | None) -> Scope:
     """Return what is to be audited.
 
     Args:
-        lineage: A run of the job; its present one where left out.
+        lineage: A run of the job by itself; its present one, with those it comes from, where
+            left out.
         at: A kept checkpoint of the run; its last committed batch where left out.
 
     Raises:
@@ -59,16 +64,68 @@ def find_scope(home: JobHome, *, lineage: str | None, at: str | None) -> Scope:
     kept = list_kept(home.checkpoints_folder(run.lineage))
     batch, positions, folders = _reached(home, run, kept, at)
     streams = [node.id for node in run.flow.streams()]
+    past = [] if lineage is not None else list(_past(home, run))
+    alike = list(itertools.takewhile(lambda each: _is_alike(each[0].flow, run.flow), past))
+    oldest = alike[-1][0] if alike else run
+    seen = folders if oldest is run else [oldest.checkpoint]
     return Scope(
         home.name,
         run.lineage,
         run.flow,
         batch,
-        {name: _begin(run, name, folders) for name in streams},
+        {name: _begin(oldest, name, seen) for name in streams},
         {name: positions.get(name) for name in streams},
         _delivery(home),
-        tuple(_changes(run, kept)),
+        (*_changes(run, kept), *_shortened(past, alike)),
+        {
+            **(dict.fromkeys(_family(home, run), -1) if lineage is None else {}),
+            **{each.lineage: after for each, after in past[len(alike) :]},
+        },
     )
+
+
+def _family(home: JobHome, run: Run) -> Iterator[str]:
+    """Yield the other runs of the job that began as this one did, those left behind too."""
+    root = _root(home, run)
+    for folder in sorted((home.path / "runs").iterdir()):
+        other = None if folder.name == run.lineage else find_run(home, folder.name)
+        if other is not None and _root(home, other) == root:
+            yield other.lineage
+
+
+def _root(home: JobHome, run: Run) -> str:
+    return next(reversed([run.lineage, *(each.lineage for each, _ in _past(home, run))]))
+
+
+def _past(home: JobHome, run: Run) -> Iterator[tuple[Run, int]]:
+    """Yield the runs that a run comes from, newest first, each with the batch it was left after."""
+    origin = run.origin
+    while origin is not None:
+        # A savepoint may be of another job, and a run's folder may have been removed.
+        before = find_run(home, origin.lineage)
+        if before is None:
+            return
+        yield before, origin.batch
+        origin = before.origin
+
+
+def _is_alike(flow: Graph, other: Graph) -> bool:
+    """Tell whether two flows read and write the same topics: their rows are audited as one."""
+    return _ends_of(flow) == _ends_of(other)
+
+
+def _ends_of(flow: Graph) -> tuple[object, ...]:
+    streams = {node.id: node.topic for node in flow.streams()}
+    return streams, {node.id: node.topic for node in flow.outputs()}, flow.dead_letters
+
+
+def _shortened(past: list[tuple[Run, int]], alike: list[tuple[Run, int]]) -> Iterator[str]:
+    if len(alike) < len(past):
+        other = past[len(alike)][0].lineage
+        yield (
+            f"run {other} read or wrote other topics: what it wrote before the range that was "
+            "audited is not looked at"
+        )
 
 
 def _get_run(home: JobHome, lineage: str | None) -> Run:

@@ -48,8 +48,17 @@ class SourceCounts:
         for number, offsets in taken.items():
             self._counts[number].expect(offsets)
 
-    def take(self, partition: int, offset: int, group: str | None) -> None:
-        """Take a row by the place of its record; `group` as the shape has it."""
+    def take(
+        self, partition: int, offset: int, group: str | None, *, is_earlier: bool = False
+    ) -> None:
+        """Take a row by the place of its record.
+
+        Args:
+            group: As the shape has it.
+            is_earlier: Of a run before the audited one: it counts within the range alone.
+        """
+        if is_earlier and not self._is_within(partition, offset):
+            return
         if partition not in self._counts:
             self._ahead += 1
             return
@@ -101,6 +110,10 @@ class SourceCounts:
         if not self._shape.is_one_to_one:
             why = "; ".join((*self._shape.unseen, *self._shape.copied))
             yield f"what {self._shape.source!r} lost cannot be told by position: {why}"
+
+    def _is_within(self, partition: int, offset: int) -> bool:
+        within = self._input is not None and partition in self._counts
+        return within and self._range.starts[partition] <= offset < self._range.ends[partition]
 
     def _count(self, place: tuple[int, str | None]) -> None:
         number, group = place
