@@ -183,7 +183,7 @@ def restore_run(
             copy_states(kept.folder, plan.taken, folder)
         else:
             fork(kept.folder, folder, quick=_is_large(kept))
-        reached = {} if portable else read_offsets(kept.folder, kept.batch)
+        ends = {} if portable else read_offsets(kept.folder, kept.batch)
         origin = Origin(
             kept.id,
             facts.lineage,
@@ -195,8 +195,8 @@ def restore_run(
             loading=() if portable else find_loading(folder, positions, graph),
             portable=portable,
             watermark_ms=0 if portable else read_commit(kept.folder, kept.batch).watermark_ms,
-            times=read_times(reached, graph.streams()),
-            partition_times=read_partition_times(reached, graph.streams()),
+            times=read_times(ends, graph.streams()),
+            partition_times=read_partition_times(ends, graph.streams()),
         )
     return Run(
         lineage=run.lineage,
