@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from headgate.connectors.kafka.client import ClientSpec
 from headgate.connectors.kafka.clients import Troubles, open_admin, read_metadata
 from headgate.connectors.kafka.groups import fence
-from headgate.connectors.written import NOTHING, Batches, Writers, Written, by_tasks, unknown
+from headgate.connectors.written import Batches, Writers, Written, by_tasks, unknown
 from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ def find_written(client: ClientSpec, writers: Writers, batches: Batches) -> Writ
         admin, troubles = open_admin(client, doing=doing)
         asking = _Asking(admin, troubles, doing)
         if TOPIC not in read_metadata(admin, troubles, doing=doing).topics:
-            # Every start with transactions makes it before its first batch.
-            return NOTHING
+            # Every start with transactions makes it before its first batch, so it was deleted.
+            return unknown(f"topic {TOPIC!r}, which holds the marks, is missing")
         ids = sorted({*writers.tasks, *asking.tasks_of(writers.run)})
         asking.claim(writers.run)
         fence(client, ids)
