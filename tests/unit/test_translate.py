@@ -145,7 +145,7 @@ def test_what_the_kernel_names_itself_is_told_by_that_name(code: str, retryable:
 @pytest.mark.parametrize(
     ("root", "code", "retryable"),
     [
-        # As Java, Hadoop, RocksDB and Python said it of a real disk.
+        # As Java, Hadoop, RocksDB and Python word it.
         ("java.io.IOException: No space left on device", "DISK_FULL", True),
         (
             "java.io.IOException: cannot write /t/_tmp/x.1-2: No space left on device",
