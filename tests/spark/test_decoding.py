@@ -391,6 +391,7 @@ def test_a_dead_letter_tells_where_the_record_stood_and_what_it_was(spark: Spark
     assert made == {
         "rejected": [
             {
+                "job": "letters",
                 "source": "numbers",
                 "topic": "in",
                 "partition": 3,

@@ -122,6 +122,8 @@ def _reader(classes: str, topic: Path, files: int) -> subprocess.Popen[str]:
 
 def _write_plain(topic: Path, paths: list[str]) -> None:
     """Number files as release 0.7 does that sees them one by one."""
+    identity = {"format": 1, "id": "0" * 32, "created": 1, "partitions": 1}
+    (topic / "_topic.json").write_text(json.dumps(identity))
     ledger = topic / "_ledger"
     ledger.mkdir()
     start = 0
