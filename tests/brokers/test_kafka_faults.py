@@ -8,19 +8,31 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from broker_shop import BrokerShop
 from kafka_broker import KafkaBroker
 from shop import JOB, OUTPUTS, Production, kill
+from wide_shop import WideShop
 
 IN_TASKS = ("in-transaction", "state-committed", "task-committed")
 CRASHES = (*IN_TASKS, "epoch-committed")
 
+Made = TypeVar("Made", bound=BrokerShop)
+
 
 @pytest.fixture
 def shop(tmp_path: Path, own_kafka: KafkaBroker) -> Iterator[BrokerShop]:
-    made = BrokerShop(tmp_path, own_kafka)
+    yield from _serving(BrokerShop(tmp_path, own_kafka))
+
+
+@pytest.fixture
+def wide_shop(tmp_path: Path, own_kafka: KafkaBroker) -> Iterator[WideShop]:
+    yield from _serving(WideShop(tmp_path, own_kafka))
+
+
+def _serving(made: Made) -> Iterator[Made]:
     made.set_up()
     made.produce(0, 5_000)
     yield made
@@ -29,8 +41,9 @@ def shop(tmp_path: Path, own_kafka: KafkaBroker) -> Iterator[BrokerShop]:
 
 
 def test_a_child_killed_at_random_moments_loses_and_doubles_nothing_on_kafka(
-    shop: BrokerShop, kills: int, seed: int
+    wide_shop: WideShop, kills: int, seed: int
 ) -> None:
+    shop = wide_shop
     moments = random.Random(seed)
     shop.start()
     with Production(shop):

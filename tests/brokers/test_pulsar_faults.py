@@ -6,19 +6,31 @@ import random
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from broker_shop import BrokerShop
 from pulsar_broker import PulsarBroker
 from shop import JOB, OUTPUTS, Production
+from wide_shop import WideShop
 
 # Where rows are half written, and where they all are; the others are the same on every log.
 CRASHES = ("in-transaction", "task-committed")
 
+Made = TypeVar("Made", bound=BrokerShop)
+
 
 @pytest.fixture
 def shop(tmp_path: Path, own_pulsar: PulsarBroker) -> Iterator[BrokerShop]:
-    made = BrokerShop(tmp_path, own_pulsar)
+    yield from _serving(BrokerShop(tmp_path, own_pulsar))
+
+
+@pytest.fixture
+def wide_shop(tmp_path: Path, own_pulsar: PulsarBroker) -> Iterator[WideShop]:
+    yield from _serving(WideShop(tmp_path, own_pulsar))
+
+
+def _serving(made: Made) -> Iterator[Made]:
     made.set_up()
     made.produce(0, 5_000)
     yield made
@@ -27,8 +39,9 @@ def shop(tmp_path: Path, own_pulsar: PulsarBroker) -> Iterator[BrokerShop]:
 
 
 def test_a_child_killed_at_random_and_at_named_moments_loses_and_doubles_nothing_on_pulsar(
-    shop: BrokerShop, kills: int, seed: int
+    wide_shop: WideShop, kills: int, seed: int
 ) -> None:
+    shop = wide_shop
     shop.try_tasks(3)
     shop.start()
     with Production(shop):

@@ -49,7 +49,7 @@ class Shop:
         """Have a task run so many times before its batch fails; a local master runs it once."""
         folder = self.folder / "flow"
         folder.mkdir()
-        self.flow = str(shutil.copy(FLOW, folder))
+        self.flow = str(shutil.copy(self.flow, folder))
         (folder / "headgate.toml").write_text(
             f'[job]\nprofile = "trying"\n[profiles.trying]\nmaster = "local[2,{times}]"\n'
         )
