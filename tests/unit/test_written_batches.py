@@ -215,7 +215,11 @@ def test_what_executors_elsewhere_may_still_write_is_unknown_but_for_kafka(
     assert {name for name, _ in asked} == {"kafka"}
 
 
-def test_nothing_is_asked_while_a_driver_of_the_run_lives(tmp_path: Path) -> None:
+def test_nothing_is_asked_while_a_driver_of_the_run_lives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Other tests may have left a JVM in this process.
+    monkeypatch.setattr("headgate._kernel.gateway.has_jvm", lambda: False)
     file = tmp_path / "driver.lock"
     await_drivers(file, wait=timedelta(0))
     with file.open("w") as held:
