@@ -57,8 +57,9 @@ class Query:
         sources.add("orders")
         topics.put(0, self.topic)
         since = int(time.time() * 1000) if self.unfinished else 0
+        placement = core.plan.Placement(0)
         query = core.sink.LogSpec.Query(
-            uuid.uuid4().hex, JOB, self.lineage, 2, sources, java.ArrayList(), since
+            uuid.uuid4().hex, JOB, self.lineage, 2, sources, java.ArrayList(), placement, since
         )
         text = json.dumps({"servers": self.broker.address, "options": {}, "config": None})
         writers = core.kafka.KafkaWriters(core.sink.LogSpec(query, 0, text, self.delivery, topics))
