@@ -4,7 +4,7 @@ A job reads tiny files from an embedded topic as fast as it can. Once a second i
 folders are measured; the last quarter of the run is compared with the first after the start. The
 exit code is 1 if something grew beyond its tolerance.
 
-Files of topics are deleted a minute after they were written, as whoever runs a topic for long
+Files of topics are deleted a minute after they were written, as the owner of a long-lived topic
 would: the reader looks at every file there is. All else is left to the job.
 """
 
