@@ -19,6 +19,8 @@ settings.register_profile("headgate", deadline=None)
 settings.load_profile("headgate")
 # Tests that run jobs in this process share one JVM, whichever of them is first.
 os.environ.setdefault("HEADGATE_MODULES", "kafka,pulsar")
+# Most JVMs of tests live for seconds: the second compiler would take a quarter of their CPU.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
 # A terminal may say where its own topics are; those of tests are elsewhere.
 os.environ.pop("HEADGATE_ON", None)
 
@@ -46,7 +48,7 @@ _SHARED = {
 }
 
 
-# Before xdist's own hook, which reads the groups: xdist 3.8 does so with pytest before 9.2 only.
+# Before xdist's own hook, which reads the groups.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Say what runs in one process, and in which order; within a file, tests keep theirs."""

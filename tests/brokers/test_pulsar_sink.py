@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pulsar as client
 import pytest
@@ -174,6 +175,34 @@ def test_rows_of_every_size_come_whole_from_epoch_to_epoch_and_task_to_task(sink
     assert [each.key.encode() for each in sink.broker.read(sink.topics[0])] == [
         row.key for row in expected
     ]
+
+
+@pytest.mark.parametrize("written", [0, 400])
+def test_rows_beyond_a_tasks_memory_wait_on_disk_and_keep_their_order(
+    sink: Sink, spark: SparkSession, written: int
+) -> None:
+    system = spark._jvm.java.lang.System  # type: ignore[union-attr]
+    scratch = Path(system.getProperty("java.io.tmpdir"))
+    before = set(scratch.glob("held-*"))
+    system.setProperty("headgate.pulsar.held", "20000")
+    rows = [*made(1000, keys=7), *made(1000, begin=1000)]
+    large = [replace(row, value=row.value + b" " * 300_000) for row in made(3, begin=2000)]
+    expected = [*rows, *large]
+    try:
+        run = sink.start()
+        # An earlier try, in another order, got as far as this.
+        run.write(expected[:written], epoch=0)
+        writer = run.open(random.sample(expected, len(expected)), epoch=0)
+        assert len(set(scratch.glob("held-*")) - before) > 10
+        writer.commit()
+        given_up = run.open(random.sample(rows, len(rows)), epoch=1)
+        assert set(scratch.glob("held-*")) - before
+        given_up.abort()
+        run.end()
+    finally:
+        system.clearProperty("headgate.pulsar.held")
+    assert found(sink) == values(expected)
+    assert set(scratch.glob("held-*")) == before
 
 
 def test_another_lineage_writes_again(sink: Sink) -> None:

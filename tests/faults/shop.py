@@ -158,9 +158,13 @@ class Shop:
 
 
 class Production:
-    """Producers that write round after round until they are told to stop."""
+    """Producers that write round after round until they are told to stop.
 
-    def __init__(self, shop: Shop, *, orders: int = 500) -> None:
+    They pause between rounds: on a slow machine the test would check the more orders the longer
+    it takes.
+    """
+
+    def __init__(self, shop: Shop, *, orders: int = 300) -> None:
         self._shop = shop
         self._orders = orders
         self._done = threading.Event()
@@ -176,7 +180,7 @@ class Production:
         self._thread.join()
 
     def _produce(self) -> None:
-        while not self._done.wait(0.3):
+        while not self._done.wait(1):
             self.rounds += 1
             self._shop.produce(self.rounds, self._orders)
 

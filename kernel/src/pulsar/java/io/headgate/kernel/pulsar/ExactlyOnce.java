@@ -6,7 +6,7 @@ import java.util.Arrays;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.List;
+import java.util.Iterator;
 import java.util.Map;
 import java.util.Set;
 
@@ -35,7 +35,7 @@ final class ExactlyOnce implements LogWriter {
   private final Messages messages;
   private final Outbox outbox;
   private final Map<Integer, PulsarTopic[]> places = new HashMap<>();
-  private final HeldRows held = new HeldRows();
+  private final HeldRows held;
   /** Null once they were given back or closed. */
   private TaskProducers producers;
   private boolean sent;
@@ -45,6 +45,7 @@ final class ExactlyOnce implements LogWriter {
     this.messages = messages;
     this.outbox = outbox;
     this.producers = producers;
+    held = new HeldRows(task.order);
     task.destinations.forEach((output, destination) -> places.put(output, destination.places()));
   }
 
@@ -54,13 +55,13 @@ final class ExactlyOnce implements LogWriter {
 
   @Override public void commit() {
     CrashPoint.at("state-committed");
-    List<OutputRow> rows = held.sort(task.order);
+    held.sort();
     var wanted = new HashMap<PulsarTopic, Destination>();
-    PulsarTopic[] where = route(rows, wanted);
+    PulsarTopic[] where = route(wanted);
     if (task.resumed) wantAll(wanted);
     producers.open(wanted);
     producers.all().forEach(this::check);
-    sendAll(rows, where);
+    sendAll(where);
     held.clear();
     CrashPoint.at("task-committed");
     producers.give(task.epoch);
@@ -68,10 +69,11 @@ final class ExactlyOnce implements LogWriter {
   }
 
   /** Returns where each row goes, by its rank; tells which places these are. */
-  private PulsarTopic[] route(List<OutputRow> rows, Map<PulsarTopic, Destination> wanted) {
-    var out = new PulsarTopic[rows.size()];
+  private PulsarTopic[] route(Map<PulsarTopic, Destination> wanted) {
+    var out = new PulsarTopic[held.size()];
+    Iterator<OutputRow> rows = held.iterator();
     for (int rank = 0; rank < out.length; rank++) {
-      OutputRow row = rows.get(rank);
+      OutputRow row = rows.next();
       PulsarTopic[] partitions = places.get(row.output());
       out[rank] = partitions[messages.route(row, partitions.length, rank)];
       wanted.put(out[rank], task.destinations.get(row.output()));
@@ -92,7 +94,7 @@ final class ExactlyOnce implements LogWriter {
    * another try of the task had the name in between and has written the first rows of that batch: then the others would be
    * lost. Producers that connect anew are told what the broker has, and rows it may have go one by one.
    */
-  private void sendAll(List<OutputRow> rows, PulsarTopic[] where) {
+  private void sendAll(PulsarTopic[] where) {
     Set<PulsarTopic> left = new HashSet<>(Arrays.asList(where));
     for (int round = 0; !left.isEmpty(); round++) {
       if (round == ROUNDS)
@@ -100,7 +102,7 @@ final class ExactlyOnce implements LogWriter {
             + " were lost " + ROUNDS + " times, or another process writes under its name");
       if (round > 0) producers.reopen(left);
       for (PulsarTopic place : left) check(producers.get(place));
-      left = send(rows, where, left);
+      left = send(where, left);
     }
   }
 
@@ -122,9 +124,12 @@ final class ExactlyOnce implements LogWriter {
   }
 
   /** Sends the rows of some places; returns where the broker took new ones for doubles. */
-  private Set<PulsarTopic> send(List<OutputRow> rows, PulsarTopic[] where, Set<PulsarTopic> to) {
-    for (int rank = 0; rank < where.length; rank++)
-      if (to.contains(where[rank])) send(producers.get(where[rank]), rows.get(rank), rank);
+  private Set<PulsarTopic> send(PulsarTopic[] where, Set<PulsarTopic> to) {
+    Iterator<OutputRow> rows = held.iterator();
+    for (int rank = 0; rank < where.length; rank++) {
+      OutputRow row = rows.next();
+      if (to.contains(where[rank])) send(producers.get(where[rank]), row, rank);
+    }
     settle();
     return outbox.takeDoubted();
   }

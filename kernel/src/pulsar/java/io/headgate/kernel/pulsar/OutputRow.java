@@ -1,6 +1,9 @@
 package io.headgate.kernel.pulsar;
 
 import io.headgate.kernel.rows.Envelope;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -54,6 +57,32 @@ record OutputRow(
   OutputRow copiedTo(byte[] block, int place) {
     System.arraycopy(bytes, at, block, place, size());
     return new OutputRow(block, place, value, key, output, source, partition, offset, sequence, lane);
+  }
+
+  /** Writes the row for {@link #read}; only the process that wrote it reads it. */
+  void write(DataOutputStream out) throws IOException {
+    out.writeInt(value);
+    out.writeInt(key);
+    out.writeInt(output);
+    out.writeInt(source);
+    out.writeInt(partition);
+    out.writeLong(offset);
+    out.writeLong(sequence);
+    out.writeInt(lane);
+    out.write(bytes, at, size());
+  }
+
+  static OutputRow read(DataInputStream in) throws IOException {
+    int value = in.readInt();
+    int key = in.readInt();
+    int output = in.readInt();
+    int source = in.readInt();
+    int partition = in.readInt();
+    long offset = in.readLong();
+    long sequence = in.readLong();
+    int lane = in.readInt();
+    byte[] bytes = in.readNBytes(key == NONE ? value : value + key);
+    return new OutputRow(bytes, 0, value, key, output, source, partition, offset, sequence, lane);
   }
 
   boolean hasKey() {
