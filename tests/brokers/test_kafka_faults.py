@@ -40,17 +40,27 @@ def _serving(made: Made) -> Iterator[Made]:
         made.kill_supervisor()
 
 
-def test_a_child_killed_at_random_moments_loses_and_doubles_nothing_on_kafka(
+def test_a_child_killed_at_random_and_at_named_moments_loses_and_doubles_nothing_on_kafka(
     wide_shop: WideShop, kills: int, seed: int
 ) -> None:
     shop = wide_shop
-    moments = random.Random(seed)
+    shop.try_tasks(3)
     shop.start()
     with Production(shop):
-        shop.kill_children(kills, moments)
+        shop.kill_children(kills, random.Random(seed))
+        for point in CRASHES:
+            shop.wait_until(shop.is_running)
+            if point in IN_TASKS:
+                shop.reach(f"{point}.fail")
+            before = shop.status()["attempt"]
+            shop.reach(point)
+            shop.wait_for_attempt_after(before)
+        shop.wait_until(shop.is_running)
     shop.drain()
     shop.assert_exactly_once()
-    assert len(shop.events("FAILURE")) == kills
+    # Tasks that failed ran again within their batch; they ended no attempt of the job.
+    assert len(shop.events("FAILURE")) == kills + len(CRASHES)
+    assert shop.failed_tasks() == list(IN_TASKS)
 
 
 @pytest.mark.long
@@ -62,27 +72,6 @@ def test_at_least_once_a_child_killed_at_random_moments_loses_nothing(
         shop.kill_children(max(1, kills // 4), random.Random(seed))
     shop.drain()
     shop.assert_nothing_lost()
-
-
-def test_a_task_that_fails_and_a_crash_at_any_named_point_lose_and_double_nothing(
-    shop: BrokerShop,
-) -> None:
-    shop.try_tasks(3)
-    shop.start()
-    with Production(shop):
-        for point in CRASHES:
-            shop.wait_until(shop.is_running)
-            if point in IN_TASKS:
-                shop.reach(f"{point}.fail")
-            before = shop.status()["attempt"]
-            shop.reach(point)
-            shop.wait_for_attempt_after(before)
-        shop.wait_until(shop.is_running)
-    shop.drain()
-    shop.assert_exactly_once()
-    # Tasks that failed ran again within their batch; only crashes ended an attempt of the job.
-    assert len(shop.events("FAILURE")) == len(CRASHES)
-    assert shop.failed_tasks() == list(IN_TASKS)
 
 
 def test_a_broker_that_is_killed_and_started_again_costs_nothing(
@@ -102,6 +91,7 @@ def test_a_broker_that_is_killed_and_started_again_costs_nothing(
     shop.assert_exactly_once()
 
 
+@pytest.mark.long
 def test_an_attempt_that_was_frozen_in_a_transaction_writes_nothing_when_it_wakes(
     shop: BrokerShop,
 ) -> None:
@@ -164,6 +154,7 @@ def _lives(pid: int) -> bool:
     return Path(f"/proc/{pid}/cmdline").exists()
 
 
+@pytest.mark.long
 def test_a_batch_that_readers_have_is_skipped_when_the_broker_has_forgotten_its_groups(
     shop: BrokerShop, own_kafka: KafkaBroker
 ) -> None:

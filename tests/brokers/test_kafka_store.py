@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from broker_shop import BrokerShop
 from kafka_broker import KafkaBroker
 from shop import JOB, OUTPUTS, Shop
 
 
+@pytest.mark.long
 def test_the_same_flow_gives_the_same_outputs_on_embedded_topics_and_on_kafka(
     tmp_path: Path, own_kafka: KafkaBroker
 ) -> None:

@@ -31,6 +31,7 @@ def job(tmp_path: Path, own_kafka: KafkaBroker) -> Iterator[VisitsJob]:
     made.kill_supervisor()
 
 
+@pytest.mark.long
 def test_a_restored_job_counts_exactly_the_later_visits_again(job: VisitsJob, seed: int) -> None:
     # Without a checkpoint the job begins at the earliest record.
     for number in range(2):

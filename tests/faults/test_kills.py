@@ -10,7 +10,7 @@ from pathlib import Path
 from shop import JOB, Production, Shop
 
 
-def test_a_child_killed_at_random_moments_loses_and_doubles_nothing(
+def test_children_and_a_supervisor_killed_at_random_moments_lose_and_double_nothing(
     tmp_path: Path, kills: int, seed: int
 ) -> None:
     moments = random.Random(seed)
@@ -27,42 +27,27 @@ def test_a_child_killed_at_random_moments_loses_and_doubles_nothing(
             time.sleep(moments.uniform(0.2, 4.0))
             shop.kill_child()
             shop.wait_for_attempt_after(before)
-    scratch = shop.home / "jobs" / JOB / "scratch"
-    shop.wait_until(lambda: _has(scratch, "StateStore"))
+        for _ in range(max(1, kills // 4)):
+            shop.wait_until(shop.is_running)
+            time.sleep(moments.uniform(0.2, 4.0))
+            child = int(shop.status()["child"])
+            shop.kill_supervisor()
+            shop.wait_for_end_of(child)
+            shop.start()
+        shop.wait_until(shop.is_running)
+        scratch = shop.home / "jobs" / JOB / "scratch"
+        shop.wait_until(lambda: _has(scratch, "StateStore") and _has(scratch, "shuffle_"))
+    # The job has nothing more to do: what its batches shuffled is gone, long before it ends.
+    shop.wait_until(lambda: not _has(scratch, "shuffle_"))
+    assert shop.is_running()
     shop.drain()
     shop.assert_exactly_once()
     failures = shop.events("FAILURE")
     assert len(failures) == kills
     assert {each["code"] for each in failures} == {"DRIVER_DIED"}
     assert all("signal 9" in each["root_cause"] for each in failures)
-    # Each of them had its local copy of state, and could not put it away.
+    # Each attempt had its local copy of state, and could not put it away.
     shop.wait_until(lambda: not scratch.exists() or not any(scratch.iterdir()))
-
-
-def test_a_supervisor_that_is_killed_leaves_no_child_and_the_next_one_goes_on(
-    tmp_path: Path, kills: int, seed: int
-) -> None:
-    moments = random.Random(seed)
-    shop = Shop(tmp_path)
-    shop.produce(0, 5_000)
-    with Production(shop):
-        for _ in range(max(1, kills // 4)):
-            shop.start()
-            shop.wait_until(shop.is_running)
-            time.sleep(moments.uniform(0.2, 4.0))
-            child = int(shop.status()["child"])
-            shop.kill_supervisor()
-            shop.wait_for_end_of(child)
-        shop.start()
-        shop.wait_until(shop.is_running)
-        scratch = shop.home / "jobs" / JOB / "scratch"
-        shop.wait_until(lambda: _has(scratch, "shuffle_"))
-    # The job has nothing more to do: what its batches shuffled is gone, long before it ends.
-    shop.wait_until(lambda: not _has(scratch, "shuffle_"))
-    assert shop.is_running()
-    shop.drain()
-    shop.assert_exactly_once()
-    assert shop.status()["job"] == JOB
 
 
 def _has(scratch: Path, prefix: str) -> bool:
