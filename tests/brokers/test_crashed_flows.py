@@ -12,7 +12,6 @@ import os
 import random
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,11 +23,13 @@ from kafka_broker import KafkaBroker
 from headgate import Flow
 from headgate.connectors import Files, Kafka
 from headgate.flow.topics import Topic
+from headgate.windows import count, every_events, tumbling
 
 EXAMPLES = int(os.environ.get("HEADGATE_CRASH_EXAMPLES", "2"))
 POINTS = ("in-transaction", "state-committed", "task-committed", "epoch-committed")
-# What a replay may write differently. Nothing here is compared.
-NOT_COMPARED = frozenset({"processed_at"})
+KINDS = ("windowed", "enriched", "split")
+EVERY = 3
+NOON = 1_767_268_800_000
 RECORDS = 600
 KEYS = 12
 LIMIT_S = 400.0
@@ -41,16 +42,17 @@ class Example:
     """A flow, its input, and what Python makes of it.
 
     Attributes:
+        kind: What the flow does between its input and its outputs.
         on_kafka: The outputs that are on Kafka; the others are embedded topics.
         point: Where the job crashes, once `after` batches were committed.
     """
 
     name: str
+    kind: str
     point: str
     after: int
     odd: int
     failing: int
-    enriched: bool
     known: frozenset[int]
     on_kafka: frozenset[str]
     records: list[bytes] = field(default_factory=list)
@@ -62,17 +64,18 @@ class Example:
         outputs = ["even", "odd", "dead-letters"]
         made = cls(
             name=f"crash-{seed}-{number}",
+            kind=KINDS[number % len(KINDS)],
             point=draw.choice(POINTS),
             after=draw.randint(0, 2),
             odd=draw.randint(2, 5),
             failing=draw.randint(0, 30),
-            enriched=draw.random() < 0.7,
             known=frozenset(draw.sample(range(KEYS), KEYS // 2)),
             # One on each log at least.
             on_kafka=frozenset(draw.sample(outputs, draw.randint(1, 2))),
         )
         for place in range(RECORDS):
             row = {"id": place, "k": draw.choice([None, *range(KEYS)]), "v": draw.randint(0, 30)}
+            row["at"] = NOON + place
             broken = draw.random() < 0.03
             made.records.append(b"{no json %d" % place if broken else json.dumps(row).encode())
         return made
@@ -80,40 +83,67 @@ class Example:
     def flow(self, topics: dict[str, Topic]) -> Flow:
         """Return the flow with its outputs on two logs."""
         flow = Flow(self.name, dead_letters=topics["dead-letters"])
-        rows = flow.stream("in", "id BIGINT NOT NULL, k BIGINT, v BIGINT NOT NULL")
+        schema = "id BIGINT NOT NULL, k BIGINT, v BIGINT NOT NULL, at BIGINT NOT NULL"
+        rows = flow.stream("in", schema, event_time="at")
         rows = rows.with_columns(share=f"100 DIV (v - {self.failing})")
-        if self.enriched:
-            table = flow.table("names", "k BIGINT NOT NULL, name STRING", key="k", load="first")
-            found = rows.enrich("known", table, on="k", into="row")
-            found.matched.select("id", "share", "row.name AS name").to(topics["even"])
-            found.missing.to(topics["odd"])
-        else:
-            rows.where(f"id % {self.odd} = 0").to(topics["even"])
-            rows.where(f"id % {self.odd} <> 0").to(topics["odd"])
+        match self.kind:
+            case "windowed":
+                known = rows.where("k IS NOT NULL").key_by("k")
+                counts = known.window("per-key", tumbling("1d"), early=every_events(EVERY))
+                updates = counts.aggregate(hits=count()).updates
+                # A replay that took another time would move rows from one log to the other.
+                for name, parity in (("even", 0), ("odd", 1)):
+                    half = updates.where(f"unix_millis(processed_at) % 2 = {parity}")
+                    half.select("k", "hits").to(topics[name])
+            case "enriched":
+                table = flow.table("names", "k BIGINT NOT NULL, name STRING", key="k", load="first")
+                found = rows.enrich("known", table, on="k", into="row")
+                found.matched.select("id", "share", "row.name AS name").to(topics["even"])
+                found.missing.to(topics["odd"])
+            case _:
+                rows.where(f"id % {self.odd} = 0").to(topics["even"])
+                rows.where(f"id % {self.odd} <> 0").to(topics["odd"])
         return flow
 
-    def expected(self) -> dict[str, Counter[str]]:
-        """Return what each output must hold, in plain Python."""
-        made: dict[str, list[Row]] = {"even": [], "odd": [], "dead-letters": []}
+    def expected(self) -> dict[tuple[str, ...], Counter[str]]:
+        """Return what outputs must hold together, in plain Python."""
+        good: list[Row] = []
+        letters: list[Row] = []
         for record in self.records:
             try:
                 row = json.loads(record)
             except ValueError:
-                made["dead-letters"].append({"code": "BAD_JSON", "raw": record.decode()})
+                letters.append({"code": "BAD_JSON", "raw": record.decode()})
                 continue
             by = row["v"] - self.failing
             if by == 0:
-                made["dead-letters"].append({"code": "EXPRESSION_FAILED", "raw": row["id"]})
-                continue
-            row["share"] = int(100 / by)
-            if not self.enriched:
-                made["odd" if row["id"] % self.odd else "even"].append(row)
+                letters.append({"code": "EXPRESSION_FAILED", "raw": row["id"]})
+            else:
+                good.append({**row, "share": int(100 / by)})
+        rows = self._counts(good) if self.kind == "windowed" else self._split(good)
+        made = {("dead-letters",): letters, **rows}
+        return {names: bag(rows) for names, rows in made.items()}
+
+    def _counts(self, good: list[Row]) -> dict[tuple[str, ...], list[Row]]:
+        hits = Counter(row["k"] for row in good if row["k"] is not None)
+        told = [
+            {"k": k, "hits": n}
+            for k, all_of in hits.items()
+            for n in range(EVERY, all_of + 1, EVERY)
+        ]
+        return {("even", "odd"): told}
+
+    def _split(self, good: list[Row]) -> dict[tuple[str, ...], list[Row]]:
+        made: dict[tuple[str, ...], list[Row]] = {("even",): [], ("odd",): []}
+        for row in good:
+            if self.kind == "split":
+                made["odd" if row["id"] % self.odd else "even",].append(row)
             elif row["k"] in self.known:
                 name = f"name {row['k']}"
-                made["even"].append({"id": row["id"], "share": row["share"], "name": name})
+                made["even",].append({"id": row["id"], "share": row["share"], "name": name})
             else:
-                made["odd"].append(row)
-        return {name: bag(rows) for name, rows in made.items()}
+                made["odd",].append(row)
+        return made
 
 
 @dataclass
@@ -168,17 +198,14 @@ class Stage:
             rows = [json.loads(value) for value in values if value is not None]
         else:
             rows = self.bench.read(name)
-        return bag(_compared(rows, letters=name == "dead-letters"))
+        return bag(map(_essence, rows) if name == "dead-letters" else rows)
 
 
-def _compared(rows: Iterable[Row], *, letters: bool) -> Iterator[Row]:
-    for row in rows:
-        if letters:
-            raw = base64.b64decode(row["raw"]).decode()
-            of_row = row["code"] == "EXPRESSION_FAILED"
-            yield {"code": row["code"], "raw": json.loads(raw)["id"] if of_row else raw}
-        else:
-            yield {name: value for name, value in row.items() if name not in NOT_COMPARED}
+def _essence(letter: Row) -> Row:
+    """Return what is compared of a dead letter."""
+    raw = base64.b64decode(letter["raw"]).decode()
+    of_row = letter["code"] == "EXPRESSION_FAILED"
+    return {"code": letter["code"], "raw": json.loads(raw)["id"] if of_row else raw}
 
 
 @pytest.mark.parametrize("number", range(EXAMPLES))
@@ -186,17 +213,17 @@ def test_a_flow_on_two_logs_that_crashes_anywhere_writes_what_python_makes_of_it
     seed: int, number: int, tmp_path: Path, kafka: KafkaBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     example = Example.draw(seed, number)
-    print(f"example {number}: {example.point} after {example.after} batches")
+    print(f"example {number}: {example.kind}, {example.point} after {example.after} batches")
     stage = Stage(Bench(tmp_path), kafka, tmp_path / "crashes", example)
     stage.crashes.mkdir()
     monkeypatch.setenv("HEADGATE_CRASH_DIR", str(stage.crashes))
-    if example.enriched:
+    if example.kind == "enriched":
         stage.bench.put("names", ({"k": k, "name": f"name {k}"} for k in sorted(example.known)))
     for first in range(0, RECORDS, 100):
         stage.bench.put("in", example.records[first : first + 100])
     flow = stage.bench.flow_file(example.flow(stage.topics()))
     assert stage.run(flow, crash=True)
     assert not stage.run(flow, crash=False)
-    for name, wanted in example.expected().items():
-        found = stage.seen(name)
-        assert found == wanted, f"{name}: lost {wanted - found}, more than once {found - wanted}"
+    for names, wanted in example.expected().items():
+        found = sum(map(stage.seen, names), Counter[str]())
+        assert found == wanted, f"{names}: lost {wanted - found}, more than once {found - wanted}"
