@@ -1,9 +1,4 @@
-"""Spark for tests: one JVM for the whole run, and never two sessions in it at once.
-
-A module either asks for `spark`, a session that lasts as long as the module, or runs whole jobs
-through `bench`, each of which opens a session and ends it. A module that did both would have its
-session ended by its first job.
-"""
+"""Spark for tests: one JVM and one session for the whole run of a process."""
 
 from __future__ import annotations
 
@@ -14,10 +9,12 @@ import pytest
 from bench import Bench
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
+from shared_session import share_session
 
 from headgate.engine.session import open_session
 from headgate.engine.settings import SparkSettings
 
+share_session()
 # The same examples in every run; a failure prints what reproduces it.
 settings.register_profile(
     "spark",
