@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
+from fake_clock import FakeClock
 from server_bench import (
     AS_OPERATOR,
     AS_VIEWER,
@@ -268,19 +269,19 @@ def test_actions_without_the_role_are_counted_and_a_flood_is_written_down_once(
 
 
 def test_a_refusal_is_news_once_a_minute_for_each_asker() -> None:
-    now = [0.0]
-    buckets = Buckets(Rate(1, 1.0), clock=lambda: now[0])
+    clock = FakeClock()
+    buckets = Buckets(Rate(1, 1.0), clock.monotonic)
     assert [buckets.is_news(each) for each in ("a", "a", "b")] == [True, False, True]
-    now[0] = 60.0
+    clock.advance(seconds=60)
     assert buckets.is_news("a")
 
 
 def test_a_bucket_fills_again_and_each_asker_has_one() -> None:
-    now = [0.0]
-    buckets = Buckets(Rate(2, 0.5), lambda: now[0])
+    clock = FakeClock()
+    buckets = Buckets(Rate(2, 0.5), clock.monotonic)
     assert [buckets.take("a") for _ in range(3)] == [0, 0, 2]
     assert buckets.take("b") == 0
-    now[0] = 2.0
+    clock.advance(seconds=2)
     assert [buckets.take("a"), buckets.take("a")] == [0, 2]
 
 

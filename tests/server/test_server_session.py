@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_clock import FakeClock
 from fake_supervisor import FakeSupervisor
 from server_bench import client, follow, settings, store_job
 
@@ -25,22 +26,6 @@ from headgate.jobs.session_watch import BackOff, SessionWatch
 from headgate.jobs.views import look_at
 
 LONG_AGO = datetime(2026, 11, 15, tzinfo=UTC)
-
-
-class Clock:
-    """A clock that stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def now(self) -> datetime:
-        return LONG_AGO + timedelta(seconds=self.seconds)
-
-    def monotonic(self) -> float:
-        return self.seconds
-
-    def sleep(self, duration: timedelta) -> None:
-        self.seconds += duration.total_seconds()
 
 
 class Told:
@@ -96,7 +81,7 @@ def test_a_job_that_died_is_taken_up_and_one_that_rests_is_left_alone(tmp_path: 
     stranger = JobHome(tmp_path, "stranger")
     stranger.write_status({"state": "RUNNING"})
     told = Told()
-    watch = SessionWatch(tmp_path, told=told, clock=Clock())
+    watch = SessionWatch(tmp_path, told=told, clock=FakeClock(LONG_AGO))
     taken = watch.look()
     assert sorted(taken) == [
         f"dead-{each}" for each in ("rescaling", "restarting", "running", "starting")
@@ -107,19 +92,19 @@ def test_a_job_that_died_is_taken_up_and_one_that_rests_is_left_alone(tmp_path: 
 def test_a_job_that_runs_is_left_alone(tmp_path: Path) -> None:
     home = keep(tmp_path, "up")
     with FakeSupervisor(home):
-        assert SessionWatch(tmp_path, told=Told(), clock=Clock()).look() == []
+        assert SessionWatch(tmp_path, told=Told(), clock=FakeClock(LONG_AGO)).look() == []
 
 
 def test_a_job_that_dies_at_once_is_taken_up_ever_more_rarely(tmp_path: Path) -> None:
     keep(tmp_path, "dying", state="RUNNING")
-    clock, told = Clock(), Told()
+    clock, told = FakeClock(LONG_AGO), Told()
     watch = SessionWatch(tmp_path, told=told, clock=clock)
     taken = []
     while clock.seconds < 20:
         if watch.look():
             taken.append(clock.seconds)
             told.wait_for(len(taken))
-        clock.seconds += 0.5
+        clock.advance(seconds=0.5)
     assert taken == [0.0, 1.0, 3.0, 7.0, 15.0]
 
 
@@ -141,7 +126,7 @@ def test_a_job_that_was_stopped_elsewhere_is_kept_up_no_more(tmp_path: Path) -> 
     keep(tmp_path, "failed", state="FAILED", since=later)
     # It was wished for after that stop, and has not said a word yet.
     keep(tmp_path, "young", state="STOPPED", since=(LONG_AGO - timedelta(hours=1)).isoformat())
-    SessionWatch(tmp_path, told=Told(), clock=Clock()).look()
+    SessionWatch(tmp_path, told=Told(), clock=FakeClock(LONG_AGO)).look()
     assert set(Session(tmp_path).list()) == {"failed", "young"}
 
 
@@ -212,11 +197,11 @@ def test_a_newer_wish_is_not_removed_with_the_older_one(tmp_path: Path) -> None:
 def test_a_job_without_a_folder_is_started_only_while_its_order_is_young(tmp_path: Path) -> None:
     order = {"flow": "/nowhere/flow.py", "options": RunOptions(home=tmp_path).to_json()}
     Session(tmp_path).keep(KeptJob("gone", LONG_AGO, "me", order))
-    clock, told = Clock(), Told()
+    clock, told = FakeClock(LONG_AGO), Told()
     watch = SessionWatch(tmp_path, told=told, clock=clock)
-    clock.seconds = 15 * 60
+    clock.advance(minutes=15)
     assert watch.look() == []
-    clock.seconds = 15 * 60 - 1
+    clock.jump(seconds=-1)
     assert watch.look() == ["gone"]
     told.wait_for(1)
 
@@ -227,7 +212,7 @@ def test_an_odd_file_of_one_job_costs_no_other_and_is_told_once(tmp_path: Path) 
     (tmp_path / "jobs" / "b-broken" / "status.json").write_text("{")
     keep(tmp_path, "c-dead", state="RUNNING")
     told = Told()
-    watch = SessionWatch(tmp_path, told=told, clock=Clock())
+    watch = SessionWatch(tmp_path, told=told, clock=FakeClock(LONG_AGO))
     assert watch.look() == ["c-dead"]
     assert watch.look() == []
     assert sorted(told.wait_for(3)) == [

@@ -3,11 +3,11 @@
 # ruff: noqa: ARG002 (stand-ins take what they are given)
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from fake_clock import FakeClock
 
 from headgate._artifacts import Progress
 from headgate._clock import Clock
@@ -18,22 +18,6 @@ from headgate.brokers.pulsar_registering import is_registering
 from headgate.errors import HeadgateError
 
 ENTRY = "/ledgers/available/127.0.0.1:24716"
-
-
-class StillClock:
-    """Sleeps for no time at all, and does something meanwhile."""
-
-    def __init__(self, meanwhile: Callable[[], object] = lambda: None) -> None:
-        self._meanwhile = meanwhile
-
-    def now(self) -> datetime:
-        return datetime(2026, 11, 17, tzinfo=UTC)
-
-    def monotonic(self) -> float:
-        return 0.0
-
-    def sleep(self, duration: timedelta) -> None:
-        self._meanwhile()
 
 
 class FakeServer:
@@ -106,31 +90,31 @@ def test_one_that_is_stuck_each_time_is_not_left_running(options: BrokerOptions)
 def test_a_storage_that_is_registered_on_and_on_is_told_from_its_log(tmp_path: Path) -> None:
     log = tmp_path / "broker.log"
     _register(log, 30)
-    assert is_registering(log, StillClock(lambda: _register(log, 30)))
+    assert is_registering(log, FakeClock(steps=[lambda: _register(log, 30)]))
 
 
 def test_what_the_process_before_left_in_the_log_is_no_sign(tmp_path: Path) -> None:
     log = tmp_path / "broker.log"
     _register(log, 30)
-    assert not is_registering(log, StillClock(lambda: _say(log, "INFO all is well")))
+    assert not is_registering(log, FakeClock(steps=[lambda: _say(log, "INFO all is well")]))
 
 
 def test_a_sound_start_and_a_log_that_is_rolled_are_no_sign(tmp_path: Path) -> None:
     log = tmp_path / "broker.log"
-    assert not is_registering(log, StillClock())
+    assert not is_registering(log, FakeClock(steps=()))
     _register(log, 2)
-    assert not is_registering(log, StillClock(lambda: _register(log, 2)))
+    assert not is_registering(log, FakeClock(steps=[lambda: _register(log, 2)]))
     _register(log, 30)
-    assert not is_registering(log, StillClock(log.unlink))
+    assert not is_registering(log, FakeClock(steps=[log.unlink]))
 
 
 def test_of_a_long_log_the_end_counts(tmp_path: Path) -> None:
     log = tmp_path / "broker.log"
     _register(log, 5_000)
     _say(log, "INFO all is well\n" * 20_000)
-    assert not is_registering(log, StillClock(lambda: _register(log, 30)))
+    assert not is_registering(log, FakeClock(steps=[lambda: _register(log, 30)]))
     _register(log, 30)
-    assert is_registering(log, StillClock(lambda: _register(log, 30)))
+    assert is_registering(log, FakeClock(steps=[lambda: _register(log, 30)]))
 
 
 def _register(log: Path, times: int) -> None:

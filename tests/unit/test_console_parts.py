@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from console_job import NOW, make_job
+from fake_clock import FakeClock
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -200,16 +201,16 @@ def _log(name: str) -> Any:
 
 def test_many_looks_read_the_disk_once_a_second(tmp_path: Any) -> None:
     (tmp_path / "jobs").mkdir()
-    now = [0.0]
-    glances = Glances(clock=lambda: now[0])
+    clock = FakeClock()
+    glances = Glances(clock=clock.monotonic)
     context = ServerContext(ServerSettings(home=tmp_path, keeps_up=False))
     assert glances.look(context).jobs == ()
     folder = tmp_path / "jobs" / "orders"
     folder.mkdir()
     (folder / "status.json").write_text('{"format": 1, "state": "STOPPED"}')
-    now[0] = 0.5
+    clock.advance(seconds=0.5)
     assert glances.look(context).jobs == ()
-    now[0] = 1.6
+    clock.advance(seconds=1.1)
     assert [each.name for each in glances.look(context).jobs] == ["orders"]
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from fake_clock import NOON, FakeClock
 
 from headgate import HeadgateError
 from headgate.connectors.places import PlacedRecord
@@ -14,20 +14,8 @@ from headgate.jobs.home import JobHome
 from headgate.jobs.letters.letter import DeadLetter, find_letter
 from headgate.jobs.letters.memory import FILE, open_journal, read_memory
 
-NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
-
-
-class Now:
-    """A clock that stands still."""
-
-    def now(self) -> datetime:
-        return NOON
-
-    def monotonic(self) -> float:
-        return 0.0
-
-    def sleep(self, duration: timedelta) -> None:
-        raise AssertionError(f"nobody sleeps for {duration}")
+# Nothing in a journal waits.
+CLOCK = FakeClock(steps=())
 
 
 @pytest.fixture
@@ -49,7 +37,7 @@ def letter(place: str, *, timestamp: int = 1) -> DeadLetter:
 
 
 def test_what_was_acknowledged_is_remembered_with_when_and_by_whom(home: JobHome) -> None:
-    with open_journal(home, by="ann", clock=Now()) as journal:
+    with open_journal(home, by="ann", clock=CLOCK) as journal:
         journal.finish(journal.begin("orders", [letter("0:1")]))
         assert journal.memory.find(letter("0:1")) is not None
     told = read_memory(home).tell(letter("0:1"))
@@ -58,10 +46,10 @@ def test_what_was_acknowledged_is_remembered_with_when_and_by_whom(home: JobHome
 
 
 def test_a_batch_that_was_never_finished_is_in_doubt_until_it_is_sent_again(home: JobHome) -> None:
-    with open_journal(home, by="ann", clock=Now()) as journal:
+    with open_journal(home, by="ann", clock=CLOCK) as journal:
         journal.begin("orders", [letter("0:1")])
     assert read_memory(home).tell(letter("0:1")).in_doubt
-    with open_journal(home, by="bob", clock=Now()) as journal:
+    with open_journal(home, by="bob", clock=CLOCK) as journal:
         assert journal.memory.tell(letter("0:1")).in_doubt
         journal.finish(journal.begin("orders", [letter("0:1")]))
     told = read_memory(home).tell(letter("0:1"))
@@ -69,7 +57,7 @@ def test_a_batch_that_was_never_finished_is_in_doubt_until_it_is_sent_again(home
 
 
 def test_another_letter_of_the_same_record_is_known_by_the_records_place(home: JobHome) -> None:
-    with open_journal(home, by="ann", clock=Now()) as journal:
+    with open_journal(home, by="ann", clock=CLOCK) as journal:
         batch = journal.begin("orders", [letter("0:1")])
         doubt = journal.memory.find(letter("0:2"), "orders")
         assert doubt is not None
@@ -84,7 +72,7 @@ def test_another_letter_of_the_same_record_is_known_by_the_records_place(home: J
 
 
 def test_lines_of_older_releases_tell_of_letters_alone(home: JobHome) -> None:
-    with open_journal(home, by="ann", clock=Now()) as journal:
+    with open_journal(home, by="ann", clock=CLOCK) as journal:
         journal.finish(journal.begin("orders", [letter("0:1")]))
     file = home.path / FILE
     lines = [json.loads(line) for line in file.read_text().splitlines()]
@@ -96,19 +84,19 @@ def test_lines_of_older_releases_tell_of_letters_alone(home: JobHome) -> None:
 
 
 def test_a_letter_of_a_topic_that_was_made_anew_is_another_one(home: JobHome) -> None:
-    with open_journal(home, by="ann", clock=Now()) as journal:
+    with open_journal(home, by="ann", clock=CLOCK) as journal:
         journal.finish(journal.begin("orders", [letter("0:1")]))
     assert read_memory(home).find(letter("0:1", timestamp=2)) is None
 
 
 def test_a_line_that_broke_off_counts_for_nothing_and_is_in_nobodys_way(home: JobHome) -> None:
-    with open_journal(home, by="ann", clock=Now()) as journal:
+    with open_journal(home, by="ann", clock=CLOCK) as journal:
         journal.finish(journal.begin("orders", [letter("0:1")]))
     file = home.path / FILE
     whole = file.read_bytes()
     file.write_bytes(whole + whole[:40])
     assert read_memory(home).find(letter("0:1")) is not None
-    with open_journal(home, by="ann", clock=Now()) as journal:
+    with open_journal(home, by="ann", clock=CLOCK) as journal:
         journal.finish(journal.begin("orders", [letter("0:2")]))
     memory = read_memory(home)
     assert memory.find(letter("0:1")) is not None
@@ -117,7 +105,7 @@ def test_a_line_that_broke_off_counts_for_nothing_and_is_in_nobodys_way(home: Jo
 
 
 def test_every_line_has_a_format_and_one_of_another_is_refused(home: JobHome) -> None:
-    with open_journal(home, by="ann", clock=Now()) as journal:
+    with open_journal(home, by="ann", clock=CLOCK) as journal:
         journal.begin("orders", [letter("0:1")])
     file = home.path / FILE
     line = json.loads(file.read_text())
@@ -137,9 +125,9 @@ def test_a_damaged_line_is_refused_rather_than_forgotten(home: JobHome, line: st
 
 
 def test_one_replay_of_a_job_runs_at_a_time(home: JobHome) -> None:
-    with open_journal(home, by="ann", clock=Now()):
-        with pytest.raises(HeadgateError) as caught, open_journal(home, by="bob", clock=Now()):
+    with open_journal(home, by="ann", clock=CLOCK):
+        with pytest.raises(HeadgateError) as caught, open_journal(home, by="bob", clock=CLOCK):
             pass
         assert caught.value.code == "REPLAY_RUNNING"
-    with open_journal(home, by="bob", clock=Now()):
+    with open_journal(home, by="bob", clock=CLOCK):
         pass

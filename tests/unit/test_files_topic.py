@@ -6,12 +6,13 @@ import json
 import multiprocessing
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from fake_clock import FakeClock
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,25 +27,6 @@ from headgate.connectors.files.topic import (
     list_topics,
 )
 from headgate.errors import Domain, HeadgateError
-
-
-class ScriptedClock:
-    """A clock on which each sleep takes no time and runs the next step of a script."""
-
-    def __init__(self, *steps: Callable[[], object]) -> None:
-        self.steps = list(steps)
-        self.slept: list[timedelta] = []
-
-    def now(self) -> datetime:
-        return datetime(2026, 1, 1, tzinfo=UTC)
-
-    def monotonic(self) -> float:
-        return sum(pause.total_seconds() for pause in self.slept)
-
-    def sleep(self, duration: timedelta) -> None:
-        assert self.steps, "the script is over, and the sleeper still waits"
-        self.slept.append(duration)
-        self.steps.pop(0)()
 
 
 @pytest.fixture
@@ -525,11 +507,13 @@ def test_tail_and_count_agree_with_reading_everything_whatever_the_block(
 
 def test_follow_yields_the_last_records_and_then_each_new_one_once(topic: TopicFolder) -> None:
     topic.publish(b"1\n2\n3\n")
-    clock = ScriptedClock(
-        lambda: None,
-        lambda: topic.publish(b"4\n\n5\n"),
-        lambda: put(topic, "by/hand.jsonl", b"6"),
-        lambda: (topic.publish(b"7\n"), topic.publish(b"8\n")),
+    clock = FakeClock(
+        steps=[
+            lambda: None,
+            lambda: topic.publish(b"4\n\n5\n"),
+            lambda: put(topic, "by/hand.jsonl", b"6"),
+            lambda: (topic.publish(b"7\n"), topic.publish(b"8\n")),
+        ]
     )
     every = timedelta(seconds=2)
     lines = follow(topic, clock=clock, last=2, every=every)
@@ -540,13 +524,13 @@ def test_follow_yields_the_last_records_and_then_each_new_one_once(topic: TopicF
 
 def test_follow_counts_as_new_what_comes_after_the_call(topic: TopicFolder) -> None:
     topic.publish(b"old\n")
-    lines = follow(topic, clock=ScriptedClock())
+    lines = follow(topic, clock=FakeClock(steps=()))
     topic.publish(b"new\n")
     assert next(lines) == b"new"
 
 
 def test_follow_keeps_what_is_published_while_it_hands_out_records(topic: TopicFolder) -> None:
-    lines = follow(topic, clock=ScriptedClock())
+    lines = follow(topic, clock=FakeClock(steps=()))
     found = []
     for number in range(20):
         topic.publish(b"%d\n" % (2 * number))
@@ -558,7 +542,7 @@ def test_follow_keeps_what_is_published_while_it_hands_out_records(topic: TopicF
 
 def test_follow_waits_for_a_topic_that_is_not_there_yet(tmp_path: Path) -> None:
     folder = TopicFolder(tmp_path / "orders")
-    clock = ScriptedClock(lambda: None, folder.create, lambda: folder.publish(b"1\n"))
+    clock = FakeClock(steps=[lambda: None, folder.create, lambda: folder.publish(b"1\n")])
     assert next(follow(folder, clock=clock)) == b"1"
 
 
@@ -567,6 +551,6 @@ def test_a_file_deleted_while_it_is_read_about_is_passed_over(topic: TopicFolder
     assert list(read_records(gone)) == []
     topic.publish(b"1\n")
     put(topic, "gone.jsonl", b"x\n")
-    lines = follow(topic, clock=ScriptedClock(lambda: topic.publish(b"2\n")), last=9)
+    lines = follow(topic, clock=FakeClock(steps=[lambda: topic.publish(b"2\n")]), last=9)
     gone.unlink()
     assert list(itertools.islice(lines, 2)) == [b"1", b"2"]

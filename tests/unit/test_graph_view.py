@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_clock import FakeClock
 from fake_supervisor import FakeSupervisor
 
 from headgate import Flow, HeadgateError
@@ -139,22 +139,6 @@ def test_a_side_output_that_nobody_uses_is_there_and_says_so() -> None:
     assert node(view, "counts").facts.watermark is None
 
 
-@dataclass
-class Clock:
-    """A clock that stands."""
-
-    at: datetime = NOW
-
-    def now(self) -> datetime:
-        return self.at
-
-    def monotonic(self) -> float:
-        return 0.0
-
-    def sleep(self, duration: timedelta) -> None:
-        self.at += duration
-
-
 @pytest.fixture
 def home(tmp_path: Path) -> JobHome:
     made = JobHome(tmp_path, "store")
@@ -180,7 +164,7 @@ def test_a_job_that_has_been_silent_for_long_does_nothing(
 ) -> None:
     told = {**STATUS, "committed_at": NOW.isoformat(), "recent_s": recent_s}
     with FakeSupervisor(home, **told):
-        view = view_graph(home.root, "store", clock=Clock(NOW + timedelta(seconds=silent)))
+        view = view_graph(home.root, "store", clock=FakeClock(NOW + timedelta(seconds=silent)))
     assert node(view, "orders").facts.out_per_s == speed
     assert node(view, "with-user").facts.busy == (0.25 if speed else 0.0)
 

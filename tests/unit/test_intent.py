@@ -5,11 +5,11 @@ import multiprocessing
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_clock import NOON, FakeClock
 
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.home import JobHome
@@ -22,21 +22,6 @@ from headgate.jobs.intent import (
     write_intent,
 )
 
-NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
-
-
-class FakeClock:
-    """A clock that stands still."""
-
-    def now(self) -> datetime:
-        return NOON
-
-    def monotonic(self) -> float:
-        return 0.0
-
-    def sleep(self, duration: timedelta) -> None:
-        raise AssertionError(f"nobody should wait, and somebody waits {duration}")
-
 
 @pytest.fixture
 def home(tmp_path: Path) -> JobHome:
@@ -46,7 +31,7 @@ def home(tmp_path: Path) -> JobHome:
 
 
 def ask(home: JobHome, verb: Verb = Verb.STOP, **arguments: Any) -> int:
-    return write_intent(home, verb, arguments, by="cli", clock=FakeClock())
+    return write_intent(home, verb, arguments, by="cli", clock=FakeClock(steps=()))
 
 
 def echo(home: JobHome, number: int) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from fake_clock import FakeClock
 
 from headgate import HeadgateError
 from headgate.jobs.log_files import LogPage, follow_log, read_log, tail_log
@@ -16,27 +17,6 @@ from headgate.jobs.log_files import LogPage, follow_log, read_log, tail_log
 
 class _Over(Exception):  # noqa: N818 - no error
     """The script is over."""
-
-
-class Script:
-    """A clock that does the next thing each time somebody waits."""
-
-    def __init__(self, *steps: object) -> None:
-        self._steps = list(steps)
-
-    def now(self) -> datetime:
-        raise AssertionError("nobody asks for the time")
-
-    def monotonic(self) -> float:
-        raise AssertionError("nobody asks for the time")
-
-    def sleep(self, duration: timedelta) -> None:
-        assert duration < timedelta(seconds=1)
-        if not self._steps:
-            raise _Over
-        step = self._steps.pop(0)
-        assert callable(step)
-        step()
 
 
 @pytest.mark.parametrize(
@@ -74,9 +54,13 @@ def test_a_follower_sees_every_line_once_also_when_the_file_is_rolled(tmp_path: 
     def begin() -> None:
         file.write_bytes(b"d\ne\n")
 
-    clock = Script(add, roll, begin)
+    def end() -> None:
+        raise _Over
+
+    clock = FakeClock(steps=[add, roll, begin, end])
     found = list(_until_over(follow_log(file, last=1, clock=clock)))
     assert found == [b"b", b"half", b"c", b"d", b"e"]
+    assert max(clock.slept) < timedelta(seconds=1)
 
 
 def _until_over(lines: Iterator[bytes]) -> Iterator[bytes]:

@@ -2,9 +2,10 @@
 
 from collections import deque
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
+from fake_clock import NOON, FakeClock
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,19 +38,7 @@ from headgate.jobs.machine import (
 from headgate.jobs.restart import Failure, parse_strategy
 from headgate.jobs.states import TRANSITIONS, JobState
 
-NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 FINAL = {JobState.STOPPED, JobState.CANCELED, JobState.FAILED, JobState.FINISHED}
-
-
-class FakeClock:
-    """A clock that moves only when it is told to."""
-
-    def __init__(self) -> None:
-        self.now = NOON
-
-    def after(self, **duration: float) -> datetime:
-        self.now += timedelta(**duration)
-        return self.now
 
 
 def failure(*, retryable: bool = True, code: str = "DRIVER_DIED") -> Failure:
@@ -107,9 +96,9 @@ def test_a_submitted_job_launches_its_first_attempt() -> None:
 
 def test_a_job_runs_once_its_attempt_does() -> None:
     clock = FakeClock()
-    job, actions = feed(machine(), Submitted(clock.now), AttemptRunning(clock.after(seconds=7)))
+    job, actions = feed(machine(), Submitted(clock.now()), AttemptRunning(clock.advance(seconds=7)))
     assert (job.state, actions) == (JobState.RUNNING, ())
-    assert job.healthy_since == job.since == clock.now
+    assert job.healthy_since == job.since == clock.now()
     assert job.started_at == NOON
 
 
@@ -172,21 +161,21 @@ def test_a_failure_that_waiting_does_not_mend_ends_the_job_at_once() -> None:
 
 def test_the_wait_starts_again_after_ten_minutes_of_health() -> None:
     clock = FakeClock()
-    job, _ = feed(machine("exponential:1s,60s,2"), Submitted(clock.now))
+    job, _ = feed(machine("exponential:1s,60s,2"), Submitted(clock.now()))
     waits = []
     for minutes in (1, 1, 1, 10, 1):
-        job, _ = feed(job, AttemptRunning(clock.now))
-        job, actions = feed(job, AttemptFailed(clock.after(minutes=minutes), failure()))
+        job, _ = feed(job, AttemptRunning(clock.now()))
+        job, actions = feed(job, AttemptFailed(clock.advance(minutes=minutes), failure()))
         waits += [each.after.seconds for each in actions if isinstance(each, ScheduleRestart)]
-        job, _ = feed(job, RestartDue(clock.after(seconds=waits[-1])))
+        job, _ = feed(job, RestartDue(clock.advance(seconds=waits[-1])))
     assert waits == [1, 2, 4, 1, 2]
 
 
 def test_health_is_counted_from_when_the_attempt_ran_not_from_its_launch() -> None:
     clock = FakeClock()
-    job, _ = feed(machine(), Submitted(clock.now), AttemptRunning(clock.after(minutes=9)))
-    job, _ = feed(job, AttemptFailed(clock.after(minutes=2), failure()), RestartDue(clock.now))
-    job, _ = feed(job, AttemptFailed(clock.after(minutes=30), failure()))
+    job, _ = feed(machine(), Submitted(clock.now()), AttemptRunning(clock.advance(minutes=9)))
+    job, _ = feed(job, AttemptFailed(clock.advance(minutes=2), failure()), RestartDue(clock.now()))
+    job, _ = feed(job, AttemptFailed(clock.advance(minutes=30), failure()))
     assert [each.healthy for each in job.failures] == [timedelta(minutes=2), timedelta(0)]
 
 
@@ -496,10 +485,10 @@ def test_no_sequence_of_events_breaks_a_promise(
     strategy: str, events: list[tuple[Event, int]]
 ) -> None:
     clock = FakeClock()
-    job, actions = step(machine(strategy), Submitted(clock.now))
+    job, actions = step(machine(strategy), Submitted(clock.now()))
     has_attempt = True
     for event, seconds in events:
-        event = replace(event, at=clock.after(seconds=seconds))
+        event = replace(event, at=clock.advance(seconds=seconds))
         after, actions, code = attempt_step(job, event)
         if code:
             assert code == "ILLEGAL_TRANSITION"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_clock import NOON, FakeClock
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,25 +22,8 @@ from headgate.jobs.sampler import Sampler
 from headgate.jobs.samples import Samples, read_samples, thin
 from headgate.jobs.states import JobState
 
-START = datetime(2026, 11, 15, 12, tzinfo=UTC)
-START_MS = round(START.timestamp() * 1000)
+START_MS = round(NOON.timestamp() * 1000)
 MS = timedelta(milliseconds=1)
-
-
-@dataclass
-class Clock:
-    """Time that goes on when it is told to."""
-
-    passed: float = 0.0
-
-    def now(self) -> datetime:
-        return START + timedelta(seconds=self.passed)
-
-    def monotonic(self) -> float:
-        return self.passed
-
-    def sleep(self, duration: timedelta) -> None:
-        self.passed += duration.total_seconds()
 
 
 @pytest.fixture
@@ -52,7 +36,7 @@ def home(tmp_path: Path) -> JobHome:
 def report(started: float, seconds: float, rows: int, **other: Any) -> BatchReport:
     told: dict[str, Any] = {
         "batch": 1,
-        "started": START + timedelta(seconds=started),
+        "started": NOON + timedelta(seconds=started),
         "duration": timedelta(seconds=seconds),
         "sources": {"in": SourceProgress(rows, None, 5, timedelta(seconds=2), "{}")},
         "outputs": {"out": rows - 1, "e.missing": 1},
@@ -64,9 +48,9 @@ def report(started: float, seconds: float, rows: int, **other: Any) -> BatchRepo
     return BatchReport(**{**told, **other})
 
 
-def work(sampler: Sampler, clock: Clock, *, until: float, state: JobState) -> None:
-    while clock.passed < until:
-        clock.passed += 0.1
+def work(sampler: Sampler, clock: FakeClock, *, until: float, state: JobState) -> None:
+    while clock.seconds < until:
+        clock.advance(seconds=0.1)
         sampler.tick(state)
 
 
@@ -75,9 +59,9 @@ def read(home: JobHome, **asked: Any) -> Samples:
 
 
 def test_a_batch_becomes_rates_over_the_time_since_the_one_before(home: JobHome) -> None:
-    clock = Clock()
+    clock = FakeClock()
     sampler = Sampler(home, clock)
-    clock.passed = 5
+    clock.advance(seconds=5)
     sampler.batch_committed(report(4, 1, 1000))
     sampler.flush()
     found = read(home)
@@ -92,11 +76,11 @@ def test_a_batch_becomes_rates_over_the_time_since_the_one_before(home: JobHome)
     assert (found.latency_p50_ms[-1], found.latency_p95_ms[-1]) == (100, 200)
     assert found.latency_p99_ms[-1] == 300
     assert (found.state_rows[-1], found.state_bytes[-1]) == (10, 1000)
-    assert found.at[-1] == START + timedelta(seconds=5)
+    assert found.at[-1] == NOON + timedelta(seconds=5)
 
 
 def test_an_idle_job_writes_little_and_shows_that_it_is_idle(home: JobHome) -> None:
-    clock = Clock()
+    clock = FakeClock()
     sampler = Sampler(home, clock)
     work(sampler, clock, until=601, state=JobState.RUNNING)
     lines = (home.path / RECENT).read_text().splitlines()
@@ -109,9 +93,9 @@ def test_an_idle_job_writes_little_and_shows_that_it_is_idle(home: JobHome) -> N
 def test_what_is_left_to_read_is_known_while_a_job_waits_and_not_while_it_is_paused(
     home: JobHome,
 ) -> None:
-    clock = Clock()
+    clock = FakeClock()
     sampler = Sampler(home, clock)
-    clock.passed = 1
+    clock.advance(seconds=1)
     sampler.batch_committed(report(0, 1, 100))
     work(sampler, clock, until=20, state=JobState.RUNNING)
     assert read(home).lag_records[-1] == 5
@@ -122,11 +106,11 @@ def test_what_is_left_to_read_is_known_while_a_job_waits_and_not_while_it_is_pau
 
 
 def test_quick_batches_share_a_line_a_second(home: JobHome) -> None:
-    clock = Clock()
+    clock = FakeClock()
     sampler = Sampler(home, clock)
     for batch in range(100):
-        clock.passed = batch / 10
-        sampler.batch_committed(report(batch / 10 - 0.1, 0.1, 10))
+        clock.advance(seconds=0.1)
+        sampler.batch_committed(report(batch / 10, 0.1, 10))
         sampler.tick(JobState.RUNNING)
     sampler.flush()
     assert len((home.path / RECENT).read_text().splitlines()) <= 13
@@ -138,7 +122,7 @@ def test_quick_batches_share_a_line_a_second(home: JobHome) -> None:
 def test_a_long_batch_is_spread_over_its_time_though_idle_lines_were_written_meanwhile(
     home: JobHome,
 ) -> None:
-    clock = Clock()
+    clock = FakeClock()
     sampler = Sampler(home, clock)
     work(sampler, clock, until=60, state=JobState.RUNNING)
     sampler.batch_committed(report(10, 50, 5000))
@@ -209,11 +193,11 @@ def test_rates_times_their_seconds_are_the_rows_whatever_the_samples_lengths(
 def test_only_what_is_asked_for_is_given(home: JobHome) -> None:
     for second in range(100):
         append(home.path, Sample(START_MS + 1000 * (second + 1), 1000, {"in": second}, batches=1))
-    since = START + timedelta(seconds=90)
+    since = NOON + timedelta(seconds=90)
     found = read(home, since=since)
     assert len(found.at) == 10
     assert found.at[0] == since + timedelta(seconds=1)
-    assert read(home, since=START + timedelta(hours=1)).at == ()
+    assert read(home, since=NOON + timedelta(hours=1)).at == ()
 
 
 def test_a_gap_while_the_job_was_down_is_no_zero(home: JobHome) -> None:
@@ -285,7 +269,7 @@ def test_hours_stay_in_two_small_files_and_are_read_in_a_moment(home: JobHome) -
     assert min(took) < 0.1, took
     assert 200 < len(found.at) <= 300
     # The oldest second is still told of, and no row was lost on the way to the older file.
-    assert found.at[0] < START + timedelta(minutes=2)
+    assert found.at[0] < NOON + timedelta(minutes=2)
     rows = sum((each or 0) * found.every.total_seconds() for each in found.inputs["orders"])
     assert rows == pytest.approx(12_345 * written, rel=0.01)
 
@@ -303,7 +287,7 @@ def test_a_crash_between_the_two_files_leaves_nothing_twice(home: JobHome) -> No
 
 def test_a_disk_that_takes_no_more_ends_no_job(home: JobHome) -> None:
     (home.path / RECENT).mkdir()
-    sampler = Sampler(home, Clock())
+    sampler = Sampler(home, FakeClock())
     sampler.batch_committed(replace(report(0, 1, 5), latency=None))
     sampler.flush()
 
@@ -311,7 +295,7 @@ def test_a_disk_that_takes_no_more_ends_no_job(home: JobHome) -> None:
 def test_samples_of_a_newer_release_end_no_job_and_make_room(home: JobHome) -> None:
     for name in ("samples.jsonl", "samples.old.jsonl"):
         (home.path / name).write_text('{"format": 99}\n' + '{"x": 1}\n' * 60_000)
-    clock = Clock()
+    clock = FakeClock()
     sampler = Sampler(home, clock)
-    work(sampler, clock, until=clock.monotonic() + 60, state=JobState.RUNNING)
+    work(sampler, clock, until=60, state=JobState.RUNNING)
     assert len(read(home).at) > 1

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from fake_clock import FakeClock
 
 from headgate.engine.progress import BatchReport, SourceProgress
 from headgate.errors import HeadgateError
@@ -32,26 +33,10 @@ NOW = datetime(2026, 11, 15, 10, tzinfo=UTC)
 
 
 @dataclass
-class Clock:
-    """Time that goes on when somebody sleeps, or is told to."""
-
-    passed: float = 0.0
-
-    def now(self) -> datetime:
-        return NOW + timedelta(seconds=self.passed)
-
-    def monotonic(self) -> float:
-        return self.passed
-
-    def sleep(self, duration: timedelta) -> None:
-        self.passed += 10 * duration.total_seconds()
-
-
-@dataclass
 class Child:
     """An attempt that tells what it was given, and ends when that is told or it is killed."""
 
-    clock: Clock
+    clock: FakeClock
     script: list[News]
     exit: str = "exit code 0"
     lingers: bool = False
@@ -61,7 +46,7 @@ class Child:
 
     def news(self, seconds: float) -> list[News]:
         # Time goes faster here than the supervisor looks.
-        self.clock.passed += 10 * seconds
+        self.clock.advance(seconds=10 * seconds)
         return [self.script.pop(0)] if self.script and self._may_go_on() else []
 
     def last_news(self) -> list[News]:
@@ -129,7 +114,7 @@ class Bench:
     """A supervisor, its children one after the other, and what came of it."""
 
     def __init__(self, folder: Path, *scripts: list[News], restart: str = "none") -> None:
-        self.clock = Clock()
+        self.clock = FakeClock(NOW)
         self.home = JobHome(folder, "orders")
         self.home.path.mkdir(parents=True)
         self.keeper = Keeper()
@@ -232,7 +217,7 @@ def test_a_failure_is_restarted_as_the_strategy_says_and_told_with_its_cause(
     )
     done = bench.run()
     assert (done.state, done.attempt) == (JobState.FINISHED, 3)
-    assert bench.clock.passed >= 20, "twice the wait of 10 seconds"
+    assert bench.clock.seconds >= 20, "twice the wait of 10 seconds"
     assert bench.events().count("FAILURE") == 2
     assert bench.status()["last_failure"]["root_cause"] == "killed by signal 9"
     assert bench.cleaned == [True], "once, when no child is left"
@@ -298,7 +283,7 @@ def test_a_child_that_hangs_after_its_last_word_is_killed(tmp_path: Path) -> Non
     bench.patient = True
     assert bench.run().state is JobState.FINISHED
     assert bench.children[0].killed
-    assert bench.clock.passed > 30
+    assert bench.clock.seconds > 30
 
 
 def test_an_event_ends_the_job_between_two_batches(tmp_path: Path) -> None:
