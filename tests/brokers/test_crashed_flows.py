@@ -10,7 +10,6 @@ import base64
 import json
 import os
 import random
-import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 
 import pytest
 from bench import Bench, bag
+from eventually import eventually
 from kafka_broker import KafkaBroker
 
 from headgate import Flow
@@ -171,14 +171,14 @@ class Stage:
         # Of so few bytes, that there are several batches.
         child = self.bench.spawn(flow, parallelism=2, max_batch=4096)
         point = self.crashes / self.example.point
-        deadline = time.monotonic() + LIMIT_S
-        while crash and child.poll() is None and time.monotonic() < deadline:
-            if self.commits() >= self.example.after:
-                point.touch()
-                break
-            time.sleep(0.02)
+
+        def is_due() -> bool:
+            return child.poll() is not None or self.commits() >= self.example.after
+
         try:
-            told, _ = child.communicate(timeout=max(1.0, deadline - time.monotonic()))
+            if crash and eventually(is_due, within=LIMIT_S, every=0.02) and child.poll() is None:
+                point.touch()
+            told, _ = child.communicate(timeout=LIMIT_S)
         finally:
             child.kill()
         if not crash:

@@ -139,7 +139,7 @@ def _driver_of(child: int) -> int:
 def _freeze(shop: BrokerShop, pid: int) -> None:
     """Stop a process, and wait until it stands: until then its other threads still run."""
     os.kill(pid, signal.SIGSTOP)
-    shop.wait_until(lambda: all(map(_stands, Path(f"/proc/{pid}/task").iterdir())), seconds=20)
+    shop.wait_until(lambda: all(map(_stands, Path(f"/proc/{pid}/task").iterdir())))
 
 
 def _stands(thread: Path) -> bool:

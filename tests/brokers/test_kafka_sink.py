@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+from eventually import eventually
 from kafka_broker import KafkaBroker
 from pulsar_sink import Row
 from py4j.protocol import Py4JJavaError
@@ -141,20 +142,13 @@ def _drop_marks(broker: KafkaBroker) -> None:
     if MARKS not in broker.admin().list_topics(timeout=30).topics:
         return
     broker.drop_topic(MARKS)
-    _until(lambda: MARKS not in broker.admin().list_topics(timeout=30).topics)
-
-
-def _until(reached: Any) -> None:
-    deadline = time.monotonic() + 60
-    while not reached():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    eventually(lambda: MARKS not in broker.admin().list_topics(timeout=30).topics)
 
 
 def test_a_claim_is_renewed_by_its_own_query_alone(query: Query) -> None:
     old = query.start()
     claimed = query.claim()
-    _until(lambda: int(time.time() * 1000) > claimed[0] + 1)
+    eventually(lambda: int(time.time() * 1000) > claimed[0] + 1)
     old.renew()
     renewed = query.claim()
     assert renewed[0] > claimed[0], "a claim that is committed anew does not expire"
@@ -198,7 +192,7 @@ def test_a_task_that_was_asleep_before_its_producer_was_fenced_writes_nothing(
     task = threading.Thread(target=write_late)
     task.start()
     try:
-        _until((points / "claim-checked.held").exists)
+        eventually((points / "claim-checked.held").exists)
         # It has fenced and claimed all there is before the old task opens its producer.
         new = query.again().start()
     finally:

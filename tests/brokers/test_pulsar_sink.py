@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -9,12 +10,12 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pulsar as client
 import pytest
+from eventually import eventually
 from pulsar_broker import PulsarBroker
 from pulsar_sink import JOB, Row, Sink
 from py4j.protocol import Py4JJavaError
@@ -237,7 +238,7 @@ def test_rows_that_another_try_has_written_meanwhile_cost_none_that_are_new(sink
     assert found(sink) == values(made(15))
 
 
-@contextmanager
+@contextlib.contextmanager
 def frozen() -> Iterator[None]:
     """Have the JVM stand still, as a process does whose machine was cut off."""
     assert SparkContext._gateway is not None
@@ -264,12 +265,14 @@ def write_as(sink: Sink, *, epoch: int, rows: list[Row]) -> None:
 def _take_name(sink: Sink, other: client.Client) -> client.Producer:
     """Open a producer once the broker has found out that the one of that name is gone."""
     topic = f"persistent://public/default/{sink.topics[0]}"
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            return other.create_producer(topic, producer_name=f"headgate.{JOB}.{sink.lineage}.0")
-        except client.ProducerBusy:
-            assert time.monotonic() < deadline
+    name = f"headgate.{JOB}.{sink.lineage}.0"
+
+    def producer() -> client.Producer | None:
+        with contextlib.suppress(client.ProducerBusy):
+            return other.create_producer(topic, producer_name=name)
+        return None
+
+    return eventually(producer, what=f"the name {name}")
 
 
 def test_a_checkpoint_that_was_set_back_is_refused(sink: Sink) -> None:
@@ -381,17 +384,10 @@ def test_a_topic_with_a_limit_of_its_own_gets_nothing_behind_a_record_it_refuses
 ) -> None:
     path = f"persistent/public/default/{sink.topics[0]}/maxMessageSize"
     sink.broker.ask("POST", path, 2000)
-    wait_for(sink, path, 2000)
+    # The broker takes a while to apply it.
+    eventually(lambda: sink.broker.ask("GET", path) == 2000, what=path)
     sink.write(made(300))
     with refused("RECORD_TOO_LARGE: cannot write a record of 3000 bytes to"):
         sink.write([Row(b"x" * 3000, offset=300), *made(50, begin=301)], epoch=1)
     # Rows behind it would make it a double for ever.
     assert found(sink) == values(made(300))
-
-
-def wait_for(sink: Sink, path: str, value: object) -> None:
-    """Wait until the broker has taken a setting to heart."""
-    deadline = time.monotonic() + 20
-    while sink.broker.ask("GET", path) != value:
-        assert time.monotonic() < deadline, path
-        time.sleep(0.1)

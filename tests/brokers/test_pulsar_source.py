@@ -13,6 +13,7 @@ from typing import Any
 import pulsar as client
 import pytest
 from bench import Bench, bag, refused
+from eventually import eventually
 from interrupted_load import in_time, joined, joining, stop_while_loading
 from pulsar_broker import PulsarBroker
 from pyspark import SparkContext
@@ -69,9 +70,7 @@ class Copy:
         # The ledger that is written to stays: another one must take its place first.
         self.reload(partition)
         self.broker.truncate(f"{self.source}-partition-{partition}")
-        deadline = time.monotonic() + 30
-        while len(self.ledgers(partition)) > 1 and time.monotonic() < deadline:
-            time.sleep(0.1)
+        eventually(lambda: len(self.ledgers(partition)) == 1, what=lambda: self.ledgers(partition))
 
     def reload(self, partition: int = 0) -> None:
         """Have the broker load a partition again, as it does after a restart.
@@ -81,9 +80,7 @@ class Copy:
         before = self.ledgers(partition)[-1]
         plain = f"persistent/public/default/{self.source}-partition-{partition}"
         self.broker.ask("PUT", f"{plain}/unload")
-        deadline = time.monotonic() + 30
-        while self.ledgers(partition)[-1] == before and time.monotonic() < deadline:
-            time.sleep(0.1)
+        eventually(lambda: self.ledgers(partition)[-1] != before, what=f"a ledger after {before}")
 
     def unread(self, subscription: str) -> list[int]:
         """Return the backlog of each partition, as Pulsar's own tools tell it."""

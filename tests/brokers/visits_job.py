@@ -6,13 +6,13 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from eventually import eventually
 from kafka_broker import KafkaBroker
 from shop import kill
 from visits_reference import Count, Event, read_count, read_event, watermark
@@ -106,12 +106,9 @@ class VisitsJob:
             kill(self.supervisor.pid)
             self.supervisor.wait()
 
-    def wait_until(self, what: Callable[[], bool], *, seconds: float = 180) -> None:
-        """Look again and again until something is so."""
-        deadline = time.monotonic() + seconds
-        while not what():
-            assert time.monotonic() < deadline, f"waited {seconds} s in vain\n{self._tail()}"
-            time.sleep(0.1)
+    def wait_until(self, condition: Callable[[], object]) -> None:
+        """Wait for a condition; a failure shows the end of the supervisor's log."""
+        eventually(condition, what=self._tail)
 
     def _tail(self) -> str:
         return self.log.read_text(errors="replace")[-3000:] if self.log.exists() else ""

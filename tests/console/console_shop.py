@@ -21,7 +21,6 @@ from headgate.jobs.service import StoreOptions, list_names, produce_store, show_
 EXAMPLE = Path(__file__).parents[2] / "examples" / "orders"
 JOB = "order-enrichment"
 SHAPE: dict[str, Any] = {"users": 500, "items": 50, "bad": 0.01, "unknown": 0.02, "seed": 5}
-PATIENCE_S = 120.0
 # Where pictures for the docs go; nowhere unless this is set.
 PICTURES = os.environ.get("HEADGATE_SCREENSHOTS")
 _SETTINGS = """[job]
@@ -181,19 +180,6 @@ def visiting(
         yield Visitor(context.new_page(), address)
     finally:
         context.close()
-
-
-def wait_until(
-    condition: Callable[[], Any], what: str, *, seconds: float = PATIENCE_S, every: float = 0.25
-) -> Any:
-    """Wait until something is so, and return it; say what was waited for in vain."""
-    deadline = time.monotonic() + seconds
-    while True:
-        found = condition()
-        if found:
-            return found
-        assert time.monotonic() < deadline, f"waited {seconds} s in vain: {what}"
-        time.sleep(every)
 
 
 def best_of(times: int, measure: Callable[[], float], *, goal: float) -> float:

@@ -15,8 +15,8 @@ from console_shop import (
     chromium,
     serving,
     visiting,
-    wait_until,
 )
+from eventually import eventually
 from playwright.sync_api import Browser
 
 from headgate.jobs.service import list_checkpoints, list_dead_letters, show_job, stop_job
@@ -75,7 +75,9 @@ def running(browser: Browser, store: Store, address: str) -> str:
         operator.press("Submit a flow")
         operator.page.get_by_role("dialog").get_by_role("button", name="Submit", exact=True).click()
         operator.page.wait_for_url(f"**/jobs/{JOB}", timeout=120_000)
-        wait_until(lambda: store.status().get("outputs", {}).get("enriched-orders"), "rows out")
+        eventually(
+            lambda: store.status().get("outputs", {}).get("enriched-orders"), what="rows out"
+        )
         assert operator.strangers() == []
         assert operator.errors == []
     return address
@@ -94,8 +96,8 @@ def test_the_list_of_jobs_shows_a_job_that_runs(operator: Visitor) -> None:
     operator.open("/")
     row = operator.page.get_by_role("row").filter(has_text=JOB)
     row.get_by_text("RUNNING").wait_for()
-    wait_until(lambda: "/s" in row.inner_text(), "a rate")
-    wait_until(lambda: "chk-" in row.inner_text(), "a checkpoint")
+    eventually(lambda: "/s" in row.inner_text(), what="a rate")
+    eventually(lambda: "chk-" in row.inner_text(), what="a checkpoint")
     row.locator("svg").first.wait_for()
     operator.picture("jobs")
 
@@ -104,7 +106,7 @@ def test_records_are_seen_to_flow_through_the_graph(operator: Visitor, store: St
     operator.open(f"/jobs/{JOB}")
     node = operator.page.get_by_role("button", name="with-user").first
     before = node.text_content()
-    wait_until(lambda: node.text_content() != before, "other counts in the graph")
+    eventually(lambda: node.text_content() != before, what="other counts in the graph")
     node.click()
     side = operator.page.get_by_label("Details of with-user")
     side.wait_for()
@@ -114,12 +116,16 @@ def test_records_are_seen_to_flow_through_the_graph(operator: Visitor, store: St
 
 def test_a_key_is_shown_now_and_over_time(operator: Visitor, store: Store) -> None:
     before = store.find_user(42)
-    wait_until(lambda: len(list_checkpoints(store.home, JOB)) > 1, "checkpoints before the change")
+    eventually(
+        lambda: len(list_checkpoints(store.home, JOB)) > 1, what="checkpoints before the change"
+    )
     read = store.status()["inputs"]["users"]
     after = store.change_user(42, firstName="Renamed")
-    wait_until(lambda: store.status()["inputs"]["users"] > read, "the change in state")
+    eventually(lambda: store.status()["inputs"]["users"] > read, what="the change in state")
     newest = list_checkpoints(store.home, JOB)[-1].id
-    wait_until(lambda: list_checkpoints(store.home, JOB)[-1].id != newest, "a later checkpoint")
+    eventually(
+        lambda: list_checkpoints(store.home, JOB)[-1].id != newest, what="a later checkpoint"
+    )
     operator.open(f"/jobs/{JOB}/state?operator=with-user")
     operator.page.get_by_label("Key", exact=True).fill("42")
     operator.press("Look up")
@@ -144,7 +150,7 @@ def test_a_savepoint_is_taken_after_a_question(operator: Visitor, store: Store) 
     operator.open(f"/jobs/{JOB}/checkpoints")
     operator.press("Take a savepoint")
     operator.agree("Take savepoint")
-    wait_until(lambda: len(savepoints()) == len(before) + 1, "a savepoint on disk")
+    eventually(lambda: len(savepoints()) == len(before) + 1, what="a savepoint on disk")
     (taken,) = set(savepoints()) - set(before)
     operator.page.get_by_text(taken).first.wait_for()
 
@@ -152,7 +158,7 @@ def test_a_savepoint_is_taken_after_a_question(operator: Visitor, store: Store) 
 def test_an_older_checkpoint_is_restored_through_the_timeline(
     operator: Visitor, store: Store
 ) -> None:
-    wait_until(lambda: len(list_checkpoints(store.home, JOB)) > 4, "some checkpoints")
+    eventually(lambda: len(list_checkpoints(store.home, JOB)) > 4, what="some checkpoints")
     run = store.status()["lineage"]
     operator.open(f"/jobs/{JOB}/checkpoints")
     slider = operator.page.get_by_role("slider")
@@ -173,7 +179,9 @@ def test_an_older_checkpoint_is_restored_through_the_timeline(
     # A hand is not exact, and marks move as time goes on: what is chosen is what the page says.
     plan = operator.page.locator(".hg-plan-box")
     shown = plan.locator(".hg-plan-id")
-    wait_until(lambda: shown.count() and shown.inner_text() in older, "a dry run of an older one")
+    eventually(
+        lambda: shown.count() and shown.inner_text() in older, what="a dry run of an older one"
+    )
     chosen = shown.inner_text()
     assert "with-user" in plan.inner_text()
     counted = plan.locator(".hg-again").filter(has_text="orders").inner_text()
@@ -182,17 +190,17 @@ def test_an_older_checkpoint_is_restored_through_the_timeline(
     operator.press("Restore here")
     says = operator.agree("Stop and restore")
     assert chosen in says
-    wait_until(lambda: store.status()["lineage"] != run, "a run of its own")
-    wait_until(lambda: store.status()["state"] == "RUNNING", "the restored job")
+    eventually(lambda: store.status()["lineage"] != run, what="a run of its own")
+    eventually(lambda: store.status()["state"] == "RUNNING", what="the restored job")
     assert store.status()["resumed_from"] == chosen
-    wait_until(lambda: store.status().get("outputs"), "rows of the restored job")
+    eventually(lambda: store.status().get("outputs"), what="rows of the restored job")
 
 
 def test_side_outputs_come_first_and_a_dead_letter_tells_its_reason(
     operator: Visitor, store: Store
 ) -> None:
     operator.open(f"/jobs/{JOB}/outputs")
-    wait_until(lambda: "missing-users" in operator.text(), "outputs")
+    eventually(lambda: "missing-users" in operator.text(), what="outputs")
     said = operator.text()
     assert said.index("missing-users") < said.index("enriched-orders")
     reasons = {each.reason for each in list_dead_letters(store.home, JOB).counts}
@@ -219,7 +227,7 @@ def test_everything_can_be_reached_by_keyboard(operator: Visitor) -> None:
     operator.open("/")
     operator.page.keyboard.press("/")
     focused = "document.activeElement.getAttribute('aria-label')"
-    wait_until(lambda: operator.page.evaluate(focused) == "Filter jobs", "the filter's focus")
+    eventually(lambda: operator.page.evaluate(focused) == "Filter jobs", what="the filter's focus")
     reached = set()
     for _ in range(30):
         operator.page.keyboard.press("Tab")
@@ -250,6 +258,6 @@ def test_a_job_is_cancelled_and_says_so(operator: Visitor, store: Store) -> None
     operator.press("Cancel")
     says = operator.agree("Cancel the job")
     assert "at once" in says
-    wait_until(lambda: not show_job(store.home, JOB).view.is_alive, "the end of the job")
+    eventually(lambda: not show_job(store.home, JOB).view.is_alive, what="the end of the job")
     assert store.status()["state"] == "CANCELED"
     operator.page.get_by_text("CANCELED").first.wait_for()

@@ -9,12 +9,12 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from eventually import eventually
 from store_reference import StoreReference, canonical, lines_of
 
 from headgate.jobs.service import StoreOptions, produce_store
@@ -99,18 +99,16 @@ class Shop:
         found = [json.loads(line) for line in file.read_text().splitlines()]
         return [each for each in found if each["event"] == kind]
 
-    def wait_until(self, what: Callable[[], bool], *, seconds: float = 180) -> None:
-        deadline = time.monotonic() + seconds
-        while not what():
-            assert time.monotonic() < deadline, f"waited {seconds} s in vain\n{self.tail()}"
-            time.sleep(0.05)
+    def wait_until(self, condition: Callable[[], object]) -> None:
+        """Wait for a condition; a failure shows the end of the supervisor's log."""
+        eventually(condition, what=self.tail)
 
     def wait_for_attempt_after(self, attempt: int) -> None:
         self.wait_until(lambda: self.status().get("attempt", 0) > attempt)
 
     def wait_for_end_of(self, pid: int) -> None:
         """Wait until a process that nobody waits for is gone."""
-        self.wait_until(lambda: not Path(f"/proc/{pid}/cmdline").exists(), seconds=20)
+        self.wait_until(lambda: not Path(f"/proc/{pid}/cmdline").exists())
 
     def kill_child(self) -> None:
         """Kill the process that holds the driver, as the system would that runs out of memory."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from eventually import eventually
 from stored_run import LAST, NOON, facts, unpack
 
 from headgate import Flow
@@ -112,17 +112,17 @@ def _json(flow: Flow) -> Any:
     return json.loads(flow.graph().to_json())
 
 
-def follow(made: TestClient, answer: Any, *, within: float = 30.0) -> dict[str, Any]:
+def follow(made: TestClient, answer: Any) -> dict[str, Any]:
     """Poll an operation until it is over, and return it."""
     assert answer.status_code == 202, answer.text
-    assert answer.headers["Location"] == f"/v1/operations/{answer.json()['id']}"
-    deadline = time.monotonic() + within
-    while True:
-        told: dict[str, Any] = made.get(answer.headers["Location"]).json()
-        if told["state"] != "RUNNING":
-            return told
-        assert time.monotonic() < deadline, told
-        time.sleep(0.02)
+    place = answer.headers["Location"]
+    assert place == f"/v1/operations/{answer.json()['id']}"
+
+    def ended() -> dict[str, Any] | None:
+        told: dict[str, Any] = made.get(place).json()
+        return None if told["state"] == "RUNNING" else told
+
+    return eventually(ended, every=0.02, what=lambda: made.get(place).text)
 
 
 def code_of(answer: Any) -> tuple[int, str]:

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
+from eventually import eventually
 from fake_clock import FakeClock
 from server_bench import (
     AS_OPERATOR,
@@ -299,9 +300,7 @@ def test_only_a_few_wait_for_a_slow_read_and_the_others_are_told_at_once(tmp_pat
             held.enter_context(context.slow_read())
         for each in waiters:
             each.start()
-        deadline = time.monotonic() + 10
-        while context._slow_waiters < 8 and time.monotonic() < deadline:
-            time.sleep(0.01)
+        eventually(lambda: context._slow_waiters == 8, every=0.01)
         begun = time.monotonic()
         with pytest.raises(HeadgateError) as refused, context.slow_read():
             pass

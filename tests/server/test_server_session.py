@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from eventually import eventually
 from fake_clock import FakeClock
 from fake_supervisor import FakeSupervisor
 from server_bench import client, follow, settings, store_job
@@ -38,10 +39,7 @@ class Told:
         self.found.append((job, None if error is None else error.code))
 
     def wait_for(self, count: int) -> list[tuple[str, str | None]]:
-        deadline = time.monotonic() + 30
-        while len(self.found) < count:
-            assert time.monotonic() < deadline, self.found
-            time.sleep(0.01)
+        eventually(lambda: len(self.found) >= count, every=0.01, what=lambda: self.found)
         return self.found
 
 
@@ -139,11 +137,7 @@ def test_a_job_that_died_before_it_ran_is_started_as_it_was_to_be(tmp_path: Path
     errors: list[str] = []
     watch = SessionWatch(tmp_path, told=lambda _job, error: errors.append(str(error)))
     assert watch.look() == ["new"]
-    deadline = time.monotonic() + 30
-    while not errors:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    assert "submitted.py" in errors[0]
+    assert "submitted.py" in eventually(lambda: errors)[0]
 
 
 def test_a_refused_start_leaves_the_session_as_it_was(tmp_path: Path) -> None:

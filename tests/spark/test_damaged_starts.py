@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 from bench import Bench, bag, refused
+from eventually import eventually
 
 from headgate import Flow
 from headgate.checkpoints.catalog import list_kept
@@ -222,11 +222,7 @@ def test_kill_9_between_a_checksum_and_its_file_leaves_a_checkpoint_to_go_on_fro
     crash = crashes / "checksum-written"
     job = bench.spawn(bench.flow_file(doubling()), max_batch=120, parallelism=1, restart="none")
     try:
-        deadline = time.monotonic() + PATIENCE
-        while _last_commit(bench) < 1:
-            assert job.poll() is None, job.communicate()[0]
-            assert time.monotonic() < deadline, "no batch committed"
-            time.sleep(0.01)
+        eventually(lambda: _last_commit(bench) >= 1, every=0.01, what="a commit", alive=job)
         crash.touch()
         job.communicate(timeout=PATIENCE)
     finally:

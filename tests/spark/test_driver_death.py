@@ -8,12 +8,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from bench import Bench, bag
+from eventually import eventually
 
 from headgate import Flow
 
@@ -28,13 +27,13 @@ def test_a_killed_jvm_is_told_as_a_died_driver_and_loses_nothing(bench: Bench) -
     with (bench.root / "run.out").open("wb") as out:
         supervisor = subprocess.Popen(command, stdout=out, stderr=out, start_new_session=True)
     try:
-        _await(lambda: bool(bench.read("out")))
+        eventually(lambda: bench.read("out"), alive=supervisor)
         worker = int(_status(bench)["child"])
         (jvm,) = _children_of(worker)
         os.kill(jvm, signal.SIGKILL)
-        _await(lambda: bool(_events(bench, "FAILURE")))
+        eventually(lambda: _events(bench, "FAILURE"), alive=supervisor)
         bench.put("in", [{"n": 2}])
-        _await(lambda: len(bench.read("out")) > 1)
+        eventually(lambda: len(bench.read("out")) > 1, alive=supervisor)
     finally:
         supervisor.terminate()
         supervisor.wait(120)
@@ -64,10 +63,3 @@ def _children_of(parent: int) -> list[int]:
             if int(rest[1]) == parent:
                 found.append(int(process.name))
     return found
-
-
-def _await(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 240
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from bench import Bench, bag
+from eventually import eventually
 
 from headgate import Flow
 from headgate.checkpoints.sparklog import find_last_commit
@@ -90,11 +91,7 @@ def test_kill_9_at_any_moment_loses_and_doubles_nothing(bench: Bench) -> None:
 
 
 def _wait_for_commit(bench: Bench, job: subprocess.Popen[str], batch: int) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while last_commit(bench) < batch:
-        assert job.poll() is None, job.communicate()[0]
-        assert time.monotonic() < deadline, f"batch {batch} did not come"
-        time.sleep(0.01)
+    eventually(lambda: last_commit(bench) >= batch, every=0.01, what=f"batch {batch}", alive=job)
 
 
 def _forget_commit(bench: Bench) -> Path:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 from bench import Bench, bag, refused
+from eventually import eventually
 
 from headgate import Flow
 from headgate._artifacts import spark_jars
@@ -101,10 +101,7 @@ def test_a_damaged_page_is_told_by_its_file_and_not_retried(bench: Bench, damage
 
 
 def _await_files(topic: Path, count: int) -> None:
-    deadline = time.monotonic() + 60
-    while len(read_ledger(topic)) < count:
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
+    eventually(lambda: len(read_ledger(topic)) >= count, every=0.001)
 
 
 def _copying() -> Flow:

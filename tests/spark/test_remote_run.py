@@ -7,13 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from bench import Bench, bag
+from eventually import eventually
 from typer.testing import CliRunner
 
 from headgate.cli.app import app
@@ -23,7 +23,6 @@ from headgate import Flow
 flow = Flow("copies")
 flow.stream("numbers", "n BIGINT").to("out")
 """
-_LONGEST_S = 120
 
 
 def start(*words: str, **options: Any) -> subprocess.Popen[str]:
@@ -51,13 +50,6 @@ def serving(bench: Bench, flows: Path) -> Iterator[str]:
         server.communicate(timeout=30)
 
 
-def wait_until(reached: Any) -> None:
-    deadline = time.monotonic() + _LONGEST_S
-    while not reached():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-
-
 def test_a_flow_on_a_server_is_run_left_stopped_and_restored_from_here(
     bench: Bench, tmp_path: Path
 ) -> None:
@@ -75,7 +67,7 @@ def test_a_flow_on_a_server_is_run_left_stopped_and_restored_from_here(
             return answer
 
         shown = start("run", "flow.py", "--retain", "7", "--server", url)
-        wait_until(lambda: bench.bag("out") == bag(records) or shown.poll() is not None)
+        eventually(lambda: bench.bag("out") == bag(records), alive=shown)
         shown.send_signal(signal.SIGINT)
         _, told = shown.communicate(timeout=30)
         assert shown.returncode == 0, told

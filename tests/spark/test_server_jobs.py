@@ -8,8 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,10 @@ from typing import Any
 import httpx
 import pytest
 from bench import Bench, bag
+from eventually import eventually
 
 JOBS = ("first", "second", "third")
 USERS = [{"id": n, "name": f"user {n}"} for n in range(20)]
-LONGEST = 180.0
 _FLOW = """\
 from headgate import Flow
 
@@ -111,28 +110,20 @@ class Session:
 
     def follow(self, place: str) -> dict[str, Any]:
         """Return an operation once it is over."""
-        return self.wait_until(
-            lambda: dict(self._client.get(place).json()), lambda told: told["state"] != "RUNNING"
-        )
 
-    def wait_until(
-        self, look: Callable[[], dict[str, Any]], enough: Callable[[dict[str, Any]], bool]
-    ) -> dict[str, Any]:
-        """Look again and again until it is enough."""
-        deadline = time.monotonic() + LONGEST
-        while not enough(told := look()):
-            assert time.monotonic() < deadline, told
-            time.sleep(0.1)
-        return told
+        def ended() -> dict[str, Any] | None:
+            told = dict(self._client.get(place).json())
+            return None if told["state"] == "RUNNING" else told
+
+        return eventually(ended, what=lambda: self._client.get(place).text)
 
     def wait_for_all_rows(self, job: str) -> None:
         """Wait until a job has written as many rows as it was given events."""
 
-        def written() -> dict[str, Any]:
-            outputs = (f"{job}-out", f"{job}-missing")
-            return {"rows": sum(len(self._bench.read(each)) for each in outputs)}
+        def written() -> int:
+            return sum(len(self._bench.read(f"{job}-{each}")) for each in ("out", "missing"))
 
-        self.wait_until(written, lambda told: told["rows"] >= self._given[job])
+        eventually(lambda: written() >= self._given[job], what=lambda: f"{written()} rows of {job}")
 
     def check_outputs(self, job: str) -> None:
         """Compare both outputs with what plain Python makes of the same events."""
@@ -196,10 +187,13 @@ def test_jobs_outlive_the_server_and_are_taken_up_again_with_nothing_lost_or_dou
     session.feed("second")
     os.kill(before["second"]["pid"], signal.SIGKILL)
     session.feed("second")
-    taken = session.wait_until(
-        lambda: session.show("second"),
-        lambda told: told["state"] == "RUNNING" and told["pid"] != before["second"]["pid"],
-    )
+
+    def find_taken_up() -> dict[str, Any] | None:
+        told = session.show("second")
+        is_new = told["pid"] != before["second"]["pid"]
+        return told if is_new and told["state"] == "RUNNING" else None
+
+    taken = eventually(find_taken_up, what=lambda: session.show("second"))
     assert taken["alive"]
     for job in JOBS:
         session.feed(job)

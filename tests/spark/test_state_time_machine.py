@@ -13,8 +13,7 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import Any
 
 import pytest
 from bench import Bench, refused
+from eventually import eventually
 
 from headgate import Flow, windows
 from headgate.jobs.service import (
@@ -131,36 +131,24 @@ class Shop:
 
     def settle(self) -> None:
         """Wait until all that was given is in a kept checkpoint, and remember that one."""
-        found: list[str] = []
 
-        def is_in() -> bool:
+        def find_checkpoint() -> str | None:
             if JOB not in list_names(self.home):
-                return False
-            views = [each for each in list_checkpoints(self.home, JOB) if each.manifest]
-            for each in views:
-                assert each.manifest is not None
-                sources = each.manifest.facts.sources.values()
+                return None
+            for each in list_checkpoints(self.home, JOB):
+                sources = each.manifest.facts.sources.values() if each.manifest else ()
                 if sum(source.records for source in sources) == self.put:
-                    found.append(each.id)
-                    return True
-            return False
+                    return each.id
+            return None
 
-        wait(is_in, 240, alive=self.process)
-        self.rounds.append((found[0], self.reference.copy()))
+        found = eventually(find_checkpoint, within=240, alive=self.process)
+        self.rounds.append((found, self.reference.copy()))
 
     def stop(self) -> None:
         if self.running:
             self.running = False
             stop_job(self.home, JOB)
             self.process.wait(60)
-
-
-def wait(what: Callable[[], bool], seconds: float, *, alive: Any = None) -> None:
-    deadline = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < deadline, "it did not come to pass"
-        assert alive is None or alive.poll() is None, "the job ended"
-        time.sleep(0.05)
 
 
 def event(n: int, user: int, hour: int, minute: int) -> dict[str, Any]:
@@ -241,7 +229,7 @@ def fill(job: Shop) -> None:
     # Each of 10 partitions has a first snapshot at once; with a second one, the next checkpoint is
     # kept with that.
     live = next(job.home.glob(f"jobs/{JOB}/runs/*/checkpoint"))
-    wait(lambda: len(list(live.rglob("*.zip"))) > 10, 60, alive=job.process)
+    eventually(lambda: len(list(live.rglob("*.zip"))) > 10, alive=job.process)
     job.reference.words[ODD] = {**word, "n": 2}
     job.give("words", [job.reference.words[ODD]])
     take_users(job, [{"id": 8, "name": "Back", "level": 1}, {"id": 900, "name": "New", "level": 0}])
@@ -488,7 +476,7 @@ def test_a_reader_of_another_release_is_replaced_by_one_that_all_desks_share(job
                 asked.append(receive(stream))
             folder.socket_file.unlink()
 
-    wait(lambda: not folder.socket_file.exists(), 30)
+    eventually(lambda: not folder.socket_file.exists())
     old = threading.Thread(target=answer_as_an_old_one, args=(folder.listen(),))
     old.start()
     assert job.desk.look_up(JOB, "with-user", "7").value == job.reference.users[7]
@@ -528,7 +516,7 @@ def test_a_reader_whose_jvm_died_is_replaced_and_ends_when_nobody_asks(job: Shop
     assert desk.look_up(JOB, "with-user", "7").value == job.reference.users[7]
     pid = reader_pid(job)
     assert pid != lame
-    wait(lambda: not _lives(pid), 30)
+    eventually(lambda: not _lives(pid))
     assert not ReaderFolder(job.home).socket_file.exists()
 
 

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from bench import Bench, bag, refused, stop_now
+from eventually import eventually
 from window_reference import Batch, DedupeModel, Event, Row, Shape, WindowModel
 from window_runs import PATIENCE, SCHEMA, TimedRun, aggregated, as_row
 
@@ -192,11 +193,9 @@ def kill_after(run: TimedRun, batches: int, **options: Any) -> None:
     wanted = run.last_commit() + batches
     job = run.bench.spawn(run.bench.flow_file(run.flow), **options)
     try:
-        deadline = time.monotonic() + PATIENCE
-        while run.last_commit() < wanted:
-            assert job.poll() is None, job.communicate()[0]
-            assert time.monotonic() < deadline, f"batch {wanted} did not come"
-            time.sleep(0.01)
+        eventually(
+            lambda: run.last_commit() >= wanted, every=0.01, what=f"batch {wanted}", alive=job
+        )
     finally:
         os.killpg(job.pid, signal.SIGKILL)
         job.communicate(timeout=PATIENCE)

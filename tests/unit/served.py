@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import uvicorn
+from eventually import eventually
 
 from headgate.server.app import create_app
 from headgate.server.settings import ServerSettings
-
-_LONGEST_START_S = 20.0
 
 
 @contextmanager
@@ -24,11 +22,8 @@ def serving(settings: ServerSettings) -> Iterator[str]:
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="on"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
-        deadline = time.monotonic() + _LONGEST_START_S
-        while not server.started:
-            assert time.monotonic() < deadline, "the server did not start"
-            assert thread.is_alive(), "the server ended at once"
-            time.sleep(0.01)
+        eventually(lambda: server.started or not thread.is_alive(), every=0.01)
+        assert server.started, "the server ended at once"
         try:
             yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         finally:

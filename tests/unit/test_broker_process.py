@@ -6,13 +6,13 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from eventually import eventually
 
 from headgate import HeadgateError
 from headgate._clock import SystemClock
@@ -40,10 +40,7 @@ def start(folder: Path, script: str = SLEEPS) -> Process:
         facts={"port": 7},
         clock=CLOCK,
     )
-    deadline = time.monotonic() + 20
-    while b"up" not in output.read_bytes():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    eventually(lambda: b"up" in output.read_bytes(), every=0.02)
     return process
 
 
@@ -86,10 +83,7 @@ def test_a_process_that_does_not_listen_is_killed_after_a_grace(tmp_path: Path) 
 
 def test_a_child_that_has_ended_is_over_before_anybody_asks_how() -> None:
     child = subprocess.Popen([sys.executable, "-c", ""])
-    deadline = time.monotonic() + 20
-    while read_birth(child.pid) is not None:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    eventually(lambda: read_birth(child.pid) is None, every=0.02)
     assert child.wait() == 0
 
 

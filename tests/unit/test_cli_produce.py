@@ -6,10 +6,10 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from eventually import eventually
 from typer.testing import CliRunner, Result
 
 import headgate
@@ -153,11 +153,7 @@ def test_control_c_tells_what_was_acknowledged_and_ends_with_130() -> None:
         # A test runner may itself ignore Ctrl-C, and a child would inherit that.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
-    deadline = time.monotonic() + 30
-    while not (ROOT / "orders" / "part-0").exists():
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    eventually((ROOT / "orders" / "part-0").exists, every=0.02, alive=process)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
     assert process.returncode == 130

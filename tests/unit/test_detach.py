@@ -10,11 +10,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from eventually import eventually
 
 import headgate
 from headgate.errors import HeadgateError
@@ -57,17 +57,15 @@ def home() -> JobHome:
 
 
 def wait_until_it_is(state: str) -> None:
-    deadline = time.monotonic() + 60
-    while has_supervisor(home()) or view_job(home()).state != state:
-        assert time.monotonic() < deadline, view_job(home())
-        time.sleep(0.05)
+    eventually(
+        lambda: not has_supervisor(home()) and view_job(home()).state == state,
+        what=lambda: view_job(home()),
+    )
 
 
 def wait_until_it_says(text: str) -> None:
-    deadline = time.monotonic() + 60
-    while text not in supervisor_output(home()).read_text():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    output = supervisor_output(home())
+    eventually(lambda: text in output.read_text(), what=output.read_text)
 
 
 def test_a_start_returns_while_the_job_starts_and_the_supervisor_stands_on_its_own(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from eventually import eventually
 
 from headgate.errors import HeadgateError
 from headgate.jobs import state_desk
@@ -26,7 +27,7 @@ def no_spark() -> None:
 
 @contextmanager
 def serving(
-    root: Path, *, idle: float = 60.0, longest: Mapping[str, float] = LONGEST
+    root: Path, *, idle: float = 600.0, longest: Mapping[str, float] = LONGEST
 ) -> Iterator[Daemon]:
     """Run a reader that has no Spark, in this process."""
     folder = ReaderFolder(root)
@@ -51,13 +52,6 @@ def talk(root: Path, question: dict[str, object]) -> tuple[object, object]:
         told = receive(stream)
         send(connection, question)
         return told, receive(stream)
-
-
-def wait(what: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 @pytest.mark.parametrize("name", ["home", "h" * 120, "ü" * 60])
@@ -86,14 +80,14 @@ def test_a_socket_that_a_dead_reader_left_is_replaced(tmp_path: Path) -> None:
 def test_a_reader_ends_when_it_is_asked_to_and_takes_its_socket_along(tmp_path: Path) -> None:
     with serving(tmp_path):
         StateDesk(tmp_path).close()
-        wait(lambda: not ReaderFolder(tmp_path).socket_file.exists())
+        eventually(lambda: not ReaderFolder(tmp_path).socket_file.exists())
     # Nobody there is no error.
     StateDesk(tmp_path).close()
 
 
 def test_a_reader_ends_when_nobody_asks(tmp_path: Path) -> None:
     with serving(tmp_path, idle=0.2):
-        wait(lambda: not ReaderFolder(tmp_path).socket_file.exists())
+        eventually(lambda: not ReaderFolder(tmp_path).socket_file.exists())
 
 
 def test_a_reader_ends_when_its_folder_is_gone(tmp_path: Path) -> None:
@@ -101,11 +95,11 @@ def test_a_reader_ends_when_its_folder_is_gone(tmp_path: Path) -> None:
         folder = ReaderFolder(tmp_path)
         made = folder.socket_file.stat().st_mtime_ns
         # A file that follows at once may have the number and the time of the one before.
-        wait(lambda: time.time_ns() - made > 50_000_000)
+        eventually(lambda: time.time_ns() - made > 50_000_000)
         folder.socket_file.unlink()
         with folder.listen() as other:
             # Another one's socket stays.
-            wait(lambda: not any(t.name.endswith("(serve)") for t in threading.enumerate()))
+            eventually(lambda: not any(t.name.endswith("(serve)") for t in threading.enumerate()))
             assert folder.socket_file.exists()
             assert other.fileno() >= 0
 
@@ -152,7 +146,7 @@ def test_a_reader_that_hangs_says_so_and_ends(
         _, answer = talk(tmp_path, {"ask": "look_up"})
         assert isinstance(answer, dict)
         assert answer["error"]["code"] == "STATE_READER_DIED"
-        wait(lambda: not ReaderFolder(tmp_path).socket_file.exists())
+        eventually(lambda: not ReaderFolder(tmp_path).socket_file.exists())
         release.set()
 
 
