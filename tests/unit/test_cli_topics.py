@@ -348,7 +348,7 @@ def test_help_waits_for_neither_numpy_nor_spark() -> None:
     script = (
         "import sys\nfrom headgate.cli import main\n"
         "try:\n    main()\nexcept SystemExit as end:\n    assert end.code == 0\n"
-        "heavy = {'numpy', 'pyspark', 'pandas', 'confluent_kafka'} & set(sys.modules)\n"
+        "heavy = {'numpy', 'pyspark', 'pandas', 'confluent_kafka', 'httpx'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )
     for args in (["--help"], ["topics"]):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,7 +20,7 @@ from headgate.connectors.pulsar.subscriptions import Subscription
 
 @dataclass
 class FakeBroker:
-    """Answers as it is told, by path, and remembers what it was asked."""
+    """Answers as it is told, by path, and remembers what it was asked; status 0 is no answer."""
 
     url: str = ""
     answers: dict[str, tuple[int, bytes, dict[str, str]]] = field(default_factory=dict)
@@ -54,6 +56,9 @@ def broker() -> Iterator[FakeBroker]:
             login = self.headers.get("Authorization")
             fake.asked.append((self.command, self.path, body, login))
             status, text, headers = fake.answers.get(self.path.partition("?")[0], (404, b"", {}))
+            if not status:
+                self.close_connection = True
+                return
             self.send_response(status)
             for name, value in headers.items():
                 self.send_header(name, value)
@@ -74,6 +79,12 @@ def broker() -> Iterator[FakeBroker]:
     server.server_close()
 
 
+def test_httpx_is_not_loaded_before_it_is_needed() -> None:
+    script = "import sys, headgate.connectors.pulsar.admin; print('httpx' in sys.modules)"
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    assert told.stdout == b"False\n"
+
+
 def test_values_are_sent_and_come_back_as_json_over_one_connection(broker: FakeBroker) -> None:
     broker.answer("a", 200, {"partitions": 4})
     broker.answer("b", 204)
@@ -86,7 +97,7 @@ def test_values_are_sent_and_come_back_as_json_over_one_connection(broker: FakeB
     assert [(verb, path, body) for verb, path, body, _ in broker.asked] == [
         ("GET", "/admin/v2/a?applied=true", ""),
         ("PUT", "/admin/v2/b", "4"),
-        ("POST", "/admin/v2/b", '{"x": [1]}'),
+        ("POST", "/admin/v2/b", '{"x":[1]}'),
         ("DELETE", "/admin/v2/b", ""),
         ("GET", "/admin/v2/not-there", ""),
     ]
@@ -105,6 +116,32 @@ def test_a_connection_that_was_closed_meanwhile_is_opened_anew(broker: FakeBroke
     assert admin.get("a") == 1
     assert broker.connections == 3
     admin.close()
+
+
+def test_a_request_that_a_new_connection_lost_is_not_sent_again(broker: FakeBroker) -> None:
+    broker.answer("a", 200, 1)
+    broker.answer("lost", 0)
+    with broker.admin() as admin:
+        assert admin.get("a") == 1
+        with pytest.raises(HeadgateError) as caught:
+            admin.post("lost")
+    assert caught.value.code == "BROKER_UNREACHABLE"
+    # Once on the connection that was kept, and once on a new one.
+    assert [path for _, path, *_ in broker.asked] == [
+        f"/admin/v2/{x}" for x in ("a", "lost", "lost")
+    ]
+    with pytest.raises(HeadgateError), broker.admin() as admin:
+        admin.post("lost")
+    assert len(broker.asked) == 4
+
+
+def test_a_closed_admin_opens_connections_anew(broker: FakeBroker) -> None:
+    broker.answer("a", 200, 1)
+    admin = broker.admin()
+    for _ in range(2):
+        assert admin.get("a") == 1
+        admin.close()
+    assert broker.connections == 2
 
 
 def test_a_token_and_a_password_travel_in_the_header(
@@ -126,6 +163,19 @@ def test_a_request_goes_on_to_the_broker_that_serves_the_topic(broker: FakeBroke
     with pytest.raises(HeadgateError) as caught:
         broker.admin().get("loop")
     assert caught.value.code == "BROKER_FAILED"
+
+
+def test_a_login_goes_along_to_the_broker_that_serves_the_topic(
+    broker: FakeBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("T", "secret")
+    other = broker.url.replace("127.0.0.1", "localhost")
+    broker.answer("a", 307, None, Location=f"{other}/admin/v2/there")
+    broker.answer("there", 200, 5)
+    assert broker.admin(token="${env:T}").put("a", [1]) == 5
+    assert broker.asked == [
+        ("PUT", f"/admin/v2/{path}", "[1]", "Bearer secret") for path in ("a", "there")
+    ]
 
 
 @pytest.mark.parametrize(

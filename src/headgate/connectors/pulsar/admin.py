@@ -1,17 +1,16 @@
-"""Pulsar's admin API: requests over connections that are kept, and its errors in our words."""
+"""Pulsar's admin API: requests over connections that are kept, and its errors in our words.
+
+httpx is loaded with the first request, so that verbs and jobs which need none start at once.
+"""
 
 from __future__ import annotations
 
-import base64
-import http.client
 import json
-import socket
 import ssl
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any
-from urllib.parse import SplitResult, urlencode, urljoin, urlsplit
+from http.client import responses
+from typing import TYPE_CHECKING, Any
 
 from headgate.connectors.pulsar.client import ClientSpec, bad_option
 from headgate.connectors.pulsar.failures import failed, refused, unreachable, words
@@ -19,12 +18,17 @@ from headgate.connectors.pulsar.settings import Settings, read_settings
 from headgate.connectors.references import MASK
 from headgate.errors import HeadgateError
 
-_JSON = "application/json"
+if TYPE_CHECKING:
+    import httpx
+
 _ANSWER_S = 20.0
 _REDIRECTS = 5
 _NOT_FOUND = 404
-# A connection that was kept may have been closed by the other side meanwhile.
-_STALE = (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError)
+# Events of httpcore. A connection that was kept, and that the broker closed meanwhile, fails before
+# either: then the request is sent again.
+_NOT_STALE = frozenset(
+    {"connection.connect_tcp.started", "http11.receive_response_headers.complete"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,7 @@ class Answer:
     Attributes:
         status: The code of HTTP.
         content: The JSON of the body; None where there is none, text where it is none.
-        headers: By lower-case name.
+        headers: By name, in any case.
     """
 
     status: int
@@ -61,25 +65,20 @@ class Admin:
         self._where = client.admin
         self._doing = doing
         self._settings = read_settings(client)
-        self._headers = _headers(self._settings)
-        self._connections: dict[tuple[str, str], http.client.HTTPConnection] = {}
+        # By scheme: only the one for TLS reads certificates.
+        self._clients: dict[str, httpx.Client] = {}
 
     def __enter__(self) -> Admin:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
         """Give up the connections; a later request opens new ones."""
-        for connection in self._connections.values():
-            connection.close()
-        self._connections.clear()
+        for client in self._clients.values():
+            client.close()
+        self._clients.clear()
 
     def get(self, path: str, *, query: Mapping[str, str] | None = None) -> Any:
         """Return what is at a path; what is not there is a failure."""
@@ -119,105 +118,85 @@ class Admin:
             query: What follows the question mark.
             accepts: Codes of HTTP that are answers too, such as 409 for what is there already.
         """
-        url = self._base + path + (f"?{urlencode(query)}" if query else "")
-        text = None if body is None else json.dumps(body).encode()
+        import httpx
+
+        url = httpx.URL(self._base + path, params=query)
         for _ in range(_REDIRECTS):
-            status, headers, content = self._exchange(method, urlsplit(url), text)
-            if status not in (307, 308) or "location" not in headers:
+            response = self._exchange(method, url, body)
+            if response.status_code not in (307, 308) or "location" not in response.headers:
                 break
-            # Only the broker that serves a topic answers for it.
-            url = self._followed(url, headers["location"])
-        answer = Answer(status, _parsed(content), headers)
-        if status < 300 or status in accepts:
+            # Only the broker that serves a topic answers for it. It wants the login too, which
+            # httpx takes to no other host by itself.
+            url = self._followed(url, response.headers["location"])
+        answer = Answer(response.status_code, _parsed(response.content), response.headers)
+        if answer.status < 300 or answer.status in accepts:
             return answer
         raise self._failure(answer)
 
-    def _exchange(
-        self, method: str, url: SplitResult, body: bytes | None
-    ) -> tuple[int, dict[str, str], bytes]:
-        headers = {**self._headers, **({} if body is None else {"Content-Type": _JSON})}
-        target = url.path + (f"?{url.query}" if url.query else "")
-        for _ in range(2):
-            connection, kept = self._connection(url)
-            try:
-                connection.request(method, target, body, headers)
-                response = connection.getresponse()
-                content = response.read()
-                names = {name.lower(): value for name, value in response.getheaders()}
-                return response.status, names, content
-            except _STALE as error:
-                self._drop(url)
-                if not kept:
-                    raise unreachable(self._doing, self._where, words(error)) from error
-            except (OSError, http.client.HTTPException) as error:
-                self._drop(url)
-                raise self._silence(error) from error
-        raise unreachable(self._doing, self._where, "it closes every connection")
+    def _exchange(self, method: str, url: httpx.URL, body: object) -> httpx.Response:
+        import httpx
 
-    def _connection(self, url: SplitResult) -> tuple[http.client.HTTPConnection, bool]:
-        """Return a connection, and whether it has been used before."""
-        place = (url.scheme, url.netloc)
-        kept = self._connections.get(place)
-        if kept is not None and kept.sock is not None:
-            return kept, True
-        made = self._connect(url)
-        self._connections[place] = made
-        return made, False
-
-    def _connect(self, url: SplitResult) -> http.client.HTTPConnection:
-        host, wait = url.hostname or "", self._settings.connect_timeout_s
-        made: http.client.HTTPConnection
-        if url.scheme == "https":
-            context = _tls(self._settings)
-            made = http.client.HTTPSConnection(host, url.port, timeout=wait, context=context)
-        else:
-            made = http.client.HTTPConnection(host, url.port, timeout=wait)
+        events: set[str] = set()
+        trace = {"trace": lambda event, _: events.add(event)}
         try:
-            made.connect()
-        except OSError as error:
+            return self._client(url.scheme).request(method, url, json=body, extensions=trace)
+        except httpx.HTTPError as error:
+            is_closed = isinstance(error, httpx.RemoteProtocolError | httpx.ReadError)
+            if is_closed and not events & _NOT_STALE:
+                return self._exchange(method, url, body)
             raise self._silence(error) from error
-        assert made.sock is not None, "it is connected"
-        made.sock.settimeout(_ANSWER_S)
-        return made
 
-    def _drop(self, url: SplitResult) -> None:
-        connection = self._connections.pop((url.scheme, url.netloc), None)
-        if connection is not None:
-            connection.close()
+    def _client(self, scheme: str) -> httpx.Client:
+        import httpx
 
-    def _followed(self, url: str, location: str) -> str:
-        target = urljoin(url, location)
-        if url.startswith("https:") and not target.startswith("https:"):
+        if scheme not in self._clients:
+            login = self._settings.login
+            bearer = {} if login.token is None else {"Authorization": f"Bearer {login.token}"}
+            self._clients[scheme] = httpx.Client(
+                auth=login.user if login.token is None else None,
+                headers={"Accept": "application/json", "Accept-Encoding": "identity", **bearer},
+                timeout=httpx.Timeout(_ANSWER_S, connect=self._settings.connect_timeout_s),
+                verify=_tls(self._settings) if scheme == "https" else False,
+                trust_env=False,
+            )
+        return self._clients[scheme]
+
+    def _followed(self, url: httpx.URL, location: str) -> httpx.URL:
+        target = url.join(location)
+        if url.scheme == "https" != target.scheme:
             raise failed(self._doing, self._where, "with a way off TLS", retryable=False)
         return target
 
-    def _silence(self, error: Exception) -> HeadgateError:
-        if isinstance(error, ssl.SSLCertVerificationError):
-            return refused(self._doing, self._where, error.verify_message)
-        if isinstance(error, ssl.SSLError):
-            return refused(self._doing, self._where, error.reason or "TLS failed")
-        if isinstance(error, TimeoutError | socket.timeout):
-            return unreachable(self._doing, self._where, "no answer in time")
-        return unreachable(self._doing, self._where, getattr(error, "strerror", "") or words(error))
+    def _silence(self, error: httpx.HTTPError) -> HeadgateError:
+        match _root(error):
+            case ssl.SSLCertVerificationError(verify_message=message):
+                return refused(self._doing, self._where, message)
+            case ssl.SSLError(reason=reason):
+                return refused(self._doing, self._where, reason or "TLS failed")
+            case TimeoutError():
+                found = "no answer in time"
+            case root:
+                found = self._masked(getattr(root, "strerror", "") or words(root))
+        return unreachable(self._doing, self._where, found)
 
     def _failure(self, answer: Answer) -> HeadgateError:
-        found = f"{answer.status} {_reason(answer)}"
-        for secret in self._settings.login.secrets():
-            found = found.replace(secret, MASK)
+        found = self._masked(f"{answer.status} {_reason(answer)}")
         if answer.status in (401, 403):
             return refused(self._doing, self._where, found)
         retryable = answer.status >= 500 or answer.status in (408, 429)
         return failed(self._doing, self._where, found, retryable=retryable)
 
+    def _masked(self, text: str) -> str:
+        for secret in self._settings.login.secrets():
+            text = text.replace(secret, MASK)
+        return text
 
-def _headers(settings: Settings) -> dict[str, str]:
-    headers = {"Accept": _JSON}
-    if settings.login.token is not None:
-        headers["Authorization"] = f"Bearer {settings.login.token}"
-    elif settings.login.user is not None:
-        pair = ":".join(settings.login.user).encode()
-        headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
-    return headers
+
+def _root(error: BaseException) -> BaseException:
+    """Return the error of the system behind one of HTTP's, or the first one where there is none."""
+    while not isinstance(error, OSError) and (inner := error.__cause__ or error.__context__):
+        error = inner
+    return error
 
 
 def _tls(settings: Settings) -> ssl.SSLContext:
@@ -253,4 +232,4 @@ def _reason(answer: Answer) -> str:
         case str(text) if text and not text.lstrip().startswith("<"):
             return text
         case _:
-            return http.client.responses.get(answer.status, "")
+            return responses.get(answer.status, "")
