@@ -3,7 +3,8 @@
 The rooms, from the door down; imports only go down:
 
     control     cli/  server/            parse, call jobs.service, print or render
-    lifecycle   jobs/                    intent, state machine, restarts, operations
+    lifecycle   jobs/                    intent, state machine, restarts, operations; its own rooms
+                                         are in docs/internals/rooms.md
     run         engine/                  one attempt of one flow on Spark
     disk        checkpoints/             what a checkpoint is on disk
     edges       connectors/  formats/    descriptors are plain values, Spark is kept apart

@@ -11,11 +11,11 @@ from typing import Any
 
 from headgate.engine.plan import source_name
 from headgate.flow.graph import Graph
-from headgate.jobs.audit import Audit, AuditRequest, audit_job
+from headgate.jobs.audit.job_audit import Audit, AuditRequest, audit_job
 from headgate.jobs.home import JobHome
-from headgate.jobs.job import RunOptions
-from headgate.jobs.runs import Origin, Run, new_run, write_run
+from headgate.jobs.runs.lineage import Origin, Run, new_run, write_run
 from headgate.jobs.service import Delivery
+from headgate.jobs.values import RunOptions
 
 BATCH = 4
 

@@ -15,7 +15,7 @@ from shop import JOB, OUTPUTS, SHAPE, Shop
 from store_reference import StoreReference, canonical
 
 from headgate.jobs.service import StoreOptions, produce_store
-from headgate.jobs.setup import SetupOptions, set_up
+from headgate.jobs.topics.setup import SetupOptions, set_up
 
 DEAD_LETTERS = "dead-letters"
 PARTITIONS = 4

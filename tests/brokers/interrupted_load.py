@@ -11,9 +11,9 @@ from bench import Bench
 
 from headgate import Flow
 from headgate.connectors import Kafka, Pulsar
-from headgate.jobs.inline import InlineLauncher
-from headgate.jobs.job import JobSnapshot, RunOptions, Watcher
-from headgate.jobs.run import run_job
+from headgate.jobs.attempts.inline import InlineLauncher
+from headgate.jobs.startup.foreground import run_job
+from headgate.jobs.values import JobSnapshot, RunOptions, Watcher
 
 _ROW = "id BIGINT NOT NULL, v STRING"
 _PATIENCE_S = 90

@@ -16,8 +16,8 @@ from pulsar_broker import PulsarBroker
 from headgate import Flow, HeadgateError
 from headgate.connectors.logs import bind, parse_log
 from headgate.connectors.places import PlacedRecord, Places
-from headgate.jobs.letters import replaying
-from headgate.jobs.letters.topics import open_places
+from headgate.jobs.dead_letters import replay as replaying
+from headgate.jobs.runs.job_topics import open_places
 from headgate.jobs.service import (
     Replayed,
     get_dead_letter,
@@ -140,7 +140,9 @@ def test_a_replay_that_breaks_off_leaves_its_letters_in_doubt(
         told += 1
         # As a kill would, after the second batch was sent and before that was written down.
         if told == 1:
-            monkeypatch.setattr("headgate.jobs.letters.memory.ReplayJournal.finish", fail)
+            monkeypatch.setattr(
+                "headgate.jobs.dead_letters.replay_memory.ReplayJournal.finish", fail
+            )
 
     def fail(*_: object) -> None:
         raise KeyboardInterrupt

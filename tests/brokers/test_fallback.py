@@ -17,7 +17,7 @@ from headgate.checkpoints.catalog import list_kept
 from headgate.connectors import Kafka, Pulsar
 from headgate.flow.topics import Topic
 from headgate.jobs.home import JobHome
-from headgate.jobs.job import Consent
+from headgate.jobs.values import Consent
 
 JOB = "copy"
 

@@ -21,8 +21,8 @@ from headgate.connectors.kafka.admin import Cluster
 from headgate.connectors.kafka.client import ClientSpec
 from headgate.connectors.logs import bind, parse_log
 from headgate.flow.graph import Graph
-from headgate.jobs.audit import Audit
-from headgate.jobs.runs import Origin
+from headgate.jobs.audit.job_audit import Audit
+from headgate.jobs.runs.lineage import Origin
 
 ORDER = "order BIGINT NOT NULL, user BIGINT"
 USER = "id BIGINT NOT NULL, name STRING"

@@ -17,8 +17,8 @@ from kafka_broker import KafkaBroker
 
 from headgate import Flow
 from headgate.connectors import Kafka
-from headgate.jobs.job import JobSnapshot
-from headgate.jobs.states import JobState
+from headgate.jobs.lifecycle.states import JobState
+from headgate.jobs.values import JobSnapshot
 
 ROW = "id BIGINT NOT NULL, v STRING"
 
@@ -230,9 +230,9 @@ def during(
     import threading
 
     stop = threading.Event()
-    from headgate.jobs.inline import InlineLauncher
-    from headgate.jobs.job import RunOptions, Watcher
-    from headgate.jobs.run import run_job
+    from headgate.jobs.attempts.inline import InlineLauncher
+    from headgate.jobs.startup.foreground import run_job
+    from headgate.jobs.values import RunOptions, Watcher
 
     chosen: dict[str, Any] = {"home": bench.home, "on": f"files:{bench.topics}", **options}
     return run_job(

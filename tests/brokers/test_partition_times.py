@@ -19,10 +19,10 @@ from pulsar_broker import PulsarBroker
 from headgate import Flow
 from headgate.connectors import Kafka, Pulsar
 from headgate.jobs.home import JobHome
-from headgate.jobs.intent import Verb, write_intent
-from headgate.jobs.job import JobSnapshot
-from headgate.jobs.states import JobState
-from headgate.jobs.views import show_job
+from headgate.jobs.lifecycle.intent import Verb, write_intent
+from headgate.jobs.lifecycle.states import JobState
+from headgate.jobs.values import JobSnapshot
+from headgate.jobs.views.job import show_job
 from headgate.windows import count, tumbling
 
 TEN = datetime(2025, 9, 4, 10, tzinfo=UTC)

@@ -21,10 +21,10 @@ from pyspark import SparkContext
 from headgate import Flow
 from headgate.brokers.pulsar_security import find_security
 from headgate.connectors import Pulsar
-from headgate.jobs.inline import InlineLauncher
-from headgate.jobs.job import JobSnapshot, RunOptions, Watcher
-from headgate.jobs.run import run_job
-from headgate.jobs.states import JobState
+from headgate.jobs.attempts.inline import InlineLauncher
+from headgate.jobs.lifecycle.states import JobState
+from headgate.jobs.startup.foreground import run_job
+from headgate.jobs.values import JobSnapshot, RunOptions, Watcher
 
 ROW = "id BIGINT NOT NULL, v STRING"
 _LARGE = 6 << 20

@@ -17,8 +17,8 @@ from headgate import Flow
 from headgate.checkpoints import savepoint as savepoints
 from headgate.checkpoints.catalog import keep
 from headgate.jobs.home import JobHome
-from headgate.jobs.job import RunOptions
-from headgate.jobs.runs import new_run, write_run
+from headgate.jobs.runs.lineage import new_run, write_run
+from headgate.jobs.values import RunOptions
 from headgate.server.access import Role, Token
 from headgate.server.app import create_app
 from headgate.server.limits import Limits, Rate

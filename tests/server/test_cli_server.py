@@ -29,9 +29,9 @@ from headgate.client.remote import RemoteJobs
 from headgate.connectors.files.topic import TopicFolder
 from headgate.connectors.logs import bind, parse_log
 from headgate.jobs.home import JobHome
-from headgate.jobs.job import JobSnapshot, RunOptions
-from headgate.jobs.runs import new_run, write_run
+from headgate.jobs.runs.lineage import new_run, write_run
 from headgate.jobs.service import Detached, JobView, Log, cancel_job, create_topic, stop_job
+from headgate.jobs.values import JobSnapshot, RunOptions
 from headgate.server.access import Role, Token
 from headgate.server.settings import ServerSettings
 

@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from server_bench import UNHURRIED, TestClient, client, follow, settings, store_job
 
 from headgate.jobs.home import JobHome
-from headgate.jobs.intent import find_intent
+from headgate.jobs.lifecycle.intent import find_intent
 from headgate.server.limits import Limits, Rate
 from headgate.server.operations import Operations
 

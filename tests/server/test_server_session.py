@@ -16,15 +16,16 @@ from fake_supervisor import FakeSupervisor
 from server_bench import client, follow, settings, store_job
 
 from headgate.errors import HeadgateError
-from headgate.jobs import service, session_orders
-from headgate.jobs.checkpoint_views import get_checkpoint, pin_checkpoint
+from headgate.jobs import service
+from headgate.jobs.checkpoints.listing import get_checkpoint, pin_checkpoint
+from headgate.jobs.control.restore_start import hold_checkpoint
 from headgate.jobs.home import JobHome
-from headgate.jobs.job import RunOptions
-from headgate.jobs.restoring import hold_checkpoint
-from headgate.jobs.secrets import find_secrets, hide_secrets
-from headgate.jobs.session import KeptJob, Session
-from headgate.jobs.session_watch import BackOff, SessionWatch
-from headgate.jobs.views import look_at
+from headgate.jobs.upkeep import orders
+from headgate.jobs.upkeep.kept_jobs import KeptJob, Session
+from headgate.jobs.upkeep.watch import BackOff, SessionWatch
+from headgate.jobs.values import RunOptions
+from headgate.jobs.views.job import look_at
+from headgate.jobs.views.secrets import find_secrets, hide_secrets
 
 LONG_AGO = datetime(2026, 11, 15, tzinfo=UTC)
 
@@ -227,9 +228,9 @@ def test_a_session_with_a_damaged_entry_is_told_as_broken(tmp_path: Path) -> Non
 def test_a_dry_run_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = store_job(tmp_path)
     (tmp_path / "flows" / "shop.py").write_text("import time\ntime.sleep(300)\n")
-    monkeypatch.setattr(session_orders, "_LONGEST_PLAN", timedelta(seconds=1))
+    monkeypatch.setattr(orders, "_LONGEST_PLAN", timedelta(seconds=1))
     with pytest.raises(HeadgateError, match="WAITED_TOO_LONG"):
-        session_orders.foresee_restore(home.root, "shop", source="chk-19", at=None, drop=())
+        orders.foresee_restore(home.root, "shop", source="chk-19", at=None, drop=())
 
 
 # Going back from a job that runs.

@@ -19,9 +19,9 @@ import pytest
 
 import headgate
 from headgate import Flow, HeadgateError
-from headgate.jobs.inline import InlineLauncher
-from headgate.jobs.job import JobSnapshot, RunOptions, Watcher
-from headgate.jobs.run import run_job
+from headgate.jobs.attempts.inline import InlineLauncher
+from headgate.jobs.startup.foreground import run_job
+from headgate.jobs.values import JobSnapshot, RunOptions, Watcher
 
 
 @dataclass
@@ -124,9 +124,9 @@ _CHILD = """
 import json, sys
 from datetime import timedelta
 from pathlib import Path
-from headgate.jobs.inline import InlineLauncher
-from headgate.jobs.job import RunOptions, Watcher
-from headgate.jobs.run import run_job
+from headgate.jobs.attempts.inline import InlineLauncher
+from headgate.jobs.values import RunOptions, Watcher
+from headgate.jobs.startup.foreground import run_job
 given = json.loads(sys.argv[2])
 options = RunOptions(
     **{**given, "home": Path(given["home"]), "batch_every": timedelta(0), "until_caught_up": True}

@@ -25,8 +25,8 @@ from headgate.engine.attempt import Attempt, Ending
 from headgate.engine.session import open_session
 from headgate.engine.settings import AttemptSettings, SparkSettings
 from headgate.flow.graph import Graph
-from headgate.jobs.wire import AttemptSpec, Failed, News
-from headgate.jobs.worker import work
+from headgate.jobs.attempts.wire import AttemptSpec, Failed, News
+from headgate.jobs.attempts.worker import work
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "checkpoint-v2.tar.gz"
 # The run that was stored: its job, its last batch, and how it cut its batches.

@@ -18,11 +18,11 @@ from headgate import Flow
 from headgate.checkpoints.catalog import list_kept
 from headgate.checkpoints.sparklog import find_begun, find_last_commit
 from headgate.checkpoints.verify import verify
+from headgate.jobs.attempts.inline import InlineChild, InlineLauncher
+from headgate.jobs.attempts.wire import AttemptSpec, Ended, Failed, News
 from headgate.jobs.home import JobHome
-from headgate.jobs.inline import InlineChild, InlineLauncher
-from headgate.jobs.job import JobSnapshot, RunOptions, Watcher
-from headgate.jobs.run import run_job
-from headgate.jobs.wire import AttemptSpec, Ended, Failed, News
+from headgate.jobs.startup.foreground import run_job
+from headgate.jobs.values import JobSnapshot, RunOptions, Watcher
 
 # Of one job: files of orders, each of which is about a batch.
 PER_FILE = 10

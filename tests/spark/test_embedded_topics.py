@@ -13,8 +13,8 @@ import pytest
 from bench import Bench, bag, refused, stop_now
 
 from headgate import Console, Files, Flow
-from headgate.jobs.job import JobSnapshot
-from headgate.jobs.states import JobState
+from headgate.jobs.lifecycle.states import JobState
+from headgate.jobs.values import JobSnapshot
 
 MIB = 1024 * 1024
 _MANY = 4000

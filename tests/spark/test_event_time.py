@@ -18,10 +18,10 @@ from headgate.checkpoints.catalog import list_kept
 from headgate.checkpoints.log_sums import render_sums
 from headgate.engine.clocks import read_times
 from headgate.jobs.home import JobHome
-from headgate.jobs.intent import Verb, write_intent
-from headgate.jobs.job import JobSnapshot
-from headgate.jobs.states import JobState
-from headgate.jobs.views import show_job
+from headgate.jobs.lifecycle.intent import Verb, write_intent
+from headgate.jobs.lifecycle.states import JobState
+from headgate.jobs.values import JobSnapshot
+from headgate.jobs.views.job import show_job
 from headgate.windows import count, every_processing_time, tumbling
 
 TEN = datetime(2025, 9, 4, 10, tzinfo=UTC)

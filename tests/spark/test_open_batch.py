@@ -13,7 +13,7 @@ from bench import Bench, bag, refused
 
 from headgate import Flow
 from headgate.jobs.home import JobHome
-from headgate.jobs.job import Consent, JobSnapshot, OpenBatch
+from headgate.jobs.values import Consent, JobSnapshot, OpenBatch
 
 REPEAT, SKIP = Consent(open_batch=OpenBatch.REPEAT), Consent(open_batch=OpenBatch.SKIP)
 FUNCTIONS = """

@@ -23,8 +23,8 @@ from headgate.engine.portable import TableForm, taken_rows, write_rows
 from headgate.engine.session import open_session
 from headgate.engine.settings import HeldFiles, SparkSettings
 from headgate.flow.schema import Field, ListOf, Primitive, Schema, schema_of
+from headgate.jobs.checkpoints.portable import take_portable
 from headgate.jobs.home import JobHome
-from headgate.jobs.portable import take_portable
 
 FIXTURE = ROOT / "tests" / "fixtures" / "portable-0.6.tar.gz"
 FLOW = ROOT / "examples" / "orders" / "flow.py"

@@ -18,13 +18,13 @@ from headgate._clock import SystemClock
 from headgate.checkpoints import savepoint as savepoints
 from headgate.checkpoints.catalog import list_kept
 from headgate.engine.settings import Delivery
-from headgate.jobs.audit import AuditRequest, audit_job
-from headgate.jobs.checkpoint_views import verify_anything
+from headgate.jobs.audit.job_audit import AuditRequest, audit_job
+from headgate.jobs.checkpoints.keeper import CheckpointKeeper, Keeping
+from headgate.jobs.checkpoints.listing import verify_anything
+from headgate.jobs.checkpoints.restore import find_target, plan_restore
 from headgate.jobs.home import JobHome
-from headgate.jobs.job import Consent, JobSnapshot
-from headgate.jobs.keeper import CheckpointKeeper, Keeping
-from headgate.jobs.restore import find_target, plan_restore
-from headgate.jobs.runs import find_run
+from headgate.jobs.runs.lineage import find_run
+from headgate.jobs.values import Consent, JobSnapshot
 
 EVERY_BATCH = timedelta(0)
 

@@ -13,7 +13,7 @@ from bench import Bench, bag, refused
 from headgate import Flow
 from headgate.flow.schema import Field, ListOf, Primitive, Schema, schema_of
 from headgate.jobs.home import JobHome
-from headgate.jobs.states import JobState
+from headgate.jobs.lifecycle.states import JobState
 
 USER = "id BIGINT NOT NULL, name STRING NOT NULL"
 

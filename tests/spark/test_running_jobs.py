@@ -13,9 +13,9 @@ from bench import Bench, bag
 from headgate import Flow
 from headgate.checkpoints.catalog import list_kept
 from headgate.jobs.home import JobHome
-from headgate.jobs.intent import Verb, write_intent
-from headgate.jobs.job import JobSnapshot
-from headgate.jobs.states import JobState
+from headgate.jobs.lifecycle.intent import Verb, write_intent
+from headgate.jobs.lifecycle.states import JobState
+from headgate.jobs.values import JobSnapshot
 
 
 def joining() -> Flow:

@@ -13,8 +13,8 @@ from headgate import Flow
 from headgate.engine import attempt
 from headgate.engine.progress import BatchReport, parse_report
 from headgate.jobs.home import JobHome
-from headgate.jobs.intent import Verb, write_intent
-from headgate.jobs.job import JobSnapshot
+from headgate.jobs.lifecycle.intent import Verb, write_intent
+from headgate.jobs.values import JobSnapshot
 
 USERS = 300
 ROUNDS = 4

@@ -33,7 +33,7 @@ from headgate.jobs.service import (
     open_state_desk,
     stop_job,
 )
-from headgate.jobs.state_socket import ReaderFolder, introduction, receive, send
+from headgate.jobs.state.connection import ReaderFolder, introduction, receive, send
 
 JOB = "shop"
 BASE = int(datetime(2026, 11, 16, 10, 0, tzinfo=UTC).timestamp() * 1000)

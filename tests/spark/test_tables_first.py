@@ -7,7 +7,7 @@ from typing import Any
 from bench import Bench, bag
 
 from headgate import Flow
-from headgate.jobs.job import JobSnapshot
+from headgate.jobs.values import JobSnapshot
 
 USERS = [{"id": n, "name": f"user {n}"} for n in range(40)]
 EVENTS = [{"n": n, "user": n % 40} for n in range(40)]

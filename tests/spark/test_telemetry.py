@@ -14,8 +14,7 @@ from bench import Bench
 
 from headgate import Flow
 from headgate.jobs.home import JobHome
-from headgate.jobs.intent import Verb, write_intent
-from headgate.jobs.job import JobSnapshot
+from headgate.jobs.lifecycle.intent import Verb, write_intent
 from headgate.jobs.service import (
     GraphView,
     Samples,
@@ -24,6 +23,7 @@ from headgate.jobs.service import (
     read_samples,
     view_graph,
 )
+from headgate.jobs.values import JobSnapshot
 
 ROUNDS = 4
 EVENTS = 300

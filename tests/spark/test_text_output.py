@@ -6,10 +6,10 @@ import pytest
 from bench import Bench
 
 from headgate import Console, Flow, HeadgateError
-from headgate.jobs.inline import InlineLauncher
-from headgate.jobs.job import JobSnapshot, RunOptions, Watcher
-from headgate.jobs.run import run_job
+from headgate.jobs.attempts.inline import InlineLauncher
 from headgate.jobs.service import list_topics, tail_topic
+from headgate.jobs.startup.foreground import run_job
+from headgate.jobs.values import JobSnapshot, RunOptions, Watcher
 
 TEXTS = ['plain, "quoted" {not json}', "Grüße, 世界 🚪", "two\nlines\r\nand a third", "[1, 2", "7"]
 SCHEMA = "id BIGINT NOT NULL, text STRING, inner STRUCT<text: STRING>"

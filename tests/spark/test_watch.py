@@ -9,10 +9,10 @@ from pathlib import Path
 
 from bench import Bench, bag
 
-from headgate.jobs.inline import InlineLauncher
-from headgate.jobs.job import JobSnapshot, RunOptions, Watcher
-from headgate.jobs.states import JobState
-from headgate.jobs.watch import run_watched
+from headgate.jobs.attempts.inline import InlineLauncher
+from headgate.jobs.lifecycle.states import JobState
+from headgate.jobs.startup.watched_flow import run_watched
+from headgate.jobs.values import JobSnapshot, RunOptions, Watcher
 
 FLOW = """
 from headgate import Flow

@@ -18,8 +18,8 @@ from window_reference import Batch, DedupeModel, Event, Row, Shape, WindowModel
 from window_runs import PATIENCE, SCHEMA, TimedRun, aggregated, as_row
 
 from headgate import Flow
-from headgate.jobs.job import JobSnapshot
-from headgate.jobs.states import JobState
+from headgate.jobs.lifecycle.states import JobState
+from headgate.jobs.values import JobSnapshot
 from headgate.windows import (
     count,
     every_event_time,

@@ -16,8 +16,10 @@ from typing import Any
 
 from headgate.errors import HeadgateError
 from headgate.jobs.home import JobHome
-from headgate.jobs.intent import Verb, find_echo, find_intent
-from headgate.jobs.lifecycle import (
+from headgate.jobs.lifecycle.intent import Verb, find_echo, find_intent
+from headgate.jobs.lifecycle.machine import Machine, step
+from headgate.jobs.lifecycle.restart import parse_strategy
+from headgate.jobs.lifecycle.vocabulary import (
     AttemptEnded,
     AttemptRunning,
     CancelWanted,
@@ -28,8 +30,6 @@ from headgate.jobs.lifecycle import (
     Submitted,
     TakeSavepoint,
 )
-from headgate.jobs.machine import Machine, step
-from headgate.jobs.restart import parse_strategy
 
 LINEAGE = "20261115T120000-abcdef"
 COUNTS: dict[str, Any] = {

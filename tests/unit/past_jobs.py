@@ -11,7 +11,7 @@ from stored_run import facts
 from headgate.checkpoints import manifest as manifests
 from headgate.checkpoints.manifest import Kind, Manifest
 from headgate.jobs.home import JobHome
-from headgate.jobs.job import RunOptions
+from headgate.jobs.values import RunOptions
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 RUN = "20261115T120000-abcdef"

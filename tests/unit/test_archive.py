@@ -22,8 +22,8 @@ from headgate._kernel.archive import (
     make_archive,
 )
 from headgate.errors import Domain
-from headgate.jobs import prepare as preparing
-from headgate.jobs.prepare import prepare
+from headgate.jobs.host import preparation as preparing
+from headgate.jobs.host.preparation import prepare
 
 # Stands for java: keeps the arguments, and does as the test says.
 JAVA = """#!/bin/sh

@@ -20,7 +20,7 @@ from stored_run import unpack
 from headgate.engine.failures import explain
 from headgate.engine.settings import AttemptSettings, SparkSettings
 from headgate.errors import HeadgateError
-from headgate.jobs.damage import find_damage
+from headgate.jobs.attempts.damage import find_damage
 
 
 @pytest.fixture

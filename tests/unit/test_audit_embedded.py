@@ -19,7 +19,7 @@ from headgate.cli.app import app
 from headgate.connectors.files.topic import TopicFolder
 from headgate.connectors.logs import FilesLog, bind
 from headgate.engine.settings import Delivery
-from headgate.jobs.runs import Origin
+from headgate.jobs.runs.lineage import Origin
 
 ORDERS = 30
 

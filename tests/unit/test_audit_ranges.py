@@ -11,11 +11,11 @@ from headgate.connectors import Kafka
 from headgate.connectors.kafka.admin import TopicFacts
 from headgate.connectors.kafka.positions import TopicPosition
 from headgate.connectors.topics import FOREVER, TopicPart
-from headgate.jobs.auditing.inputs import InputRecord, Standing
-from headgate.jobs.auditing.kafka_inputs import KafkaInput, TopicRange, range_of, same_topic
-from headgate.jobs.auditing.outputs import doubts_of
-from headgate.jobs.auditing.shape import Shape
-from headgate.jobs.auditing.source_counts import SourceCounts
+from headgate.jobs.audit.counts.source_counts import SourceCounts
+from headgate.jobs.audit.records.inputs import InputRecord, Standing
+from headgate.jobs.audit.records.kafka_inputs import KafkaInput, TopicRange, range_of, same_topic
+from headgate.jobs.audit.records.outputs import doubts_of
+from headgate.jobs.audit.shape import Shape
 
 ID = "HY_hVD2gR1yGSHSZuI2lIA"
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headgate.engine.settings import Delivery
-from headgate.jobs.auditing.report import Audit, By, OutputAudit, PartitionAudit, SourceAudit
+from headgate.jobs.audit.report import Audit, By, OutputAudit, PartitionAudit, SourceAudit
 
 GOOD: dict[str, Any] = {"records": 10, "written": 10, "lost": 0, "doubled": 0}
 WHERE = ("where 'w' drops rows",)

@@ -7,7 +7,7 @@ import pytest
 from headgate import Console, Files, Flow
 from headgate.flow.graph import Graph
 from headgate.flow.stream import Stream
-from headgate.jobs.auditing.shape import Shape, origins, outputs_of, shape_of
+from headgate.jobs.audit.shape import Shape, origins, outputs_of, shape_of
 
 USER = "id BIGINT NOT NULL, name STRING"
 ORDER = "order BIGINT NOT NULL, user BIGINT, price DOUBLE"

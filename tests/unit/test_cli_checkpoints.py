@@ -16,8 +16,8 @@ from headgate.checkpoints import savepoint as savepoints
 from headgate.checkpoints.catalog import keep
 from headgate.cli.app import app
 from headgate.jobs.home import JobHome
-from headgate.jobs.job import RunOptions
-from headgate.jobs.runs import new_run, write_run
+from headgate.jobs.runs.lineage import new_run, write_run
+from headgate.jobs.values import RunOptions
 
 IDS = ["chk-18", "chk-19", "chk-20"]
 

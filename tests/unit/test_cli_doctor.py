@@ -8,7 +8,7 @@ from typer.testing import CliRunner, Result
 
 from headgate.cli import doctor
 from headgate.cli.app import app
-from headgate.jobs.doctor import Finding, Status
+from headgate.jobs.host.doctor import Finding, Status
 
 FINE = Finding("cores", Status.OK, "2")
 SO_SO = Finding("disk", Status.WARN, "1GiB free; topics grow", "free some space")

@@ -18,10 +18,10 @@ from headgate.cli import running
 from headgate.cli.app import app
 from headgate.cli.control import fill_savepoint
 from headgate.jobs.home import JobHome
-from headgate.jobs.intent import find_intent
-from headgate.jobs.job import Consent, JobSnapshot, OpenBatch, RunOptions, Watcher
-from headgate.jobs.states import JobState
+from headgate.jobs.lifecycle.intent import find_intent
+from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.totals import Totals
+from headgate.jobs.values import Consent, JobSnapshot, OpenBatch, RunOptions, Watcher
 
 VERBS = ["jobs", "show", "logs", "lag", "start", "stop", "cancel", "restart", "pause", "resume"]
 VERBS += ["checkpoints", "savepoint", "verify", "run"]

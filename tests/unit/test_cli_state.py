@@ -14,8 +14,8 @@ from headgate import Flow
 from headgate.checkpoints.catalog import StateFacts, keep
 from headgate.cli.app import app
 from headgate.jobs.home import JobHome
-from headgate.jobs.job import RunOptions
-from headgate.jobs.runs import new_run, write_run
+from headgate.jobs.runs.lineage import new_run, write_run
+from headgate.jobs.values import RunOptions
 
 
 def shop() -> Flow:

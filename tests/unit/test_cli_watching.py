@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 from headgate import Flow
 from headgate.cli.app import app
 from headgate.jobs.home import JobHome
-from headgate.jobs.runs import new_run, write_run
+from headgate.jobs.runs.lineage import new_run, write_run
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 

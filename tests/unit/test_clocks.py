@@ -21,8 +21,8 @@ from headgate.engine.clocks import (
 )
 from headgate.engine.plan import source_name
 from headgate.flow.operators import Source
-from headgate.jobs.drained import check_not_drained, check_not_drained_at
-from headgate.jobs.keeper import by_source
+from headgate.jobs.checkpoints.keeper import by_source
+from headgate.jobs.runs.drain import check_not_drained, check_not_drained_at
 
 END_MS = 253_402_300_799_999
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from headgate._units import format_duration
 from headgate.engine.settings import Delivery, OnDataLoss
 from headgate.errors import Domain, HeadgateError
-from headgate.jobs.config import CONFIG_FILE, LogLevel, OnCancel, Origin, Settings, read_settings
-from headgate.jobs.restart import Exponential, FixedDelay
+from headgate.jobs.lifecycle.restart import Exponential, FixedDelay
+from headgate.jobs.settings import CONFIG_FILE, LogLevel, OnCancel, Origin, Settings, read_settings
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MIB = 1024 * 1024

@@ -13,8 +13,8 @@ import pytest
 from fake_supervisor import FakeSupervisor
 
 from headgate.errors import HeadgateError
-from headgate.jobs.asking import Patience
-from headgate.jobs.control import (
+from headgate.jobs.control.requests import Patience
+from headgate.jobs.control.verbs import (
     cancel_job,
     foresee_cancel,
     get_start,
@@ -25,9 +25,9 @@ from headgate.jobs.control import (
     take_savepoint,
 )
 from headgate.jobs.home import JobHome
-from headgate.jobs.intent import Verb, find_intent, has_supervisor
-from headgate.jobs.job import Consent, OpenBatch, RunOptions
-from headgate.jobs.views import DEAD, UNREADABLE, JobView, list_jobs, show_job, view_job
+from headgate.jobs.lifecycle.intent import Verb, find_intent, has_supervisor
+from headgate.jobs.values import Consent, OpenBatch, RunOptions
+from headgate.jobs.views.job import DEAD, UNREADABLE, JobView, list_jobs, show_job, view_job
 
 
 @pytest.fixture
@@ -197,7 +197,7 @@ def test_a_restart_stops_the_job_before_it_starts_it_again(
 ) -> None:
     started: list[tuple[str, RunOptions, bool]] = []
     monkeypatch.setattr(
-        "headgate.jobs.control.start_detached",
+        "headgate.jobs.control.verbs.start_detached",
         lambda flow, options: started.append((flow, options, has_supervisor(home))),
     )
     with FakeSupervisor(home):

@@ -24,9 +24,9 @@ from headgate.connectors.logs import FilesLog, bind
 from headgate.connectors.places import PlacedRecord
 from headgate.flow.operators import label
 from headgate.flow.topics import Topic
-from headgate.jobs.letters import replaying
-from headgate.jobs.letters.letter import find_letter, is_text
-from headgate.jobs.letters.way_back import find_way_back
+from headgate.jobs.dead_letters import replay as replaying
+from headgate.jobs.dead_letters.letter import find_letter, is_text
+from headgate.jobs.dead_letters.way_back import find_way_back
 from headgate.jobs.service import (
     Replayed,
     get_dead_letter,

@@ -10,9 +10,9 @@ from fake_clock import NOON, FakeClock
 
 from headgate import HeadgateError
 from headgate.connectors.places import PlacedRecord
+from headgate.jobs.dead_letters.letter import DeadLetter, find_letter
+from headgate.jobs.dead_letters.replay_memory import FILE, open_journal, read_memory
 from headgate.jobs.home import JobHome
-from headgate.jobs.letters.letter import DeadLetter, find_letter
-from headgate.jobs.letters.memory import FILE, open_journal, read_memory
 
 # Nothing in a journal waits.
 CLOCK = FakeClock(steps=())

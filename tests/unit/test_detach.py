@@ -18,12 +18,12 @@ from eventually import eventually
 
 import headgate
 from headgate.errors import HeadgateError
-from headgate.jobs.control import cancel_job
-from headgate.jobs.detach import start_detached, supervisor_output
+from headgate.jobs.control.verbs import cancel_job
 from headgate.jobs.home import JobHome
-from headgate.jobs.intent import has_supervisor
-from headgate.jobs.job import RunOptions
-from headgate.jobs.views import view_job
+from headgate.jobs.lifecycle.intent import has_supervisor
+from headgate.jobs.startup.background import start_detached, supervisor_output
+from headgate.jobs.values import RunOptions
+from headgate.jobs.views.job import view_job
 
 COMMAND = [sys.executable, "-m", "headgate"]
 FLOW = """

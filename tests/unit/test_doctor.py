@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from headgate.jobs.doctor import SPARK_VERSION, Finding, Status, judge, parse_java_version
-from headgate.jobs.facts import (
+from headgate.jobs.host.doctor import SPARK_VERSION, Finding, Status, judge, parse_java_version
+from headgate.jobs.host.facts import (
     FetchedJars,
     Folder,
     Java,

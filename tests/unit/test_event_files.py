@@ -10,9 +10,9 @@ import pytest
 
 from headgate.jobs import event_files
 from headgate.jobs.event_files import EVENTS, OLD, count_events, lines_since
-from headgate.jobs.event_views import list_events, read_back
-from headgate.jobs.exceptions import list_exceptions
 from headgate.jobs.home import JobHome
+from headgate.jobs.views.events import list_events, read_back
+from headgate.jobs.views.exceptions import list_exceptions
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 FULL = 10_000

@@ -12,9 +12,9 @@ from fake_clock import FakeClock
 from fake_supervisor import FakeSupervisor
 
 from headgate import Flow, HeadgateError
-from headgate.jobs.graph_view import GraphEdge, GraphNode, GraphView, build_view, view_graph
 from headgate.jobs.home import JobHome
-from headgate.jobs.runs import new_run, write_run
+from headgate.jobs.runs.lineage import new_run, write_run
+from headgate.jobs.views.graph import GraphEdge, GraphNode, GraphView, build_view, view_graph
 from headgate.windows import count, tumbling
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)

@@ -13,7 +13,7 @@ from fake_clock import NOON, FakeClock
 
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.home import JobHome
-from headgate.jobs.intent import (
+from headgate.jobs.lifecycle.intent import (
     Intent,
     Verb,
     find_echo,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headgate import Flow, HeadgateError
-from headgate.jobs.loading import load_flow
+from headgate.jobs.flow_file import load_flow
 
 FLOW = """
 from dataclasses import dataclass

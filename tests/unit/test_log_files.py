@@ -12,7 +12,7 @@ import pytest
 from fake_clock import FakeClock
 
 from headgate import HeadgateError
-from headgate.jobs.log_files import LogPage, follow_log, read_log, tail_log
+from headgate.jobs.views.logs import LogPage, follow_log, read_log, tail_log
 
 
 class _Over(Exception):  # noqa: N818 - no error

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.errors import Domain, HeadgateError
-from headgate.jobs.machine import (
+from headgate.jobs.lifecycle.machine import (
     Action,
     AttemptEnded,
     AttemptFailed,
@@ -35,8 +35,8 @@ from headgate.jobs.machine import (
     refusal,
     step,
 )
-from headgate.jobs.restart import Failure, parse_strategy
-from headgate.jobs.states import TRANSITIONS, JobState
+from headgate.jobs.lifecycle.restart import Failure, parse_strategy
+from headgate.jobs.lifecycle.states import TRANSITIONS, JobState
 
 FINAL = {JobState.STOPPED, JobState.CANCELED, JobState.FAILED, JobState.FINISHED}
 
@@ -407,7 +407,9 @@ def test_nothing_happens_to_a_job_before_it_is_submitted() -> None:
 
 def test_a_move_that_is_not_in_the_table_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     job = at(JobState.RUNNING)
-    monkeypatch.setattr("headgate.jobs.machine.TRANSITIONS", {JobState.RUNNING: frozenset()})
+    monkeypatch.setattr(
+        "headgate.jobs.lifecycle.machine.TRANSITIONS", {JobState.RUNNING: frozenset()}
+    )
     error = refused(job, PauseWanted(NOON))
     assert error.domain is Domain.INTERNAL
     assert error.message.startswith("cannot move job 'orders' from RUNNING to PAUSED")

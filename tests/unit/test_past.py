@@ -12,9 +12,9 @@ from headgate.checkpoints import manifest as manifests
 from headgate.checkpoints.manifest import FILE_NAMES, CheckpointFacts, Kind, Manifest, SourceFacts
 from headgate.errors import HeadgateError
 from headgate.flow.flow import Flow
+from headgate.jobs.checkpoints.restore import find_target, list_past
 from headgate.jobs.home import JobHome
-from headgate.jobs.restore import find_target, list_past
-from headgate.jobs.runs import Origin, new_run, write_run
+from headgate.jobs.runs.lineage import Origin, new_run, write_run
 from headgate.jobs.service import view_past
 
 JOB = "shop"

@@ -25,17 +25,17 @@ from headgate.engine.portable_columns import Misfit, fit, fit_row, fit_version
 from headgate.engine.settings import AttemptSettings, HeldFiles, HeldState, SparkSettings
 from headgate.engine.spark_types import to_spark_json
 from headgate.flow.schema import Primitive, schema_of
-from headgate.jobs.home import JobHome
-from headgate.jobs.portable import (
+from headgate.jobs.attempts.wire import AttemptSpec
+from headgate.jobs.checkpoints.portable import (
     list_portable,
     portable_folder,
     read_portable,
     state_folder,
     take_portable,
 )
-from headgate.jobs.restore import find_target, plan_restore, restore_run
-from headgate.jobs.runs import Run, find_run, new_run, write_run
-from headgate.jobs.wire import AttemptSpec
+from headgate.jobs.checkpoints.restore import find_target, plan_restore, restore_run
+from headgate.jobs.home import JobHome
+from headgate.jobs.runs.lineage import Run, find_run, new_run, write_run
 
 NOW = datetime(2026, 11, 15, 12, 30, 1, tzinfo=UTC)
 USER = "id BIGINT NOT NULL, name STRING NOT NULL"

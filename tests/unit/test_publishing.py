@@ -11,8 +11,8 @@ import pytest
 from headgate.connectors import Kafka
 from headgate.connectors.kafka.client import ClientSpec
 from headgate.errors import HeadgateError
-from headgate.jobs import publishing
-from headgate.jobs.publishing import GroupMark, Mark, MarkPublisher
+from headgate.jobs.runs import publishing
+from headgate.jobs.runs.publishing import GroupMark, Mark, MarkPublisher
 
 MARK = GroupMark(Kafka("orders", servers="h:9092").client, "store")
 

@@ -22,7 +22,7 @@ from headgate.connectors.pulsar.schemas import can_write, json_schema, schema_di
 from headgate.connectors.pulsar.subscriptions import next_entries
 from headgate.connectors.topics import FOREVER, MadeTopic, Retention, WantedTopic
 from headgate.flow.schema import Field, Primitive, Schema, Unknown, schema_of
-from headgate.jobs.setup import SetupOptions, TopicRole, judge, wanted_on_pulsar
+from headgate.jobs.topics.setup import SetupOptions, TopicRole, judge, wanted_on_pulsar
 
 WEEK = Retention(timedelta(days=7))
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.errors import HeadgateError
-from headgate.jobs.restart import (
+from headgate.jobs.lifecycle.restart import (
     DEFAULT_RESTART,
     HEALTHY,
     Exponential,
@@ -17,7 +17,7 @@ from headgate.jobs.restart import (
     RestartStrategy,
     parse_strategy,
 )
-from headgate.jobs.restart import Failure as JobFailure
+from headgate.jobs.lifecycle.restart import Failure as JobFailure
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

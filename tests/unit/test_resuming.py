@@ -18,9 +18,9 @@ from headgate.checkpoints.log_sums import is_summed, render_sums
 from headgate.checkpoints.restore import fork_batch
 from headgate.checkpoints.verify import verify
 from headgate.jobs.home import JobHome
-from headgate.jobs.reached import ReachedNote, find_reached
-from headgate.jobs.resuming import check_attempt, check_job_file, find_damage
-from headgate.jobs.runs import Origin, Run, continue_run, find_run, new_run, write_run
+from headgate.jobs.runs.lineage import Origin, Run, continue_run, find_run, new_run, write_run
+from headgate.jobs.runs.reached import ReachedNote, find_reached
+from headgate.jobs.startup.resuming import check_attempt, check_job_file, find_damage
 
 NOW = datetime(2026, 11, 17, 12, tzinfo=UTC)
 # The newest batch of the run under test.

@@ -1,7 +1,8 @@
 """The rooms of Headgate: imports only go down.
 
-The tables below say which room may import which. The test reads every import under
-`src/headgate`, also those inside functions, and fails on one that is not in the tables.
+The tables below say which room may import which, and in which order the inner rooms of a large one
+lie. The test reads every import under `src/headgate`, also those inside functions, and fails on one
+that is not in the tables.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -62,6 +64,35 @@ OUTSIDE: dict[str, frozenset[str]] = {
     "_units": frozenset(),
     "errors": frozenset(),
 }
+# The inner rooms of a large room, lowest first, with the modules beside them. An import stays in
+# its line or goes to an earlier one. Of several names that fit a module, the longest counts.
+INNER: dict[str, tuple[str, ...]] = {
+    "jobs": (
+        "event_files home",
+        "lifecycle",
+        "registry totals values settings flow_file options",
+        "attempts",
+        "runs",
+        "checkpoints",
+        "supervision",
+        "startup",
+        "dead_letters",
+        "views",
+        "state",
+        "control",
+        "upkeep",
+        "audit.progress audit.report audit.scope audit.shape",
+        "audit.records",
+        "audit.counts",
+        "audit",
+        "topics",
+        "sandbox",
+        "host",
+        "service",
+    ),
+}
+# A folder with more modules than these is several rooms.
+MOST_MODULES = 12
 JVM = re.compile(r"\b(?:py4j|_jvm|_jdf)\b")
 
 
@@ -98,6 +129,8 @@ def _problem(room: str, path: Path, target: str) -> str:
             allowed = any(
                 inner == each or inner.startswith(f"{each}.") for each in MAY_IMPORT[room] | {room}
             )
+        if allowed and inner.startswith(f"{room}."):
+            return _inner_problem(room, path, target)
         return "" if allowed else f"{room} may not import {target}"
     if package in sys.stdlib_module_names:
         return ""
@@ -107,6 +140,54 @@ def _problem(room: str, path: Path, target: str) -> str:
     if room in OUTSIDE and package not in OUTSIDE[room]:
         return f"{room} may not import {target}"
     return ""
+
+
+def _inner_problem(room: str, path: Path, target: str) -> str:
+    own = _inner_name(path)
+    mine = _find_line(room, own)
+    wanted = _find_line(room, target.removeprefix(f"headgate.{room}."))
+    if mine is None or wanted is None or wanted <= mine:
+        return ""
+    return f"{room}.{own} may not import {target}: that lies above it"
+
+
+def _inner_name(path: Path) -> str:
+    """Return the module that a file is, as the room that it is in names it."""
+    return ".".join(path.parts[1:]).removesuffix(".py").removesuffix("__init__").rstrip(".")
+
+
+def _find_line(room: str, module: str) -> int | None:
+    """Return the line of a module in the table of its room; None if none has it."""
+    lines = enumerate(INNER.get(room, ()))
+    fits = [
+        (len(name), number)
+        for number, line in lines
+        for name in line.split()
+        if module == name or module.startswith(f"{name}.")
+    ]
+    return max(fits)[1] if fits else None
+
+
+def find_unplaced(root: Path) -> list[str]:
+    """Return the modules that are in no line of the table of their room."""
+    return [
+        file.relative_to(root).as_posix()
+        for room in INNER
+        for file in sorted((root / room).rglob("*.py"))
+        if file != root / room / "__init__.py"
+        and _find_line(room, _inner_name(file.relative_to(root))) is None
+    ]
+
+
+def find_crowded(root: Path) -> list[str]:
+    """Return the folders of the rooms that have inner ones which hold too many modules."""
+    counts = Counter(
+        file.parent.relative_to(root).as_posix()
+        for room in INNER
+        for file in (root / room).rglob("*.py")
+        if file.name != "__init__.py"
+    )
+    return sorted(folder for folder, count in counts.items() if count > MOST_MODULES)
 
 
 def _imports(tree: ast.AST, path: Path, root: Path) -> Iterator[tuple[int, str]]:
@@ -139,6 +220,25 @@ def _module(base: str, name: str, root: Path) -> str:
 
 def test_every_import_of_headgate_goes_down() -> None:
     assert find_violations(SOURCE) == []
+
+
+def test_every_module_of_a_large_room_has_a_place() -> None:
+    assert find_unplaced(SOURCE) == []
+
+
+def test_no_folder_of_a_large_room_is_crowded() -> None:
+    assert find_crowded(SOURCE) == []
+
+
+def test_the_tables_name_nothing_that_is_not_there() -> None:
+    named = [
+        (room, name) for room, lines in INNER.items() for each in lines for name in each.split()
+    ]
+    places = [SOURCE.joinpath(room, *name.split(".")) for room, name in named]
+    missing = [
+        each for each in places if not each.is_dir() and not each.with_suffix(".py").is_file()
+    ]
+    assert missing == []
 
 
 def test_the_test_reads_the_sources_it_means_to() -> None:
@@ -175,6 +275,19 @@ BAD = [
     ("engine/a.py", "from headgate.checkpoints import catalog", "engine may not"),
     ("jobs/a.py", "from headgate.cli import main", "jobs may not import headgate.cli"),
     ("jobs/a.py", "import pyspark.sql", "Spark stays out"),
+    (
+        "jobs/lifecycle/a.py",
+        "from headgate.jobs.runs.lineage import Run",
+        "jobs.lifecycle.a may not",
+    ),
+    ("jobs/lifecycle/a.py", "from headgate.jobs.runs import lineage", "jobs.lifecycle.a may not"),
+    ("jobs/lifecycle/a.py", "from ..runs import lineage", "lies above it"),
+    ("jobs/lifecycle/__init__.py", "from headgate.jobs import runs", "jobs.lifecycle may not"),
+    ("jobs/home.py", "def f():\n    from headgate.jobs import registry", "jobs.home may not"),
+    ("jobs/runs/a.py", "from headgate.jobs import service", "jobs.runs.a may not"),
+    ("jobs/views/a.py", "import headgate.jobs.control.verbs", "jobs.views.a may not"),
+    ("jobs/audit/records/a.py", "from headgate.jobs.audit import by_key", "lies above it"),
+    ("jobs/audit/scope.py", "from headgate.jobs.audit.records import inputs", "lies above it"),
     ("cli/a.py", "from headgate.jobs import spec", "cli may not import headgate.jobs"),
     ("cli/a.py", "from headgate.jobs.servicing import x", "cli may not"),
     ("cli/a.py", "from headgate.flow import Flow", "cli may not import headgate.flow"),
@@ -215,6 +328,11 @@ GOOD = [
     ("engine/a.py", "from pyspark.sql import DataFrame\nfrom headgate._kernel import bridge"),
     ("_kernel/a.py", "import py4j.java_gateway\nsession._jvm"),
     ("jobs/a.py", "from headgate.engine import plan\nfrom headgate.checkpoints import catalog"),
+    ("jobs/runs/a.py", "from headgate.jobs.home import JobHome\nfrom ..runs import lineage"),
+    ("jobs/values.py", "from headgate.jobs.totals import Totals\nfrom . import lifecycle"),
+    ("jobs/audit/records/a.py", "from headgate.jobs.audit.scope import Scope"),
+    ("jobs/audit/by_key.py", "from headgate.jobs.audit.records import outputs"),
+    ("jobs/service.py", "from headgate.jobs.audit.job_audit import audit_job"),
     ("cli/a.py", "import typer\nfrom headgate.jobs.service import submit"),
     ("cli/a.py", "from headgate.jobs import service\nfrom headgate import _units"),
     ("cli/a.py", "from headgate.cli.table import show\nfrom .table import show"),
@@ -230,9 +348,24 @@ def test_an_import_that_goes_down_is_let_through(tmp_path: Path, path: str, sour
     assert find_violations(tmp_path) == []
 
 
+def test_a_module_that_is_in_no_line_is_named(tmp_path: Path) -> None:
+    _write_tree(tmp_path, "jobs/runs/lineage.py", "")
+    assert find_unplaced(tmp_path) == ["jobs/spec.py"]
+
+
+def test_a_crowded_folder_is_named(tmp_path: Path) -> None:
+    for number in range(MOST_MODULES - 1):
+        _write_tree(tmp_path, f"jobs/runs/beside_lineage_{number}.py", "")
+    _write_tree(tmp_path, "jobs/runs/__init__.py", "")
+    assert find_crowded(tmp_path) == []
+    _write_tree(tmp_path, "jobs/runs/one_more.py", "")
+    assert find_crowded(tmp_path) == ["jobs/runs"]
+
+
 def _write_tree(root: Path, path: str, source: str) -> None:
     rooms = ("flow/graph", "engine/plan", "jobs/service", "jobs/spec", "errors", "_units")
-    for name in (*rooms, "_kernel/bridge", "checkpoints/catalog", "cli/table"):
+    inner = ("jobs/registry", "jobs/runs/lineage", "jobs/audit/by_key", "jobs/audit/records/inputs")
+    for name in (*rooms, *inner, "_kernel/bridge", "checkpoints/catalog", "cli/table"):
         file = root / f"{name}.py"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("")

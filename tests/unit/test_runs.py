@@ -12,7 +12,7 @@ import pytest
 from headgate import Flow, Graph, HeadgateError
 from headgate.flow.schema import Field, Primitive, schema_of
 from headgate.jobs.home import JobHome
-from headgate.jobs.runs import Run, continue_run, find_run, new_run, write_run
+from headgate.jobs.runs.lineage import Run, continue_run, find_run, new_run, write_run
 
 NOW = datetime(2026, 11, 15, 12, 30, 1, tzinfo=UTC)
 USER = "id BIGINT NOT NULL, name STRING NOT NULL"

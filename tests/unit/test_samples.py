@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from headgate.engine.progress import BatchReport, Latency, SourceProgress, StateProgress
 from headgate.errors import HeadgateError
 from headgate.jobs.home import JobHome
-from headgate.jobs.sample_files import OLDER, RECENT, Sample, append, read_since, roll
-from headgate.jobs.sampler import Sampler
-from headgate.jobs.samples import Samples, read_samples, thin
-from headgate.jobs.states import JobState
+from headgate.jobs.lifecycle.states import JobState
+from headgate.jobs.supervision.sample_files import OLDER, RECENT, Sample, append, read_since, roll
+from headgate.jobs.supervision.sampler import Sampler
+from headgate.jobs.views.samples import Samples, read_samples, thin
 
 START_MS = round(NOON.timestamp() * 1000)
 MS = timedelta(milliseconds=1)

@@ -7,7 +7,7 @@ import pytest
 from headgate import Flow, Kafka, Pulsar
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
-from headgate.jobs.starts import parse_starts
+from headgate.jobs.startup.start_positions import parse_starts
 
 
 def graph() -> Graph:

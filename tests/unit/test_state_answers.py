@@ -12,9 +12,10 @@ import pytest
 
 from headgate.checkpoints.state_format import STATE_FORMAT
 from headgate.errors import HeadgateError
-from headgate.jobs import state_answers, state_places
-from headgate.jobs.state_answers import Answers
-from headgate.jobs.state_places import NOW, Unread
+from headgate.jobs.state import answers as state_answers
+from headgate.jobs.state import places
+from headgate.jobs.state.answers import Answers
+from headgate.jobs.state.places import NOW, Unread
 
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 
@@ -79,9 +80,9 @@ def test_a_history_is_of_the_newest_checkpoints_whatever_flows_they_are_of(
     now = SimpleNamespace(
         job="j", checkpoint=NOW, operators=("u",), flow=flow, state_format=STATE_FORMAT
     )
-    monkeypatch.setattr(state_places, "list_checkpoints", lambda *_: [*map(view, range(250))])
-    monkeypatch.setattr(state_places, "find_place", lambda *_: now)
-    found = state_places.list_places(tmp_path, "j", "u")
+    monkeypatch.setattr(places, "list_checkpoints", lambda *_: [*map(view, range(250))])
+    monkeypatch.setattr(places, "find_place", lambda *_: now)
+    found = places.list_places(tmp_path, "j", "u")
     assert (len(found.kept), found.left_off) == (200, 50)
     assert (found.kept[0].checkpoint, found.kept[-1].checkpoint) == ("chk-50", "chk-249")
     assert isinstance(found.kept[0], Unread)
@@ -97,8 +98,8 @@ def test_other_runs_are_looked_at_only_for_what_this_one_has_not(
         asked.append(every_run)
         return [view(1), view(2)] if every_run else [view(2)]
 
-    monkeypatch.setattr(state_places, "list_checkpoints", listed)
-    assert state_places._get_view(tmp_path, "j", "latest").id == "chk-2"
+    monkeypatch.setattr(places, "list_checkpoints", listed)
+    assert places._get_view(tmp_path, "j", "latest").id == "chk-2"
     assert asked == [False]
-    assert state_places._get_view(tmp_path, "j", "1").id == "chk-1"
+    assert places._get_view(tmp_path, "j", "1").id == "chk-1"
     assert asked == [False, False, True]

@@ -20,18 +20,18 @@ from headgate.checkpoints import savepoint as savepoints
 from headgate.checkpoints.catalog import keep, read_kept
 from headgate.checkpoints.state_format import STATE_FORMAT, check_state_format
 from headgate.connectors.logs import bind, parse_log
-from headgate.jobs import checkpoint_views, portable
-from headgate.jobs.checkpoint_views import list_checkpoints, verify_anything
-from headgate.jobs.control import take_savepoint
+from headgate.jobs.checkpoints import listing, portable
+from headgate.jobs.checkpoints.listing import list_checkpoints, verify_anything
+from headgate.jobs.checkpoints.portable import state_folder, take_portable
+from headgate.jobs.checkpoints.restore import find_target, plan_restore
+from headgate.jobs.control.verbs import take_savepoint
 from headgate.jobs.home import JobHome, read_json, write_json
-from headgate.jobs.job import RunOptions, Watcher
-from headgate.jobs.portable import state_folder, take_portable
-from headgate.jobs.restore import find_target, plan_restore
-from headgate.jobs.run import run_job
-from headgate.jobs.runs import find_run, new_run, write_run
-from headgate.jobs.state import list_state
-from headgate.jobs.state_desk import open_state_desk
-from headgate.jobs.state_places import Place, Unread, list_places
+from headgate.jobs.runs.lineage import find_run, new_run, write_run
+from headgate.jobs.startup.foreground import run_job
+from headgate.jobs.state.client import open_state_desk
+from headgate.jobs.state.overview import list_state
+from headgate.jobs.state.places import Place, Unread, list_places
+from headgate.jobs.values import RunOptions, Watcher
 
 JOB, RUN = "shop", "20261115T152501-31b689"
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
@@ -237,7 +237,7 @@ def read_facts(home: JobHome, state_format: int) -> manifests.CheckpointFacts:
 def test_its_files_are_listed_and_verified_and_its_state_is_not_opened(
     home: JobHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkpoint_views, "open_state", NoLauncher().launch)
+    monkeypatch.setattr(listing, "open_state", NoLauncher().launch)
     assert [each.status for each in list_checkpoints(home.root, JOB)] == ["COMPLETED"] * 2
     found = verify_anything(home.root, JOB)
     assert {each.id: (each.problems, each.rows) for each in found} == {

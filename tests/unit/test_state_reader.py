@@ -14,11 +14,11 @@ import pytest
 from eventually import eventually
 
 from headgate.errors import HeadgateError
-from headgate.jobs import state_desk
-from headgate.jobs.state_answers import Answers
-from headgate.jobs.state_daemon import LONGEST, Daemon
-from headgate.jobs.state_desk import StateDesk
-from headgate.jobs.state_socket import ReaderFolder, introduction, receive, send
+from headgate.jobs.state import client
+from headgate.jobs.state.answers import Answers
+from headgate.jobs.state.client import StateDesk
+from headgate.jobs.state.connection import ReaderFolder, introduction, receive, send
+from headgate.jobs.state.reader import LONGEST, Daemon
 
 
 def no_spark() -> None:
@@ -155,7 +155,7 @@ def test_a_desk_that_waited_in_vain_ends_the_reader(
 ) -> None:
     release = threading.Event()
     monkeypatch.setattr(Answers, "answer", lambda *_: release.wait(30))
-    monkeypatch.setattr(state_desk, "_ANSWER", 0.2)
+    monkeypatch.setattr(client, "_ANSWER", 0.2)
     with serving(tmp_path):
         with pytest.raises(HeadgateError) as caught:
             StateDesk(tmp_path)._ask({"ask": "look_up"})
@@ -167,7 +167,7 @@ def test_a_desk_that_waited_in_vain_ends_the_reader(
 def test_whoever_waits_outlasts_a_reader_and_a_reader_outlasts_its_queries() -> None:
     from headgate.engine.state_reading import LONGEST_QUERY
 
-    assert max(LONGEST.values()) < state_desk._ANSWER
+    assert max(LONGEST.values()) < client._ANSWER
     assert LONGEST["query"] == LONGEST["first_rows"] > LONGEST_QUERY.total_seconds()
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from headgate.cli.state import _lines
-from headgate.jobs.state_values import (
+from headgate.jobs.state.values import (
     Held,
     HistoryEntry,
     StateHistory,

@@ -16,18 +16,26 @@ from fake_clock import FakeClock
 
 from headgate.engine.progress import BatchReport, SourceProgress
 from headgate.errors import HeadgateError
-from headgate.jobs.exceptions import list_exceptions
+from headgate.jobs.attempts.wire import (
+    AttemptSpec,
+    Batch,
+    Ended,
+    Failed,
+    News,
+    Running,
+    SourceEvent,
+)
+from headgate.jobs.checkpoints.keeper import CheckpointKeeper
 from headgate.jobs.home import JobHome
-from headgate.jobs.intent import Verb, write_intent
-from headgate.jobs.job import JobSnapshot, Watcher
-from headgate.jobs.keeper import CheckpointKeeper
-from headgate.jobs.machine import Machine
-from headgate.jobs.publishing import NoPublisher
-from headgate.jobs.restart import parse_strategy
-from headgate.jobs.states import JobState
-from headgate.jobs.supervisor import Supervisor
+from headgate.jobs.lifecycle.intent import Verb, write_intent
+from headgate.jobs.lifecycle.machine import Machine
+from headgate.jobs.lifecycle.restart import parse_strategy
+from headgate.jobs.lifecycle.states import JobState
+from headgate.jobs.runs.publishing import NoPublisher
+from headgate.jobs.supervision.supervisor import Supervisor
 from headgate.jobs.totals import Totals
-from headgate.jobs.wire import AttemptSpec, Batch, Ended, Failed, News, Running, SourceEvent
+from headgate.jobs.values import JobSnapshot, Watcher
+from headgate.jobs.views.exceptions import list_exceptions
 
 NOW = datetime(2026, 11, 15, 10, tzinfo=UTC)
 

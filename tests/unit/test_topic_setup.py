@@ -27,7 +27,7 @@ from headgate.connectors.topics import (
     parse_retention,
 )
 from headgate.errors import HeadgateError
-from headgate.jobs.setup import SetupOptions, TopicRole, judge, wanted_topic
+from headgate.jobs.topics.setup import SetupOptions, TopicRole, judge, wanted_topic
 
 WEEK = Retention(timedelta(days=7))
 FLOW = """

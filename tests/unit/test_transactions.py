@@ -14,10 +14,10 @@ from headgate.connectors.kafka.client import ClientSpec
 from headgate.engine.settings import Delivery, Fenced
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
-from headgate.jobs import transactions
 from headgate.jobs.home import JobHome
-from headgate.jobs.runs import Origin, Run, new_run, write_run
-from headgate.jobs.transactions import earlier_runs, end_transactions, has_transactions
+from headgate.jobs.runs import transactions
+from headgate.jobs.runs.lineage import Origin, Run, new_run, write_run
+from headgate.jobs.runs.transactions import earlier_runs, end_transactions, has_transactions
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 

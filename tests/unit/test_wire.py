@@ -20,7 +20,7 @@ from headgate.engine.settings import (
     OnDataLoss,
     SparkSettings,
 )
-from headgate.jobs.wire import (
+from headgate.jobs.attempts.wire import (
     AttemptSpec,
     Batch,
     Loading,

@@ -27,11 +27,11 @@ from headgate.connectors.written import (
 )
 from headgate.engine.driver_lock import await_drivers
 from headgate.engine.settings import Delivery
-from headgate.jobs import written
 from headgate.jobs.home import JobHome
-from headgate.jobs.job import NO_CONSENT, Consent, OpenBatch, RunOptions
-from headgate.jobs.open_batch import BegunBatch, check_choice, describe_choice
-from headgate.jobs.runs import Run, new_run, write_run
+from headgate.jobs.runs import written_batches
+from headgate.jobs.runs.lineage import Run, new_run, write_run
+from headgate.jobs.startup.open_batch import BegunBatch, check_choice, describe_choice
+from headgate.jobs.values import NO_CONSENT, Consent, OpenBatch, RunOptions
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 RUN = "20261115T120000-abcdef"
@@ -157,7 +157,7 @@ def test_each_output_is_asked_in_its_own_way_and_each_cluster_once(
     job: tuple[JobHome, Run], asked: list[tuple[str, Writers]]
 ) -> None:
     home, run = job
-    found = written.find_written(home, run, batches())
+    found = written_batches.find_written(home, run, batches())
     assert found == {
         "of-kafka": by_tasks(2),
         "more-of-kafka": by_tasks(2),
@@ -176,11 +176,11 @@ def test_rows_without_marks_are_unknown_whatever_the_job_was_started_with_since(
     job: tuple[JobHome, Run], asked: list[tuple[str, Writers]]
 ) -> None:
     home, run = job
-    written.note_delivery(home, run, Delivery.EXACTLY_ONCE)
-    assert written.find_written(home, run, batches())["of-kafka"].answer is Answer.YES
-    written.note_delivery(home, run, Delivery.AT_LEAST_ONCE)
+    written_batches.note_delivery(home, run, Delivery.EXACTLY_ONCE)
+    assert written_batches.find_written(home, run, batches())["of-kafka"].answer is Answer.YES
+    written_batches.note_delivery(home, run, Delivery.AT_LEAST_ONCE)
     asked.clear()
-    found = written.find_written(home, run, batches())
+    found = written_batches.find_written(home, run, batches())
     assert {name for name, each in found.items() if each.answer is Answer.UNKNOWN} == {
         "of-kafka",
         "more-of-kafka",
@@ -196,7 +196,7 @@ def test_a_run_of_an_older_release_is_judged_by_the_delivery_of_its_last_start(
     home, run = job
     loose = RunOptions(delivery=Delivery.AT_LEAST_ONCE).to_json()
     home.write_job(run.lineage, flow="flow.py", options=loose)
-    assert written.find_written(home, run, batches())["of-pulsar"].answer is Answer.UNKNOWN
+    assert written_batches.find_written(home, run, batches())["of-pulsar"].answer is Answer.UNKNOWN
     assert asked == []
 
 
@@ -206,7 +206,7 @@ def test_what_executors_elsewhere_may_still_write_is_unknown_but_for_kafka(
     home, run = job
     for master in ("spark://h:7077", "local-cluster[2,1,1024]"):
         home.write_job(run.lineage, flow="f", options=RunOptions(master=master).to_json())
-        found = written.find_written(home, run, batches())
+        found = written_batches.find_written(home, run, batches())
         assert {name for name, each in found.items() if each.answer is Answer.UNKNOWN} == {
             "of-pulsar",
             "embedded",

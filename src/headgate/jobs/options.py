@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from headgate.connectors.logs import anchored
-from headgate.jobs.config import OnCancel, read_settings
-from headgate.jobs.job import RunOptions
+from headgate.jobs.settings import OnCancel, read_settings
+from headgate.jobs.values import RunOptions
 
 
 def resolve_options(flow: str, flags: Mapping[str, Any], base: RunOptions) -> RunOptions:

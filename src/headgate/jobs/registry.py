@@ -7,7 +7,7 @@ from pathlib import Path
 from headgate.errors import HeadgateError
 from headgate.flow.names import did_you_mean
 from headgate.jobs.home import JobHome
-from headgate.jobs.intent import has_supervisor
+from headgate.jobs.lifecycle.intent import has_supervisor
 
 _SHOWN = 12
 

@@ -19,37 +19,26 @@ from headgate.connectors.topics import (
     TopicSummary,
 )
 from headgate.engine.settings import Delivery, OnDataLoss
-from headgate.jobs.asking import (
-    LONGEST_WAIT,
-    Patience,
-    check_at_rest,
-    check_running,
-    waited_too_long,
-)
-from headgate.jobs.audit import Audit, AuditProgress, AuditRequest, audit_job
-from headgate.jobs.brokers import (
-    BrokerKind,
-    broker_folder,
-    get_broker_log,
-    get_broker_url,
-    show_broker,
-    start_broker,
-    stop_broker,
-)
-from headgate.jobs.checkpoint_history import (
-    CheckpointHistory,
-    PastCheckpoint,
-    list_checkpoint_history,
-)
-from headgate.jobs.checkpoint_pages import CheckpointPage, page_checkpoints
-from headgate.jobs.checkpoint_views import (
+from headgate.jobs.audit.job_audit import Audit, AuditProgress, AuditRequest, audit_job
+from headgate.jobs.checkpoints.listing import (
     CheckpointView,
     get_checkpoint,
     list_checkpoints,
     pin_checkpoint,
     verify_anything,
 )
-from headgate.jobs.control import (
+from headgate.jobs.checkpoints.pages import CheckpointPage, page_checkpoints
+from headgate.jobs.checkpoints.portable import PortableSavepoint, take_portable
+from headgate.jobs.checkpoints.restore_plan import RestorePlan, RestorePreview
+from headgate.jobs.control.requests import (
+    LONGEST_WAIT,
+    Patience,
+    check_at_rest,
+    check_running,
+    waited_too_long,
+)
+from headgate.jobs.control.restore_start import get_restore, hold_checkpoint, plan_of_restore
+from headgate.jobs.control.verbs import (
     Loss,
     Savepoint,
     Stopped,
@@ -63,66 +52,48 @@ from headgate.jobs.control import (
     stop_job,
     take_savepoint,
 )
-from headgate.jobs.dead_letters import (
+from headgate.jobs.dead_letters.letter import DeadLetter
+from headgate.jobs.dead_letters.listing import (
     DeadLetters,
     LetterCount,
     get_dead_letter,
     list_dead_letters,
 )
-from headgate.jobs.demo import DemoPlace, DemoResults, prepare_demo, read_demo
-from headgate.jobs.detach import Detached, start_detached
-from headgate.jobs.doctor import Finding, Status, diagnose
-from headgate.jobs.event_views import Events, JobEvent, list_events
-from headgate.jobs.exceptions import Exceptions, JobAttempt, JobFailure, list_exceptions
-from headgate.jobs.graph_view import GraphEdge, GraphNode, GraphView, NodeFacts, view_graph
-from headgate.jobs.home import DEFAULT_HOME
-from headgate.jobs.job import NO_CONSENT, Consent, JobSnapshot, OpenBatch, RunOptions, Watcher
-from headgate.jobs.letters.letter import DeadLetter
-from headgate.jobs.letters.replaying import (
+from headgate.jobs.dead_letters.replay import (
     Refused,
     Replayed,
     ReplayProgress,
     replay_dead_letters,
 )
-from headgate.jobs.loading import name_of_flow
-from headgate.jobs.log_files import Log, LogPage, follow_log, get_log, read_log, tail_log
+from headgate.jobs.flow_file import name_of_flow
+from headgate.jobs.home import DEFAULT_HOME
+from headgate.jobs.host.doctor import Finding, Status, diagnose
+from headgate.jobs.host.preparation import Prepared, list_fetched, prepare
+from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.options import resolve_options
-from headgate.jobs.outputs import (
-    OutputKind,
-    OutputRecord,
-    OutputView,
-    list_outputs,
-    tail_output,
+from headgate.jobs.registry import get_home, list_names
+from headgate.jobs.sandbox.brokers import (
+    BrokerKind,
+    broker_folder,
+    get_broker_log,
+    get_broker_url,
+    show_broker,
+    start_broker,
+    stop_broker,
 )
-from headgate.jobs.past import Past, PastMoment, PastRestore, view_past
-from headgate.jobs.plans import JobPlan, plan_job
-from headgate.jobs.portable import PortableSavepoint, take_portable
-from headgate.jobs.prepare import Prepared, list_fetched, prepare
-from headgate.jobs.produce import Produced, StoreOptions, StoreProgress, produce_store
-from headgate.jobs.produce_visits import (
+from headgate.jobs.sandbox.demo import DemoPlace, DemoResults, prepare_demo, read_demo
+from headgate.jobs.sandbox.store import Produced, StoreOptions, StoreProgress, produce_store
+from headgate.jobs.sandbox.visits import (
     ProducedVisits,
     VisitsOptions,
     VisitsProgress,
     produce_visits,
 )
-from headgate.jobs.registry import get_home, list_names
-from headgate.jobs.restore_plan import RestorePlan, RestorePreview
-from headgate.jobs.restoring import get_restore, hold_checkpoint, plan_of_restore
-from headgate.jobs.samples import Samples, read_samples
-from headgate.jobs.secrets import find_secrets, hide_secrets
-from headgate.jobs.session import KeptJob, Session
-from headgate.jobs.session_orders import (
-    foresee_restore,
-    restart_kept,
-    restore_kept,
-    start_kept,
-    submit_flow,
-)
-from headgate.jobs.session_watch import BackOff, SessionWatch
-from headgate.jobs.setup import FlowSetup, FlowTopic, SetupOptions, set_up
-from headgate.jobs.state import list_state
-from headgate.jobs.state_desk import StateDesk, open_state_desk
-from headgate.jobs.state_values import (
+from headgate.jobs.startup.background import Detached, start_detached
+from headgate.jobs.startup.plan import JobPlan, plan_job
+from headgate.jobs.state.client import StateDesk, open_state_desk
+from headgate.jobs.state.overview import list_state
+from headgate.jobs.state.values import (
     HistoryEntry,
     StateHistory,
     StateOperator,
@@ -130,16 +101,34 @@ from headgate.jobs.state_values import (
     StateRows,
     StateValue,
 )
-from headgate.jobs.states import JobState
-from headgate.jobs.topics import (
+from headgate.jobs.topics.listing import (
     create_topic,
     follow_topic,
     list_topics,
     show_topic,
     tail_topic,
 )
+from headgate.jobs.topics.setup import FlowSetup, FlowTopic, SetupOptions, set_up
 from headgate.jobs.totals import Totals
-from headgate.jobs.views import (
+from headgate.jobs.upkeep.kept_jobs import KeptJob, Session
+from headgate.jobs.upkeep.orders import (
+    foresee_restore,
+    restart_kept,
+    restore_kept,
+    start_kept,
+    submit_flow,
+)
+from headgate.jobs.upkeep.watch import BackOff, SessionWatch
+from headgate.jobs.values import NO_CONSENT, Consent, JobSnapshot, OpenBatch, RunOptions, Watcher
+from headgate.jobs.views.checkpoint_history import (
+    CheckpointHistory,
+    PastCheckpoint,
+    list_checkpoint_history,
+)
+from headgate.jobs.views.events import Events, JobEvent, list_events
+from headgate.jobs.views.exceptions import Exceptions, JobAttempt, JobFailure, list_exceptions
+from headgate.jobs.views.graph import GraphEdge, GraphNode, GraphView, NodeFacts, view_graph
+from headgate.jobs.views.job import (
     DEAD,
     JobDetails,
     JobView,
@@ -148,6 +137,17 @@ from headgate.jobs.views import (
     look_at,
     show_job,
 )
+from headgate.jobs.views.logs import Log, LogPage, follow_log, get_log, read_log, tail_log
+from headgate.jobs.views.outputs import (
+    OutputKind,
+    OutputRecord,
+    OutputView,
+    list_outputs,
+    tail_output,
+)
+from headgate.jobs.views.past import Past, PastMoment, PastRestore, view_past
+from headgate.jobs.views.samples import Samples, read_samples
+from headgate.jobs.views.secrets import find_secrets, hide_secrets
 
 __all__ = [
     "DEAD",
@@ -323,7 +323,7 @@ __all__ = [
 
 def run_job(flow: str, options: RunOptions, watcher: Watcher) -> JobSnapshot:
     """Run a job until it has caught up, is stopped by a signal, or fails."""
-    from headgate.jobs.run import run_job as run
+    from headgate.jobs.startup.foreground import run_job as run
 
     return run(flow, options, watcher)
 
@@ -332,7 +332,7 @@ def run_watched(
     flow: str, options: RunOptions, watcher: Watcher, *, told: Callable[[str], None]
 ) -> JobSnapshot:
     """Run a job, and run it again each time its flow's file changes."""
-    from headgate.jobs.watch import run_watched as run
+    from headgate.jobs.startup.watched_flow import run_watched as run
 
     return run(flow, options, watcher, told=told)
 

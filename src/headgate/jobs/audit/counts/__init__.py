@@ -1,0 +1,1 @@
+"""The counts of an audit: by key and by position. Pure."""

@@ -1,0 +1,198 @@
+"""What of a job is audited: one run, its flow, and for each stream from where to where."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from headgate.checkpoints.catalog import Kept, get, list_kept
+from headgate.checkpoints.sparklog import find_last_commit, find_start, read_offsets
+from headgate.engine.plan import source_name
+from headgate.engine.settings import Delivery
+from headgate.errors import HeadgateError
+from headgate.flow.graph import Graph
+from headgate.flow.names import did_you_mean
+from headgate.jobs.checkpoints.keeper import by_source
+from headgate.jobs.home import JobHome
+from headgate.jobs.runs.lineage import Run, find_run
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """One run as far as it is audited.
+
+    Attributes:
+        batch: The last one that counts.
+        begins: Where each stream was first read, by source id; None where nobody noted it.
+        ends: How far each was read, by source id; None before its first record.
+        notes: What has to be known besides.
+        earlier: The runs that this one comes from, and those that were left behind on the way,
+            each with the last batch whose rows do not count: those before the range.
+    """
+
+    job: str
+    lineage: str
+    flow: Graph
+    batch: int
+    begins: Mapping[str, str | None]
+    ends: Mapping[str, str | None]
+    delivery: Delivery
+    notes: tuple[str, ...] = ()
+    earlier: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def checkpoint(self) -> str:
+        """The name of the last batch that counts."""
+        return f"chk-{self.batch}"
+
+
+def find_scope(home: JobHome, *, lineage: str | None, at: str | None) -> Scope:
+    """Return what is to be audited.
+
+    Args:
+        lineage: A run of the job by itself; its present one, with those it comes from, where
+            left out.
+        at: A kept checkpoint of the run; its last committed batch where left out.
+
+    Raises:
+        HeadgateError: JOB_NEVER_RAN, RUN_NOT_FOUND, NOTHING_COMMITTED, CHECKPOINT_NOT_FOUND.
+    """
+    run = _get_run(home, lineage)
+    kept = list_kept(home.checkpoints_folder(run.lineage))
+    batch, positions, folders = _reached(home, run, kept, at)
+    streams = [node.id for node in run.flow.streams()]
+    past = [] if lineage is not None else list(_past(home, run))
+    alike = list(itertools.takewhile(lambda each: _is_alike(each[0].flow, run.flow), past))
+    oldest = alike[-1][0] if alike else run
+    seen = folders if oldest is run else [oldest.checkpoint]
+    return Scope(
+        home.name,
+        run.lineage,
+        run.flow,
+        batch,
+        {name: _begin(oldest, name, seen) for name in streams},
+        {name: positions.get(name) for name in streams},
+        _delivery(home),
+        (*_changes(run, kept), *_shortened(past, alike)),
+        {
+            **(dict.fromkeys(_family(home, run), -1) if lineage is None else {}),
+            **{each.lineage: after for each, after in past[len(alike) :]},
+        },
+    )
+
+
+def _family(home: JobHome, run: Run) -> Iterator[str]:
+    """Yield the other runs of the job that began as this one did, those left behind too."""
+    root = _root(home, run)
+    for folder in sorted((home.path / "runs").iterdir()):
+        other = None if folder.name == run.lineage else find_run(home, folder.name)
+        if other is not None and _root(home, other) == root:
+            yield other.lineage
+
+
+def _root(home: JobHome, run: Run) -> str:
+    return next(reversed([run.lineage, *(each.lineage for each, _ in _past(home, run))]))
+
+
+def _past(home: JobHome, run: Run) -> Iterator[tuple[Run, int]]:
+    """Yield the runs that a run comes from, newest first, each with the batch it was left after."""
+    origin = run.origin
+    while origin is not None:
+        # A savepoint may be of another job, and a run's folder may have been removed.
+        before = find_run(home, origin.lineage)
+        if before is None:
+            return
+        yield before, origin.batch
+        origin = before.origin
+
+
+def _is_alike(flow: Graph, other: Graph) -> bool:
+    """Tell whether two flows read and write the same topics: their rows are audited as one."""
+    return _ends_of(flow) == _ends_of(other)
+
+
+def _ends_of(flow: Graph) -> tuple[object, ...]:
+    streams = {node.id: node.topic for node in flow.streams()}
+    return streams, {node.id: node.topic for node in flow.outputs()}, flow.dead_letters
+
+
+def _shortened(past: list[tuple[Run, int]], alike: list[tuple[Run, int]]) -> Iterator[str]:
+    if len(alike) < len(past):
+        other = past[len(alike)][0].lineage
+        yield (
+            f"run {other} read or wrote other topics: what it wrote before the range that was "
+            "audited is not looked at"
+        )
+
+
+def _get_run(home: JobHome, lineage: str | None) -> Run:
+    wanted = lineage or home.find_present_run()
+    if wanted is None:
+        wanted = (home.find_json("status.json") or {}).get("lineage")
+    if wanted is None:
+        raise HeadgateError(
+            "JOB_NEVER_RAN",
+            f"cannot audit job {home.name!r}: it never got as far as to run",
+            hint=f"headgate show {home.name}",
+        )
+    run = find_run(home, wanted)
+    if run is None:
+        known = sorted(each.name for each in (home.path / "runs").glob("*") if each.is_dir())
+        raise HeadgateError(
+            "RUN_NOT_FOUND",
+            f"cannot audit run {wanted!r} of job {home.name!r}: there is no run of that lineage",
+            hint=did_you_mean(wanted, known),
+        )
+    return run
+
+
+def _reached(
+    home: JobHome, run: Run, kept: list[Kept], at: str | None
+) -> tuple[int, Mapping[str, str | None], list[Path]]:
+    """Return the last batch, how far it read each source, and folders with what sources noted."""
+    if at is not None:
+        found = get(home.checkpoints_folder(run.lineage), at, job=home.name)
+        return found.batch, _positions(found), [run.checkpoint, found.folder]
+    last = find_last_commit(run.checkpoint)
+    if last is not None:
+        positions = by_source(run.flow, read_offsets(run.checkpoint, last))
+        return last, positions, [run.checkpoint]
+    if kept:
+        return kept[-1].batch, _positions(kept[-1]), [kept[-1].folder]
+    raise HeadgateError(
+        "NOTHING_COMMITTED",
+        f"cannot audit run {run.lineage!r} of job {home.name!r}: no batch of it has committed yet",
+        hint=f"headgate show {home.name}",
+    )
+
+
+def _positions(kept: Kept) -> dict[str, str | None]:
+    return {name: each.position for name, each in kept.manifest.facts.sources.items()}
+
+
+def _begin(run: Run, source: str, folders: list[Path]) -> str | None:
+    # A run that was restored has a copy of what the first run noted, which is not where it began.
+    if run.origin is not None and source in run.origin.began:
+        return run.origin.began[source]
+    noted = (find_start(folder, source_name(source)) for folder in folders)
+    return next((each for each in noted if each is not None), None)
+
+
+def _delivery(home: JobHome) -> Delivery:
+    options = (home.find_json("job.json") or {}).get("options") or {}
+    return Delivery(options.get("delivery", Delivery.EXACTLY_ONCE))
+
+
+def _changes(run: Run, kept: list[Kept]) -> list[str]:
+    # As graphs: what an older release wrote lacks fields that change nothing.
+    before = ((each.id, Graph.from_json(json.dumps(each.manifest.facts.flow))) for each in kept)
+    changed = [name for name, flow in before if flow != run.flow]
+    if not changed:
+        return []
+    return [
+        f"the flow was changed since {changed[-1]}, and the run went on: what it wrote before to "
+        "outputs it no longer has is not looked at"
+    ]

@@ -1,1 +1,0 @@
-"""The parts of an audit: what is asked of which records, how they are counted, what is told."""

@@ -1,0 +1,1 @@
+"""The checkpoints and savepoints of a job: kept, listed, verified, restored."""

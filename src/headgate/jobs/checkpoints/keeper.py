@@ -1,0 +1,236 @@
+"""Keeping checkpoints: which batches are kept, for how long, and savepoints on demand."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from headgate._clock import Clock
+from headgate.checkpoints import savepoint as savepoints
+from headgate.checkpoints.catalog import (
+    CheckpointFacts,
+    SourceFacts,
+    StateFacts,
+    keep,
+    list_kept,
+    remove,
+)
+from headgate.checkpoints.retention import to_delete
+from headgate.checkpoints.sparklog import (
+    find_last_commit,
+    find_start,
+    read_batch,
+    read_commit,
+    read_offsets,
+)
+from headgate.checkpoints.storage import sweep
+from headgate.engine.plan import source_name
+from headgate.engine.progress import BatchReport
+from headgate.errors import HeadgateError
+from headgate.flow.graph import Graph
+from headgate.flow.operators import Source
+from headgate.jobs.home import JobHome
+from headgate.jobs.runs.lineage import Run
+from headgate.jobs.runs.reached import ReachedNote
+
+# The last moment that Python knows: where a drain leaves event time.
+_LAST = datetime.max.replace(tzinfo=UTC) - datetime.fromtimestamp(0, UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """What the user wants kept.
+
+    Attributes:
+        every: One batch in each of these is kept.
+        retain: The newest so many stay.
+        retain_for: More of them stay this long, thinned with age; None for no longer.
+        delete_on_cancel: Whether a job that is cancelled takes its checkpoints along.
+    """
+
+    every: timedelta
+    retain: int
+    retain_for: timedelta | None
+    delete_on_cancel: bool
+
+
+class CheckpointKeeper:
+    """Keeps the checkpoints of one run while its query goes on.
+
+    Spark keeps the files of its last 100 batches, so that linking one out never races with it.
+
+    Attributes:
+        newest: The id of the newest one.
+        positions: Where the newest one that was kept here stands in each source, by its id.
+    """
+
+    def __init__(self, home: JobHome, run: Run, keeping: Keeping, clock: Clock) -> None:
+        self._home = home
+        self._run = run
+        self._keeping = keeping
+        self._clock = clock
+        self._folder = home.checkpoints_folder(run.lineage)
+        self._records: dict[str, int] = {}
+        self._last: BatchReport | None = None
+        self._reached = ReachedNote(home, run)
+        self.positions: Mapping[str, str | None] = {}
+        self._kept_at: float | None = None
+        sweep(self._folder)
+        known = list_kept(self._folder)
+        self.newest: str | None = known[-1].id if known else None
+        if known:
+            facts = known[-1].manifest.facts
+            self._records = {name: each.records for name, each in facts.sources.items()}
+
+    def attempt_running(self) -> None:
+        """Take note of the query whose checkpoints are kept; its first batch has yet to begin."""
+        self._reached.attempt_running()
+
+    def batch_committed(self, report: BatchReport) -> Mapping[str, Any] | None:
+        """Take note of a batch; return what to tell of the checkpoint it became, if it did."""
+        self._last = report
+        self._reached.batch_committed(report.batch)
+        for name, source in report.sources.items():
+            self._records[name] = self._records.get(name, 0) + source.rows
+        now = self._clock.monotonic()
+        due = self._kept_at is None or now - self._kept_at >= self._keeping.every.total_seconds()
+        if not due:
+            return None
+        self._kept_at = now
+        return self._keep(report.batch)
+
+    def keep_last(self) -> Mapping[str, Any] | None:
+        """Keep the last batch that committed, if it is not kept yet."""
+        # Not the last batch that was told of: a child may die between its commit and its report.
+        batch = find_last_commit(self._run.checkpoint)
+        if batch is None or self.newest == f"chk-{batch}":
+            return None
+        return self._keep(batch)
+
+    def find_starts(self) -> Mapping[str, str | None]:
+        """Return where each source begins while no batch has committed; nothing after that."""
+        if find_last_commit(self._run.checkpoint) is not None:
+            return {}
+        names = [source_name(node.id) for node in self._run.flow.nodes if isinstance(node, Source)]
+        starts = {name: find_start(self._run.checkpoint, name) for name in names}
+        return by_source(self._run.flow, starts)
+
+    def take_savepoint(self, to: str) -> Mapping[str, Any]:
+        """Copy the last batch that committed into a savepoint, and return what is to be told of it.
+
+        Args:
+            to: The savepoint's folder, which must not exist; empty for one in the job's own.
+        """
+        batch = find_last_commit(self._run.checkpoint)
+        if batch is None:
+            raise HeadgateError(
+                "NOTHING_COMMITTED",
+                f"cannot take a savepoint of job {self._home.name!r}: no batch has committed yet",
+                hint=f"headgate show {self._home.name}",
+                retryable=True,
+            )
+        now = self._clock.now()
+        folder = (
+            Path(to) if to else self._home.savepoints_folder / f"sp-{now:%Y%m%dT%H%M%S}-{batch}"
+        )
+        # Linked out first: copying may take longer than Spark keeps the files of a batch.
+        kept = keep(self._run.checkpoint, batch, self._folder, self._facts(batch))
+        taken = savepoints.create_from(kept, folder)
+        return {
+            "savepoint": taken.id,
+            "folder": str(folder.absolute()),
+            "batch": batch,
+            "bytes": taken.manifest.full_bytes,
+        }
+
+    def job_ended(self, *, canceled: bool) -> None:
+        """Do what the settings say of checkpoints when a job ends."""
+        if canceled and self._keeping.delete_on_cancel:
+            for each in list_kept(self._folder):
+                # What the user pinned is the user's.
+                if not each.pinned:
+                    remove(each)
+            shutil.rmtree(self._run.checkpoint, ignore_errors=True)
+            left = list_kept(self._folder)
+            self.newest = left[-1].id if left else None
+            # Batches of this lineage have been written: a start that counted them from 0 again
+            # would find its output files in place, and write nothing.
+            self._home.forget_run()
+
+    def _keep(self, batch: int) -> Mapping[str, Any]:
+        began = self._clock.monotonic()
+        facts = self._facts(batch)
+        kept = keep(self._run.checkpoint, batch, self._folder, facts)
+        self.newest = kept.id
+        self.positions = {name: each.position for name, each in facts.sources.items()}
+        self._thin()
+        return {
+            "checkpoint": kept.id,
+            "full_bytes": kept.manifest.full_bytes,
+            "new_bytes": kept.manifest.new_bytes,
+            "took_ms": round((self._clock.monotonic() - began) * 1000),
+        }
+
+    def _thin(self) -> None:
+        kept = {each.id: each for each in list_kept(self._folder)}
+        keeping = self._keeping
+        for name in to_delete(
+            list(kept.values()),
+            retain=keeping.retain,
+            retain_for=keeping.retain_for,
+            now=self._clock.now(),
+        ):
+            remove(kept[name])
+
+    def _facts(self, batch: int) -> CheckpointFacts:
+        report = self._last if self._last is not None and self._last.batch == batch else None
+        positions = read_offsets(self._run.checkpoint, batch)
+        return CheckpointFacts(
+            job=self._home.name,
+            lineage=self._run.lineage,
+            completed_at=_completed(self._run.checkpoint, batch, report),
+            duration=timedelta(0) if report is None else report.duration,
+            sources={
+                name: SourceFacts(position, self._records.get(name, 0))
+                for name, position in by_source(self._run.flow, positions).items()
+            },
+            state={
+                uid: StateFacts(each.rows, each.bytes)
+                for uid, each in (report.state.items() if report else ())
+            },
+            parallelism=self._run.parallelism,
+            operators=self._run.operators,
+            tables={
+                table: [schema.to_json() for schema in schemas]
+                for table, schemas in self._run.history.items()
+            },
+            keys={table: list(key) for table, key in self._run.keys.items()},
+            flow=json.loads(self._run.flow.to_json()),
+            watermark=_watermark(self._run.checkpoint, batch),
+            state_format=self._run.state_format,
+        )
+
+
+def _watermark(checkpoint: Path, batch: int) -> datetime | None:
+    """Return the watermark that the batch after this one begins with."""
+    found = read_commit(checkpoint, batch).watermark_ms
+    if found <= 0:
+        return None
+    return datetime.fromtimestamp(0, UTC) + min(timedelta(milliseconds=found), _LAST)
+
+
+def _completed(checkpoint: Path, batch: int, report: BatchReport | None) -> datetime:
+    if report is not None:
+        return report.started + report.duration
+    return datetime.fromtimestamp(read_batch(checkpoint, batch).timestamp_ms / 1000, UTC)
+
+
+def by_source(flow: Graph, positions: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Return positions by source id; Spark knows sources by names of its own."""
+    ids = {source_name(node.id): node.id for node in flow.nodes if isinstance(node, Source)}
+    return {ids[name]: position for name, position in positions.items() if name in ids}

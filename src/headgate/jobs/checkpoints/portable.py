@@ -1,0 +1,348 @@
+"""Portable savepoints: a job's state as Parquet files that any tool can read and change.
+
+FOLDER/portable.json           where the state is from, and where sources go on
+FOLDER/state/UID/*.parquet     what operator UID holds
+
+Spark reads the state in a process of its own, never in the job's: this module is that process too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+# Registers the kinds of topics that a flow's JSON may name.
+import headgate.connectors  # noqa: F401
+from headgate._clock import Clock, SystemClock
+from headgate.checkpoints.catalog import Kept
+from headgate.checkpoints.manifest import (
+    CheckpointFacts,
+    Kind,
+    Manifest,
+    SourceFacts,
+    StateFacts,
+)
+from headgate.checkpoints.restore import fork_batch
+from headgate.checkpoints.sparklog import find_last_commit, read_batch
+from headgate.checkpoints.state_format import check_state_format
+from headgate.checkpoints.storage import is_draft, link_files, publishing
+from headgate.engine.settings import HeldState, SparkSettings
+from headgate.errors import Domain, HeadgateError
+from headgate.flow.names import check_uid
+from headgate.flow.operators import Enrich, label
+from headgate.flow.schema import Schema
+from headgate.jobs.checkpoints.keeper import by_source
+from headgate.jobs.checkpoints.spark_process import answer_order, ask_reader
+from headgate.jobs.home import JobHome
+from headgate.jobs.runs.lineage import Run, find_run, has_portable_form
+
+FORMAT = 1
+FILE = "portable.json"
+_STATE = "state"
+
+
+@dataclass(frozen=True, slots=True)
+class PortableSavepoint:
+    """A portable savepoint that was taken.
+
+    Attributes:
+        rows: By uid; markers of deleted rows count.
+    """
+
+    name: str
+    folder: Path
+    batch: int
+    bytes: int
+    rows: Mapping[str, int]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the savepoint as JSON values."""
+        return {
+            "savepoint": self.name,
+            "folder": str(self.folder),
+            "batch": self.batch,
+            "bytes": self.bytes,
+            "rows": dict(self.rows),
+        }
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> PortableSavepoint:
+        """Return the savepoint that `to_json` told of."""
+        return cls(
+            name=str(told["savepoint"]),
+            folder=Path(told["folder"]),
+            batch=int(told["batch"]),
+            bytes=int(told["bytes"]),
+            rows=dict(told["rows"]),
+        )
+
+
+def state_folder(savepoint: Path, uid: str) -> Path:
+    """Return where a portable savepoint has an operator's state."""
+    return savepoint / _STATE / uid
+
+
+def take_portable(
+    home: JobHome, *, to: Path | None = None, clock: Clock | None = None
+) -> PortableSavepoint:
+    """Write the state after a job's last batch as Parquet, whether the job is running or not.
+
+    Args:
+        to: The savepoint's folder, which must not exist and appears whole; by default one in the
+            job's own folder.
+
+    Raises:
+        HeadgateError: NOTHING_COMMITTED, STATE_FORMAT_UNSUPPORTED, SAVEPOINT_NOT_TAKEN if Spark
+            fails, or as a restore from that batch would.
+    """
+    lineage = home.find_present_run()
+    run = None if lineage is None else find_run(home, lineage)
+    batch = None if run is None else find_last_commit(run.checkpoint)
+    if run is None or batch is None:
+        raise HeadgateError(
+            "NOTHING_COMMITTED",
+            f"cannot take a savepoint of job {home.name!r}: no batch has committed yet",
+            hint=f"headgate show {home.name}",
+            retryable=True,
+        )
+    if run.operators and has_portable_form(run.flow):
+        check_state_format(
+            run.state_format,
+            what=f"cannot take a portable savepoint of job {home.name!r}",
+            hint="take it with headgate 0.6",
+        )
+    now = (clock or SystemClock()).now()
+    folder = to or portable_folder(home) / f"portable-{now:%Y%m%dT%H%M%S}-{batch}"
+    with publishing(folder, sync=True) as draft, _at_rest(run, batch) as checkpoint:
+        rows = _write_states(home, run, batch, checkpoint, draft / _STATE)
+        content = _describe(home, run, batch, checkpoint, rows)
+        (draft / FILE).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        size = _size(draft)
+    return PortableSavepoint(folder.name, folder.absolute(), batch, size, rows)
+
+
+def portable_folder(home: JobHome) -> Path:
+    """Return where portable savepoints go that were given no other place."""
+    return home.path / "portable"
+
+
+def is_portable(folder: Path) -> bool:
+    """Tell whether a folder is a portable savepoint."""
+    return (folder / FILE).is_file()
+
+
+def list_portable(home: JobHome) -> list[Kept]:
+    """Return the portable savepoints in a job's folder, oldest first; damaged ones are left out."""
+    folder = portable_folder(home)
+    children = sorted(folder.iterdir()) if folder.is_dir() else []
+    found = []
+    for each in children:
+        if is_portable(each) and not is_draft(each):
+            try:
+                found.append(read_portable(each))
+            except HeadgateError:
+                continue
+    return sorted(found, key=lambda each: each.completed_at)
+
+
+def read_portable(folder: Path) -> Kept:
+    """Return the portable savepoint that a folder is; its Parquet files are not looked at.
+
+    Raises:
+        HeadgateError: PORTABLE_UNREADABLE.
+    """
+    try:
+        content = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        if content["format"] != FORMAT:
+            raise ValueError(
+                f"its format is {content['format']!r}, and this release reads {FORMAT}"
+            )
+        size = _size(folder)
+        manifest = Manifest(
+            kind=Kind.SAVEPOINT,
+            batch=int(content["batch"]),
+            facts=_facts(content),
+            full_bytes=size,
+            new_bytes=size,
+            files={},
+        )
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, HeadgateError) as error:
+        raise HeadgateError(
+            "PORTABLE_UNREADABLE",
+            f"cannot read the portable savepoint in {folder}: {FILE} is damaged ({error})",
+            hint="take it again: headgate savepoint JOB --portable",
+            domain=Domain.EXTERNAL,
+        ) from error
+    return Kept(folder, manifest, pinned=False)
+
+
+def copy_states(savepoint: Path, taken: Collection[str], into: Path) -> None:
+    """Copy operators' state into a run's own folder, where nobody changes it any more.
+
+    Raises:
+        HeadgateError: PORTABLE_UNREADABLE if there is none of an operator.
+    """
+    for uid in taken:
+        if not state_folder(savepoint, uid).is_dir():
+            raise HeadgateError(
+                "PORTABLE_UNREADABLE",
+                f"cannot take the state of operator {uid!r} from {savepoint}: "
+                f"there is no folder {_STATE}/{uid}",
+                hint=f"put it back, or add --drop-state {uid}",
+            )
+    with publishing(into) as draft:
+        for uid in taken:
+            source = state_folder(savepoint, uid)
+            files = [str(each.relative_to(source)) for each in source.rglob("*") if each.is_file()]
+            # Never linked: a tool may write into a file that is there.
+            link_files(source, files, state_folder(draft, uid), copy=True)
+
+
+@contextmanager
+def _at_rest(run: Run, batch: int) -> Iterator[Path]:
+    """Give a batch as a folder that stands still, linked beside the one that Spark works on."""
+    folder = run.checkpoint.with_name(f"reading.tmp-{os.getpid()}-{secrets.token_hex(4)}")
+    try:
+        fork_batch(run.checkpoint, batch, folder, quick=True)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _describe(
+    home: JobHome, run: Run, batch: int, checkpoint: Path, rows: Mapping[str, int]
+) -> dict[str, Any]:
+    begun = read_batch(checkpoint, batch)
+    return {
+        "format": FORMAT,
+        "job": home.name,
+        "lineage": run.lineage,
+        "batch": batch,
+        "completed_at": datetime.fromtimestamp(begun.timestamp_ms / 1000, UTC).isoformat(),
+        "parallelism": run.parallelism,
+        "operators": list(run.operators),
+        "rows": dict(rows),
+        "positions": by_source(run.flow, begun.positions),
+        "tables": {table: schemas[-1].to_json() for table, schemas in run.history.items()},
+        "keys": {table: list(key) for table, key in run.keys.items()},
+        "flow": json.loads(run.flow.to_json()),
+    }
+
+
+def _facts(content: Mapping[str, Any]) -> CheckpointFacts:
+    at = datetime.fromisoformat(content["completed_at"])
+    return CheckpointFacts(
+        job=str(content["job"]),
+        lineage=str(content["lineage"]),
+        completed_at=at if at.tzinfo else at.replace(tzinfo=UTC),
+        sources={name: SourceFacts(each, 0) for name, each in content["positions"].items()},
+        state={uid: StateFacts(int(rows), 0) for uid, rows in content["rows"].items()},
+        parallelism=int(content["parallelism"]),
+        operators=tuple(check_uid(uid) for uid in content["operators"]),
+        tables={table: [schema] for table, schema in content["tables"].items()},
+        keys=dict(content["keys"]),
+        flow=dict(content["flow"]),
+    )
+
+
+def _size(folder: Path) -> int:
+    return sum(each.stat().st_size for each in folder.rglob("*") if each.is_file())
+
+
+# The process that reads the state.
+
+
+def _write_states(
+    home: JobHome, run: Run, batch: int, checkpoint: Path, into: Path
+) -> dict[str, int]:
+    log = home.log_file.with_name("portable.log")
+    order = {
+        "checkpoint": str(checkpoint.absolute()),
+        "batch": batch,
+        "parallelism": run.parallelism,
+        "log": str(log.absolute()),
+        "into": str(into.absolute()),
+        "operators": [asdict(each) for each in _tables(run)],
+    }
+    answer = ask_reader("headgate.jobs.checkpoints.portable", order, log)
+    if "rows" in answer:
+        return dict(answer["rows"])
+    raise HeadgateError(
+        "SAVEPOINT_NOT_TAKEN",
+        f"cannot take a portable savepoint of job {home.name!r}: {answer['failed']}",
+        hint=f"less {log}",
+        domain=Domain.INTERNAL,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """What the reader has to know of an operator.
+
+    Attributes:
+        number: What Spark knows the operator by.
+        history: Every schema of its table, as JSON.
+    """
+
+    uid: str
+    number: int
+    history: list[Any]
+    key: list[str]
+
+
+def _tables(run: Run) -> list[_Table]:
+    for node in run.flow.stateful():
+        if not isinstance(node, Enrich):
+            raise HeadgateError(
+                "SAVEPOINT_NOT_TAKEN",
+                f"cannot take a portable savepoint: {label(node)} holds state that has no "
+                "portable form",
+                hint="take an ordinary savepoint: leave --portable out",
+            )
+    tables = {node.id: node.table for node in run.flow.stateful() if isinstance(node, Enrich)}
+    return [
+        # Spark counts stateful operators from the sink up.
+        _Table(
+            uid,
+            len(run.operators) - 1 - place,
+            [schema.to_json() for schema in run.history[tables[uid]]],
+            list(run.keys[tables[uid]]),
+        )
+        for place, uid in enumerate(run.operators)
+    ]
+
+
+def _read_states(order: Mapping[str, Any]) -> dict[str, int]:
+    from headgate.engine.portable import TableForm, write_states
+
+    tables = [_Table(**each) for each in order["operators"]]
+    return write_states(
+        SparkSettings(parallelism=order["parallelism"], log_file=Path(order["log"])),
+        {
+            each.uid: (
+                HeldState(Path(order["checkpoint"]), each.number, order["batch"]),
+                TableForm(
+                    tuple(Schema.from_json(schema) for schema in each.history), tuple(each.key)
+                ),
+            )
+            for each in tables
+        },
+        Path(order["into"]),
+    )
+
+
+def main() -> None:
+    """Run as the process that reads the state."""
+    answer_order(lambda order: {"rows": _read_states(order)})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The verbs on a job: each asks its supervisor, and waits for the outcome."""

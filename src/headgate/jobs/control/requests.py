@@ -1,0 +1,184 @@
+"""Asking something of a job's supervisor, and waiting until it is so.
+
+What is asked is an intent beside the job; what became of it is read from the job's status, and from
+its events. It works from any process.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from headgate._clock import Clock, SystemClock
+from headgate._units import format_duration
+from headgate.errors import Domain, HeadgateError
+from headgate.jobs.event_files import EVENTS, count_events, lines_since
+from headgate.jobs.home import JobHome
+from headgate.jobs.lifecycle.intent import Verb, write_intent
+from headgate.jobs.views.job import JobView, look_at, view_job
+
+LONGEST_WAIT = timedelta(minutes=10)
+_LOOK_EVERY = timedelta(milliseconds=100)
+
+Told = Callable[[JobView, timedelta], None]
+
+
+def _in_silence(_view: JobView, _waited: timedelta) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a verb waits for what it asked for, and who is told meanwhile.
+
+    Attributes:
+        longest: After this the verb gives up; what was asked for still holds.
+        told: Called with the job and the time waited, each time somebody looked.
+    """
+
+    longest: timedelta = LONGEST_WAIT
+    told: Told = _in_silence
+    clock: Clock = field(default_factory=SystemClock)
+
+
+class Request:
+    """One intent, from the asking to what became of it."""
+
+    def __init__(self, root: Path, name: str, verb: Verb, patience: Patience) -> None:
+        check_running(root, name, verb=verb.value)
+        self._home = JobHome(root, name)
+        self._verb = verb
+        self._patience = patience
+        self._number = 0
+        self._events = count_events(self._home.path / EVENTS).lines
+        self._began = patience.clock.monotonic()
+
+    def send(self, arguments: Mapping[str, Any]) -> None:
+        """Write the intent, and wait until the supervisor has seen it."""
+        self._number = write_intent(self._home, self._verb, arguments, by=_who())
+        self._look_until(self._is_echoed)
+
+    def send_or_raise(self, arguments: Mapping[str, Any]) -> None:
+        """Write the intent, wait until the supervisor has seen it, and raise its refusal."""
+        self.send(arguments)
+        refusal = self.find_refusal()
+        if refusal is not None:
+            raise refusal
+
+    def wait_for(self, reached: Callable[[JobView], bool]) -> JobView:
+        """Wait until the job is as it was asked to be."""
+        view = self._look_until(lambda view: reached(view) or not view.is_alive)
+        if not reached(view):
+            raise ended_otherwise(view, self._verb.value)
+        return view
+
+    def wait_for_end(self) -> JobView:
+        """Wait until nobody holds the job any more."""
+        return self._look_until(lambda view: not view.is_alive)
+
+    def find_refusal(self) -> HeadgateError | None:
+        """Return what the supervisor said against this intent, or None if it said nothing."""
+        status = self._home.find_json("status.json") or {}
+        error = status.get("intent_error")
+        if not error or status.get("intent") != self._number:
+            return None
+        return HeadgateError(error["code"], error["message"], hint=error["hint"])
+
+    def find_event(self, kind: str) -> dict[str, Any] | None:
+        """Return the newest event of a kind since the intent was written, or None."""
+        lines = lines_since(self._home.path / EVENTS, self._events)
+        events: Iterator[dict[str, Any]] = map(json.loads, reversed(lines))
+        return next((each for each in events if each["event"] == kind), None)
+
+    def _is_echoed(self, view: JobView) -> bool:
+        if int(view.status.get("intent") or 0) >= self._number:
+            return True
+        if view.is_alive:
+            return False
+        if view.is_final:
+            raise not_running(self._verb.value, view)
+        raise ended_otherwise(view, self._verb.value)
+
+    def _look_until(self, enough: Callable[[JobView], bool]) -> JobView:
+        patience = self._patience
+        while True:
+            view = view_job(self._home, clock=patience.clock)
+            if enough(view):
+                return view
+            waited = timedelta(seconds=patience.clock.monotonic() - self._began)
+            if waited >= patience.longest:
+                raise waited_too_long(view, self._verb.value, patience.longest)
+            patience.told(view, waited)
+            patience.clock.sleep(_LOOK_EVERY)
+
+
+def check_running(root: Path, name: str, *, verb: str) -> JobView:
+    """Return one job that is running, or refuse.
+
+    Raises:
+        HeadgateError: JOB_NOT_FOUND or JOB_NOT_RUNNING.
+    """
+    view = look_at(root, name, verb=verb)
+    if not view.is_alive:
+        raise not_running(verb, view)
+    return view
+
+
+def check_at_rest(root: Path, name: str, *, verb: str) -> JobView:
+    """Return one job that nobody runs, or refuse.
+
+    Raises:
+        HeadgateError: JOB_NOT_FOUND or JOB_RUNNING.
+    """
+    view = look_at(root, name, verb=verb)
+    if view.is_alive:
+        raise HeadgateError(
+            "JOB_RUNNING",
+            f"cannot {verb} job {name!r}: it is running, it is {view.state}",
+            hint=f"headgate stop {name}",
+        )
+    return view
+
+
+def not_running(verb: str, view: JobView) -> HeadgateError:
+    return HeadgateError(
+        "JOB_NOT_RUNNING",
+        f"cannot {verb} job {view.name!r}: it is not running, it is {view.state}",
+        hint=f"headgate start {view.name}",
+    )
+
+
+def waited_too_long(view: JobView, verb: str, longest: timedelta) -> HeadgateError:
+    """Return the error of a verb that gave up waiting."""
+    return HeadgateError(
+        "WAITED_TOO_LONG",
+        f"cannot wait any longer for job {view.name!r} to {verb}: after "
+        f"{format_duration(longest)} it is {view.state}; what was asked for still holds",
+        hint=f"headgate show {view.name}",
+        retryable=True,
+    )
+
+
+def ended_otherwise(view: JobView, verb: str) -> HeadgateError:
+    """Return the error of a verb that waited for another end."""
+    why = f" ({view.reason})" if view.reason else ""
+    return HeadgateError(
+        "JOB_ENDED",
+        f"cannot {verb} job {view.name!r}: it ended meanwhile, and is {view.state}{why}",
+        hint=f"headgate show {view.name}",
+        domain=Domain.EXTERNAL,
+    )
+
+
+def _who() -> str:
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = f"user {os.getuid()}"
+    return f"{user} (process {os.getpid()})"

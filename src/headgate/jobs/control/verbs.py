@@ -1,0 +1,301 @@
+"""The verbs on jobs: each asks a job's supervisor for something, and waits until it is so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from headgate._clock import Clock
+from headgate.errors import Domain, HeadgateError
+from headgate.jobs.checkpoints.listing import list_checkpoints
+from headgate.jobs.control.requests import Patience, Request, check_running, ended_otherwise
+from headgate.jobs.home import JobHome
+from headgate.jobs.lifecycle.intent import Verb, has_supervisor
+from headgate.jobs.lifecycle.states import JobState
+from headgate.jobs.registry import get_home
+from headgate.jobs.startup.background import Detached, start_detached
+from headgate.jobs.values import NO_CONSENT, Consent, RunOptions
+from headgate.jobs.views.job import JobView, view_job
+
+
+@dataclass(frozen=True, slots=True)
+class Savepoint:
+    """A savepoint that was taken."""
+
+    name: str
+    folder: Path
+    batch: int
+    bytes: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the savepoint as JSON values."""
+        return {
+            "savepoint": self.name,
+            "folder": str(self.folder),
+            "batch": self.batch,
+            "bytes": self.bytes,
+        }
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> Savepoint:
+        """Return the savepoint that `to_json` told of."""
+        return cls(
+            name=str(told["savepoint"]),
+            folder=Path(told["folder"]),
+            batch=int(told["batch"]),
+            bytes=int(told["bytes"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A job that was stopped, with the savepoint that was asked for."""
+
+    view: JobView
+    savepoint: Savepoint | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the job as JSON values, with its savepoint."""
+        taken = self.savepoint
+        return {**self.view.to_json(), "savepoint": None if taken is None else taken.to_json()}
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> Stopped:
+        """Return what `to_json` told of."""
+        taken = told["savepoint"]
+        view = JobView.from_json(told, status={})
+        return cls(view, None if taken is None else Savepoint.from_json(taken))
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What a cancel would take along.
+
+    Attributes:
+        deletes: Whether the job's state goes, as --on-cancel asks.
+        checkpoints: The ids of those that would go.
+        bytes: How much they hold that no other one does.
+    """
+
+    view: JobView
+    deletes: bool
+    checkpoints: tuple[str, ...]
+    bytes: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the job as JSON values, with what it would lose."""
+        return {
+            **self.view.to_json(),
+            "dry_run": True,
+            "deletes": list(self.checkpoints),
+            "deletes_state": self.deletes,
+            "bytes": self.bytes,
+        }
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> Loss:
+        """Return what `to_json` told of."""
+        return cls(
+            view=JobView.from_json(told, status={}),
+            deletes=bool(told["deletes_state"]),
+            checkpoints=tuple(told["deletes"]),
+            bytes=int(told["bytes"]),
+        )
+
+
+def stop_job(
+    root: Path,
+    name: str,
+    *,
+    savepoint: str | None = None,
+    drain: bool = False,
+    patience: Patience | None = None,
+) -> Stopped:
+    """Stop a job between two batches, and wait until it has let go.
+
+    Args:
+        savepoint: The folder of a savepoint to take at the end; empty for one in the job's own,
+            None for none.
+        drain: Read what is there first.
+    """
+    asked = Request(root, name, Verb.STOP, patience or Patience())
+    to = None if savepoint is None else _free_place(savepoint)
+    asked.send({"drain": drain, "savepoint": to})
+    refusal = asked.find_refusal()
+    if refusal is not None and view_job(JobHome(root, name)).state != JobState.STOPPED:
+        raise refusal
+    view = asked.wait_for_end()
+    if view.state != JobState.STOPPED:
+        raise ended_otherwise(view, "stop")
+    if savepoint is None:
+        return Stopped(view)
+    refusal = asked.find_refusal()
+    if refusal is not None:
+        raise HeadgateError(
+            refusal.code,
+            f"job {name!r} is STOPPED, and its savepoint was not taken: {refusal.message}",
+            hint=f"headgate savepoint {name}",
+        )
+    return Stopped(view, _get_savepoint(asked, name))
+
+
+def cancel_job(root: Path, name: str, *, patience: Patience | None = None) -> JobView:
+    """End a job at once, and wait until it has let go."""
+    asked = Request(root, name, Verb.CANCEL, patience or Patience())
+    asked.send_or_raise({})
+    view = asked.wait_for_end()
+    if view.state != JobState.CANCELED:
+        raise ended_otherwise(view, "cancel")
+    return view
+
+
+def foresee_cancel(root: Path, name: str) -> Loss:
+    """Return what a cancel of a job would take along; nothing is done.
+
+    Raises:
+        HeadgateError: JOB_NOT_FOUND or JOB_NOT_RUNNING, as the cancel itself would.
+    """
+    check_running(root, name, verb="cancel")
+    home = JobHome(root, name)
+    stored = (home.find_json("job.json") or {}).get("options") or {}
+    deletes = bool(stored.get("delete_on_cancel"))
+    kept = list_checkpoints(root, name) if deletes else []
+    lost = [each for each in kept if each.kind == "checkpoint"]
+    return Loss(
+        view=view_job(home),
+        deletes=deletes,
+        checkpoints=tuple(each.id for each in lost),
+        bytes=sum(each.manifest.new_bytes for each in lost if each.manifest is not None),
+    )
+
+
+def pause_job(root: Path, name: str, *, patience: Patience | None = None) -> JobView:
+    """Make a job read nothing, and wait until it does; one that waits to restart stays paused."""
+    asked = Request(root, name, Verb.PAUSE, patience or Patience())
+    asked.send_or_raise({})
+    return asked.wait_for(
+        lambda view: (
+            view.state == JobState.PAUSED
+            or (view.state == JobState.RESTARTING and bool(view.status.get("held")))
+        )
+    )
+
+
+def resume_job(root: Path, name: str, *, patience: Patience | None = None) -> JobView:
+    """Let a paused job go on, and wait until it does; one that waits to restart will."""
+    asked = Request(root, name, Verb.RESUME, patience or Patience())
+    asked.send_or_raise({})
+    return asked.wait_for(
+        lambda view: (
+            view.state == JobState.RUNNING
+            or (view.state == JobState.RESTARTING and not view.status.get("held"))
+        )
+    )
+
+
+def take_savepoint(
+    root: Path, name: str, *, to: Path | None = None, patience: Patience | None = None
+) -> Savepoint:
+    """Take a savepoint of a job: of its last batch, whether it is running or not.
+
+    Args:
+        to: The savepoint's folder, which must not exist; by default one in the job's own.
+    """
+    home = get_home(root, name, verb="take a savepoint of")
+    folder = "" if to is None else _free_place(str(to))
+    if not has_supervisor(home):
+        return _savepoint_at_rest(home, folder, (patience or Patience()).clock)
+    asked = Request(root, name, Verb.SAVEPOINT, patience or Patience())
+    asked.send_or_raise({"to": folder})
+    return _get_savepoint(asked, name)
+
+
+def start_job(root: Path, name: str, *, consent: Consent = NO_CONSENT) -> Detached:
+    """Start a job again as it was last run, in the background."""
+    flow, options = get_start(root, name, consent=consent)
+    return start_detached(flow, replace(options, print_rows=0, verbose=False))
+
+
+def get_start(root: Path, name: str, *, consent: Consent = NO_CONSENT) -> tuple[str, RunOptions]:
+    """Return the flow and the options that a job was last run with.
+
+    Args:
+        consent: What the user agrees to this time.
+
+    Raises:
+        HeadgateError: JOB_NOT_FOUND, or JOB_NEVER_RAN if no attempt got as far as to run.
+    """
+    home = get_home(root, name, verb="start")
+    stored = home.find_json("job.json")
+    if stored is None:
+        raise HeadgateError(
+            "JOB_NEVER_RAN",
+            f"cannot start job {name!r}: no attempt of it ever ran, so it is not known how",
+            hint="headgate run FLOW",
+        )
+    # The folder may have been moved since; where it was found is where it is.
+    options = replace(RunOptions.from_json(stored["options"]), home=root, consent=consent)
+    return str(stored["flow"]), options
+
+
+def restart_job(
+    root: Path, name: str, *, patience: Patience | None = None, consent: Consent = NO_CONSENT
+) -> Detached:
+    """Stop a job between two batches and start it again; one that is not running is started."""
+    # Asked first: a job that cannot be started again is better left running.
+    flow, options = get_start(root, name, consent=consent)
+    if has_supervisor(JobHome(root, name)):
+        asked = Request(root, name, Verb.RESTART, patience or Patience())
+        asked.send_or_raise({})
+        view = asked.wait_for_end()
+        if view.state != JobState.STOPPED:
+            raise ended_otherwise(view, "restart")
+    return start_detached(flow, replace(options, print_rows=0, verbose=False))
+
+
+def _get_savepoint(asked: Request, name: str) -> Savepoint:
+    taken = asked.find_event("SAVEPOINT")
+    if taken is None:
+        raise HeadgateError(
+            "SAVEPOINT_NOT_TAKEN",
+            f"cannot tell where the savepoint of job {name!r} is: its events have no word of it",
+            hint=f"headgate checkpoints {name}",
+            domain=Domain.INTERNAL,
+        )
+    return Savepoint.from_json(taken)
+
+
+def _free_place(savepoint: str) -> str:
+    """Return a savepoint's folder as its supervisor finds it; one that is there is refused."""
+    if not savepoint:
+        return savepoint
+    folder = Path(savepoint).absolute()
+    if folder.exists():
+        raise HeadgateError(
+            "CHECKPOINT_EXISTS",
+            f"cannot take a savepoint in {folder}: there is something already",
+            hint="choose a folder that does not exist",
+        )
+    return str(folder)
+
+
+def _savepoint_at_rest(home: JobHome, to: str, clock: Clock) -> Savepoint:
+    from headgate.jobs.checkpoints.keeper import CheckpointKeeper, Keeping
+    from headgate.jobs.runs.lineage import find_run
+
+    # Held, so that nobody starts the job while its files are copied.
+    with home.locked():
+        lineage = home.find_present_run()
+        run = None if lineage is None else find_run(home, lineage)
+        if run is None:
+            raise HeadgateError(
+                "NOTHING_COMMITTED",
+                f"cannot take a savepoint of job {home.name!r}: it has no run yet",
+                hint=f"headgate show {home.name}",
+            )
+        keeping = Keeping(timedelta(0), retain=1, retain_for=None, delete_on_cancel=False)
+        taken = CheckpointKeeper(home, run, keeping, clock).take_savepoint(to)
+    return Savepoint.from_json(taken)

@@ -1,0 +1,1 @@
+"""Dead letters: listed, counted, and replayed to their topics."""

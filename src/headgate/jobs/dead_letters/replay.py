@@ -1,0 +1,410 @@
+"""Replaying dead letters: their records go back to the topics they came from, each once.
+
+A dead letter holds the value of its record, and neither key nor headers. So the record is read
+again where it stood, and sent as it was, to the partition it was in. Where it is not kept any more,
+the letter's own value will do on logs without keys.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from headgate._clock import Clock, SystemClock
+from headgate.connectors import Files
+from headgate.connectors.places import PlacedRecord, Places, Send
+from headgate.errors import HeadgateError
+from headgate.flow.graph import Graph
+from headgate.flow.topics import Topic
+from headgate.jobs.dead_letters.letter import DeadLetter, find_letter
+from headgate.jobs.dead_letters.listing import get_letters
+from headgate.jobs.dead_letters.ownership import Ownership
+from headgate.jobs.dead_letters.replay_memory import (
+    ReplayJournal,
+    ReplayMemory,
+    mark_record,
+    open_journal,
+    read_memory,
+)
+from headgate.jobs.dead_letters.way_back import find_way_back
+from headgate.jobs.registry import get_home
+from headgate.jobs.runs.job_topics import get_flow, is_missing, open_places
+
+# Records are sent, and written down as sent, so many at a time.
+_AT_ONCE = 500
+_BYTES_AT_ONCE = 16 << 20
+# So many that were left out are told one by one.
+_NAMED = 100
+
+
+class LeftOut(enum.StrEnum):
+    """Why a letter's record was not sent."""
+
+    REPLAYED = "replayed"
+    IN_DOUBT = "in-doubt"
+    CUT = "cut"
+    NO_KEY = "no-key"
+    GONE = "gone"
+    NO_WAY = "no-way"
+    OLD_ROW = "old-row"
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A letter whose record cannot be sent.
+
+    Attributes:
+        why: CUT, NO_KEY, GONE, NO_WAY or OLD_ROW.
+        words: The reason in words.
+    """
+
+    id: str
+    why: LeftOut
+    words: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the letter as JSON values."""
+        return {"id": self.id, "why": self.why.value, "words": self.words}
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> Refused:
+        """Return the letter that `to_json` told of."""
+        return cls(str(told["id"]), LeftOut(told["why"]), str(told["words"]))
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayProgress:
+    """How far a replay has come.
+
+    Attributes:
+        looked_at: Letters so far.
+        total: How many there are at most; None where nobody knows.
+        sent: Records that were acknowledged.
+    """
+
+    looked_at: int
+    total: int | None
+    sent: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed:
+    """What a replay did.
+
+    Attributes:
+        sent: Records that were acknowledged, by topic; what would be sent, in a dry run.
+        skipped: Letters whose records had been sent before, by way of another letter too.
+        in_doubt: Letters of a replay that broke off, whose records may have arrived: they were
+            not sent.
+        refused: How many records cannot be sent, by reason.
+        named: Letters that were refused, the first of them one by one; likewise `doubts`.
+        without_key: How many were sent without a message key, since nobody knows it any more.
+    """
+
+    job: str
+    sent: dict[str, int]
+    skipped: int
+    in_doubt: int
+    refused: dict[str, int]
+    named: tuple[Refused, ...]
+    doubts: tuple[str, ...]
+    without_key: int
+    dry_run: bool
+
+    @property
+    def total(self) -> int:
+        """How many records were acknowledged."""
+        return sum(self.sent.values())
+
+    @property
+    def refused_total(self) -> int:
+        """How many records cannot be sent."""
+        return sum(self.refused.values())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the counts as JSON values."""
+        return {
+            "job": self.job,
+            "dry_run": self.dry_run,
+            "sent": self.total,
+            "sent_to": dict(self.sent),
+            "without_key": self.without_key,
+            "skipped": self.skipped,
+            "in_doubt": self.in_doubt,
+            "in_doubt_ids": [*self.doubts],
+            "refused": self.refused_total,
+            "refused_for": dict(self.refused),
+            "refused_letters": [each.to_json() for each in self.named],
+        }
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> Replayed:
+        """Return the counts that `to_json` told of."""
+        return cls(
+            job=str(told["job"]),
+            sent=dict(told["sent_to"]),
+            skipped=int(told["skipped"]),
+            in_doubt=int(told["in_doubt"]),
+            refused=dict(told["refused_for"]),
+            named=tuple(Refused.from_json(each) for each in told["refused_letters"]),
+            doubts=tuple(told["in_doubt_ids"]),
+            without_key=int(told["without_key"]),
+            dry_run=bool(told["dry_run"]),
+        )
+
+
+def replay_dead_letters(
+    root: Path,
+    job: str,
+    *,
+    ids: Sequence[str] = (),
+    reason: str | None = None,
+    by: str,
+    again: bool = False,
+    without_key: bool = False,
+    into_tables: bool = False,
+    dry_run: bool = False,
+    progress: Callable[[ReplayProgress], None] | None = None,
+    clock: Clock | None = None,
+) -> Replayed:
+    """Send the records of dead letters again, to the topics they came from, and return the counts.
+
+    Each batch is written down before it is sent and when it is acknowledged. What a replay left in
+    doubt when it broke off is told of, and not sent again.
+
+    Args:
+        ids: These letters; all where left out. A letter that comes meanwhile is not among them.
+        reason: Of this reason alone, such as BAD_JSON.
+        by: Who does it, for the job's records.
+        again: Send those too that were sent before, or may have been.
+        without_key: Where a record is not kept any more, send its value without a key.
+        into_tables: Send those of tables without a version column too, where an old row takes the
+            place of a newer one of its key.
+        dry_run: Count what would be sent, and send nothing.
+        progress: Told after each batch.
+
+    Raises:
+        HeadgateError: JOB_NOT_FOUND, JOB_NEVER_RAN, DEAD_LETTER_NOT_FOUND, REPLAY_RUNNING; what
+            reading and sending raise, and then some records may have arrived.
+    """
+    home = get_home(root, job, verb="replay dead letters of")
+    graph = get_flow(home, doing="replay dead letters of")
+    places = open_places(graph.dead_letters)
+    letters: Iterable[DeadLetter] = (
+        get_letters(home, graph, places, ids) if ids else _all(places, Ownership(job, graph))
+    )
+    if reason is not None:
+        letters = (letter for letter in letters if letter.reason == reason.upper())
+    with ExitStack() as stack:
+        journal: ReplayJournal | None = None
+        if dry_run:
+            memory = read_memory(home)
+        else:
+            opened = open_journal(home, by=by, clock=clock or SystemClock())
+            journal = stack.enter_context(opened)
+            memory = journal.memory
+        replay = _Replay(
+            graph,
+            memory,
+            journal,
+            stack,
+            again=again,
+            without_key=without_key,
+            into_tables=into_tables,
+        )
+        for batch in _batches(letters):
+            replay.take(batch)
+            if progress is not None:
+                total = len(ids) if ids else None
+                progress(ReplayProgress(replay.looked_at, total, sum(replay.sent.values())))
+    return replay.result(job, dry_run=dry_run)
+
+
+def _all(places: Places, ownership: Ownership) -> Iterator[DeadLetter]:
+    """Yield all letters of a job that there are now, oldest first within each part of the topic."""
+    try:
+        stretches = places.stretches()
+    except HeadgateError as error:
+        if not is_missing(error):
+            raise
+        stretches = []
+    for stretch in stretches:
+        for record in places.read(stretch):
+            letter = find_letter(record)
+            if letter is not None and ownership.has(letter):
+                yield letter
+
+
+def _batches(letters: Iterable[DeadLetter]) -> Iterator[list[DeadLetter]]:
+    batch: list[DeadLetter] = []
+    size = 0
+    for letter in letters:
+        if batch and (len(batch) >= _AT_ONCE or size + letter.size > _BYTES_AT_ONCE):
+            yield batch
+            batch, size = [], 0
+        batch.append(letter)
+        size += letter.size
+    if batch:
+        yield batch
+
+
+@dataclass(slots=True)
+class _Open:
+    """A topic that records go back to."""
+
+    topic: Topic
+    places: Places
+    send: Send | None = None
+
+
+@dataclass(slots=True)
+class _Replay:
+    """One replay on its way."""
+
+    graph: Graph
+    memory: ReplayMemory
+    # None in a dry run.
+    journal: ReplayJournal | None
+    stack: ExitStack
+    again: bool = field(kw_only=True)
+    without_key: bool = field(kw_only=True)
+    into_tables: bool = field(kw_only=True)
+    looked_at: int = 0
+    skipped: int = 0
+    keyless: int = 0
+    sent: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    refused: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    named: list[Refused] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
+    in_doubt: int = 0
+    opened: dict[str, _Open] = field(default_factory=dict)
+    # Records of this replay, by their marks: with `again` too, each is sent once.
+    taken: set[str] = field(default_factory=set)
+
+    def take(self, letters: Sequence[DeadLetter]) -> None:
+        """Send the records of some letters."""
+        self.looked_at += len(letters)
+        by_topic: dict[str, list[DeadLetter]] = defaultdict(list)
+        for letter in letters:
+            way = find_way_back(self.graph, letter)
+            if not self._is_due(letter, way.topic):
+                continue
+            if way.topic is None:
+                self._refuse(letter, LeftOut.NO_WAY, way.why_not)
+                continue
+            if way.table and not self.into_tables:
+                words = (
+                    f"table {way.table!r} has no version column, so that its row would take the "
+                    "place of a newer one (--into-tables sends it)"
+                )
+                self._refuse(letter, LeftOut.OLD_ROW, words)
+                continue
+            name = way.topic.describe()
+            if name not in self.opened:
+                self.opened[name] = _Open(way.topic, open_places(way.topic))
+            by_topic[name].append(letter)
+        for name, some in by_topic.items():
+            self._send(self.opened[name], some)
+
+    def result(self, job: str, *, dry_run: bool) -> Replayed:
+        """Return what was done."""
+        return Replayed(
+            job=job,
+            sent=dict(self.sent),
+            skipped=self.skipped,
+            in_doubt=self.in_doubt,
+            refused=dict(self.refused),
+            named=tuple(self.named),
+            doubts=tuple(self.doubts),
+            without_key=self.keyless,
+            dry_run=dry_run,
+        )
+
+    def _is_due(self, letter: DeadLetter, topic: Topic | None) -> bool:
+        before = self.memory.find(letter, None if topic is None else topic.name)
+        if before is None or self.again:
+            return True
+        if before.is_sure:
+            self.skipped += 1
+        else:
+            self.in_doubt += 1
+            self.doubts += [letter.id] if len(self.doubts) < _NAMED else []
+        return False
+
+    def _refuse(self, letter: DeadLetter, why: LeftOut, words: str) -> None:
+        self.refused[why.value] += 1
+        if len(self.named) < _NAMED:
+            self.named.append(Refused(letter.id, why, words))
+
+    def _send(self, to: _Open, letters: Sequence[DeadLetter]) -> None:
+        found = to.places.find_spots({(each.partition, each.offset) for each in letters})
+        due: list[tuple[DeadLetter, PlacedRecord]] = []
+        for letter in letters:
+            mark = mark_record(to.topic.name, letter)
+            if mark in self.taken:
+                self.skipped += 1
+                continue
+            record = self._record(to, letter, found.get((letter.partition, letter.offset)))
+            if record is not None:
+                self.taken.add(mark)
+                due.append((letter, record))
+        if not due:
+            return
+        if self.journal is not None:
+            if to.send is None:
+                to.send = self.stack.enter_context(to.places.sending())
+            batch = self.journal.begin(to.topic.name, [letter for letter, _ in due])
+            to.send([record for _, record in due])
+            self.journal.finish(batch)
+        self.sent[to.topic.name] += len(due)
+
+    def _record(
+        self, to: _Open, letter: DeadLetter, original: PlacedRecord | None
+    ) -> PlacedRecord | None:
+        """Return what to send for a letter; None where it is refused."""
+        if original is not None and _is_same(letter, original):
+            return original
+        if letter.of_row:
+            words = "its row failed inside the flow, and its record is not kept any more"
+            self._refuse(letter, LeftOut.GONE, words)
+        elif letter.cut:
+            words = (
+                f"it holds {len(letter.raw or b'')} of the {letter.size} bytes of its record, "
+                "which is not kept any more"
+            )
+            self._refuse(letter, LeftOut.CUT, words)
+        elif isinstance(to.topic, Files):
+            return _of_letter(letter, partition=0)
+        elif not self.without_key:
+            words = "its record is not kept any more, and nobody else knows its message key"
+            self._refuse(letter, LeftOut.NO_KEY, words)
+        else:
+            self.keyless += 1
+            return _of_letter(letter, partition=letter.partition)
+        return None
+
+
+def _is_same(letter: DeadLetter, record: PlacedRecord) -> bool:
+    """Tell whether a record is the one that a letter is of: its topic may have been made anew."""
+    if record.timestamp != letter.timestamp:
+        return False
+    if letter.of_row:
+        return True
+    if record.value is None or letter.raw is None:
+        return record.value is None and letter.raw is None
+    return len(record.value) == letter.size and record.value.startswith(letter.raw)
+
+
+def _of_letter(letter: DeadLetter, *, partition: int) -> PlacedRecord:
+    return PlacedRecord(
+        place=letter.id,
+        partition=partition,
+        timestamp=letter.timestamp,
+        key=None,
+        value=letter.raw,
+    )

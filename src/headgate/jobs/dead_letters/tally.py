@@ -1,0 +1,114 @@
+"""Counting dead letters by job, topic and reason: each once, however often somebody asks.
+
+What was counted is remembered in this process, by the stretches of the topic that it was in. A page
+that asks every few seconds costs the reading of what is new.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from headgate.connectors.places import PlacedRecord, Places, Stretch
+from headgate.jobs.dead_letters.letter import Kind, find_kind
+
+# How many letters one call reads at most.
+AT_MOST = 1_000_000
+_TOPICS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many letters there are.
+
+    Attributes:
+        counts: By their kind; of all jobs that write to the topic.
+        foreign: How many records are no dead letters.
+        is_all: Whether all that are kept were counted; else there are at least so many.
+    """
+
+    counts: Counter[Kind] = field(default_factory=Counter)
+    foreign: int = 0
+    is_all: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    first: Any
+    end: Any
+    counts: Counter[Kind]
+    foreign: int
+
+
+class Counting:
+    """Counts letters of topics, and remembers. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._topics: OrderedDict[str, dict[str, _Part]] = OrderedDict()
+
+    def count(self, name: str, places: Places, *, at_most: int = AT_MOST) -> Tally:
+        """Return how many letters a topic has; the newest are counted first.
+
+        Args:
+            name: Names the topic among all of this process.
+            at_most: How many are read by this call.
+        """
+        with self._lock:
+            known = self._topics.pop(name, {})
+        parts, is_all = _count(places, known, at_most)
+        with self._lock:
+            self._topics[name] = parts
+            while len(self._topics) > _TOPICS:
+                self._topics.popitem(last=False)
+        total: Counter[Kind] = Counter()
+        for part in parts.values():
+            total.update(part.counts)
+        return Tally(total, sum(part.foreign for part in parts.values()), is_all)
+
+
+def _count(places: Places, known: dict[str, _Part], at_most: int) -> tuple[dict[str, _Part], bool]:
+    parts: dict[str, _Part] = {}
+    is_all, left = True, at_most
+    for stretch in reversed(places.stretches(at_most)):
+        had = _usable(known.get(stretch.part), stretch)
+        first = stretch.first if had is None else had.end
+        if left <= 0 and first < stretch.end:
+            is_all = False
+        else:
+            more = Stretch(stretch.part, first, stretch.end, stretch.kept_from)
+            counted = _part(more, places.read(more) if first < stretch.end else ())
+            left -= counted.counts.total() + counted.foreign
+            had = counted if had is None else _joined(had, counted)
+        if had is not None:
+            parts[stretch.part] = had
+            is_all = is_all and had.first <= stretch.kept_from
+    return parts, is_all
+
+
+def _usable(part: _Part | None, stretch: Stretch) -> _Part | None:
+    """Return what was counted of a part, unless records of it are gone or too many are new."""
+    if part is None or part.first < stretch.kept_from or part.end > stretch.end:
+        return None
+    return None if part.end < stretch.first else part
+
+
+def _part(stretch: Stretch, records: Iterable[PlacedRecord]) -> _Part:
+    counts: Counter[Kind] = Counter()
+    foreign = 0
+    for record in records:
+        kind = find_kind(record.value)
+        if kind is None:
+            foreign += 1
+        else:
+            counts[kind] += 1
+    return _Part(stretch.first, stretch.end, counts, foreign)
+
+
+def _joined(first: _Part, second: _Part) -> _Part:
+    return _Part(
+        first.first, second.end, first.counts + second.counts, first.foreign + second.foreign
+    )

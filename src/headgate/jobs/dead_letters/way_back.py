@@ -1,0 +1,141 @@
+"""Where the record of a dead letter goes when it is sent again.
+
+A record that could not be decoded went nowhere else, unless another source reads its topic too. The
+record of a row that failed inside the flow was on its way: it can be sent again only if it left
+nothing behind on that way.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from headgate.connectors import Files, Kafka, Pulsar
+from headgate.flow.graph import Graph
+from headgate.flow.operators import (
+    Dedupe,
+    Enrich,
+    Node,
+    Port,
+    Source,
+    SourceKind,
+    Transform,
+    Window,
+    label,
+)
+from headgate.flow.topics import Topic
+from headgate.jobs.dead_letters.letter import DeadLetter
+
+
+@dataclass(frozen=True, slots=True)
+class WayBack:
+    """Where a letter's record goes.
+
+    Attributes:
+        topic: Where it came from; None where it cannot go back.
+        why_not: The reason then, in words.
+        table: The table that it is of, if the newest record of a key is the newest row there:
+            sent again, it takes the place of a newer one. Empty for others.
+    """
+
+    topic: Topic | None
+    why_not: str = ""
+    table: str = ""
+
+
+def find_way_back(graph: Graph, letter: DeadLetter) -> WayBack:
+    """Return where the record of a letter of this flow goes."""
+    for node in graph.nodes:
+        if letter.of_row and label(node) == letter.source:
+            return _from_row(graph, node)
+        if isinstance(node, Source) and not letter.of_row and node.id == letter.source:
+            return _to_source(graph, node, _of_name(node.topic, letter.topic))
+    what = letter.source if letter.of_row else f"source {letter.source!r}"
+    return WayBack(None, f"the flow has no {what} any more")
+
+
+def topics_of_operators(graph: Graph) -> dict[str, str]:
+    """Return the topic of each operator's records, by what dead letters call the operator."""
+    topics: dict[str, str] = {}
+    for node in graph.nodes:
+        if isinstance(node, Source):
+            topics[label(node)] = node.topic.name
+        else:
+            topics[label(node)] = topics[label(graph.node(node.input.node))]
+    return topics
+
+
+def _from_row(graph: Graph, node: Node) -> WayBack:
+    at = node
+    while not isinstance(at, Source):
+        port = at.input
+        above = graph.node(port.node)
+        why_not = _trace(graph, above, port)
+        if why_not:
+            return WayBack(None, why_not)
+        at = above
+    if isinstance(at.topic, Kafka | Pulsar) and at.topic.pattern is not None:
+        why_not = f"it does not say which topic of {at.topic.pattern!r} its record came from"
+        return WayBack(None, why_not)
+    return _to_source(graph, at, at.topic)
+
+
+def _to_source(graph: Graph, source: Source, topic: Topic) -> WayBack:
+    for each in graph.nodes:
+        if isinstance(each, Source) and each.id != source.id and _reads(each.topic, topic):
+            why_not = f"source {each.id!r} reads that topic too, and would take the record twice"
+            return WayBack(None, why_not)
+    is_by_place = source.kind is SourceKind.TABLE and source.version is None
+    return WayBack(topic, table=source.id if is_by_place else "")
+
+
+def _reads(read: Topic, topic: Topic) -> bool:
+    """Tell whether records of one topic come out of what is read."""
+    match read, topic:
+        case Files(), Files():
+            return Path(read.path).resolve() == Path(topic.path).resolve()
+        case Kafka(), Kafka():
+            is_same_log = _share(read.servers, topic.servers)
+        case Pulsar(), Pulsar():
+            is_same_log = _share(read.service, topic.service)
+            is_same_log = is_same_log and read.namespace == topic.namespace
+        case _:
+            return False
+    if read.pattern is None:
+        return is_same_log and read.name == topic.name
+    return is_same_log and re.fullmatch(read.pattern, topic.name) is not None
+
+
+def _share(servers: str, others: str) -> bool:
+    """Tell whether two lists of servers have one in common."""
+    first, second = (set(each.rpartition("//")[2].split(",")) for each in (servers, others))
+    return not first.isdisjoint(second)
+
+
+def _trace(graph: Graph, above: Node, port: Port) -> str:
+    """Return what rows of a port left behind on their way, in words; empty for nothing."""
+    takers = [each for each in graph.consumers(port) if not _is_table_of(each, port)]
+    if len(takers) > 1:
+        names = ", ".join(label(each) for each in takers)
+        return f"its record went other ways too (rows of {str(port)!r} go to {names})"
+    match above:
+        case Window() if port.output == "updates":
+            return f"its row is one of {label(above)}, which makes rows of many records"
+        case Dedupe() if port.output == "unique":
+            return f"{label(above)} has seen its record, and would take it for a repeated one"
+        case Transform():
+            return f"{label(above)} may have made other rows of its record"
+        case _:
+            return ""
+
+
+def _is_table_of(node: Node, port: Port) -> bool:
+    return isinstance(node, Enrich) and node.table == port.node and node.input != port
+
+
+def _of_name(topic: Topic, name: str) -> Topic:
+    """Return the one topic of those that a pattern stands for."""
+    if isinstance(topic, Kafka | Pulsar) and topic.pattern is not None:
+        return replace(topic, name=name, pattern=None)
+    return topic

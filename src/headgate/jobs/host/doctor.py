@@ -1,0 +1,306 @@
+"""The doctor: is this machine fit to run jobs, and if not, what to do."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headgate._units import format_size
+from headgate.connectors.logs import FilesLog, Log, parse_log
+from headgate.errors import HeadgateError
+from headgate.jobs.topics.listing import open_topics
+
+if TYPE_CHECKING:
+    # Loaded when the doctor is asked for: it brings much that no other verb needs.
+    from headgate.jobs.host.facts import FetchedJars, Folder, Java, Kernel, Machine
+
+SPARK_VERSION = "4.3.0"
+OLDEST_JAVA = 17
+OLDEST_PYTHON = (3, 11)
+
+_MIB = 1024**2
+_GIB = 1024**3
+# The driver's heap and what state takes beside it by default, and some room for Python.
+_ROOMY_MEMORY = 3 * _GIB
+_LEAST_MEMORY = 1 * _GIB
+_ROOMY_DISK = 5 * _GIB
+_LEAST_DISK = 256 * _MIB
+_VECTOR_MODULE = "jdk.incubator.vector"
+_INSTALL_JAVA = "install a JDK 17 or newer (apt install openjdk-17-jdk), or set JAVA_HOME to one"
+
+
+class Status(enum.StrEnum):
+    """How a check came out; only a failure keeps jobs from running."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One check: what was looked at, how it is, what was found, and what to do."""
+
+    name: str
+    status: Status
+    found: str
+    advice: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the finding as JSON values."""
+        return {
+            "name": self.name,
+            "status": self.status.value,
+            "found": self.found,
+            "advice": self.advice,
+        }
+
+
+def diagnose(on: str, home: Path) -> list[Finding]:
+    """Return every check of this machine, whatever it finds.
+
+    Args:
+        on: The log of the topics, as `--on` names it.
+        home: Where jobs live.
+    """
+    from headgate.jobs.host.facts import read_machine
+
+    log = parse_log(on)
+    if isinstance(log, FilesLog):
+        return judge(read_machine(topics=log.root, home=home))
+    return [*judge(read_machine(topics=None, home=home)), _try_log(log, on)]
+
+
+def _try_log(log: Log, on: str) -> Finding:
+    """Return whether a broker answers that the topics are on."""
+    try:
+        count = len(open_topics(log).list_topics(count=False))
+    except HeadgateError as error:
+        return Finding("topics", Status.FAIL, error.message, error.hint)
+    return Finding("topics", Status.OK, f"{on} answers: {count} topics")
+
+
+def judge(machine: Machine) -> list[Finding]:
+    """Return the findings for the facts, in the order a user would mend them."""
+    return [
+        _judge_python(machine.python),
+        _judge_java(machine.java),
+        _judge_spark(machine),
+        _judge_kernel(machine.kernel),
+        _judge_fetched("kafka", machine.kafka),
+        _judge_fetched("pulsar", machine.pulsar),
+        _judge_prepared(machine.prepared),
+        _judge_cores(machine.cores),
+        _judge_memory(machine.memory, machine.memory_free),
+        _judge_loopback(machine.loopback_problem),
+        *(_judge_folder(folder) for folder in machine.folders),
+        *_judge_disks(machine.folders),
+    ]
+
+
+def parse_java_version(text: str) -> int | None:
+    """Return the feature release in what `java -version` prints: 17 of "17.0.15", 8 of "1.8"."""
+    found = re.search(r'version "(?:1\.)?([0-9]+)', text)
+    return int(found[1]) if found else None
+
+
+def _judge_python(found: tuple[int, int, int]) -> Finding:
+    text = ".".join(map(str, found))
+    if found[:2] < OLDEST_PYTHON:
+        wanted = ".".join(map(str, OLDEST_PYTHON))
+        return Finding("python", Status.FAIL, text, f"use Python {wanted} or newer")
+    return Finding("python", Status.OK, text)
+
+
+def _judge_java(java: Java) -> Finding:
+    if java.path is None and java.home is not None:
+        return Finding(
+            "java",
+            Status.FAIL,
+            f"JAVA_HOME is {java.home}, and there is no bin/java in it",
+            "unset JAVA_HOME, or set it to a JDK 17 or newer",
+        )
+    if java.path is None:
+        return Finding("java", Status.FAIL, "there is no java on the path", _INSTALL_JAVA)
+    release = parse_java_version(java.says)
+    if release is None:
+        said = java.says.strip().partition("\n")[0] or "nothing"
+        return Finding(
+            "java", Status.FAIL, f"{java.path} does not tell its version: {said}", _INSTALL_JAVA
+        )
+    found = f"{release} at {java.path}"
+    if release < OLDEST_JAVA:
+        return Finding(
+            "java", Status.FAIL, f"{found}; Spark needs {OLDEST_JAVA} or newer", _INSTALL_JAVA
+        )
+    if _VECTOR_MODULE not in java.modules:
+        return Finding(
+            "java",
+            Status.FAIL,
+            f"{found}, without the module {_VECTOR_MODULE} that Spark asks for",
+            _INSTALL_JAVA,
+        )
+    return Finding("java", Status.OK, found)
+
+
+def _judge_spark(machine: Machine) -> Finding:
+    install = f"pip install pyspark=={SPARK_VERSION}"
+    if machine.pyspark is None:
+        return Finding("spark", Status.FAIL, "the package pyspark is not installed", install)
+    if machine.pyspark != SPARK_VERSION:
+        return Finding(
+            "spark",
+            Status.FAIL,
+            f"pyspark {machine.pyspark}; this release of headgate is made for {SPARK_VERSION}",
+            install,
+        )
+    if machine.spark_home is not None and machine.spark_home != machine.own_spark:
+        return Finding(
+            "spark",
+            Status.WARN,
+            f"pyspark {machine.pyspark}, but SPARK_HOME is {machine.spark_home}, which is taken "
+            "in its place",
+            "unset SPARK_HOME",
+        )
+    return Finding("spark", Status.OK, f"pyspark {machine.pyspark}")
+
+
+def _judge_kernel(kernel: Kernel) -> Finding:
+    if kernel.wanted is None:
+        if kernel.carried is None:
+            return Finding(
+                "kernel",
+                Status.FAIL,
+                f"the package has no {kernel.jar}",
+                "pip install --force-reinstall headgate",
+            )
+        return Finding("kernel", Status.OK, f"{kernel.jar} came with the package")
+    if kernel.carried == kernel.wanted:
+        return Finding("kernel", Status.OK, f"{kernel.jar} fits its sources")
+    found = "the jar is not built" if kernel.carried is None else "the jar is older than its source"
+    if kernel.javac is None:
+        return Finding(
+            "kernel",
+            Status.FAIL,
+            f"{found}, and there is no javac to build it",
+            "install a JDK 17 or newer, not only a JRE (apt install openjdk-17-jdk)",
+        )
+    return Finding(
+        "kernel",
+        Status.WARN,
+        f"{found}; the next run builds it with {kernel.javac}",
+        "make kernel",
+    )
+
+
+def _judge_fetched(name: str, jars: tuple[FetchedJars, ...]) -> Finding:
+    # What is fetched on first use is nothing to mend, unless there will be no network then.
+    here: dict[Path, list[str]] = {}
+    for each in jars:
+        if not each.missing:
+            here.setdefault(each.cache, []).append(each.what)
+    found = [f"{' and '.join(names)} in {cache}" for cache, names in here.items()]
+    to_fetch = [f"{each.what} {format_size(each.missing)}" for each in jars if each.missing]
+    if to_fetch:
+        found.append(f"fetched on first use: {', '.join(to_fetch)}")
+    return Finding(name, Status.OK, "; ".join(found))
+
+
+def _judge_prepared(logs: tuple[str, ...]) -> Finding:
+    # Jobs start without an archive too.
+    if not logs:
+        return Finding(
+            "classes",
+            Status.OK,
+            "no archive of Spark's classes: every start reads them from jars",
+            "headgate prepare",
+        )
+    return Finding("classes", Status.OK, f"archived for jobs on {', '.join(logs)}")
+
+
+def _judge_cores(cores: int) -> Finding:
+    if cores < 2:
+        return Finding(
+            "cores",
+            Status.WARN,
+            f"{cores}: jobs run, but slowly, since Spark and Python share it",
+            "give the machine or the container 2 cores or more",
+        )
+    return Finding("cores", Status.OK, str(cores))
+
+
+def _judge_memory(total: int | None, free: int | None) -> Finding:
+    if total is None:
+        return Finding("memory", Status.OK, "this system does not tell")
+    found = f"{format_size(total)} in all"
+    if free is not None:
+        found += f", {format_size(free)} free"
+    usable = total if free is None else free
+    if usable < _LEAST_MEMORY:
+        return Finding(
+            "memory",
+            Status.FAIL,
+            f"{found}; Spark does not start in less than {format_size(_LEAST_MEMORY)}",
+            "end other programs, or give the machine or the container more memory",
+        )
+    if usable < _ROOMY_MEMORY:
+        return Finding(
+            "memory",
+            Status.WARN,
+            f"{found}; a job takes up to {format_size(_ROOMY_MEMORY)} by default",
+            "headgate run FLOW --driver-memory 512MiB",
+        )
+    return Finding("memory", Status.OK, found)
+
+
+def _judge_loopback(problem: str) -> Finding:
+    if problem:
+        return Finding(
+            "loopback",
+            Status.FAIL,
+            f"no connection over 127.0.0.1: {problem}",
+            "allow programs to listen on 127.0.0.1: Spark and Python talk over it",
+        )
+    return Finding("loopback", Status.OK, "ports of 127.0.0.1 can be bound and reached")
+
+
+def _judge_folder(folder: Folder) -> Finding:
+    if folder.problem:
+        option = "--on files:DIR" if folder.role == "topics" else "--home DIR"
+        return Finding(
+            folder.role,
+            Status.FAIL,
+            f"{folder.path} cannot be written: {folder.problem}",
+            f"get the right to write there, or choose another folder with {option}",
+        )
+    if not folder.has_links:
+        return Finding(
+            folder.role,
+            Status.WARN,
+            f"{folder.path} has no hard links: files are published in a slower way",
+            "use a file system with hard links (ext4, xfs, btrfs, apfs)",
+        )
+    return Finding(folder.role, Status.OK, f"{folder.path} can be written")
+
+
+def _judge_disks(folders: tuple[Folder, ...]) -> Iterator[Finding]:
+    # Folders are mostly on one disk, which is then told of once.
+    by_device = {folder.device: folder for folder in reversed(folders)}
+    for folder in reversed(by_device.values()):
+        if folder.free is not None:
+            yield _judge_disk(folder.path, folder.free)
+
+
+def _judge_disk(path: Path, free: int) -> Finding:
+    found = f"{format_size(free)} free for {path}"
+    advice = "free some space; df -h tells how much there is"
+    if free < _LEAST_DISK:
+        needed = format_size(_LEAST_DISK)
+        return Finding("disk", Status.FAIL, f"{found}; jobs need {needed} to start", advice)
+    if free < _ROOMY_DISK:
+        return Finding("disk", Status.WARN, f"{found}; checkpoints and topics grow", advice)
+    return Finding("disk", Status.OK, found)

@@ -1,1 +1,0 @@
-"""Dead letters: what they say, which were replayed, and the way back of their records."""

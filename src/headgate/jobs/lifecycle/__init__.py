@@ -1,0 +1,1 @@
+"""The life of a job as pure decisions: states, transitions, restarts, intents."""

@@ -1,0 +1,92 @@
+"""How far a run has come, written down beside Spark's folder: `runs/LINEAGE/reached.json`.
+
+A checkpoint that is behind it has lost files, and going on from there would write batches under
+numbers that the outputs have already. The record may be behind the checkpoint by the batches whose
+report was not taken yet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from headgate.checkpoints.sparklog import find_begun, read_query_id
+from headgate.errors import Domain, HeadgateError
+from headgate.jobs.home import JobHome, read_json, write_json
+from headgate.jobs.runs.lineage import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """What a run has certainly reached.
+
+    Attributes:
+        query: Spark's id of the query, which is in the checkpoint's `metadata`.
+        batch: The newest batch known to have begun; None before the first.
+    """
+
+    query: str
+    batch: int | None
+
+
+class ReachedNote:
+    """Writes down how far a run has come; one supervisor at a time has it."""
+
+    def __init__(self, home: JobHome, run: Run) -> None:
+        self._home = home
+        self._run = run
+        self._known: Reached | None = None
+
+    def attempt_running(self) -> None:
+        """Take note of the query that has started; its first batch has yet to begin."""
+        before = find_reached(self._home, self._run.lineage)
+        begun = find_begun(self._run.checkpoint)
+        if before is not None and before.batch is not None:
+            begun = max(before.batch, -1 if begun is None else begun)
+        self._write(Reached(read_query_id(self._run.checkpoint), begun))
+
+    def batch_committed(self, batch: int) -> None:
+        """Take note of a batch."""
+        if self._known is not None:
+            self._write(Reached(self._known.query, batch))
+
+    def _write(self, reached: Reached) -> None:
+        if reached == self._known:
+            return
+        file = _file(self._home, self._run.lineage)
+        write_json(file, {"query": reached.query, "batch": reached.batch})
+        self._known = reached
+
+
+def find_reached(home: JobHome, lineage: str) -> Reached | None:
+    """Return what a run has reached; None if it never ran, or with release 0.7 only.
+
+    Raises:
+        HeadgateError: JOB_FILE_BROKEN, JOB_FORMAT_UNSUPPORTED.
+    """
+    file = _file(home, lineage)
+    try:
+        content = read_json(file)
+        if content is None:
+            return None
+        batch = content["batch"]
+        return Reached(str(content["query"]), None if batch is None else int(batch))
+    except (KeyError, TypeError, ValueError) as error:
+        raise _broken(file, f"it is corrupted ({error})") from error
+    except HeadgateError as error:
+        if error.code != "JOB_FILE_BROKEN":
+            raise
+        raise _broken(file, "it is corrupted") from error
+
+
+def _file(home: JobHome, lineage: str) -> Path:
+    return home.run_folder(lineage) / "reached.json"
+
+
+def _broken(file: Path, found: str) -> HeadgateError:
+    return HeadgateError(
+        "JOB_FILE_BROKEN",
+        f"cannot read {file}: {found}",
+        hint=f"if the checkpoint beside it is whole: rm {file}",
+        domain=Domain.EXTERNAL,
+    )

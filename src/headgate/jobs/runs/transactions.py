@@ -1,0 +1,78 @@
+"""Transactions that a job leaves open when it ends badly: who had them, and how they are ended.
+
+A transaction that is open hides what comes after it from readers of committed records, until it
+times out. A job that starts again ends those of its earlier runs itself; one that does not needs
+somebody to do it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from headgate.connectors import Kafka
+from headgate.connectors.kafka.groups import fence
+from headgate.engine.ends import count_tasks
+from headgate.engine.plan import plan_flow
+from headgate.engine.settings import Delivery, Fenced
+from headgate.errors import HeadgateError
+from headgate.flow.graph import Graph
+from headgate.jobs.home import JobHome
+from headgate.jobs.runs.lineage import Run, find_run
+
+
+def earlier_runs(home: JobHome, run: Run, before: str | None) -> tuple[Fenced, ...]:
+    """Return the runs of a job that must not write beside this one any more.
+
+    Args:
+        before: The run that was the job's present one when this was opened.
+    """
+    origin = None if run.origin is None else run.origin.lineage
+    found = []
+    for lineage in dict.fromkeys(each for each in (before, origin) if each is not None):
+        # A savepoint may be of another job, which is none of ours to fence.
+        earlier = None if lineage == run.lineage else find_run(home, lineage)
+        if earlier is not None:
+            found.append(Fenced(lineage, count_run_tasks(earlier)))
+    return tuple(found)
+
+
+def end_transactions(
+    job: str, run: Run, graph: Graph, tell: Callable[[HeadgateError], None]
+) -> None:
+    """End the transactions that a run's tasks left open; one that cannot be ended is told of."""
+    written = (node.topic for node in graph.outputs())
+    topics = [topic for topic in (*written, graph.dead_letters) if isinstance(topic, Kafka)]
+    clients = list(dict.fromkeys(topic.client for topic in topics))
+    ids = transactional_ids(job, run.lineage, tasks=count_run_tasks(run), clients=len(clients))
+    for client in clients:
+        try:
+            fence(client, ids)
+        except HeadgateError as error:
+            tell(error)
+
+
+def has_transactions(graph: Graph, delivery: Delivery) -> bool:
+    """Tell whether a flow's tasks write in transactions."""
+    return delivery is Delivery.EXACTLY_ONCE and any(
+        isinstance(topic, Kafka)
+        for topic in (*(n.topic for n in graph.outputs()), graph.dead_letters)
+    )
+
+
+def transactional_ids(job: str, lineage: str, *, tasks: int, clients: int) -> Sequence[str]:
+    """Return the ids that the kernel's tasks give themselves.
+
+    Args:
+        clients: How many clients a flow has; some may reach the same cluster, where the kernel
+            numbers their ids.
+    """
+    return [
+        f"headgate.{job}.{lineage}.{task}{'' if slot == 0 else f'-{slot}'}"
+        for slot in range(clients)
+        for task in range(tasks)
+    ]
+
+
+def count_run_tasks(run: Run) -> int:
+    """Return how many tasks of a run write at most."""
+    return count_tasks(plan_flow(run.flow, history={}, max_record=0), run.parallelism)

@@ -1,0 +1,1 @@
+"""Everything to try a flow with: local brokers, generated data, the demo."""

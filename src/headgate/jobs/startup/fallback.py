@@ -1,0 +1,100 @@
+"""Falling back to an older checkpoint: which rows are written again by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from headgate.checkpoints.catalog import Kept
+from headgate.connectors.written import NOTHING, Batches, Written
+from headgate.errors import Domain, HeadgateError
+from headgate.jobs.checkpoints.restore import count_read_again
+from headgate.jobs.home import JobHome
+from headgate.jobs.runs.lineage import Run, find_run
+from headgate.jobs.runs.written_batches import find_written
+from headgate.jobs.startup.open_batch import describe_outputs, describe_records
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """What lies behind a checkpoint.
+
+    Attributes:
+        records: Those that are read again, by source id; None where that cannot be told.
+        outputs: What outputs hold of later batches, dead letters included.
+    """
+
+    records: Mapping[str, int | None]
+    outputs: Mapping[str, Written]
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether an output receives, or may receive, rows again."""
+        return any(each.is_possible for each in self.outputs.values())
+
+
+def find_repeats(home: JobHome, kept: Kept) -> Repeats:
+    """Return what the job has written since a checkpoint; its run is shut out of the outputs.
+
+    Args:
+        home: Locked.
+        kept: A checkpoint of the job's present run, or of one that it comes from.
+
+    Raises:
+        HeadgateError: DRIVER_STILL_RUNNING.
+    """
+    outputs: dict[str, Written] = {}
+    for run, first, last in _runs_since(home, kept):
+        found = find_written(home, run, Batches(first, last, kept.completed_at))
+        for name, written in found.items():
+            outputs[name] = outputs.get(name, NOTHING).plus(written)
+    return Repeats(count_read_again(home, kept), outputs)
+
+
+def _runs_since(home: JobHome, kept: Kept) -> Iterator[tuple[Run, int, int | None]]:
+    """Yield the present run and those it comes from, up to the checkpoint's, with their batches.
+
+    What a run wrote behind the checkpoint that another went back to was repeated by that one:
+    its rows are not those that come again now.
+    """
+    lineage, last = home.find_present_run(), None
+    while lineage is not None:
+        run = find_run(home, lineage)
+        if run is None:
+            return
+        is_of_it = lineage == kept.manifest.facts.lineage
+        first = kept.batch + 1 if is_of_it else 0
+        if last is None or first <= last:
+            yield run, first, last
+        origin = None if is_of_it else run.origin
+        lineage = None if origin is None else origin.lineage
+        last = None if origin is None else origin.batch
+
+
+def check_repeats(repeats: Repeats, kept: Kept, *, job: str, why: str) -> None:
+    """Refuse to fall back where an output would receive rows again.
+
+    Args:
+        why: What is wrong with the newer checkpoints.
+
+    Raises:
+        HeadgateError: FALLBACK_REPEATS.
+    """
+    if repeats.is_possible:
+        raise HeadgateError(
+            "FALLBACK_REPEATS",
+            f"cannot resume job {job!r} exactly once: its newest checkpoint is damaged ({why}), "
+            f"and rows would be written again from {kept.id}: {describe_repeats(repeats)}",
+            hint=f"add --allow-repeats to go back to {kept.id} and write those rows again",
+            domain=Domain.EXTERNAL,
+        )
+
+
+def describe_repeats(repeats: Repeats) -> str:
+    """Return what is written and read again, in words."""
+    if not repeats.is_possible:
+        return "no row is repeated"
+    return (
+        f"{describe_outputs(repeats.outputs, of='later batches')}; "
+        f"{describe_records(repeats.records)} are read again"
+    )

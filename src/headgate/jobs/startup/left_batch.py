@@ -1,0 +1,167 @@
+"""A new run that leaves another one before its open batch, or behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+from headgate._clock import Clock
+from headgate.checkpoints.catalog import read_kept
+from headgate.checkpoints.restore import fork_batch
+from headgate.checkpoints.storage import link_files, publishing
+from headgate.errors import HeadgateError
+from headgate.flow.graph import Graph
+from headgate.flow.operators import Source
+from headgate.flow.state_shape import find_state_change
+from headgate.jobs.checkpoints.keeper import CheckpointKeeper, Keeping
+from headgate.jobs.checkpoints.restore import find_loading, plan_restore, restore_run
+from headgate.jobs.home import JobHome
+from headgate.jobs.runs.lineage import Origin, Run, check_tables, new_run
+from headgate.jobs.startup.open_batch import BegunBatch
+from headgate.jobs.values import OpenBatch, RunOptions
+
+# What a run comes from that begins where another began, which committed nothing.
+_BEGINNING = "start"
+
+
+def leave_batch(
+    home: JobHome, run: Run, batch: BegunBatch, graph: Graph, options: RunOptions, clock: Clock
+) -> Run:
+    """Make a new run on disk that goes on where a run was before its open batch.
+
+    With `--open-batch skip` it goes on where the batch ends, with the state of before it.
+
+    Raises:
+        HeadgateError: What a restore refuses.
+    """
+    skips = options.consent.open_batch is OpenBatch.SKIP
+    if batch.last is None:
+        return _begin_again(home, run, batch, graph, options, clock, skips=skips)
+    kept = _keep(home, run, batch.last, options, clock)
+    plan = plan_restore(
+        home, graph, read_kept(kept), drop=options.drop_state, parallelism=options.parallelism
+    )
+    return restore_run(
+        home,
+        graph,
+        plan,
+        parallelism=options.parallelism,
+        checkpoints=None if options.checkpoints is None else options.checkpoints.absolute(),
+        now=clock.now(),
+        reached=_known(batch.ends, graph) if skips else None,
+    )
+
+
+def _keep(home: JobHome, run: Run, batch: int, options: RunOptions, clock: Clock) -> Path:
+    """Keep the last batch of a run as a checkpoint: Spark has its files, whatever was kept."""
+    keeping = Keeping(timedelta(0), options.retain, options.retain_for, delete_on_cancel=False)
+    CheckpointKeeper(home, run, keeping, clock).keep_last()
+    return home.checkpoints_folder(run.lineage) / f"chk-{batch}"
+
+
+def _begin_again(
+    home: JobHome,
+    run: Run,
+    batch: BegunBatch,
+    graph: Graph,
+    options: RunOptions,
+    clock: Clock,
+    *,
+    skips: bool,
+) -> Run:
+    """Make a run that begins where another one began, of which no batch has committed."""
+    if not skips:
+        _check_noted(home.name, batch)
+    made = new_run(
+        home,
+        graph,
+        parallelism=options.parallelism or run.parallelism,
+        checkpoints=None if options.checkpoints is None else options.checkpoints.absolute(),
+        now=clock.now(),
+    )
+    positions = _known(batch.ends if skips else batch.starts, graph)
+    loading = (
+        find_loading(run.checkpoint, positions, graph)
+        if skips
+        else tuple(table.id for table in graph.tables())
+    )
+    before = run.origin
+    if before is None or before.folder is None:
+        origin = Origin(
+            _BEGINNING, run.lineage, -1, positions=positions, began=positions, loading=loading
+        )
+        return replace(made, origin=origin)
+    # What the run took over is not in any commit of its own yet: the new one takes it over.
+    taken = _check_taken(home.name, run, before, graph, options.drop_state)
+    folder = home.run_folder(made.lineage) / "taken"
+    _copy(before, folder)
+    history = dict(run.history)
+    for table in graph.tables():
+        if history.get(table.id, ())[-1:] != (table.schema,):
+            history[table.id] = (*history.get(table.id, ()), table.schema)
+    origin = replace(
+        before,
+        folder=folder,
+        operators={uid: number for uid, number in before.operators.items() if uid in taken},
+        positions=positions,
+        began=positions,
+        loading=loading if skips else before.loading,
+    )
+    return replace(made, origin=origin, history=history)
+
+
+def _check_noted(job: str, batch: BegunBatch) -> None:
+    """Refuse to begin again where nobody noted the beginning: the latest record is another now."""
+    for name, end in batch.ends.items():
+        if end is not None and batch.starts.get(name) is None:
+            raise HeadgateError(
+                "BATCH_OPEN",
+                f"cannot repeat batch {batch.number} of job {job!r}: where it began to read "
+                f"{name!r} was not noted",
+                hint="run the flow as it was, or add --open-batch skip or --fresh",
+            )
+
+
+def _known(positions: Mapping[str, str | None], graph: Graph) -> dict[str, str]:
+    sources = {node.id for node in graph.nodes if isinstance(node, Source)}
+    return {name: each for name, each in positions.items() if each is not None and name in sources}
+
+
+def _check_taken(
+    job: str, run: Run, origin: Origin, graph: Graph, drop: Collection[str]
+) -> set[str]:
+    """Return the operators that take over what the run before had taken over."""
+    now = {node.id for node in graph.stateful()}
+    for uid in origin.operators:
+        if uid not in now and uid not in drop:
+            raise HeadgateError(
+                "RESTORE_UNKNOWN_OPERATOR",
+                f"cannot resume job {job!r}: run {run.lineage} took over state of operator "
+                f"{uid!r}, and the flow has no such uid",
+                hint=f"keep the uid, or add --drop-state {uid}",
+            )
+    taken = {uid for uid in origin.operators if uid in now and uid not in drop}
+    for uid in taken:
+        change = find_state_change(run.flow, graph, uid)
+        if change is not None:
+            raise HeadgateError(
+                "STATE_INCOMPATIBLE",
+                f"cannot resume job {job!r}: operator {uid!r} {change}",
+                hint=f"keep it as it was, or add --drop-state {uid}",
+            )
+    if taken:
+        check_tables(run.history, run.keys, graph.tables(), job=job)
+    return taken
+
+
+def _copy(origin: Origin, into: Path) -> None:
+    source = origin.folder
+    assert source is not None, "whoever calls has looked"
+    if not origin.portable:
+        fork_batch(source, origin.batch, into)
+        return
+    files = [each.relative_to(source).as_posix() for each in source.rglob("*") if each.is_file()]
+    with publishing(into) as draft:
+        link_files(source, files, draft)

@@ -1,0 +1,177 @@
+"""A batch that was begun and not committed: what it wrote, and what a start makes of it.
+
+A run finishes its open batch with the flow that began it, or not at all: another flow has other
+rows, and what the batch has written could not be told from what is missing. So a changed flow
+leaves the run at the batch before, in a new run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from headgate._units import format_count
+from headgate.checkpoints.sparklog import (
+    find_last_commit,
+    find_open_batch,
+    find_start,
+    read_batch,
+    read_offsets,
+)
+from headgate.connectors.positions import count_between
+from headgate.connectors.written import Answer, Batches, Written
+from headgate.engine.plan import source_name
+from headgate.errors import HeadgateError
+from headgate.flow.operators import Source
+from headgate.jobs.checkpoints.keeper import by_source
+from headgate.jobs.home import JobHome
+from headgate.jobs.runs.lineage import Run
+from headgate.jobs.runs.written_batches import find_written
+from headgate.jobs.values import OpenBatch
+
+
+@dataclass(frozen=True, slots=True)
+class BegunBatch:
+    """An open batch.
+
+    Attributes:
+        number: Its number.
+        lineage: The run it was begun in.
+        last: The last batch that committed; None where there is none.
+        starts: Where it begins in each source, by source id; None where nobody noted it.
+        ends: Where it ends in each source; None before its first record.
+        records: How many it reads, by source id; None where that cannot be told.
+        outputs: What outputs hold of it, dead letters last.
+    """
+
+    number: int
+    lineage: str
+    last: int | None
+    starts: Mapping[str, str | None]
+    ends: Mapping[str, str | None]
+    records: Mapping[str, int | None]
+    outputs: Mapping[str, Written]
+
+    @property
+    def is_unwritten(self) -> bool:
+        """Whether it is known that no output holds anything of it."""
+        return not any(each.is_possible for each in self.outputs.values())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "batch": self.number,
+            "run": self.lineage,
+            "records": dict(self.records),
+            "outputs": {name: each.to_json() for name, each in self.outputs.items()},
+        }
+
+
+def look_at_open_batch(home: JobHome, run: Run) -> BegunBatch | None:
+    """Return a run's open batch, or None where it has none; the run is shut out of its outputs.
+
+    Args:
+        home: Locked.
+
+    Raises:
+        HeadgateError: DRIVER_STILL_RUNNING; CHECKPOINT_INCOMPLETE or CHECKPOINT_DAMAGED.
+    """
+    number = find_open_batch(run.checkpoint)
+    if number is None:
+        return None
+    last = find_last_commit(run.checkpoint)
+    begun = read_batch(run.checkpoint, number)
+    topics = {node.id: node.topic for node in run.flow.nodes if isinstance(node, Source)}
+    ends = by_source(run.flow, begun.positions)
+    starts = (
+        {name: find_start(run.checkpoint, source_name(name)) for name in topics}
+        if last is None
+        else by_source(run.flow, read_offsets(run.checkpoint, last))
+    )
+    since = datetime.fromtimestamp(begun.timestamp_ms / 1000, UTC)
+    return BegunBatch(
+        number,
+        run.lineage,
+        last,
+        starts,
+        ends,
+        {
+            # A source without an end was not read yet.
+            name: 0
+            if ends.get(name) in (None, starts.get(name))
+            else count_between(topic, starts.get(name), ends[name])
+            for name, topic in topics.items()
+        },
+        # A commit that is missing before it makes the batch before it as doubtful.
+        find_written(home, run, Batches(0 if last is None else last + 1, None, since)),
+    )
+
+
+def check_choice(batch: BegunBatch, choice: OpenBatch | None, *, job: str) -> None:
+    """Refuse to leave a batch that has written something, unless the user said how.
+
+    Raises:
+        HeadgateError: BATCH_OPEN.
+    """
+    if batch.is_unwritten or choice is not None:
+        return
+    raise HeadgateError(
+        "BATCH_OPEN",
+        f"cannot resume job {job!r} with a changed flow: batch {batch.number} "
+        f"({describe_records(batch.records)}) was begun with the flow as it was, and "
+        f"{describe_outputs(batch.outputs)}",
+        hint="add --open-batch repeat to write the batch again with the changed flow, or "
+        "--open-batch skip to go on behind it without the rows that are missing",
+    )
+
+
+def describe_choice(batch: BegunBatch, choice: OpenBatch | None) -> str:
+    """Return what a start does with an open batch, in a sentence that the user reads."""
+    what = f"batch {batch.number} ({describe_records(batch.records)})"
+    if choice is OpenBatch.SKIP:
+        return (
+            f"{what} is skipped: {describe_outputs(batch.outputs)}; its other rows are not "
+            "written, and state misses its records"
+        )
+    if batch.is_unwritten:
+        return (
+            f"{what} was begun and wrote nothing: it is read again in a new run; no row is "
+            "repeated or lost"
+        )
+    return (
+        f"{what} is repeated in a new run: {describe_outputs(batch.outputs)}, and those rows are "
+        "written again"
+    )
+
+
+def describe_records(records: Mapping[str, int | None]) -> str:
+    """Return how many records there are of each source that has some."""
+    told = [
+        f"{'an unknown number of records' if count is None else _counted(count, 'record')} "
+        f"of {name!r}"
+        for name, count in records.items()
+        if count != 0
+    ]
+    return ", ".join(told) or "no records"
+
+
+def describe_outputs(outputs: Mapping[str, Written], *, of: str = "it") -> str:
+    """Return which outputs hold rows of some batches, how many, and which may hold some."""
+    told = [_describe(name, each, of) for name, each in outputs.items() if each.is_possible]
+    return ", ".join(told) or f"no output holds rows of {of}"
+
+
+def _describe(name: str, written: Written, of: str) -> str:
+    if written.answer is Answer.UNKNOWN:
+        return f"output {name!r} may hold rows of {of} ({written.why})"
+    if written.rows is not None:
+        return f"output {name!r} holds {_counted(written.rows, 'row')} of {of}"
+    # A transaction spans all topics of a client: which of them got rows is not known.
+    tasks = _counted(written.tasks or 0, "task")
+    return f"{tasks} committed rows of {of} to the log of output {name!r}"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{format_count(count)} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,141 @@
+"""Planning a job without running it."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headgate.connectors import Console, Files
+from headgate.connectors.logs import bind, parse_log
+from headgate.engine.plan import plan_flow
+from headgate.engine.settings import AttemptSettings, Delivery, SparkSettings
+from headgate.flow.explain import explain
+from headgate.flow.graph import Graph
+from headgate.flow.topics import Topic
+from headgate.jobs.flow_file import load_flow
+
+# Steps of a route that hold SQL or a function; the rest was checked when the flow was built.
+_CHECKED_BY_SPARK = ("where", "compute", "function")
+
+# By the kind of a topic: what exactly-once rests on.
+_RESTS_ON = {"kafka": "transactions", "pulsar": "the broker's deduplication"}
+
+
+@dataclass(frozen=True, slots=True)
+class OutputPlan:
+    """Where the rows of an output go, and how often each is there, whatever was killed.
+
+    Attributes:
+        topic: The bound topic, in words.
+        delivery: How often.
+        rests_on: What makes it so, in words; empty where nothing has to.
+    """
+
+    topic: str
+    delivery: str
+    rests_on: str
+
+    def to_json(self) -> dict[str, str]:
+        """Return it as JSON values."""
+        return {"topic": self.topic, "delivery": self.delivery, "rests_on": self.rests_on}
+
+
+@dataclass(frozen=True, slots=True)
+class JobPlan:
+    """A flow as it would run.
+
+    Attributes:
+        text: The graph, with the exchange on every edge.
+        checked: Whether Spark has checked the SQL in it; True where there is none.
+        spark: Spark's own plan, if it was asked for.
+        deliveries: By the id of an output, where its rows go and how often each is there.
+    """
+
+    graph: Graph
+    text: str
+    checked: bool
+    spark: str | None
+    deliveries: Mapping[str, OutputPlan]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plan as JSON values."""
+        return {
+            "flow": json.loads(self.graph.to_json()),
+            "operators": [node.id for node in self.graph.stateful()],
+            "outputs": [node.id for node in self.graph.outputs()],
+            "delivery": {name: each.to_json() for name, each in self.deliveries.items()},
+            "counted_only": [str(port) for port in self.graph.unused_side_outputs()],
+            "checked_by_spark": self.checked,
+            "spark_plan": self.spark,
+        }
+
+
+def plan_job(flow: str, on: str, *, delivery: Delivery, with_spark: bool, check: bool) -> JobPlan:
+    """Return the plan of a flow; SQL in it is checked by Spark, which takes a few seconds.
+
+    Args:
+        flow: As `load_flow` takes it.
+        on: The log of topics that are known by name alone.
+        delivery: Where a log serves both.
+        with_spark: Ask for Spark's own plan too.
+        check: Have Spark check the flow if there is anything in it that only Spark can.
+    """
+    loaded = load_flow(flow)
+    graph = bind(loaded.graph, parse_log(on))
+    spec = json.dumps(plan_flow(graph, history={}, max_record=0).spec)
+    needed = any(f'"step": "{step}"' in spec for step in _CHECKED_BY_SPARK)
+    spark = None
+    if with_spark or (check and needed):
+        text = _spark_plan(graph, loaded.folder)
+        spark = text if with_spark else None
+    return JobPlan(
+        graph,
+        explain(loaded.graph),
+        with_spark or check or not needed,
+        spark,
+        _deliveries(graph, delivery),
+    )
+
+
+def _deliveries(graph: Graph, delivery: Delivery) -> dict[str, OutputPlan]:
+    topics = {node.id: node.topic for node in graph.outputs()}
+    topics[graph.dead_letters.name] = graph.dead_letters
+    return {
+        name: OutputPlan(topic.describe(), *_delivery(topic, delivery))
+        for name, topic in topics.items()
+    }
+
+
+def _delivery(topic: Topic, delivery: Delivery) -> tuple[str, str]:
+    match topic:
+        case Console():
+            return "shown, not kept", ""
+        case Files():
+            # There is no less on embedded topics.
+            return Delivery.EXACTLY_ONCE.value, "files named by run, batch and task"
+        case _ if delivery is Delivery.AT_LEAST_ONCE:
+            return delivery.value, "acknowledgements"
+        case _:
+            return delivery.value, _RESTS_ON.get(topic.kind, "")
+
+
+def _spark_plan(graph: Graph, folder: Path) -> str:
+    # Planning is rare beside running; whoever only asks for the graph does not wait for Spark.
+    from headgate.engine.attempt import Attempt
+
+    with tempfile.TemporaryDirectory(prefix="headgate-plan-") as scratch:
+        settings = AttemptSettings(
+            job=graph.name,
+            lineage="plan",
+            checkpoint=Path(scratch) / "checkpoint",
+            spark=SparkSettings(parallelism=1, log_file=Path(scratch) / "spark.log"),
+        )
+        attempt = Attempt(graph, settings, near=folder)
+        try:
+            return attempt.explain()
+        finally:
+            attempt.close()

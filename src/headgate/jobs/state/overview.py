@@ -1,0 +1,55 @@
+"""The operators of a job that hold state, with their sizes: read from files, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from headgate.engine.state_variables import state_variable
+from headgate.jobs.home import JobHome
+from headgate.jobs.state.places import NOW, Place, find_place, key_columns
+from headgate.jobs.state.values import StateOperator, StateOverview
+
+
+def list_state(root: Path, job: str, *, at: str | None = None) -> StateOverview:
+    """Return the operators of a job that hold state, and how much of it.
+
+    Args:
+        at: None for now, or as `find_place` takes it.
+
+    Raises:
+        HeadgateError: As `find_place`.
+    """
+    place = find_place(root, job, at)
+    sizes = _sizes(root, place)
+    return StateOverview(
+        job=job,
+        checkpoint=place.checkpoint,
+        batch=place.batch,
+        moment=place.moment,
+        operators=tuple(_operator(place, uid, sizes.get(uid, (0, 0))) for uid in place.operators),
+    )
+
+
+def _operator(place: Place, uid: str, size: tuple[int, int]) -> StateOperator:
+    node = place.flow.node(uid)
+    columns = key_columns(place, node)
+    return StateOperator(
+        uid=uid,
+        kind=node.operator,
+        variables=(state_variable(node),),
+        keys=tuple(name for name, _ in columns),
+        key_types=tuple(kind for _, kind in columns),
+        rows=size[0],
+        bytes=size[1],
+    )
+
+
+def _sizes(root: Path, place: Place) -> dict[str, tuple[int, int]]:
+    """Return rows and bytes by uid: what the checkpoint says, or the job's last word."""
+    if place.checkpoint != NOW and place.facts is not None:
+        return {uid: (each.rows, each.bytes) for uid, each in place.facts.state.items()}
+    status: Mapping[str, Any] = JobHome(root, place.job).find_json("status.json") or {}
+    rows, sizes = status.get("state_rows") or {}, status.get("state_bytes") or {}
+    return {uid: (int(rows[uid]), int(sizes.get(uid, 0))) for uid in rows}

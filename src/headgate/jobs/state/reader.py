@@ -1,0 +1,290 @@
+"""The reader of state: a process of its own for one home, with a small Spark that is kept warm.
+
+It never touches a job's JVM. It ends after some idle minutes, when it is asked to, or when its
+folder is gone.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, wait
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from headgate.errors import Domain, HeadgateError
+from headgate.jobs.state.answers import Answers
+from headgate.jobs.state.connection import (
+    LONGEST_ANSWER,
+    ReaderFolder,
+    encode,
+    introduction,
+    receive,
+    send,
+)
+
+if TYPE_CHECKING:
+    from headgate.engine.state_reading import StateReader
+
+# The descriptor on which a reader says that it can be asked.
+UP = "HEADGATE_STATE_READER_UP"
+# For a reader that is ending to let go of the lock.
+_PATIENCE = 30.0
+_LOOK_EVERY = 0.5
+# Between a connection and its question.
+_PROMPT = 30.0
+# A reader that takes longer hangs. Queries have a limit of their own, which is shorter.
+_LOOK_UP = 180.0
+_QUERY = 360.0
+LONGEST = {"look_up": _LOOK_UP, "history": _LOOK_UP, "first_rows": _QUERY, "query": _QUERY}
+
+
+class Daemon:
+    """Takes questions from the socket, each on a thread of its own.
+
+    Args:
+        idle: Ends after so many seconds without a question.
+        reader: Gives the reader of state once it is there.
+        is_well: Tells whether it can still answer; one that cannot is of no use to anybody.
+        longest: By question, the seconds after which it is taken to hang, and ends.
+    """
+
+    def __init__(
+        self,
+        folder: ReaderFolder,
+        *,
+        idle: float,
+        reader: Callable[[], StateReader],
+        is_well: Callable[[], bool] = lambda: True,
+        longest: Mapping[str, float] = LONGEST,
+    ) -> None:
+        self._longest = longest
+        self._is_well = is_well
+        self._folder = folder
+        self._idle = idle
+        self._answers = Answers(folder.root, folder.work, reader)
+        self._stopping = threading.Event()
+        self._lock = threading.Lock()
+        self._busy = 0
+        self._last = time.monotonic()
+        self._mine: tuple[int, int] | None = None
+
+    def stop(self) -> None:
+        """End soon; questions that are being answered are answered, and no more are taken."""
+        self._stopping.set()
+        self._leave()
+
+    def serve(self, listening: socket.socket) -> None:
+        """Answer until it is time to end."""
+        listening.settimeout(_LOOK_EVERY)
+        self._mine = self._find_mark()
+        while not self._is_over():
+            try:
+                connection, _ = listening.accept()
+            except TimeoutError:
+                continue
+            with self._lock:
+                self._busy += 1
+            threading.Thread(target=self._take, args=(connection,), daemon=True).start()
+        self._leave()
+        deadline = time.monotonic() + _PATIENCE
+        while self._busy and time.monotonic() < deadline:
+            time.sleep(_LOOK_EVERY / 10)
+        self._answers.close()
+
+    def _leave(self) -> None:
+        """Take the socket away, unless it is another's: whoever asks now starts a new reader."""
+        if self._mine is not None and self._find_mark() == self._mine:
+            self._folder.socket_file.unlink(missing_ok=True)
+
+    def _find_mark(self) -> tuple[int, int] | None:
+        """Return what tells this reader's socket from another's; None where there is none."""
+        try:
+            found = self._folder.socket_file.stat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns
+
+    def _is_over(self) -> bool:
+        with self._lock:
+            idle = not self._busy and time.monotonic() - self._last > self._idle
+        return idle or self._stopping.is_set() or self._find_mark() != self._mine
+
+    def _take(self, connection: socket.socket) -> None:
+        try:
+            with connection, connection.makefile("rb") as stream:
+                connection.settimeout(_PROMPT)
+                send(connection, introduction())
+                question = receive(stream)
+                if question is not None:
+                    connection.settimeout(_PROMPT)
+                    connection.sendall(_fitting(encode(self._answer(question))))
+        except (OSError, ValueError):
+            # Whoever asked is gone, or never asked.
+            pass
+        finally:
+            with self._lock:
+                self._busy -= 1
+                self._last = time.monotonic()
+
+    def _answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        if question.get("ask") == "end":
+            self.stop()
+            return {"answer": {"pid": os.getpid()}}
+        try:
+            return {"answer": self._answer_in_time(question)}
+        except HeadgateError as error:
+            told = error
+        except Exception as error:  # noqa: BLE001 - whatever it is, the one who waits has to know
+            told = self._failed(error)
+            # A JVM that was killed is gone a moment after its connections.
+            time.sleep(_LOOK_EVERY)
+        if not self._is_well():
+            self.stop()
+            if told.code == "STATE_READER_FAILED":
+                # Without an answer: the question is asked again, of the next reader.
+                raise ConnectionError
+        return {"error": told.to_json()}
+
+    def _answer_in_time(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the answer; where there is none for too long, say so and end."""
+        found: Future[dict[str, Any]] = Future()
+
+        def work() -> None:
+            try:
+                found.set_result(self._answers.answer(question))
+            except BaseException as error:  # noqa: BLE001 - raised where it is waited for
+                found.set_exception(error)
+
+        threading.Thread(target=work, daemon=True).start()
+        limit = self._longest.get(str(question.get("ask")), _LOOK_UP)
+        if not wait([found], limit).done:
+            # The next one who asks starts another reader.
+            self.stop()
+            raise HeadgateError(
+                "STATE_READER_DIED",
+                f"cannot read state: its reader found no answer for {limit:g} s, and ends",
+                hint=f"tail {self._folder.output}",
+                domain=Domain.INTERNAL,
+                retryable=True,
+            )
+        return found.result()
+
+    def _failed(self, error: Exception) -> HeadgateError:
+        import traceback
+
+        traceback.print_exception(error)
+        sys.stderr.flush()
+        return HeadgateError(
+            "STATE_READER_FAILED",
+            f"cannot read state: {type(error).__name__}: {error}".partition("\n")[0],
+            hint=f"tail {self._folder.output}",
+            domain=Domain.INTERNAL,
+        )
+
+
+def _fitting(line: bytes) -> bytes:
+    """Return an answer as it is, or a refusal where it is larger than an answer may be."""
+    if len(line) <= LONGEST_ANSWER:
+        return line
+    mib = 1024 * 1024
+    refusal = HeadgateError(
+        "STATE_ANSWER_TOO_LARGE",
+        f"cannot show state: the answer has {len(line) / mib:.1f} MiB, and "
+        f"{LONGEST_ANSWER // mib} MiB are the most",
+        hint="select fewer or shorter columns, or a smaller --rows",
+    )
+    return encode({"error": refusal.to_json()})
+
+
+class _Opening:
+    """Opens Spark while the first questions come in."""
+
+    def __init__(self, folder: ReaderFolder) -> None:
+        self._folder = folder
+        self._reader: Future[StateReader] = Future()
+        threading.Thread(target=self._open, daemon=True).start()
+
+    def get(self) -> StateReader:
+        """Return the reader, as soon as there is one."""
+        return self._reader.result()
+
+    def is_well(self) -> bool:
+        """Tell whether Spark came up and its JVM still lives."""
+        if not self._reader.done():
+            return True
+        if self._reader.exception() is not None:
+            return False
+        return self.get().is_alive()
+
+    def _open(self) -> None:
+        try:
+            from headgate.engine.state_reading import StateReader
+
+            scratch = self._folder.work.with_name("scratch")
+            self._reader.set_result(StateReader(log_file=self._folder.log, scratch=scratch))
+        except BaseException as error:  # noqa: BLE001 - told to whoever asks
+            self._reader.set_exception(error)
+
+
+def main() -> None:
+    """Become the reader of a home, unless it has one."""
+    root, idle = Path(sys.argv[1]), float(sys.argv[2])
+    if os.fork():
+        # An orphan belongs to the system, which collects it when it ends.
+        os._exit(0)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    up = os.fdopen(int(os.environ.pop(UP)), "wb")
+    folder = ReaderFolder(root)
+    folder.make()
+    with folder.lock.open("a+") as lock:
+        if not _take_lock(lock, folder):
+            _say_up(up)
+            return
+        opening = _Opening(folder)
+        daemon = Daemon(folder, idle=idle, reader=opening.get, is_well=opening.is_well)
+        signal.signal(signal.SIGTERM, lambda *_: daemon.stop())
+        with folder.listen() as listening:
+            _say_up(up)
+            daemon.serve(listening)
+        sys.stdout.flush()
+        # The JVM ends with this process, and there is nothing of its that must be kept.
+        os._exit(0)
+
+
+def _take_lock(lock: IO[str], folder: ReaderFolder) -> bool:
+    """Return whether this process is the reader; False where another one answers."""
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            found = folder.find_connection(1.0)
+            if found is not None:
+                found.close()
+                return False
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+            continue
+        lock.truncate(0)
+        lock.write(f"{os.getpid()}\n")
+        lock.flush()
+        return True
+
+
+def _say_up(up: IO[bytes]) -> None:
+    with suppress(BrokenPipeError):
+        up.write(b"up\n")
+        up.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The supervisor of a job, with what it measures, hears and reports."""

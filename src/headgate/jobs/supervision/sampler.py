@@ -1,0 +1,128 @@
+"""Measuring a job: each batch becomes a sample, and so does every while without one."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+
+from headgate._clock import Clock
+from headgate.engine.progress import BatchReport
+from headgate.jobs.home import JobHome
+from headgate.jobs.lifecycle.states import JobState
+from headgate.jobs.supervision.sample_files import PHASES, Sample, append, forget
+
+_EVERY = timedelta(seconds=1)
+_IDLE_EVERY = timedelta(seconds=10)
+_MS = timedelta(milliseconds=1)
+# Spark's names for the parts of a batch's time.
+_SPENT: Mapping[str, tuple[str, ...]] = {
+    "waiting": ("latestOffset",),
+    "planning": ("queryPlanning", "getBatch", "walCommit"),
+    "processing": ("addBatch",),
+    "committing": ("commitOffsets", "commitBatch"),
+}
+
+
+class Sampler:
+    """Keeps the samples of one job; called on the thread of its supervisor.
+
+    A job never ends because a sample could not be written: the chart has a gap then.
+    """
+
+    def __init__(self, home: JobHome, clock: Clock) -> None:
+        self._folder = home.path
+        self._clock = clock
+        self._pending: Sample | None = None
+        self._last = Sample(_ms(clock.now()), 0)
+        self._batch_end = self._last.end
+        self._written_at = clock.monotonic()
+
+    def batch_committed(self, report: BatchReport) -> None:
+        """Take note of a batch."""
+        began = max(self._batch_end, min(self._last.end, _ms(report.started)))
+        found = sample_of(report, since=began)
+        found.end = max(found.end, self._last.end)
+        found.span = found.end - min(began, found.end)
+        self._batch_end = found.end
+        if self._pending is None:
+            self._pending = found
+        else:
+            self._pending.add(found)
+            # Of the batches of one second the last tells what is left, as a look at it would.
+            self._pending.lag = found.lag
+
+    def tick(self, state: JobState) -> None:
+        """Write what is due: batches once a second, that there were none every ten."""
+        waited = timedelta(seconds=self._clock.monotonic() - self._written_at)
+        if self._pending is not None and waited >= _EVERY:
+            self.flush()
+        elif self._pending is None and waited >= _IDLE_EVERY:
+            now = max(_ms(self._clock.now()), self._last.end)
+            known = state is JobState.RUNNING
+            self._write(
+                Sample(
+                    now,
+                    now - self._last.end,
+                    lag=self._last.lag if known else [None, None, None],
+                    state=self._last.state,
+                    watermark=self._last.watermark,
+                )
+            )
+
+    def flush(self) -> None:
+        """Write what was not written yet."""
+        if self._pending is not None:
+            self._write(self._pending)
+            self._pending = None
+
+    def _write(self, sample: Sample) -> None:
+        self._last = sample
+        self._written_at = self._clock.monotonic()
+        with contextlib.suppress(OSError):
+            try:
+                append(self._folder, sample)
+            except OSError:
+                raise
+            except Exception:  # noqa: BLE001 - figures are no reason to end a job that works
+                # Files that cannot be read are in the way of those to come.
+                forget(self._folder)
+
+
+def sample_of(report: BatchReport, *, since: int) -> Sample:
+    """Return a batch as a sample of the time since a moment in epoch milliseconds."""
+    end = _ms(report.started + report.duration)
+    sources = report.sources.values()
+    ages = [each.lag.total_seconds() for each in sources if each.lag is not None]
+    took = [report.duration / _MS]
+    for phase in PHASES:
+        spent = (report.phases.get(name, timedelta()) for name in _SPENT[phase])
+        took.append(sum(spent, timedelta()) / _MS)
+    latency = report.latency
+    percentiles = () if latency is None else (latency.p50, latency.p95, latency.p99)
+    return Sample(
+        end,
+        max(0, end - since),
+        inputs={name: each.rows for name, each in report.sources.items()},
+        outputs=dict(report.outputs),
+        written=sum(report.outputs.values()) if report.written is None else report.written,
+        lag=[
+            _sum(each.lag_records for each in sources),
+            _sum(each.lag_bytes for each in sources),
+            round(max(ages), 3) if ages else None,
+        ],
+        batches=1,
+        took=took,
+        state={uid: [each.rows, each.bytes] for uid, each in report.state.items()},
+        watermark=None if report.watermark is None else _ms(report.watermark),
+        latency=[round(each / _MS) for each in percentiles] or None,
+    )
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    known = [each for each in counts if each is not None]
+    return sum(known) if known else None
+
+
+def _ms(moment: datetime) -> int:
+    return round(moment.timestamp() * 1000)

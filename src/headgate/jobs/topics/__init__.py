@@ -1,0 +1,1 @@
+"""The topics of a log and of a flow: listed, read, created."""

@@ -1,0 +1,196 @@
+"""What a server asks for, each done in a process of its own.
+
+Flows are the user's code: whatever a file does when it is read, it does not do it to the server.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from headgate._clock import SystemClock
+from headgate.errors import Domain, HeadgateError
+from headgate.jobs.control.restore_start import get_restore_options, plan_of_restore
+from headgate.jobs.control.verbs import get_start, restart_job
+from headgate.jobs.flow_file import load_flow
+from headgate.jobs.options import resolve_options
+from headgate.jobs.startup.background import start_detached
+from headgate.jobs.upkeep.kept_jobs import KeptJob, Session
+from headgate.jobs.values import NO_CONSENT, Consent, RunOptions
+
+# Fetching a connector's jars takes minutes, the first time.
+LONGEST_START = timedelta(minutes=15)
+# A dry run loads a flow and reads small files.
+_LONGEST_PLAN = timedelta(seconds=60)
+
+
+def submit_flow(
+    root: Path,
+    flow: str,
+    *,
+    on: str,
+    settings: Mapping[str, Any],
+    fresh: bool,
+    restore_from: str | None,
+    by: str,
+    keep: bool,
+    consent: Consent = NO_CONSENT,
+) -> dict[str, Any]:
+    """Start a flow as a job in the background; return what it said of itself, as JSON values.
+
+    Args:
+        flow: As `load_flow` takes it.
+        on: The log of topics that are known by name alone, unless a headgate.toml names one.
+        settings: By the names of headgate.toml.
+        keep: Whether the job is to be up from now on.
+        consent: What the user agrees to this time.
+
+    Raises:
+        HeadgateError: What a start refuses.
+    """
+    base = RunOptions(home=root.absolute(), fresh=fresh, restore_from=restore_from, consent=consent)
+    options = resolve_options(flow, settings, base)
+    if options.settings["on"]["from"] == "default":
+        options = resolve_options(flow, {**settings, "on": on}, base)
+    return follow_apart(_order("start", flow, options, by=by, keep=keep))
+
+
+def start_kept(
+    root: Path, name: str, *, by: str, keep: bool, consent: Consent = NO_CONSENT
+) -> dict[str, Any]:
+    """Start a job as it was last run, in the background."""
+    flow, options = get_start(root.absolute(), name, consent=consent)
+    return follow_apart(_order("start", flow, options, by=by, keep=keep))
+
+
+def restart_kept(
+    root: Path, name: str, *, by: str, keep: bool, consent: Consent = NO_CONSENT
+) -> dict[str, Any]:
+    """Stop a job between two batches and start it again; one that is not running is started."""
+    flow, options = get_start(root.absolute(), name, consent=consent)
+    return follow_apart(_order("restart", flow, options, by=by, keep=keep))
+
+
+def restore_kept(
+    root: Path,
+    name: str,
+    *,
+    source: str | None,
+    at: str | None,
+    drop: Collection[str],
+    by: str,
+    keep: bool,
+) -> dict[str, Any]:
+    """Go back to a checkpoint and run on from there, in the background.
+
+    Raises:
+        HeadgateError: What a restore refuses; JOB_RUNNING among it.
+    """
+    flow, options = get_restore_options(root.absolute(), name, source=source, at=at, drop=drop)
+    return follow_apart(_order("start", flow, options, by=by, keep=keep))
+
+
+def foresee_restore(
+    root: Path, name: str, *, source: str | None, at: str | None, drop: Collection[str]
+) -> dict[str, Any]:
+    """Return what a restore would do, as JSON values; the job may be running."""
+    flow, options = get_restore_options(root.absolute(), name, source=source, at=at, drop=drop)
+    return follow_apart(_order("plan", flow, options))
+
+
+def _order(
+    do: str, flow: str, options: RunOptions, *, by: str = "", keep: bool = False
+) -> dict[str, Any]:
+    # Nobody looks at the terminal of a job in the background.
+    quiet = replace(options, print_rows=0, verbose=False)
+    return {"do": do, "flow": flow, "options": quiet.to_json(), "by": by, "keep": keep}
+
+
+def follow_apart(order: Mapping[str, Any]) -> dict[str, Any]:
+    """Have an order followed by a process of its own, and return its answer or raise it."""
+    longest = _LONGEST_PLAN if order["do"] == "plan" else LONGEST_START
+    process = subprocess.Popen(
+        [sys.executable, "-m", "headgate.jobs.upkeep.orders"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # An order that was given is followed, also when the server goes.
+        start_new_session=True,
+    )
+    try:
+        said, told = process.communicate(
+            json.dumps(order).encode(), timeout=longest.total_seconds()
+        )
+    except subprocess.TimeoutExpired as error:
+        process.kill()
+        process.communicate()
+        raise HeadgateError(
+            "WAITED_TOO_LONG",
+            f"cannot {order['do']} flow {order['flow']!r}: it said nothing for {longest}",
+            hint="headgate jobs",
+            domain=Domain.EXTERNAL,
+            retryable=True,
+        ) from error
+    try:
+        answer = json.loads(said)
+    except ValueError as error:
+        last = told.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        raise HeadgateError(
+            "FLOW_BROKEN",
+            f"cannot {order['do']} flow {order['flow']!r}: the process that read it ended with "
+            f"{process.returncode}{f': {last}' if last else ''}",
+            hint=f"python {str(order['flow']).partition(':')[0]}",
+        ) from error
+    if "error" in answer:
+        raise HeadgateError.from_json(answer["error"])
+    return dict(answer["answer"])
+
+
+def main() -> None:
+    """Follow the order on standard input; the answer is a line on standard output."""
+    # What the user's file prints is no answer.
+    answer = os.dup(1)
+    os.dup2(2, 1)
+    order = json.load(sys.stdin)
+    try:
+        said: dict[str, Any] = {"answer": _follow(order)}
+    except HeadgateError as error:
+        said = {"error": error.to_json()}
+    os.write(answer, json.dumps(said).encode() + b"\n")
+
+
+def _follow(order: Mapping[str, Any]) -> dict[str, Any]:
+    flow, options = str(order["flow"]), RunOptions.from_json(order["options"])
+    if order["do"] == "plan":
+        return plan_of_restore(flow, options).to_json()
+    name = load_flow(flow).graph.name
+    session = Session(options.home)
+    # What the user agrees to is for this start, and not for one after a crash.
+    how = {"flow": flow, "options": replace(options, consent=NO_CONSENT).to_json()}
+    kept = KeptJob(name, SystemClock().now(), str(order["by"]), how)
+    # First, so that a job that was started is kept up whatever dies in between.
+    before = session.keep(kept) if order["keep"] else None
+    try:
+        if order["do"] == "restart":
+            started = restart_job(options.home, name, consent=options.consent)
+        else:
+            started = start_detached(flow, options)
+    except HeadgateError:
+        if order["keep"]:
+            session.put_back(name, before)
+        raise
+    if order["keep"]:
+        # A restart is a stop in between, and a job that was stopped is let go.
+        session.keep(kept)
+    return started.to_json()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,228 @@
+"""A job as values: what was asked for, what it is doing, and who is told."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from headgate.connectors.logs import DEFAULT_LOG
+from headgate.engine.settings import MIB, Delivery, OnDataLoss
+from headgate.jobs.home import DEFAULT_HOME
+from headgate.jobs.lifecycle.states import JobState
+from headgate.jobs.totals import Totals
+
+
+class OpenBatch(enum.StrEnum):
+    """What becomes of a batch that was begun and cannot be finished."""
+
+    REPEAT = "repeat"
+    SKIP = "skip"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consent:
+    """What the user agrees to, for one start alone.
+
+    Attributes:
+        open_batch: What to do with an open batch: repeat it in a new run, or leave it out.
+        allow_repeats: Whether a start may fall back to a checkpoint behind which rows were
+            written, which are written again then.
+    """
+
+    open_batch: OpenBatch | None = None
+    allow_repeats: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what was agreed to as JSON values."""
+        agreed: dict[str, Any] = {}
+        if self.open_batch is not None:
+            agreed["open_batch"] = self.open_batch.value
+        if self.allow_repeats:
+            agreed["allow_repeats"] = True
+        return agreed
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Consent:
+        """Return what `to_json` wrote."""
+        chosen = value.get("open_batch")
+        return cls(
+            open_batch=None if chosen is None else OpenBatch(chosen),
+            allow_repeats=bool(value.get("allow_repeats", False)),
+        )
+
+
+NO_CONSENT = Consent()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """What the user asks for.
+
+    Attributes:
+        on: The log of topics that are known by name alone.
+        home: Where jobs live.
+        parallelism: State partitions; by default as many as there are cores, and what a run that
+            is resumed has.
+        checkpoints: A folder for the checkpoints of new runs, in place of the job's own.
+        fresh: Start empty, in a new lineage; the old run stays as it is.
+        print_rows: Rows of each output and batch that are shown.
+        restart: The restart strategy, as `parse_strategy` reads it.
+        checkpoint_every: One batch in each of these is kept as a checkpoint.
+        min_pause: No batch begins sooner than this after the one before was written.
+        retain: How many checkpoints are kept.
+        retain_for: How long more of them are kept, thinned with age; None for no longer.
+        delete_on_cancel: Whether a job that is cancelled takes its checkpoints along.
+        restore_from: Go on from this checkpoint, in a new run; as `find_target` reads it.
+        restore_at: Likewise, by the moment at which it was complete.
+        drop_state: Uids whose state a restore leaves behind.
+        strict: Stop where the newest checkpoint is damaged, rather than fall back.
+        consent: What the user agrees to, for this start alone.
+        start: Where sources begin to be read that have no position yet; as `parse_starts` reads it.
+        settings: What `headgate show` tells of them: value and where it came from, by the names
+            of headgate.toml.
+    """
+
+    on: str = DEFAULT_LOG
+    home: Path = DEFAULT_HOME
+    until_caught_up: bool = False
+    parallelism: int | None = None
+    batch_every: timedelta = timedelta(seconds=1)
+    max_batch: int = 64 * MIB
+    max_record: int = MIB
+    driver_memory: int = 2048 * MIB
+    checkpoints: Path | None = None
+    fresh: bool = False
+    print_rows: int = 0
+    verbose: bool = False
+    restart: str = "none"
+    checkpoint_every: timedelta = timedelta(seconds=5)
+    min_pause: timedelta = timedelta(0)
+    retain: int = 10
+    retain_for: timedelta | None = None
+    delete_on_cancel: bool = False
+    strict: bool = False
+    restore_from: str | None = None
+    restore_at: str | None = None
+    drop_state: tuple[str, ...] = ()
+    consent: Consent = NO_CONSENT
+    master: str = "local[*]"
+    executor_memory: int = 1024 * MIB
+    state_memory: int = 512 * MIB
+    log_level: str = "info"
+    delivery: Delivery = Delivery.EXACTLY_ONCE
+    on_data_loss: OnDataLoss = OnDataLoss.FAIL
+    start: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def with_end(self, *, until_caught_up: bool) -> RunOptions:
+        """Return the options of a start that ends once it has caught up, or does not."""
+        return replace(self, until_caught_up=until_caught_up)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the options as JSON values, for a later start of the same job."""
+        return {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> RunOptions:
+        """Return the options that `to_json` wrote."""
+        content = dict(value)
+        for name in ("batch_every", "checkpoint_every", "min_pause", "retain_for"):
+            if content[name] is not None:
+                content[name] = timedelta(seconds=content[name])
+        for name in ("home", "checkpoints"):
+            if content[name] is not None:
+                content[name] = Path(content[name])
+        content["drop_state"] = tuple(content["drop_state"])
+        content["consent"] = Consent.from_json(content.get("consent", {}))
+        content["start"] = tuple(content.get("start", ()))
+        content["delivery"] = Delivery(content.get("delivery", Delivery.EXACTLY_ONCE))
+        content["on_data_loss"] = OnDataLoss(content.get("on_data_loss", OnDataLoss.FAIL))
+        return cls(**content)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, Consent):
+        return value.to_json()
+    return str(value) if isinstance(value, Path) else value
+
+
+@dataclass(frozen=True, slots=True)
+class JobSnapshot:
+    """What a job is and has done, at one moment.
+
+    Attributes:
+        resumed_from: The checkpoint this start went on from; None if it started empty.
+        loading: Whether streams wait for tables to be read.
+        attempt: Counts from 1 with each start of the job.
+        reason: Why the last attempt ended, or the job; empty while neither has.
+        checkpoint: The newest kept checkpoint.
+        notice: What the user has to know about this start, such as a damaged checkpoint.
+    """
+
+    job: str
+    state: JobState
+    lineage: str
+    resumed_from: int | None
+    loading: bool
+    elapsed: timedelta
+    totals: Totals
+    folder: Path
+    attempt: int = 1
+    reason: str = ""
+    checkpoint: str | None = None
+    notice: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the snapshot as JSON values."""
+        return {
+            "job": self.job,
+            "state": self.state.value,
+            "lineage": self.lineage,
+            "resumed_from": None if self.resumed_from is None else f"chk-{self.resumed_from}",
+            "loading_tables": self.loading,
+            "elapsed_s": round(self.elapsed.total_seconds(), 3),
+            "folder": str(self.folder),
+            "attempt": self.attempt,
+            "reason": self.reason,
+            "checkpoint": self.checkpoint,
+            "notice": self.notice,
+            **self.totals.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> JobSnapshot:
+        """Return the snapshot that `to_json` told of; a job's status has one, too."""
+        resumed = told["resumed_from"]
+        return cls(
+            job=str(told["job"]),
+            state=JobState(told["state"]),
+            lineage=str(told["lineage"]),
+            resumed_from=None if resumed is None else int(str(resumed).removeprefix("chk-")),
+            loading=bool(told["loading_tables"]),
+            elapsed=timedelta(seconds=told["elapsed_s"]),
+            totals=Totals.from_json(told),
+            folder=Path(told["folder"]),
+            attempt=int(told["attempt"]),
+            reason=str(told["reason"]),
+            checkpoint=told["checkpoint"],
+            notice=str(told.get("notice") or ""),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Watcher:
+    """Is told what happens, on the thread that runs the job.
+
+    Attributes:
+        on_notice: What the user has to know and no state tells: a topic lost records, say.
+    """
+
+    on_snapshot: Callable[[JobSnapshot], None] = lambda _: None
+    on_notice: Callable[[str], None] = lambda _: None
+    on_row: Callable[[str, str], None] = lambda _output, _row: None

@@ -1,0 +1,377 @@
+"""A job's flow as a graph with what goes through it: read from its folder, running or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from headgate._clock import Clock, SystemClock
+from headgate.flow.exchange import Edge, Exchange, edges_of
+from headgate.flow.explain import describe_node
+from headgate.flow.graph import Graph
+from headgate.flow.operators import (
+    Dedupe,
+    Enrich,
+    Node,
+    Output,
+    Port,
+    Select,
+    Source,
+    SourceKind,
+    Window,
+    input_ports,
+)
+from headgate.jobs.home import JobHome
+from headgate.jobs.lifecycle.intent import has_supervisor
+from headgate.jobs.registry import get_home
+from headgate.jobs.runs.lineage import find_run
+
+SOURCE = "source"
+TABLE = "table"
+OPERATOR = "operator"
+OUTPUT = "output"
+DEAD_LETTERS = "dead-letters"
+
+# A job without a batch for so long does nothing: its last rates are of the past.
+_IDLE = timedelta(seconds=10)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeFacts:
+    """What goes through a node and what it holds; None where it does not apply or is not known.
+
+    Counts are of this start of the job, rates and the busy share of its last few batches.
+
+    Attributes:
+        records_in: Records read, by a source; rows taken, by an operator or an output.
+        records_out: Rows handed on.
+        busy: The share of its tasks' time that the operator took, from 0 to 1.
+    """
+
+    records_in: int | None = None
+    records_out: int | None = None
+    in_per_s: float | None = None
+    out_per_s: float | None = None
+    state_rows: int | None = None
+    state_bytes: int | None = None
+    watermark: str | None = None
+    busy: float | None = None
+    lag_records: int | None = None
+    lag_bytes: int | None = None
+    lag_s: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the facts as JSON values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphNode:
+    """A source, a table, an operator or an output.
+
+    Attributes:
+        kind: `source`, `table`, `operator`, `output` or `dead-letters`.
+        operator: What an operator does, in a word: enrich, window, select.
+        side: Whether only side outputs lead here.
+        detail: What it does, in a few words.
+    """
+
+    id: str
+    kind: str
+    title: str
+    detail: str
+    facts: NodeFacts
+    operator: str = ""
+    side: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the node as JSON values."""
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "operator": self.operator,
+            "title": self.title,
+            "detail": self.detail,
+            "side": self.side,
+            "facts": self.facts.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> GraphNode:
+        """Return the node that `to_json` told of."""
+        return cls(**{**told, "facts": NodeFacts(**told["facts"])})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphEdge:
+    """Rows from one node to another.
+
+    Attributes:
+        label: Which rows, where the node has several outputs: matched, missing, changes.
+        exchange: How rows find their task: `keyed by userId`; empty where they stay in theirs.
+        records: How many so far in this start; None where nobody counted.
+        per_s: How many a second, over the last few batches.
+    """
+
+    source: str
+    target: str
+    label: str
+    exchange: str
+    records: int | None
+    per_s: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the edge as JSON values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphView:
+    """The graph of a job; without nodes if the job never got as far as to have one."""
+
+    job: str
+    nodes: tuple[GraphNode, ...]
+    edges: tuple[GraphEdge, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the graph as JSON values."""
+        return {
+            "job": self.job,
+            "nodes": [each.to_json() for each in self.nodes],
+            "edges": [each.to_json() for each in self.edges],
+        }
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> GraphView:
+        """Return the graph that `to_json` told of."""
+        nodes = tuple(GraphNode.from_json(each) for each in told["nodes"])
+        return cls(str(told["job"]), nodes, tuple(GraphEdge(**each) for each in told["edges"]))
+
+
+def view_graph(root: Path, job: str, *, clock: Clock | None = None) -> GraphView:
+    """Return a job's flow as it was last run, with what went through it since it was started."""
+    home = get_home(root, job, verb="show the graph of")
+    status = home.find_json("status.json") or {}
+    graph = _find_graph(home, status)
+    if graph is None:
+        return GraphView(job, (), ())
+    alive = has_supervisor(home)
+    return build_view(job, graph, _present(status, alive, (clock or SystemClock()).now()))
+
+
+def build_view(job: str, graph: Graph, status: Mapping[str, Any]) -> GraphView:
+    """Return the view of a graph by what the job's status tells."""
+    flow = _Flow(graph, status)
+    nodes = [flow.view(node) for node in graph.nodes]
+    nodes += [flow.unused(port) for port in graph.unused_side_outputs()]
+    nodes.append(flow.dead_letters())
+    return GraphView(job, tuple(nodes), tuple(flow.edges()))
+
+
+class _Flow:
+    """A graph, and the counts of its ports."""
+
+    def __init__(self, graph: Graph, status: Mapping[str, Any]) -> None:
+        self._graph = graph
+        self._status = status
+        self._edges = edges_of(graph)
+        self._rows = _port_counts(graph, self._map("ports"), self._map("outputs"))
+        self._rates = _port_counts(graph, self._map("ports_per_s"), {})
+
+    def view(self, node: Node) -> GraphNode:
+        """Return one node of the graph."""
+        match node:
+            case Source():
+                kind = TABLE if node.kind is SourceKind.TABLE else SOURCE
+                return self._node(node, kind, self._source_facts(node))
+            case Output():
+                return self._node(node, OUTPUT, self._output_facts(node))
+            case _:
+                return self._node(node, OPERATOR, self._operator_facts(node))
+
+    def unused(self, port: Port) -> GraphNode:
+        """Return a side output that nobody takes rows from."""
+        count, rate = self._rows.get(port), self._rates.get(port)
+        return GraphNode(
+            id=str(port),
+            kind=OUTPUT,
+            title=str(port),
+            detail="a side output nobody uses: counted, not written",
+            facts=NodeFacts(records_in=_whole(count), in_per_s=rate),
+            operator="count",
+            side=True,
+        )
+
+    def dead_letters(self) -> GraphNode:
+        """Return where records go that cannot be used."""
+        topic = self._graph.dead_letters
+        count = self._map("outputs").get(topic.name)
+        return GraphNode(
+            id=topic.name,
+            kind=DEAD_LETTERS,
+            title=topic.name,
+            detail=f"records that cannot be used, to {topic.describe()}",
+            facts=NodeFacts(records_in=_whole(count)),
+            operator=DEAD_LETTERS,
+            side=True,
+        )
+
+    def edges(self) -> Iterator[GraphEdge]:
+        """Yield every edge, those to dead letters last."""
+        for edge in self._edges:
+            yield GraphEdge(
+                source=edge.source.node,
+                target=edge.target,
+                label=self._label(edge),
+                exchange=_exchange(edge),
+                records=_whole(self._rows.get(edge.source)),
+                per_s=self._rates.get(edge.source),
+            )
+        for port in self._graph.unused_side_outputs():
+            yield GraphEdge(
+                source=port.node,
+                target=str(port),
+                label=port.output,
+                exchange="",
+                records=_whole(self._rows.get(port)),
+                per_s=self._rates.get(port),
+            )
+        for node in self._graph.nodes:
+            count = self._map("ports").get(f"{node.id}!")
+            # Any record may turn out to be no record; that an operator refuses a row is rare.
+            if isinstance(node, Source) or count:
+                yield GraphEdge(
+                    source=node.id,
+                    target=self._graph.dead_letters.name,
+                    label="cannot be used",
+                    exchange="",
+                    records=_whole(count),
+                    per_s=self._map("ports_per_s").get(f"{node.id}!"),
+                )
+
+    def _node(self, node: Node, kind: str, facts: NodeFacts) -> GraphNode:
+        side = isinstance(node, Output) and self._is_side(node.input)
+        return GraphNode(
+            id=node.id,
+            kind=kind,
+            title=node.id,
+            detail=describe_node(node),
+            facts=facts,
+            operator=node.operator,
+            side=side,
+        )
+
+    def _source_facts(self, node: Source) -> NodeFacts:
+        out = Port(node.id, "out")
+        bad = self._map("ports_per_s").get(f"{node.id}!")
+        sent = self._rates.get(out)
+        return NodeFacts(
+            records_in=self._map("inputs").get(node.id),
+            records_out=_whole(self._rows.get(out)),
+            in_per_s=None if sent is None else sent + (bad or 0),
+            out_per_s=sent,
+            watermark=self._status.get("watermark") if node.event_time else None,
+            lag_records=self._map("lag_records").get(node.id),
+            lag_bytes=self._map("lag_bytes").get(node.id),
+            lag_s=self._map("lag_s").get(node.id),
+        )
+
+    def _output_facts(self, node: Output) -> NodeFacts:
+        return NodeFacts(
+            records_in=_whole(self._map("outputs").get(node.id)),
+            in_per_s=self._rates.get(node.input),
+        )
+
+    def _operator_facts(self, node: Node) -> NodeFacts:
+        ports = [edge.source for edge in self._edges if edge.target == node.id]
+        out = [Port(node.id, output) for output in node.outputs]
+        timed = isinstance(node, Window | Dedupe)
+        return NodeFacts(
+            records_in=_whole(_total(self._rows, ports)),
+            records_out=_whole(_total(self._rows, out)),
+            in_per_s=_total(self._rates, ports),
+            out_per_s=_total(self._rates, out),
+            state_rows=self._map("state_rows").get(node.id),
+            state_bytes=self._map("state_bytes").get(node.id),
+            watermark=self._status.get("watermark") if timed else None,
+            busy=self._map("busy").get(node.id),
+        )
+
+    def _is_side(self, port: Port) -> bool:
+        """Tell whether rows of a port come out of a side output, maybe by way of plain steps."""
+        node = self._graph.node(port.node)
+        if port.output in node.side_outputs:
+            return True
+        passes_on = not node.stateful and not isinstance(node, Source | Output)
+        return passes_on and self._is_side(input_ports(node)[0])
+
+    def _label(self, edge: Edge) -> str:
+        target = self._graph.node(edge.target)
+        if isinstance(target, Enrich) and edge.source != target.input:
+            return "changes"
+        return "" if edge.source.output == "out" else edge.source.output
+
+    def _map(self, name: str) -> Mapping[str, Any]:
+        return self._status.get(name) or {}
+
+
+def _find_graph(home: JobHome, status: Mapping[str, Any]) -> Graph | None:
+    lineage = home.find_present_run() or status.get("lineage")
+    run = find_run(home, str(lineage)) if lineage else None
+    return None if run is None else run.flow
+
+
+def _present(status: Mapping[str, Any], alive: bool, now: datetime) -> Mapping[str, Any]:
+    """Return a status without what was true of the last batches and is no longer."""
+    speeds = ("ports_per_s", "busy")
+    if not alive:
+        return {**status, **dict.fromkeys(speeds)}
+    committed = status.get("committed_at")
+    silence = now - datetime.fromisoformat(committed) if committed else timedelta(0)
+    if silence <= max(_IDLE, 2 * timedelta(seconds=status.get("recent_s") or 0)):
+        return status
+    return {**status, **{name: dict.fromkeys(status.get(name) or {}, 0.0) for name in speeds}}
+
+
+def _port_counts(
+    graph: Graph, ports: Mapping[str, float], outputs: Mapping[str, float]
+) -> dict[Port, float]:
+    """Return rows by port, of those that were counted or follow from what was.
+
+    The kernel counts every port but that of a select whose columns are picked as rows are written:
+    there as many rows leave as come. A job of an older release counted rows at its ends alone.
+    """
+    found: dict[Port, float] = {}
+    for node in graph.nodes:
+        for output in node.outputs:
+            port = Port(node.id, output)
+            if str(port) in ports:
+                found[port] = ports[str(port)]
+            elif isinstance(node, Select) and node.input in found and ports:
+                found[port] = found[node.input]
+            else:
+                ends = [each.id for each in graph.consumers(port) if isinstance(each, Output)]
+                told = [outputs[end] for end in (*ends, str(port)) if end in outputs]
+                if told:
+                    found[port] = told[0]
+    return found
+
+
+def _exchange(edge: Edge) -> str:
+    if edge.exchange is not Exchange.HASH:
+        return "" if edge.exchange is Exchange.FORWARD else edge.exchange.value
+    return f"keyed by {', '.join(edge.by)}" if edge.by else "all under one key"
+
+
+def _total(counts: Mapping[Port, float], ports: list[Port]) -> float | None:
+    """Return the sum over ports; None where one of them is not known."""
+    if not ports or any(port not in counts for port in ports):
+        return None
+    return sum(counts[port] for port in ports)
+
+
+def _whole(count: float | None) -> int | None:
+    return None if count is None else int(count)

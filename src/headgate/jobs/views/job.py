@@ -1,0 +1,284 @@
+"""Jobs as those see them who look from outside: read from their folders, running or not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from headgate._clock import Clock, SystemClock
+from headgate.checkpoints.catalog import read_kept
+from headgate.errors import HeadgateError
+from headgate.jobs.checkpoints.listing import CheckpointView, list_checkpoints
+from headgate.jobs.home import JobHome
+from headgate.jobs.lifecycle.intent import has_supervisor
+from headgate.jobs.lifecycle.states import JobState
+from headgate.jobs.registry import get_home, list_names
+
+# What a job is that says it lives while nobody holds it: its supervisor was killed.
+DEAD = "DEAD"
+# What a job is whose folder cannot be read.
+UNREADABLE = "UNREADABLE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobView:
+    """One job, in short.
+
+    Attributes:
+        state: A JobState, DEAD or UNREADABLE.
+        is_alive: Whether a process holds the job.
+        uptime: Since it was started; None unless it is alive.
+        lag_bytes: What is left to read of all sources that count bytes, as of the last batch;
+            None where there is none, or before.
+        lag_records: Likewise of sources that count records.
+        lag: How old the oldest record is that is left to read; None where nobody can tell.
+        checkpoint: The newest kept checkpoint.
+        reason: Why the last attempt ended, or the job.
+        todo: What to do about it, where something is to be done.
+        status: All that the job's supervisor last told.
+    """
+
+    name: str
+    state: str
+    is_alive: bool
+    attempt: int = 0
+    since: datetime | None = None
+    uptime: timedelta | None = None
+    records_per_s: int = 0
+    lag_bytes: int | None = None
+    lag_records: int | None = None
+    lag: timedelta | None = None
+    checkpoint: str | None = None
+    checkpoint_at: datetime | None = None
+    reason: str = ""
+    todo: str = ""
+    status: Mapping[str, Any]
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the job does nothing more until somebody starts it again."""
+        return _is_final(self.state)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the job as JSON values."""
+        return {
+            "job": self.name,
+            "state": self.state,
+            "alive": self.is_alive,
+            "attempt": self.attempt,
+            "since": _text(self.since),
+            "uptime_s": None if self.uptime is None else round(self.uptime.total_seconds()),
+            "records_per_s": self.records_per_s,
+            "lag_bytes": self.lag_bytes,
+            "lag_records": self.lag_records,
+            "lag_s": None if self.lag is None else self.lag.total_seconds(),
+            "checkpoint": self.checkpoint,
+            "checkpoint_at": _text(self.checkpoint_at),
+            "reason": self.reason,
+            "todo": self.todo,
+        }
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any], *, status: Mapping[str, Any]) -> JobView:
+        """Return the job that `to_json` told of.
+
+        Args:
+            told: Of this, or of JobDetails, which tells lags by source.
+            status: All that the job's supervisor last told, as far as it is known.
+        """
+        uptime, lag = told["uptime_s"], told["lag_s"]
+        seconds = max(lag.values(), default=None) if isinstance(lag, Mapping) else lag
+        return cls(
+            name=str(told["job"]),
+            state=str(told["state"]),
+            is_alive=bool(told["alive"]),
+            attempt=int(told["attempt"]),
+            since=_moment(told["since"]),
+            uptime=None if uptime is None else timedelta(seconds=uptime),
+            records_per_s=int(told["records_per_s"]),
+            lag_bytes=_in_all(told["lag_bytes"]),
+            lag_records=_in_all(told["lag_records"]),
+            lag=None if seconds is None else timedelta(seconds=seconds),
+            checkpoint=told["checkpoint"],
+            checkpoint_at=_moment(told["checkpoint_at"]),
+            reason=str(told["reason"]),
+            todo=str(told["todo"]),
+            status=status,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobDetails:
+    """One job, all of it.
+
+    Attributes:
+        flow: The flow's file it was last run from; None if no attempt ever ran.
+        settings: Each setting with its value and where it came from, by its name in
+            headgate.toml.
+    """
+
+    view: JobView
+    folder: Path
+    flow: str | None
+    settings: Mapping[str, Mapping[str, Any]]
+    checkpoints: tuple[CheckpointView, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the job as JSON values."""
+        status = {key: value for key, value in self.view.status.items() if key != "format"}
+        return {
+            **status,
+            **self.view.to_json(),
+            "lag_bytes": status.get("lag_bytes", {}),
+            "lag_records": status.get("lag_records", {}),
+            "lag_s": status.get("lag_s", {}),
+            "folder": str(self.folder),
+            "flow": self.flow,
+            "settings": dict(self.settings),
+            "checkpoints": [each.to_json() for each in self.checkpoints],
+        }
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> JobDetails:
+        """Return the job that `to_json` told of."""
+        own = ("flow", "settings", "checkpoints")
+        status = {key: value for key, value in told.items() if key not in own}
+        return cls(
+            view=JobView.from_json(told, status=status),
+            folder=Path(told["folder"]),
+            flow=told["flow"],
+            settings=dict(told["settings"]),
+            checkpoints=tuple(CheckpointView.from_json(each) for each in told["checkpoints"]),
+        )
+
+
+def list_jobs(root: Path, *, clock: Clock | None = None) -> list[JobView]:
+    """Return every job of a home, by name; one that cannot be read says so."""
+    found = []
+    for name in list_names(root):
+        try:
+            found.append(view_job(JobHome(root, name), clock=clock))
+        except HeadgateError as error:
+            alive = has_supervisor(JobHome(root, name))
+            found.append(
+                JobView(
+                    name=name,
+                    state=UNREADABLE,
+                    is_alive=alive,
+                    reason=error.message,
+                    todo=error.hint,
+                    status={},
+                )
+            )
+    return found
+
+
+def show_job(root: Path, name: str, *, clock: Clock | None = None) -> JobDetails:
+    """Return all of one job."""
+    home = get_home(root, name, verb="show")
+    stored = home.find_json("job.json") or {}
+    options = stored.get("options") or {}
+    return JobDetails(
+        view=view_job(home, clock=clock),
+        folder=home.path,
+        flow=stored.get("flow"),
+        settings=options.get("settings") or {},
+        checkpoints=tuple(list_checkpoints(root, name)),
+    )
+
+
+def look_at(root: Path, name: str, *, verb: str = "show") -> JobView:
+    """Return one job, in short.
+
+    Raises:
+        HeadgateError: JOB_NOT_FOUND.
+    """
+    return view_job(get_home(root, name, verb=verb))
+
+
+def view_job(home: JobHome, *, clock: Clock | None = None) -> JobView:
+    """Return one job, in short."""
+    # Before the status: what was let go of after a look had written its last word by then.
+    alive = has_supervisor(home)
+    status = home.find_json("status.json") or {}
+    said = str(status.get("state") or JobState.STARTING)
+    gone = not alive and not _is_final(said)
+    started = _moment(status.get("started_at"))
+    checkpoint = status.get("checkpoint")
+    ages = status.get("lag_s") or {}
+    return JobView(
+        name=home.name,
+        state=DEAD if gone else said,
+        is_alive=alive,
+        attempt=int(status.get("attempt") or 0),
+        since=_moment(status.get("at" if gone else "since")),
+        uptime=(clock or SystemClock()).now() - started if alive and started else None,
+        records_per_s=int(status.get("records_per_s") or 0) if alive else 0,
+        lag_bytes=_all(status.get("lag_bytes")),
+        lag_records=_all(status.get("lag_records")),
+        lag=timedelta(seconds=max(ages.values())) if ages else None,
+        checkpoint=checkpoint,
+        checkpoint_at=_completed(home, status.get("lineage"), checkpoint),
+        reason=_died(said, status) if gone else str(status.get("reason") or ""),
+        todo=_todo(home.name, DEAD if gone else said),
+        status=status,
+    )
+
+
+def _all(counts: Mapping[str, int] | None) -> int | None:
+    return sum(counts.values()) if counts else None
+
+
+def _in_all(count: Mapping[str, int] | int | None) -> int | None:
+    return _all(count) if isinstance(count, Mapping) else count
+
+
+def _is_final(state: str) -> bool:
+    return any(state == each and each.is_final for each in JobState)
+
+
+def _died(said: str, status: Mapping[str, Any]) -> str:
+    at = _moment(status.get("at"))
+    last = f", last heard of at {at:%Y-%m-%d %H:%M:%S} UTC" if at else ""
+    return f"the process that supervised it is gone: it was {said}{last}"
+
+
+def _todo(name: str, state: str) -> str:
+    match state:
+        case "DEAD" | "FAILED":
+            return f"headgate start {name}"
+        case "PAUSED":
+            return f"headgate resume {name}"
+    return ""
+
+
+def _completed(home: JobHome, lineage: Any, checkpoint: Any) -> datetime | None:
+    if not lineage or not checkpoint:
+        return None
+    try:
+        return read_kept(home.checkpoints_folder(str(lineage)) / str(checkpoint)).completed_at
+    except HeadgateError:
+        return None
+
+
+def _moment(text: Any) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
+
+
+def _text(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()
+
+
+def last_checkpoint_took(root: Path, view: JobView) -> timedelta | None:
+    """Return how long the batch of a job's newest checkpoint took; None where there is none."""
+    lineage = view.status.get("lineage")
+    if not lineage or not view.checkpoint:
+        return None
+    folder = JobHome(root, view.name).checkpoints_folder(str(lineage)) / view.checkpoint
+    try:
+        return read_kept(folder).manifest.facts.duration
+    except HeadgateError:
+        return None

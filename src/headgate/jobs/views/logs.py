@@ -1,0 +1,181 @@
+"""The logs of a job: their last lines, and those that come."""
+
+from __future__ import annotations
+
+import enum
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import IO, Any
+
+from headgate._clock import Clock, SystemClock
+from headgate.errors import HeadgateError
+from headgate.jobs.registry import get_home
+from headgate.jobs.startup.background import supervisor_output
+
+_PIECE = 1 << 16
+_LOOK_EVERY = timedelta(milliseconds=250)
+# What one answer brings of a log that grows fast; the next one goes on from there.
+_MOST_BYTES = 1 << 20
+# How far back the last lines are looked for.
+_MOST_BACK = 8 << 20
+_POSITION = re.compile(r"(?P<inode>[0-9]{1,20}):(?P<byte>[0-9]{1,19})")
+
+
+class Log(enum.StrEnum):
+    """Whose words a log holds."""
+
+    SPARK = "spark"
+    DRIVER = "driver"
+    SUPERVISOR = "supervisor"
+    EVENTS = "events"
+
+
+@dataclass(frozen=True, slots=True)
+class LogPage:
+    """Some lines of a log, and where the next ones come.
+
+    Attributes:
+        lines: As text; bytes that are none are shown as `\\xff`.
+        position: For `after`.
+    """
+
+    lines: tuple[str, ...]
+    position: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the page as JSON values."""
+        return {"lines": list(self.lines), "position": self.position}
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> LogPage:
+        """Return the page that `to_json` told of."""
+        return cls(tuple(told["lines"]), str(told["position"]))
+
+
+def get_log(root: Path, name: str, log: Log) -> Path:
+    """Return the file of a job's log, or refuse where nothing was written yet.
+
+    Raises:
+        HeadgateError: JOB_NOT_FOUND or LOG_NOT_FOUND.
+    """
+    home = get_home(root, name, verb="read the log of")
+    files = {
+        Log.SPARK: home.log_file,
+        Log.DRIVER: home.driver_output,
+        Log.SUPERVISOR: supervisor_output(home),
+        Log.EVENTS: home.path / "events.jsonl",
+    }
+    file = files[log]
+    if file.is_file():
+        return file
+    there = [f"--{each}" for each in files if files[each].is_file() and each is not Log.SPARK]
+    raise HeadgateError(
+        "LOG_NOT_FOUND",
+        f"cannot read the log of job {name!r}: nothing was written to {file} yet",
+        hint=" ".join(("headgate logs", name, *there[:1])),
+    )
+
+
+def tail_log(file: Path, *, last: int) -> list[bytes]:
+    """Return the last lines of a file, without their newlines.
+
+    No more is read than its last 8 MiB; a line that begins before them begins there.
+    """
+    with file.open("rb") as source:
+        return _tail(source, last)
+
+
+def read_log(file: Path, *, last: int, after: str | None = None) -> LogPage:
+    """Return the last lines of a log, or those that came after a page, and where it goes on.
+
+    A log that was rolled meanwhile goes on with the new file's first line.
+
+    Args:
+        last: How many lines; those after a page are as many as a megabyte holds.
+        after: A page's position.
+
+    Raises:
+        HeadgateError: BAD_POSITION.
+    """
+    with file.open("rb") as source:
+        there = os.fstat(source.fileno())
+        if after is None:
+            lines, reached = _tail(source, last), source.tell()
+        else:
+            start = source.seek(_find_place(after, there))
+            piece = source.read(_MOST_BYTES)
+            whole, newline, rest = piece.rpartition(b"\n")
+            if len(rest) == _MOST_BYTES:
+                # A line without end would hold up all that follow it.
+                whole, rest = rest, b""
+            lines = whole.split(b"\n") if newline or whole else []
+            reached = start + len(piece) - len(rest)
+    texts = tuple(line.decode("utf-8", errors="backslashreplace") for line in lines)
+    return LogPage(texts, f"{there.st_ino}:{reached}")
+
+
+def _find_place(position: str, there: os.stat_result) -> int:
+    found = _POSITION.fullmatch(position)
+    if found is None:
+        raise HeadgateError(
+            "BAD_POSITION",
+            f"cannot read a log from {position!r} on: that is no position of one",
+            hint="take the position of the answer before, or leave it out",
+        )
+    inode, byte = int(found["inode"]), int(found["byte"])
+    return byte if inode == there.st_ino and byte <= there.st_size else 0
+
+
+def follow_log(file: Path, *, last: int, clock: Clock | None = None) -> Iterator[bytes]:
+    """Yield the last lines of a file, then every new one, for ever; a rolled file is followed."""
+    clock = clock or SystemClock()
+    source = file.open("rb")
+    try:
+        yield from _tail(source, last)
+        rest = b""
+        while True:
+            piece = source.read(_PIECE)
+            if piece:
+                *lines, rest = (rest + piece).split(b"\n")
+                yield from lines
+                continue
+            if _was_rolled(source, file):
+                source.close()
+                source, rest = file.open("rb"), b""
+                continue
+            clock.sleep(_LOOK_EVERY)
+    finally:
+        source.close()
+
+
+def _tail(source: IO[bytes], last: int) -> list[bytes]:
+    """Return the last whole lines, and leave the file behind them."""
+    end = source.seek(0, os.SEEK_END)
+    earliest = max(0, end - _MOST_BACK)
+    start, newlines = end, 0
+    pieces: list[bytes] = []
+    while start > earliest and newlines <= last:
+        before = max(earliest, start - _PIECE)
+        source.seek(before)
+        pieces.append(source.read(start - before))
+        newlines += pieces[-1].count(b"\n")
+        start = before
+    text = b"".join(reversed(pieces))
+    whole, _, rest = text.rpartition(b"\n")
+    source.seek(end - len(rest))
+    return whole.split(b"\n")[-last:] if last and (whole or text.startswith(b"\n")) else []
+
+
+def _was_rolled(source: IO[bytes], file: Path) -> bool:
+    try:
+        there = file.stat()
+    except FileNotFoundError:
+        return False
+    ours = os.fstat(source.fileno())
+    return (there.st_ino, there.st_dev) != (ours.st_ino, ours.st_dev) or (
+        there.st_size < source.tell()
+    )

@@ -1,0 +1,214 @@
+"""The outputs of a job as those see them who look from outside: where they are, what is in them."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from headgate.connectors.places import PlacedRecord
+from headgate.errors import HeadgateError
+from headgate.flow.graph import Graph
+from headgate.flow.names import did_you_mean
+from headgate.flow.operators import Output, Source
+from headgate.flow.topics import Topic
+from headgate.jobs.dead_letters.letter import find_kind, show_bytes
+from headgate.jobs.dead_letters.ownership import Ownership
+from headgate.jobs.registry import get_home
+from headgate.jobs.runs.job_topics import can_open, get_flow, is_missing, open_places, where
+
+# So much of a key or a value is shown.
+SHOWN = 8 * 1024
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class OutputKind(enum.StrEnum):
+    """What an output is for, in the order in which outputs are listed."""
+
+    SIDE = "side"
+    MAIN = "main"
+    DEAD_LETTERS = "dead-letters"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputView:
+    """One output.
+
+    Attributes:
+        id: What the job's counts call it.
+        topic: Its topic's name.
+        kind: SIDE where its rows left an operator by a side output, such as `missing` or `late`.
+        fed_by: The operator's output that its rows come from, `with-user.missing`; empty for dead
+            letters.
+        log: Where the topic is, as `--on` names it, without options; `console` for a console.
+        can_tail: Whether its last rows can be read.
+        rows: How many the job has written since it was last started.
+    """
+
+    id: str
+    topic: str
+    kind: OutputKind
+    fed_by: str
+    log: str
+    can_tail: bool
+    rows: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the output as JSON values."""
+        return {
+            "id": self.id,
+            "topic": self.topic,
+            "kind": self.kind.value,
+            "fed_by": self.fed_by,
+            "log": self.log,
+            "can_tail": self.can_tail,
+            "rows": self.rows,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputRecord:
+    """One row in an output.
+
+    Attributes:
+        place: Names the record in its topic.
+        position: Where it is in its partition.
+        timestamp: When it was written; None where nobody tells.
+        key: The message's key as text; None for none.
+        value: As text, at most 8 KiB of it; None for a record without one.
+        size: The value's full length in bytes.
+        cut: Whether more of the value is there than is shown.
+    """
+
+    place: str
+    partition: int
+    position: str
+    timestamp: datetime | None
+    key: str | None
+    value: str | None
+    size: int
+    cut: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record as JSON values."""
+        return {
+            "place": self.place,
+            "partition": self.partition,
+            "position": self.position,
+            "timestamp": None if self.timestamp is None else self.timestamp.isoformat(),
+            "key": self.key,
+            "value": self.value,
+            "bytes": self.size,
+            "cut": self.cut,
+        }
+
+
+def list_outputs(root: Path, job: str) -> tuple[OutputView, ...]:
+    """Return the outputs of a job: side outputs first, dead letters last.
+
+    Raises:
+        HeadgateError: JOB_NOT_FOUND, JOB_NEVER_RAN.
+    """
+    home = get_home(root, job, verb="show the outputs of")
+    graph = get_flow(home, doing="show the outputs of")
+    rows = (home.find_json("status.json") or {}).get("outputs") or {}
+    found = [
+        _view(node.id, node.topic, _kind(graph, node), str(node.input), rows)
+        for node in graph.outputs()
+    ]
+    letters = graph.dead_letters
+    found.append(_view(letters.name, letters, OutputKind.DEAD_LETTERS, "", rows))
+    order = list(OutputKind)
+    return tuple(sorted(found, key=lambda each: order.index(each.kind)))
+
+
+def tail_output(root: Path, job: str, output: str, *, lines: int = 20) -> tuple[OutputRecord, ...]:
+    """Return the last rows of an output, newest last; none where nothing was written yet.
+
+    Raises:
+        HeadgateError: JOB_NOT_FOUND, JOB_NEVER_RAN, OUTPUT_NOT_FOUND; OUTPUT_NOT_KEPT: a console.
+            What reading the log raises.
+    """
+    home = get_home(root, job, verb="show the outputs of")
+    graph = get_flow(home, doing="show the outputs of")
+    topic = _topic(graph, output, job)
+    if not can_open(topic):
+        raise HeadgateError(
+            "OUTPUT_NOT_KEPT",
+            f"cannot show rows of output {output!r} of job {job!r}: they go to the {topic.kind}, "
+            "which keeps none",
+            hint=f"headgate logs {job} --supervisor",
+        )
+    try:
+        records = open_places(topic).last(lines)
+    except HeadgateError as error:
+        if is_missing(error):
+            return ()
+        raise
+    if output == graph.dead_letters.name:
+        records = [each for each in records if _is_of(each, Ownership(job, graph))]
+    return tuple(_record(record) for record in records)
+
+
+def _is_of(record: PlacedRecord, ownership: Ownership) -> bool:
+    """Tell whether a row of the topic of dead letters is not a letter of another job."""
+    kind = find_kind(record.value)
+    return kind is None or ownership.has(kind)
+
+
+def _view(
+    name: str, topic: Topic, kind: OutputKind, fed_by: str, rows: dict[str, int]
+) -> OutputView:
+    return OutputView(
+        id=name,
+        topic=topic.name,
+        kind=kind,
+        fed_by=fed_by,
+        log=where(topic),
+        can_tail=can_open(topic),
+        rows=int(rows.get(name, 0)),
+    )
+
+
+def _kind(graph: Graph, output: Output) -> OutputKind:
+    port = output.input
+    while True:
+        node = graph.node(port.node)
+        if port.output in node.side_outputs:
+            return OutputKind.SIDE
+        if isinstance(node, Source):
+            return OutputKind.MAIN
+        port = node.input
+
+
+def _topic(graph: Graph, output: str, job: str) -> Topic:
+    topics = {node.id: node.topic for node in graph.outputs()}
+    topics[graph.dead_letters.name] = graph.dead_letters
+    if output not in topics:
+        raise HeadgateError(
+            "OUTPUT_NOT_FOUND",
+            f"cannot show rows of output {output!r} of job {job!r}: its flow writes "
+            f"{', '.join(topics)}",
+            hint=did_you_mean(output, topics),
+        )
+    return topics[output]
+
+
+def _record(record: PlacedRecord) -> OutputRecord:
+    value = record.value
+    prefix = f"{record.partition}:"
+    return OutputRecord(
+        place=record.place,
+        partition=record.partition,
+        position=record.place.removeprefix(prefix),
+        timestamp=None
+        if record.timestamp < 0
+        else _EPOCH + timedelta(milliseconds=record.timestamp),
+        key=None if record.key is None else show_bytes(record.key[:SHOWN]),
+        value=None if value is None else show_bytes(value[:SHOWN]),
+        size=0 if value is None else len(value),
+        cut=value is not None and len(value) > SHOWN,
+    )
