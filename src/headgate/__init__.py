@@ -2,9 +2,8 @@
 
 The rooms, from the door down; imports only go down:
 
-    control     cli/  server/            parse, call jobs.service, print or render
-    lifecycle   jobs/                    intent, state machine, restarts, operations; its own rooms
-                                         are in docs/internals/rooms.md
+    control     cli/  server/  client/   parse, call jobs.service, print or render
+    lifecycle   jobs/                    intent, state machine, restarts, operations
     run         engine/                  one attempt of one flow on Spark
     disk        checkpoints/             what a checkpoint is on disk
     edges       connectors/  formats/    descriptors are plain values, Spark is kept apart
@@ -13,6 +12,8 @@ The rooms, from the door down; imports only go down:
                 windows.py               the words for windows of event time
     floor       errors.py  _clock.py  _units.py  _artifacts.py  and _kernel/, which alone meets
                 the JVM
+
+jobs/ and server/ have inner rooms, whose imports go down as well: docs/internals/rooms.md.
 """
 
 from headgate.connectors import Console, Files, Kafka, Pulsar

@@ -19,9 +19,10 @@ from headgate.checkpoints.catalog import keep
 from headgate.jobs.home import JobHome
 from headgate.jobs.runs.lineage import new_run, write_run
 from headgate.jobs.values import RunOptions
-from headgate.server.access import Role, Token
 from headgate.server.app import create_app
-from headgate.server.limits import Limits, Rate
+from headgate.server.security.access import Role
+from headgate.server.security.limits import Limits, Rate
+from headgate.server.security.tokens import Token
 from headgate.server.settings import ServerSettings
 
 with warnings.catch_warnings():

@@ -32,7 +32,8 @@ from headgate.jobs.home import JobHome
 from headgate.jobs.runs.lineage import new_run, write_run
 from headgate.jobs.service import Detached, JobView, Log, cancel_job, create_topic, stop_job
 from headgate.jobs.values import JobSnapshot, RunOptions
-from headgate.server.access import Role, Token
+from headgate.server.security.access import Role
+from headgate.server.security.tokens import Token
 from headgate.server.settings import ServerSettings
 
 # Of the first dead letter, without the byte it begins at.

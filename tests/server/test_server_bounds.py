@@ -29,9 +29,9 @@ from server_bench import (
 )
 
 from headgate.errors import HeadgateError
+from headgate.server.actions.flow_folder import find_flow_file
 from headgate.server.context import ServerContext
-from headgate.server.flows import find_flow_file
-from headgate.server.limits import Buckets, Limits, Rate
+from headgate.server.security.limits import Buckets, Limits, Rate
 
 
 @pytest.fixture(scope="module")

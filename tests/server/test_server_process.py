@@ -22,8 +22,8 @@ from server_bench import AS_OPERATOR, OPERATE, VIEW
 from headgate.errors import HeadgateError
 from headgate.jobs.home import JobHome
 from headgate.jobs.lifecycle.intent import has_supervisor
-from headgate.server.access import SESSION_COOKIE
 from headgate.server.beside import serve_beside
+from headgate.server.security.sessions import SESSION_COOKIE
 from headgate.server.serving import hold_home, listen
 from headgate.server.settings import ServerSettings
 

@@ -16,8 +16,8 @@ from server_bench import UNHURRIED, TestClient, client, follow, settings, store_
 
 from headgate.jobs.home import JobHome
 from headgate.jobs.lifecycle.intent import find_intent
-from headgate.server.limits import Limits, Rate
 from headgate.server.operations import Operations
+from headgate.server.security.limits import Limits, Rate
 
 
 @pytest.fixture(scope="module")

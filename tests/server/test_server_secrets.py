@@ -19,8 +19,8 @@ from server_bench import (
 )
 
 from headgate.jobs.home import JobHome
-from headgate.server.audit import AuditLog
 from headgate.server.context import SERVER
+from headgate.server.security.audit_log import AuditLog
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +114,7 @@ def test_the_audit_log_tells_who_did_what_and_what_came_of_it(guarded: TestClien
 def test_the_audit_log_is_private_and_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headgate.server.audit._LARGEST", 2_000)
+    monkeypatch.setattr("headgate.server.security.audit_log._LARGEST", 2_000)
     log = AuditLog(tmp_path / "server" / "audit.jsonl")
     for number in range(50):
         log.add(SERVER, f"thing-{number}", outcome="DONE")

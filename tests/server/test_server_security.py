@@ -23,14 +23,9 @@ from server_bench import (
 )
 
 from headgate.errors import HeadgateError
-from headgate.server.access import (
-    SESSION_COOKIE,
-    Role,
-    Sessions,
-    Token,
-    find_token,
-    read_tokens,
-)
+from headgate.server.security.access import Role
+from headgate.server.security.sessions import SESSION_COOKIE, Sessions
+from headgate.server.security.tokens import Token, find_token, read_tokens
 from headgate.server.settings import ServerSettings, check_settings
 
 ACTIONS = [

@@ -11,9 +11,15 @@ from console_job import NOW
 from headgate.jobs.service import (
     Samples,
 )
-from headgate.server.console import charts
-from headgate.server.console.charts import RANGES, THEMES, axis_of, chart_options, last_value
-from headgate.server.console.sparkline import sparkline
+from headgate.server.console.charts import job_charts
+from headgate.server.console.charts.job_charts import (
+    RANGES,
+    THEMES,
+    axis_of,
+    chart_options,
+    last_value,
+)
+from headgate.server.console.charts.sparkline import sparkline
 
 
 def test_a_sparkline_goes_from_left_to_right_and_has_its_floor_at_zero() -> None:
@@ -63,12 +69,12 @@ def test_all_charts_share_one_time_axis() -> None:
 
 def test_lag_shows_what_is_known_on_two_axes_at_most() -> None:
     known = (1.0, 2.0, 3.0)
-    of_bytes = charts.pick_lag(_samples(lag_bytes=known))
+    of_bytes = job_charts.pick_lag(_samples(lag_bytes=known))
     assert [each.name for each in of_bytes] == ["bytes"]
-    of_all = charts.pick_lag(_samples(lag_records=known, lag_bytes=known, lag_s=known))
+    of_all = job_charts.pick_lag(_samples(lag_records=known, lag_bytes=known, lag_s=known))
     assert [each.name for each in of_all] == ["records", "age"]
     assert of_all[1].values == (1_000.0, 2_000.0, 3_000.0)
-    assert [each.name for each in charts.pick_lag(_samples())] == ["records"]
+    assert [each.name for each in job_charts.pick_lag(_samples())] == ["records"]
 
 
 def test_every_theme_draws_what_it_picks() -> None:

@@ -14,10 +14,10 @@ from headgate.jobs.service import (
     GraphView,
     NodeFacts,
 )
-from headgate.server.console import graph_layout
-from headgate.server.console.graph import draw_graph, node_facts, node_rows
-from headgate.server.console.graph_layout import BOX_WIDTH, lay_out
-from headgate.server.console.job_page import side_panel
+from headgate.server.console.charts import graph_layout
+from headgate.server.console.charts.graph import draw_graph, node_facts, node_rows
+from headgate.server.console.charts.graph_layout import BOX_WIDTH, lay_out
+from headgate.server.console.pages.overview import side_panel
 
 _names = st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=8, unique=True)
 

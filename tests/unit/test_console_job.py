@@ -10,11 +10,11 @@ from headgate.jobs.service import (
     JobView,
     Loss,
 )
-from headgate.server.console.formats import NONE
-from headgate.server.console.history_panel import describe_facts, failures_markup
-from headgate.server.console.job_actions import actions_for, describe_loss
-from headgate.server.console.job_page import job_head
-from headgate.server.console.settings_panel import setting_rows
+from headgate.server.console.pages.overview import job_head
+from headgate.server.console.panels.job_actions import actions_for, describe_loss
+from headgate.server.console.panels.job_history import describe_facts, failures_markup
+from headgate.server.console.panels.settings import setting_rows
+from headgate.server.console.parts.formats import NONE
 
 
 def _action_names(job: JobView) -> list[str]:

@@ -15,8 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.errors import HeadgateError
-from headgate.server.access import Access, Role, Token, let_in
-from headgate.server.console.formats import (
+from headgate.server.console.pages.glance import Glances
+from headgate.server.console.pages.jobs import (
+    count_states,
+    filter_jobs,
+    format_lag,
+    job_row,
+    sort_jobs,
+)
+from headgate.server.console.pages.login import login_page
+from headgate.server.console.panels.logs import cut_line, read_lines, show_lines
+from headgate.server.console.parts.formats import (
     NONE,
     format_age,
     format_bytes,
@@ -26,22 +35,15 @@ from headgate.server.console.formats import (
     format_rate,
     format_short,
 )
-from headgate.server.console.glance import Glances
-from headgate.server.console.jobs_page import (
-    count_states,
-    filter_jobs,
-    format_lag,
-    job_row,
-    sort_jobs,
-)
-from headgate.server.console.login import login_page
-from headgate.server.console.logs_panel import cut_line, read_lines, show_lines
-from headgate.server.console.markup import Html, act, element, join
-from headgate.server.console.parts import error_box
-from headgate.server.console.theme import tone_of
-from headgate.server.console.waiting import ask_slowly
+from headgate.server.console.parts.markup import Html, act, element, join
+from headgate.server.console.parts.theme import tone_of
+from headgate.server.console.parts.waiting import ask_slowly
+from headgate.server.console.parts.widgets import error_box
 from headgate.server.context import ServerContext, use_context
+from headgate.server.security.access import Access, Role
+from headgate.server.security.tokens import Token
 from headgate.server.settings import ServerSettings
+from headgate.server.signed_in import let_in
 
 # Markup.
 

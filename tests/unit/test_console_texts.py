@@ -25,9 +25,9 @@ from headgate.jobs.service import (
     StateRows,
     StateValue,
 )
-from headgate.server.console.checkpoint_chart import POINTS, chart_options
-from headgate.server.console.checkpoint_history import find_kept, history_row
-from headgate.server.console.checkpoint_texts import (
+from headgate.server.console.charts.checkpoint_chart import POINTS, chart_options
+from headgate.server.console.panels.checkpoint_history import find_kept, history_row
+from headgate.server.console.texts.checkpoints import (
     ask_pin,
     ask_restore,
     ask_savepoint,
@@ -37,15 +37,15 @@ from headgate.server.console.checkpoint_texts import (
     tell_settings,
     tell_state,
 )
-from headgate.server.console.json_text import cut, pretty, show_differences, show_json
-from headgate.server.console.output_texts import (
+from headgate.server.console.texts.json_text import cut, pretty, show_differences, show_json
+from headgate.server.console.texts.outputs import (
     ask_replay,
     show_counts,
     show_letters,
     show_records,
     tell_replayed,
 )
-from headgate.server.console.state_texts import (
+from headgate.server.console.texts.state import (
     find_operator,
     fold,
     show_history,

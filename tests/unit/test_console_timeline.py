@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.jobs.service import Past, PastMoment
-from headgate.server.console.timeline import Track, in_ms, lay_out, tell_roughly
+from headgate.server.console.charts.timeline import Track, in_ms, lay_out, tell_roughly
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 

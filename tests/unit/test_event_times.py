@@ -18,7 +18,7 @@ from headgate.engine.event_times import PartitionTime, StreamTimes, find_holder,
 from headgate.engine.progress import parse_report
 from headgate.jobs.home import JobHome
 from headgate.jobs.totals import Totals
-from headgate.server.console.job_page import job_head
+from headgate.server.console.pages.overview import job_head
 
 TEN = datetime(2025, 9, 4, 10, tzinfo=UTC)
 TEN_MS = round(TEN.timestamp() * 1000)

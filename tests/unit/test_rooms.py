@@ -90,6 +90,20 @@ INNER: dict[str, tuple[str, ...]] = {
         "host",
         "service",
     ),
+    "server": (
+        "security",
+        "operations settings context signed_in",
+        "actions",
+        "api",
+        "console.parts",
+        "console.texts",
+        "console.charts",
+        "console.panels",
+        "console.pages",
+        "console",
+        "gate login",
+        "app serving beside",
+    ),
 }
 # A folder with more modules than these is several rooms.
 MOST_MODULES = 12
@@ -294,6 +308,11 @@ BAD = [
     ("cli/a.py", "import numpy", "cli may not import numpy"),
     ("server/a.py", "from headgate.cli import main", "server may not import headgate.cli"),
     ("server/a.py", "from headgate.engine import plan", "server may not"),
+    ("server/security/a.py", "from headgate.server.context import x", "server.security.a may not"),
+    ("server/actions/a.py", "from headgate.server.api import models", "server.actions.a may not"),
+    ("server/api/a.py", "from headgate.server import console", "server.api.a may not"),
+    ("server/console/parts/a.py", "from ..pages import jobs", "server.console.parts.a may not"),
+    ("server/console/pages/a.py", "from headgate.server.app import x", "lies above it"),
     ("producers/a.py", "from headgate.flow import Flow", "producers may not"),
     ("producers/a.py", "import pyspark", "Spark stays out"),
     ("producers/a.py", "import pandas", "producers may not import pandas"),
@@ -333,6 +352,11 @@ GOOD = [
     ("jobs/audit/records/a.py", "from headgate.jobs.audit.scope import Scope"),
     ("jobs/audit/by_key.py", "from headgate.jobs.audit.records import outputs"),
     ("jobs/service.py", "from headgate.jobs.audit.job_audit import audit_job"),
+    (
+        "server/console/pages/a.py",
+        "from headgate.server.actions import verbs\nfrom .. import parts",
+    ),
+    ("server/console/__init__.py", "from headgate.server.console.pages import jobs"),
     ("cli/a.py", "import typer\nfrom headgate.jobs.service import submit"),
     ("cli/a.py", "from headgate.jobs import service\nfrom headgate import _units"),
     ("cli/a.py", "from headgate.cli.table import show\nfrom .table import show"),
@@ -365,7 +389,8 @@ def test_a_crowded_folder_is_named(tmp_path: Path) -> None:
 def _write_tree(root: Path, path: str, source: str) -> None:
     rooms = ("flow/graph", "engine/plan", "jobs/service", "jobs/spec", "errors", "_units")
     inner = ("jobs/registry", "jobs/runs/lineage", "jobs/audit/by_key", "jobs/audit/records/inputs")
-    for name in (*rooms, *inner, "_kernel/bridge", "checkpoints/catalog", "cli/table"):
+    shown = ("server/console/__init__", "server/console/parts/live", "server/console/pages/jobs")
+    for name in (*rooms, *inner, *shown, "_kernel/bridge", "checkpoints/catalog", "cli/table"):
         file = root / f"{name}.py"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("")

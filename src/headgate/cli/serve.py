@@ -65,7 +65,7 @@ def _serve(
     as_json: Json = False,
 ) -> None:
     # The web's libraries are for this verb alone.
-    from headgate.server.access import TOKEN_VARIABLE, read_tokens
+    from headgate.server.security.tokens import TOKEN_VARIABLE, read_tokens
     from headgate.server.serving import serve
     from headgate.server.settings import ServerSettings
 

@@ -16,14 +16,17 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match
 
 from headgate.errors import Domain, HeadgateError
+from headgate.server.api.checkpoints import checkpoint_routes
+from headgate.server.api.health import health_routes
+from headgate.server.api.jobs import job_routes
+from headgate.server.api.outputs import output_routes
+from headgate.server.api.replies import to_error, to_reply
+from headgate.server.api.server import server_routes
+from headgate.server.api.state import state_routes
+from headgate.server.api.topics import topic_routes
 from headgate.server.context import ServerContext, use_context
 from headgate.server.gate import Gate
 from headgate.server.login import add_login
-from headgate.server.replies import to_error, to_reply
-from headgate.server.routes_checkpoints import checkpoint_routes
-from headgate.server.routes_data import output_routes, state_routes, topic_routes
-from headgate.server.routes_jobs import job_routes
-from headgate.server.routes_server import health_routes, server_routes
 from headgate.server.settings import ServerSettings
 
 _METHODS = ["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE"]

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from headgate.errors import Domain, HeadgateError
-from headgate.server.access import TOKEN_VARIABLE, read_tokens
+from headgate.server.security.tokens import TOKEN_VARIABLE, read_tokens
 from headgate.server.serving import listen, serve
 from headgate.server.settings import DEFAULT_HOST, DEFAULT_PORT, ServerSettings
 

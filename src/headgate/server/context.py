@@ -16,10 +16,11 @@ from headgate.jobs.service import (
     hide_secrets,
     list_names,
 )
-from headgate.server.access import Access, Role, Sessions
-from headgate.server.audit import AuditLog
-from headgate.server.limits import Buckets
 from headgate.server.operations import Operations
+from headgate.server.security.access import Access, Role
+from headgate.server.security.audit_log import AuditLog
+from headgate.server.security.limits import Buckets
+from headgate.server.security.sessions import Sessions
 from headgate.server.settings import ServerSettings
 
 if TYPE_CHECKING:

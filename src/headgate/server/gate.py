@@ -17,20 +17,14 @@ from urllib.parse import quote, urlsplit
 from starlette.responses import RedirectResponse, Response
 
 from headgate.errors import Domain, HeadgateError
-from headgate.server.access import (
-    LOCAL,
-    SESSION_COOKIE,
-    Access,
-    Role,
-    Token,
-    find_token,
-    let_in,
-    not_signed_in,
-)
-from headgate.server.asked import rate_limited
+from headgate.server.actions.request import rate_limited
+from headgate.server.api.replies import to_error, to_reply
 from headgate.server.context import ServerContext, use_context
-from headgate.server.limits import Buckets
-from headgate.server.replies import to_error, to_reply
+from headgate.server.security.access import LOCAL, Access, Role
+from headgate.server.security.limits import Buckets
+from headgate.server.security.sessions import SESSION_COOKIE
+from headgate.server.security.tokens import Token, find_token
+from headgate.server.signed_in import let_in, not_signed_in
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

@@ -10,10 +10,11 @@ from fastapi import FastAPI, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from headgate.errors import HeadgateError
-from headgate.server.access import SESSION_COOKIE, SESSION_LASTS, Access
+from headgate.server.api.replies import to_reply
 from headgate.server.context import ServerContext
 from headgate.server.gate import check_token, wait_of
-from headgate.server.replies import to_reply
+from headgate.server.security.access import Access
+from headgate.server.security.sessions import SESSION_COOKIE, SESSION_LASTS
 
 _LOCAL_PATH = re.compile(r"/(?![/\\])[^\\\s\x00-\x1f]*")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from headgate.errors import HeadgateError
 from headgate.jobs.service import DEFAULT_HOME, DEFAULT_LOG
-from headgate.server.access import Token
-from headgate.server.limits import Limits
+from headgate.server.security.limits import Limits
+from headgate.server.security.tokens import Token
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8270

@@ -1,8 +1,8 @@
 """The web console: pages that show jobs and act on them, served by the server itself.
 
-`shell` is the frame of every page, `parts` what pages are made of. `Live` is HTML that changes in
-place; a page is a few of these, whatever it shows, so that one that is open for hours stays small.
-Whatever reads disk goes through `parts.read` or `parts.ask`, to a thread.
+`parts.frame` is the frame of every page, `parts.widgets` what pages are made of. `Live` is HTML
+that changes in place; a page is a few of these, whatever it shows, so that one that is open for
+hours stays small. Whatever reads disk goes through `widgets.read` or `widgets.ask`, to a thread.
 """
 
 from __future__ import annotations
@@ -20,19 +20,13 @@ def mount(app: FastAPI) -> None:
     from nicegui import app as console
     from nicegui import ui
 
-    from headgate.server.console import (
-        checkpoints_page,
-        job_page,
-        jobs_page,
-        outputs_page,
-        state_page,
-    )
-    from headgate.server.console.login import add_login_page
-    from headgate.server.console.plain import not_found_page
-    from headgate.server.console.theme import ICON, head
+    from headgate.server.console.pages import checkpoints, jobs, outputs, overview, state
+    from headgate.server.console.pages.login import add_login_page
+    from headgate.server.console.parts.plain_page import not_found_page
+    from headgate.server.console.parts.theme import ICON, head
 
     add_login_page(app)
-    for each in (jobs_page, job_page, checkpoints_page, state_page, outputs_page):
+    for each in (jobs, overview, checkpoints, state, outputs):
         each.register()
     if _EARLY not in console.config.vue_config_script:
         ui.add_head_html(head(), shared=True)

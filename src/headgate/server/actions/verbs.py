@@ -1,0 +1,362 @@
+"""What changes something: for REST and the console alike.
+
+Each action checks the role, is counted against the client's rate, writes the audit log, and gives
+an operation. What can be refused at once is refused by an error here; the rest goes on by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from headgate._units import format_duration
+from headgate.errors import HeadgateError
+from headgate.jobs import service
+from headgate.jobs.service import NO_CONSENT, Consent, JobView, Patience
+from headgate.server.actions.flow_folder import find_flow_file
+from headgate.server.actions.request import Asked
+from headgate.server.actions.upkeep import LetGo, StartAgain, find_dead, let_go
+from headgate.server.context import ServerContext
+from headgate.server.operations import Operation, Progress
+from headgate.server.security import names
+from headgate.server.security.access import Access, Role
+
+_MOST_IDS = 10_000
+
+
+def submit(
+    context: ServerContext,
+    access: Access,
+    *,
+    flow: str,
+    settings: Mapping[str, Any] | None = None,
+    fresh: bool = False,
+    restore_from: str | None = None,
+    consent: Consent = NO_CONSENT,
+) -> Operation:
+    """Start a flow of the flows folder as a job in the background.
+
+    Args:
+        flow: As `GET /v1/flows` names it.
+        settings: By the names of headgate.toml; those of `names.SETTINGS`.
+        restore_from: A checkpoint's id, `latest`, or a savepoint's name.
+        consent: What the user agrees to this time.
+    """
+    given = {
+        "flow": flow,
+        "settings": dict(settings or {}),
+        "fresh": fresh,
+        "from": restore_from,
+        **consent.to_json(),
+    }
+    with Asked(context, access, "submit", None, given) as asked:
+        if context.settings.only is not None:
+            raise HeadgateError(
+                "FLOWS_NOT_SERVED",
+                f"cannot submit a flow: this server is of job {context.settings.only!r} alone",
+                hint="headgate serve --flows DIR",
+            )
+        file = find_flow_file(context.settings.flows, flow)
+        chosen = names.check_settings(settings or {})
+        source = names.check_place(restore_from)
+        if fresh and source is not None:
+            raise HeadgateError(
+                "BAD_REQUEST",
+                "cannot submit a flow that starts empty and goes back to a checkpoint",
+                hint="leave out fresh or restore_from",
+            )
+        return asked.start(
+            lambda _tell: service.submit_flow(
+                context.settings.home,
+                file,
+                on=context.settings.on,
+                settings=chosen,
+                fresh=fresh,
+                restore_from=source,
+                by=access.who,
+                keep=context.keeps_up,
+                consent=consent,
+            )
+        )
+
+
+def stop(
+    context: ServerContext,
+    access: Access,
+    job: str,
+    *,
+    drain: bool = False,
+    savepoint: bool = False,
+) -> Operation:
+    """Stop a job between two batches; it is not kept up any more.
+
+    One that died, and would be taken up again, is only kept up no more.
+    """
+    with Asked(context, access, "stop", job, {"drain": drain, "savepoint": savepoint}) as asked:
+        view = None if drain or savepoint else find_dead(context, job, verb="stop")
+        if view is not None:
+            return asked.do(lambda: {**let_go(context, view), "savepoint": None})
+        service.check_running(asked.home, job, verb="stop")
+
+        def work(tell: Progress) -> dict[str, Any]:
+            with LetGo(context, job):
+                stopped = service.stop_job(
+                    asked.home,
+                    job,
+                    savepoint="" if savepoint else None,
+                    drain=drain,
+                    patience=_patience(tell),
+                )
+            taken = stopped.savepoint
+            return {
+                **stopped.view.to_json(),
+                "savepoint": None if taken is None else taken.to_json(),
+            }
+
+        return asked.start(work)
+
+
+def cancel(context: ServerContext, access: Access, job: str) -> Operation:
+    """End a job at once; it is not kept up any more.
+
+    One that died, and would be taken up again, is only kept up no more.
+    """
+    with Asked(context, access, "cancel", job) as asked:
+        view = find_dead(context, job, verb="cancel")
+        if view is not None:
+            return asked.do(lambda: let_go(context, view))
+        service.check_running(asked.home, job, verb="cancel")
+
+        def work(tell: Progress) -> dict[str, Any]:
+            with LetGo(context, job):
+                return service.cancel_job(asked.home, job, patience=_patience(tell)).to_json()
+
+        return asked.start(work)
+
+
+def pause(context: ServerContext, access: Access, job: str) -> Operation:
+    """Make a job read nothing until it is resumed."""
+    return _run_verb(context, access, "pause", job, service.pause_job)
+
+
+def resume(context: ServerContext, access: Access, job: str) -> Operation:
+    """Let a paused job go on."""
+    return _run_verb(context, access, "resume", job, service.resume_job)
+
+
+def start(
+    context: ServerContext, access: Access, job: str, *, consent: Consent = NO_CONSENT
+) -> Operation:
+    """Start a job as it was last run, in the background."""
+    with Asked(context, access, "start", job, consent.to_json()) as asked:
+        service.check_at_rest(asked.home, job, verb="start")
+        service.get_start(asked.home, job)
+        return asked.start(
+            lambda _tell: service.start_kept(
+                asked.home, job, by=access.who, keep=context.keeps_up, consent=consent
+            )
+        )
+
+
+def restart(
+    context: ServerContext, access: Access, job: str, *, consent: Consent = NO_CONSENT
+) -> Operation:
+    """Stop a job between two batches and start it again."""
+    with Asked(context, access, "restart", job, consent.to_json()) as asked:
+        service.get_start(asked.home, job)
+        return asked.start(
+            lambda _tell: service.restart_kept(
+                asked.home, job, by=access.who, keep=context.keeps_up, consent=consent
+            )
+        )
+
+
+def take_savepoint(
+    context: ServerContext, access: Access, job: str, *, portable: bool = False
+) -> Operation:
+    """Take a savepoint of a job in the job's own folder, whether it is running or not."""
+    with Asked(context, access, "savepoint", job, {"portable": portable}) as asked:
+        service.look_at(asked.home, job, verb="take a savepoint of")
+
+        def work(tell: Progress) -> dict[str, Any]:
+            if portable:
+                return service.take_portable_savepoint(asked.home, job, to=None).to_json()
+            return service.take_savepoint(asked.home, job, patience=_patience(tell)).to_json()
+
+        return asked.start(work)
+
+
+def restore(
+    context: ServerContext,
+    access: Access,
+    job: str,
+    *,
+    source: str | None = None,
+    at: str | None = None,
+    drop: Collection[str] = (),
+    stop: bool = False,
+) -> Operation:
+    """Go back to a checkpoint and run on from there.
+
+    Args:
+        source: A checkpoint's id, `latest`, a savepoint's name, or `LINEAGE/chk-17`.
+        at: A moment instead: `2026-11-15 10:05` or `10m ago`.
+        drop: Uids whose state is left behind.
+        stop: Stop the job first if it is running; else one that runs is refused.
+    """
+    given = {"from": source, "at": at, "drop_state": list(drop), "stop": stop}
+    with Asked(context, access, "restore", job, given) as asked:
+        place, uids = _check_restore(source, at, drop)
+        if stop:
+            service.look_at(asked.home, job, verb="restore")
+        else:
+            service.check_at_rest(asked.home, job, verb="restore")
+        service.get_start(asked.home, job)
+
+        def work(tell: Progress) -> dict[str, Any]:
+            # Before anything is stopped: what cannot be restored is better left running.
+            plan = service.foresee_restore(asked.home, job, source=place, at=at, drop=uids)
+            folder = Path(plan["folder"])
+            # A stop adds a checkpoint, and the oldest one makes room for it.
+            with service.hold_checkpoint(asked.home, job, folder):
+                again = None
+                before = service.look_at(asked.home, job)
+                if stop and before.is_alive:
+                    again = StartAgain(context, access, before, tell)
+                    service.stop_job(asked.home, job, patience=_patience(tell))
+                tell("starting")
+                try:
+                    started = service.restore_kept(
+                        asked.home,
+                        job,
+                        # What was foreseen, although a stop adds a checkpoint.
+                        source=str(folder),
+                        at=None,
+                        drop=uids,
+                        by=access.who,
+                        keep=context.keeps_up,
+                    )
+                except Exception as error:
+                    if again is not None:
+                        again.start_after(error)
+                    raise
+            return {**started, "restored": plan}
+
+        return asked.start(work)
+
+
+def foresee_restore(
+    context: ServerContext,
+    access: Access,
+    job: str,
+    *,
+    source: str | None = None,
+    at: str | None = None,
+    drop: Collection[str] = (),
+) -> dict[str, Any]:
+    """Return what a restore would do, as JSON values; nothing is done, and the job may run on."""
+    access.check(Role.VIEW, to="foresee a restore")
+    names.check_job(job)
+    context.check_shown(job)
+    place, uids = _check_restore(source, at, drop)
+    with context.slow_read():
+        return service.foresee_restore(context.settings.home, job, source=place, at=at, drop=uids)
+
+
+def pin(
+    context: ServerContext, access: Access, job: str, checkpoint: str, *, pinned: bool
+) -> Operation:
+    """Make a checkpoint stay whatever is retained, or let it go when its time comes."""
+    what = "pin" if pinned else "unpin"
+    with Asked(context, access, what, job, {"checkpoint": checkpoint}) as asked:
+        names.check_checkpoint(checkpoint)
+        return asked.do(
+            lambda: service.pin_checkpoint(asked.home, job, checkpoint, pinned=pinned).to_json()
+        )
+
+
+def replay(
+    context: ServerContext,
+    access: Access,
+    job: str,
+    *,
+    ids: Collection[str] = (),
+    reason: str | None = None,
+    again: bool = False,
+    without_key: bool = False,
+    into_tables: bool = False,
+    dry_run: bool = False,
+) -> Operation:
+    """Send dead letters to their topics again.
+
+    Args:
+        ids: Those; empty for all, or for all of one reason.
+        reason: All that were refused for this reason.
+        again: Those too that were sent before, or may have been.
+        without_key: Where a record is not kept any more, send its value without a key.
+        into_tables: Those of tables without a version too, where an old row replaces a newer one.
+        dry_run: Count what would be sent, and send nothing.
+    """
+    flags = {"again": again, "without_key": without_key, "dry_run": dry_run}
+    given = {"ids": list(ids), "reason": reason, "into_tables": into_tables, **flags}
+    with Asked(context, access, "replay", job, given) as asked:
+        if len(ids) > _MOST_IDS:
+            raise HeadgateError(
+                "BAD_REQUEST",
+                f"cannot replay {len(ids)} dead letters by their ids: {_MOST_IDS} are the most",
+                hint="name a reason instead",
+            )
+        chosen = tuple(names.check_letter(each) for each in ids)
+        service.look_at(asked.home, job, verb="replay dead letters of")
+
+        def work(_tell: Progress) -> dict[str, Any]:
+            done = service.replay_dead_letters(
+                asked.home,
+                job,
+                ids=chosen,
+                reason=reason,
+                by=access.who,
+                again=again,
+                without_key=without_key,
+                into_tables=into_tables,
+                dry_run=dry_run,
+            )
+            return done.to_json()
+
+        return asked.start(work)
+
+
+def _run_verb(
+    context: ServerContext,
+    access: Access,
+    verb: str,
+    job: str,
+    run: Callable[..., JobView],
+) -> Operation:
+    with Asked(context, access, verb, job) as asked:
+        service.check_running(asked.home, job, verb=verb)
+        return asked.start(lambda tell: run(asked.home, job, patience=_patience(tell)).to_json())
+
+
+def _check_restore(
+    source: str | None, at: str | None, drop: Collection[str]
+) -> tuple[str | None, tuple[str, ...]]:
+    if source is not None and at is not None:
+        raise HeadgateError(
+            "BAD_REQUEST",
+            "cannot restore from a checkpoint and at a moment: one of them says where",
+            hint="leave out from or at",
+        )
+    return names.check_place(source), tuple(names.check_uid(each) for each in drop)
+
+
+def _patience(tell: Progress) -> Patience:
+    def told(view: JobView, waited: Any) -> None:
+        tell(f"job {view.name} is {view.state} after {format_duration(_whole(waited))}")
+
+    return Patience(told=told)
+
+
+def _whole(waited: Any) -> Any:
+    return type(waited)(seconds=round(waited.total_seconds()))

@@ -1,0 +1,59 @@
+"""REST for probes and Prometheus."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from headgate.errors import HeadgateError
+from headgate.jobs import service
+from headgate.server.api import models
+from headgate.server.api.metrics import read_metrics
+from headgate.server.api.routing import ERRORS, Server, reply
+from headgate.server.context import ServerContext
+
+
+def health_routes() -> APIRouter:
+    """Return the routes for probes and Prometheus, which are not under /v1."""
+    router = APIRouter(tags=["health"])
+
+    @router.get("/healthz", response_model=models.Health)
+    async def is_alive(server: Server) -> Response:
+        """Tell that the server answers."""
+        return reply(server, {"status": "ok", "problems": []}, guess=False)
+
+    @router.get("/readyz", response_model=models.Health, responses={503: {"model": models.Health}})
+    def is_ready(server: Server) -> Response:
+        """Tell whether the server can do its work; 503 with the reasons if not."""
+        problems = find_problems(server)
+        told = {"status": "not ready" if problems else "ok", "problems": problems}
+        return reply(server, told, status=503 if problems else 200)
+
+    @router.get(
+        "/metrics",
+        response_class=Response,
+        responses={
+            **{status: ERRORS[status] for status in (401, 421, 429)},
+            200: {"content": {"text/plain": {}}, "description": "Prometheus text."},
+        },
+    )
+    def metrics(server: Server) -> Response:
+        """Give the figures of all jobs in Prometheus' text format."""
+        body, kind = read_metrics(server)
+        return Response(body, media_type=kind)
+
+    return router
+
+
+def find_problems(server: ServerContext) -> list[str]:
+    """Return what keeps the server from its work, without naming any place of the machine."""
+    found = []
+    try:
+        home = server.settings.home
+        if home.exists():
+            service.list_names(home)
+    except (OSError, HeadgateError):
+        found.append("the home cannot be read")
+    if server.watch is not None and server.watch.problem:
+        found.append("jobs are not looked after")
+    return found

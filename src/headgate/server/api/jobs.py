@@ -1,0 +1,219 @@
+"""REST on jobs: what they are, and what is asked of them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from headgate.errors import HeadgateError
+from headgate.jobs import service
+from headgate.jobs.service import JobView, Log, Session
+from headgate.server.actions import verbs
+from headgate.server.api import models
+from headgate.server.api.models import Job
+from headgate.server.api.routing import Server, Who, accepted, make_router, reply
+from headgate.server.context import ServerContext
+
+# The end of a log is all that is read; lines are cut, so that no answer is endless.
+_LONGEST_LINE = 4_096
+
+
+def job_routes() -> APIRouter:
+    """Return the routes under /v1/jobs that are on jobs themselves."""
+    router = make_router("jobs")
+
+    @router.get("/jobs", response_model=models.Jobs)
+    def list_jobs(server: Server) -> Response:
+        """List the jobs of the server's home."""
+        return reply(server, {"jobs": _summaries(server)})
+
+    @router.post("/jobs", response_model=models.OperationShown, status_code=202)
+    def submit_job(server: Server, who: Who, body: models.Submit) -> Response:
+        """Start a flow of the flows folder as a job in the background."""
+        begun = verbs.submit(
+            server,
+            who,
+            flow=body.flow,
+            settings=body.settings,
+            fresh=body.fresh,
+            restore_from=body.restore_from,
+            consent=body.consent(),
+        )
+        return accepted(server, begun)
+
+    @router.get("/jobs/{job}", response_model=models.JobShown)
+    def show_job(server: Server, job: Job) -> Response:
+        """Show one job: its state, counts, lag, last failure and settings."""
+        return reply(server, _details(server, job))
+
+    @router.get("/jobs/{job}/config", response_model=models.Config)
+    def show_config(server: Server, job: Job) -> Response:
+        """Show how a job was last started."""
+        told = _details(server, job)
+        return reply(server, {key: told[key] for key in ("job", "flow", "settings")})
+
+    @router.get("/jobs/{job}/graph", response_model=dict[str, Any])
+    def show_graph(server: Server, job: Job) -> Response:
+        """Show a job's graph: nodes with their facts, and edges with what moves on them."""
+        return reply(server, service.view_graph(server.settings.home, job).to_json())
+
+    @router.get("/jobs/{job}/events", response_model=dict[str, Any])
+    def list_events(
+        server: Server,
+        job: Job,
+        after: Annotated[
+            int, Query(ge=0, le=2**53, description="Those with a greater number.")
+        ] = 0,
+        limit: Annotated[int, Query(ge=1, le=1000)] = 200,
+    ) -> Response:
+        """List what happened to a job, oldest first; each event has a number."""
+        found = service.list_events(server.settings.home, job, after=after, limit=limit)
+        return reply(server, found.to_json())
+
+    @router.get("/jobs/{job}/exceptions", response_model=dict[str, Any])
+    def list_exceptions(server: Server, job: Job) -> Response:
+        """List the failures of a job, newest first, and its attempts."""
+        return reply(server, service.list_exceptions(server.settings.home, job).to_json())
+
+    @router.get("/jobs/{job}/samples", response_model=dict[str, Any])
+    def read_samples(
+        server: Server,
+        job: Job,
+        since: Annotated[
+            datetime | None, Query(description="ISO 8601; UTC without a zone.")
+        ] = None,
+        points: Annotated[int, Query(ge=2, le=2000)] = 300,
+    ) -> Response:
+        """Read the series of a job's charts: rates, lag, batch times, latency, state."""
+        moment = since.replace(tzinfo=UTC) if since and since.tzinfo is None else since
+        found = service.read_samples(server.settings.home, job, since=moment, points=points)
+        return reply(server, found.to_json(), guess=False)
+
+    @router.get("/jobs/{job}/logs", response_model=models.LogLines)
+    def read_log(
+        server: Server,
+        job: Job,
+        log: Log = Log.SPARK,
+        lines: models.LogLength = 200,
+        after: models.LogPosition = None,
+    ) -> Response:
+        """Read the last lines of a job's log, or those that came after an answer before."""
+        file = service.get_log(server.settings.home, job, log)
+        page = service.read_log(file, last=lines, after=after)
+        found = [line[:_LONGEST_LINE] for line in page.lines]
+        told = {"job": job, "log": log.value, "lines": found, "position": page.position}
+        return reply(server, told)
+
+    _add_verbs(router)
+    return router
+
+
+def _add_verbs(router: APIRouter) -> None:
+    @router.post("/jobs/{job}/stop", response_model=models.OperationShown, status_code=202)
+    def stop_job(server: Server, who: Who, job: Job, body: models.Stop | None = None) -> Response:
+        """Stop a job between two batches."""
+        asked = body or models.Stop()
+        begun = verbs.stop(server, who, job, drain=asked.drain, savepoint=asked.savepoint)
+        return accepted(server, begun)
+
+    @router.post(
+        "/jobs/{job}/cancel",
+        response_model=models.OperationShown,
+        status_code=202,
+        responses={200: {"model": models.LossForeseen, "description": "What a dry run tells."}},
+    )
+    def cancel_job(
+        server: Server, who: Who, job: Job, body: models.Cancel | None = None
+    ) -> Response:
+        """End a job at once; its checkpoints stay or go as its settings say."""
+        if body is not None and body.dry_run:
+            return reply(server, service.foresee_cancel(server.settings.home, job).to_json())
+        return accepted(server, verbs.cancel(server, who, job))
+
+    @router.post("/jobs/{job}/pause", response_model=models.OperationShown, status_code=202)
+    def pause_job(server: Server, who: Who, job: Job) -> Response:
+        """Make a job read nothing until it is resumed."""
+        return accepted(server, verbs.pause(server, who, job))
+
+    @router.post("/jobs/{job}/resume", response_model=models.OperationShown, status_code=202)
+    def resume_job(server: Server, who: Who, job: Job) -> Response:
+        """Let a paused job go on."""
+        return accepted(server, verbs.resume(server, who, job))
+
+    @router.post("/jobs/{job}/start", response_model=models.OperationShown, status_code=202)
+    def start_job(server: Server, who: Who, job: Job, body: models.Start | None = None) -> Response:
+        """Start a job as it was last run."""
+        asked = body or models.Start()
+        return accepted(server, verbs.start(server, who, job, consent=asked.consent()))
+
+    @router.post("/jobs/{job}/restart", response_model=models.OperationShown, status_code=202)
+    def restart_job(
+        server: Server, who: Who, job: Job, body: models.Start | None = None
+    ) -> Response:
+        """Stop a job between two batches and start it again."""
+        asked = body or models.Start()
+        return accepted(server, verbs.restart(server, who, job, consent=asked.consent()))
+
+    @router.post("/jobs/{job}/savepoints", response_model=models.OperationShown, status_code=202)
+    def take_savepoint(
+        server: Server, who: Who, job: Job, body: models.TakeSavepoint | None = None
+    ) -> Response:
+        """Take a savepoint in the job's own folder."""
+        asked = body or models.TakeSavepoint()
+        begun = verbs.take_savepoint(server, who, job, portable=asked.portable)
+        return accepted(server, begun)
+
+    @router.post(
+        "/jobs/{job}/restore",
+        response_model=models.OperationShown,
+        status_code=202,
+        responses={200: {"model": models.RestorePlanned, "description": "The plan of a dry run."}},
+    )
+    def restore_job(server: Server, who: Who, job: Job, body: models.Restore) -> Response:
+        """Go back to a checkpoint and run on from there, in a new run."""
+        if body.dry_run:
+            plan = verbs.foresee_restore(
+                server, who, job, source=body.source, at=body.at, drop=body.drop_state
+            )
+            return reply(server, plan)
+        begun = verbs.restore(
+            server,
+            who,
+            job,
+            source=body.source,
+            at=body.at,
+            drop=body.drop_state,
+            stop=body.stop,
+        )
+        return accepted(server, begun)
+
+
+def _summaries(server: ServerContext) -> list[dict[str, Any]]:
+    kept = _kept_up(server)
+    return [{**each.to_json(), "kept_up": each.name in kept} for each in shown_jobs(server)]
+
+
+def shown_jobs(server: ServerContext) -> list[JobView]:
+    """Return the jobs that a server shows, in short."""
+    only = server.settings.only
+    found = service.list_jobs(server.settings.home)
+    return [each for each in found if only is None or each.name == only]
+
+
+def _kept_up(server: ServerContext) -> frozenset[str]:
+    if not server.keeps_up:
+        return frozenset()
+    try:
+        return frozenset(Session(server.settings.home).list())
+    except HeadgateError:
+        # /readyz tells of it; a list of jobs is worth more than this.
+        return frozenset()
+
+
+def _details(server: ServerContext, job: str) -> dict[str, Any]:
+    told = service.show_job(server.settings.home, job).to_json()
+    told.pop("checkpoints")
+    return {**told, "kept_up": job in _kept_up(server)}

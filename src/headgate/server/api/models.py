@@ -1,0 +1,395 @@
+"""What requests and answers look like, for the OpenAPI description and for checking requests.
+
+Answers are what the service's values say of themselves; fields may be added to them. Where an
+answer is large or depends on the flow, its description says so in words.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import Path, Query
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+
+from headgate.jobs.service import Consent, OpenBatch
+from headgate.server.security import names
+
+_Open = ConfigDict(extra="allow")
+_Closed = ConfigDict(extra="forbid")
+
+Job = Annotated[str, Path(pattern=names.JOB, max_length=128, description="The job's name.")]
+CheckpointId = Annotated[
+    str,
+    Path(
+        pattern=names.CHECKPOINT,
+        max_length=256,
+        description="`chk-17`, a savepoint's name, or `latest`.",
+    ),
+]
+Uid = Annotated[str, Path(pattern=names.UID, max_length=128, description="The operator's uid.")]
+OutputId = Annotated[
+    str, Path(pattern=names.TOPIC, max_length=249, description="As the list of outputs names it.")
+]
+TopicName = Annotated[str, Path(pattern=names.TOPIC, max_length=249)]
+LetterId = Annotated[str, Path(pattern=names.LETTER, max_length=401)]
+OperationId = Annotated[str, Path(pattern=names.OPERATION)]
+
+At = Annotated[
+    str | None,
+    Query(
+        pattern=names.PLACE,
+        max_length=256,
+        description="`chk-17`, a savepoint's name, or `latest`; without it, the last batch.",
+    ),
+]
+Key = Annotated[
+    str,
+    Query(
+        max_length=8192,
+        description='The key as one types it: `42`, `"abc"`, `{"a": 1, "b": 2}` or `[1, "x"]`.',
+    ),
+]
+LogPosition = Annotated[
+    str | None,
+    Query(
+        pattern=r"^[0-9]{1,20}:[0-9]{1,19}$",
+        description="The position of an answer before: the lines that came since then.",
+    ),
+]
+LogLength = Annotated[int, Query(ge=0, le=10_000, description="How many, at most.")]
+Lines = Annotated[int, Query(ge=0, le=1000, description="How many, at most.")]
+
+
+class Problem(BaseModel):
+    """What could not be done, why, and what to do next."""
+
+    code: str = Field(description="Stable, in upper snake case; see the reference of errors.")
+    message: str
+    hint: str
+    domain: Literal["user", "external", "internal"] = Field(description="Whose move it is.")
+
+
+class JobSummary(BaseModel):
+    """One job, in short."""
+
+    model_config = _Open
+    job: str
+    state: str = Field(description="A state of jobs, or DEAD, or UNREADABLE.")
+    alive: bool = Field(description="Whether a process supervises it.")
+    attempt: int
+    since: str | None
+    uptime_s: int | None
+    records_per_s: int
+    lag_bytes: int | None
+    lag_records: int | None
+    lag_s: float | None
+    checkpoint: str | None
+    checkpoint_at: str | None
+    reason: str
+    todo: str
+    kept_up: bool = Field(description="Whether this server starts it again when it dies.")
+
+
+class Jobs(BaseModel):
+    """The jobs of the server's home, by name."""
+
+    jobs: list[JobSummary]
+
+
+class JobShown(BaseModel):
+    """One job, all of it but its checkpoints: counts by source, output and operator, settings."""
+
+    model_config = _Open
+    job: str
+    state: str
+    alive: bool
+    flow: str | None
+    settings: dict[str, Any]
+
+
+class Config(BaseModel):
+    """How a job was last started: each setting with its value and where it came from."""
+
+    job: str
+    flow: str | None
+    settings: dict[str, Any]
+
+
+class CheckpointShown(BaseModel):
+    """One checkpoint or savepoint; a damaged one says no more than what is wrong with it."""
+
+    model_config = _Open
+    id: str
+    status: str
+    kind: str
+    run: str | None
+    pinned: bool
+    folder: str
+    problems: list[str]
+
+
+class Checkpoints(BaseModel):
+    """Checkpoints and savepoints, newest first."""
+
+    total: int = Field(description="How many there are in all.")
+    offset: int
+    checkpoints: list[CheckpointShown]
+
+
+class Savepoints(BaseModel):
+    """Savepoints, newest first."""
+
+    savepoints: list[CheckpointShown]
+
+
+class CheckpointSettings(BaseModel):
+    """The settings that say when a checkpoint is kept, and for how long."""
+
+    job: str
+    settings: dict[str, Any]
+
+
+class LogLines(BaseModel):
+    """The last lines of a log, oldest first."""
+
+    job: str
+    log: str
+    lines: list[str]
+    position: str = Field(description="For `after`: where the next lines come.")
+
+
+class OperationShown(BaseModel):
+    """Long work, as it is now; poll it until its state is DONE or FAILED."""
+
+    id: str
+    kind: str
+    job: str | None
+    by: str
+    state: Literal["RUNNING", "DONE", "FAILED"]
+    started_at: str
+    ended_at: str | None
+    progress: str
+    result: Any = Field(description="What the same verb of the CLI prints with --json.")
+    error: Problem | None
+
+
+class OperationList(BaseModel):
+    """Operations, newest first."""
+
+    operations: list[OperationShown]
+
+
+class RestorePlanned(BaseModel):
+    """What a restore would do."""
+
+    model_config = _Open
+    checkpoint: str
+    kind: str
+    completed_at: str
+    as_it_was: bool
+    state_taken: list[str]
+    state_dropped: list[str]
+    starts_empty: list[str]
+    records_again: dict[str, int | None]
+    outputs_with_repeats: list[str]
+
+
+class LossForeseen(BaseModel):
+    """What a cancel would take along: the job in short, and what would be deleted."""
+
+    model_config = _Open
+    job: str
+    state: str
+    deletes: list[str] = Field(description="Checkpoints that would go.")
+    deletes_state: bool
+    bytes: int
+
+
+class FlowShown(BaseModel):
+    """A flow that can be submitted."""
+
+    flow: str
+    job: str | None
+
+
+class Flows(BaseModel):
+    """The flows of the flows folder."""
+
+    flows: list[FlowShown]
+    settings: list[str] = Field(description="What a submit may set.")
+
+
+class AuditLine(BaseModel):
+    """Who did what."""
+
+    model_config = _Open
+    at: str
+    who: str
+    role: str
+    address: str
+    what: str
+    job: str | None
+    operation: str | None
+    outcome: str
+
+
+class AuditLines(BaseModel):
+    """The newest lines of the audit log, oldest first."""
+
+    lines: list[AuditLine]
+
+
+class TopicList(BaseModel):
+    """The topics of the server's log."""
+
+    topics: list[dict[str, Any]]
+
+
+class TopicRecords(BaseModel):
+    """The last records of a topic, oldest first, as text."""
+
+    topic: str
+    records: list[str]
+
+
+class Outputs(BaseModel):
+    """Where a job writes to: side outputs first, dead letters last."""
+
+    outputs: list[dict[str, Any]]
+
+
+class OutputRecords(BaseModel):
+    """The last records of an output, newest last."""
+
+    output: str
+    records: list[dict[str, Any]]
+
+
+class Health(BaseModel):
+    """Whether the server is well."""
+
+    status: Literal["ok", "not ready"]
+    problems: list[str]
+
+
+# What is asked for.
+
+SettingName = Annotated[str, Field(max_length=64)]
+SettingText = Annotated[StrictStr, Field(max_length=1024)]
+Setting = SettingText | StrictInt | StrictFloat | StrictBool | None
+Place = Annotated[str, Field(pattern=names.PLACE, max_length=256)]
+UidText = Annotated[str, Field(pattern=names.UID, max_length=128)]
+Moment = Annotated[str, Field(min_length=1, max_length=64)]
+
+
+class Start(BaseModel):
+    """What the user agrees to, for one start alone."""
+
+    model_config = _Closed
+    open_batch: OpenBatch | None = Field(
+        default=None,
+        description="What a start makes of a batch that was begun and not finished: `repeat` it "
+        "in a new run, or `skip` it.",
+    )
+
+    allow_repeats: StrictBool = Field(
+        default=False,
+        description="Go back to an older checkpoint where the newest is damaged, even if rows "
+        "are written again by that.",
+    )
+
+    def consent(self) -> Consent:
+        """Return it as a start takes it."""
+        return Consent(open_batch=self.open_batch, allow_repeats=self.allow_repeats)
+
+
+class Submit(Start):
+    """A flow to be started as a job."""
+
+    model_config = _Closed
+    flow: str = Field(
+        min_length=1, max_length=512, description="As GET /v1/flows names it.", examples=["orders"]
+    )
+    settings: dict[SettingName, Setting] = Field(
+        default_factory=dict,
+        max_length=64,
+        description=f"By the names of headgate.toml; of these: {', '.join(names.SETTINGS)}.",
+    )
+    fresh: StrictBool = Field(default=False, description="Start empty, in a new run.")
+    restore_from: Place | None = Field(
+        default=None,
+        description="Go back to `chk-17`, `latest` or a savepoint's name, in a new run.",
+    )
+
+
+class Stop(BaseModel):
+    """How a job is stopped."""
+
+    model_config = _Closed
+    drain: StrictBool = Field(default=False, description="Read what is there first.")
+    savepoint: StrictBool = Field(default=False, description="Take a savepoint at the end.")
+
+
+class Cancel(BaseModel):
+    """How a job is ended."""
+
+    model_config = _Closed
+    dry_run: StrictBool = Field(default=False, description="Answer 200 with what would be lost.")
+
+
+class TakeSavepoint(BaseModel):
+    """What kind of savepoint is taken."""
+
+    model_config = _Closed
+    portable: StrictBool = Field(default=False, description="State as Parquet, by operator.")
+
+
+class Restore(BaseModel):
+    """Where a job goes back to."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+    source: Place | None = Field(
+        default=None,
+        alias="from",
+        description="`chk-17`, `latest`, a savepoint's name, or `LINEAGE/chk-17`.",
+    )
+    at: Moment | None = Field(default=None, description="`2026-11-15 10:05` (local) or `10m ago`.")
+    drop_state: list[UidText] = Field(
+        default_factory=list, max_length=100, description="Operators whose state is left behind."
+    )
+    dry_run: StrictBool = Field(default=False, description="Answer 200 with what would happen.")
+    stop: StrictBool = Field(default=False, description="Stop the job first if it is running.")
+
+
+class StateQuery(BaseModel):
+    """A question to a job's state in SQL."""
+
+    model_config = _Closed
+    sql: str = Field(min_length=1, max_length=16_384, examples=["select count(*) from state"])
+    uid: UidText | None = Field(
+        default=None, description="The operator; needed where there are several."
+    )
+    at: Place | None = None
+    limit: StrictInt = Field(default=1000, ge=1, le=10_000)
+
+
+class Replay(BaseModel):
+    """Which dead letters are sent again; without any word, all."""
+
+    model_config = _Closed
+    ids: list[Annotated[str, Field(pattern=names.LETTER, max_length=401)]] = Field(
+        default_factory=list, max_length=10_000
+    )
+    reason: Annotated[str, Field(max_length=256)] | None = None
+    again: StrictBool = Field(
+        default=False, description="Those too that were or may have been sent."
+    )
+    without_key: StrictBool = Field(
+        default=False, description="Send values without a key where the record is gone."
+    )
+    into_tables: StrictBool = Field(
+        default=False, description="Those of tables without a version too, over newer rows."
+    )
+    dry_run: StrictBool = Field(
+        default=False, description="Count what would be sent, and send nothing."
+    )

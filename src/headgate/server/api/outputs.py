@@ -1,0 +1,70 @@
+"""REST on the outputs and dead letters of jobs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from headgate.jobs import service
+from headgate.server.actions import verbs
+from headgate.server.api import models
+from headgate.server.api.models import Job
+from headgate.server.api.routing import Server, Who, accepted, make_router, reply
+
+
+def output_routes() -> APIRouter:
+    """Return the routes on outputs and dead letters."""
+    router = make_router("outputs")
+
+    @router.get("/jobs/{job}/outputs", response_model=models.Outputs)
+    def list_outputs(server: Server, job: Job) -> Response:
+        """List the outputs of a job: side outputs first, dead letters last."""
+        with server.slow_read():
+            found = service.list_outputs(server.settings.home, job)
+        return reply(server, {"outputs": [each.to_json() for each in found]})
+
+    @router.get("/jobs/{job}/outputs/{output}/records", response_model=models.OutputRecords)
+    def tail_output(
+        server: Server, job: Job, output: models.OutputId, lines: models.Lines = 20
+    ) -> Response:
+        """Show the last records of an output."""
+        with server.slow_read():
+            found = service.tail_output(server.settings.home, job, output, lines=lines)
+        told = {"output": output, "records": [each.to_json() for each in found]}
+        return reply(server, told, guess=False)
+
+    @router.get("/jobs/{job}/dead-letters", response_model=dict[str, Any])
+    def list_dead_letters(
+        server: Server,
+        job: Job,
+        reason: Annotated[str | None, Query(max_length=256)] = None,
+        limit: Annotated[int, Query(ge=0, le=1000)] = 100,
+    ) -> Response:
+        """List the newest dead letters, and how many there are by topic and reason."""
+        with server.slow_read():
+            found = service.list_dead_letters(server.settings.home, job, reason=reason, limit=limit)
+        return reply(server, found.to_json(), guess=False)
+
+    @router.get("/jobs/{job}/dead-letters/{letter}", response_model=dict[str, Any])
+    def show_dead_letter(server: Server, job: Job, letter: models.LetterId) -> Response:
+        """Show one dead letter with its raw record."""
+        with server.slow_read():
+            found = service.get_dead_letter(server.settings.home, job, letter)
+        return reply(server, found.to_json(), guess=False)
+
+    @router.post(
+        "/jobs/{job}/dead-letters/replay",
+        response_model=models.OperationShown,
+        status_code=202,
+    )
+    def replay_dead_letters(
+        server: Server, who: Who, job: Job, body: models.Replay | None = None
+    ) -> Response:
+        """Send dead letters to their topics again, after what was wrong is mended."""
+        asked = body or models.Replay()
+        begun = verbs.replay(server, who, job, **asked.model_dump())
+        return accepted(server, begun)
+
+    return router

@@ -1,0 +1,45 @@
+"""REST on the server itself: flows, operations, audit log."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+from starlette.responses import Response
+
+from headgate.server.actions.flow_folder import list_flows
+from headgate.server.api import models
+from headgate.server.api.models import OperationId
+from headgate.server.api.routing import Server, make_router, may_operate, reply
+from headgate.server.security import names
+
+
+def server_routes() -> APIRouter:
+    """Return the routes on flows, operations and the audit log."""
+    router = make_router("server")
+
+    @router.get("/flows", response_model=models.Flows)
+    def list_flows_(server: Server) -> Response:
+        """List the flows that can be submitted."""
+        found = [each.to_json() for each in list_flows(server.settings.flows)]
+        return reply(server, {"flows": found, "settings": list(names.SETTINGS)})
+
+    @router.get("/operations", response_model=models.OperationList)
+    def list_operations(
+        server: Server, job: Annotated[str | None, Query(pattern=names.JOB)] = None
+    ) -> Response:
+        """List operations: those that go on, and the last ones that ended."""
+        found = [each.to_json() for each in server.operations.list(job)]
+        return reply(server, {"operations": found})
+
+    @router.get("/operations/{operation}", response_model=models.OperationShown)
+    def show_operation(server: Server, operation: OperationId) -> Response:
+        """Show one operation as it is now."""
+        return reply(server, server.operations.get(operation).to_json())
+
+    @router.get("/audit", response_model=models.AuditLines, dependencies=[Depends(may_operate)])
+    def read_audit(server: Server, lines: models.Lines = 100) -> Response:
+        """Show the newest lines of the audit log; needs the role operate."""
+        return reply(server, {"lines": server.audit.tail(lines)})
+
+    return router

@@ -1,0 +1,1 @@
+"""The drawings of the console: charts, timelines, the graph of a flow."""

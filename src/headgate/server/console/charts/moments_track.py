@@ -1,0 +1,72 @@
+"""The timeline as an element of a page: marks, and a handle that is dragged to a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from nicegui import ui
+from nicegui.events import GenericEventArguments
+
+from headgate.jobs.service import Past, PastMoment, PastRestore
+from headgate.server.console.charts.timeline import Track, in_ms, lay_out
+from headgate.server.console.parts.formats import format_bytes, format_moment
+
+OnMoment = Callable[[datetime], Awaitable[None]]
+
+
+class MomentsTrack(ui.element, component="../static/moments_track.js"):
+    """Shows a past, and tells the moment to which its handle is brought."""
+
+    def __init__(self, on_moment: OnMoment) -> None:
+        super().__init__()
+        self._props["label"] = "Moment to go back to"
+
+        async def told(event: GenericEventArguments) -> None:
+            said: dict[str, Any] = event.args
+            await on_moment(datetime.fromtimestamp(float(said["at"]) / 1000, UTC))
+
+        self.on("moment", told)
+
+    def show(self, past: Past, moment: datetime | None, now: datetime) -> None:
+        """Show a past, with the handle at a moment; somebody who drags it is not disturbed."""
+        track = lay_out([*(each.at for each in past.moments), *_inside(past)], now)
+        self._set("marks", [_mark(each, track) for each in past.moments])
+        self._set("restores", [_restore(each, track) for each in past.restores])
+        for name, value in track.to_json().items():
+            self._set(name, value)
+        self._set("value", in_ms(moment or track.ends))
+
+    def _set(self, name: str, value: Any) -> None:
+        if self._props.get(name) != value:
+            self._props[name] = value
+
+
+def _inside(past: Past) -> list[datetime]:
+    """Return the moments of restores that lie among the others; older ones stand at the edge."""
+    if not past.moments:
+        return [each.at for each in past.restores]
+    return [each.at for each in past.restores if each.at >= past.moments[0].at]
+
+
+def _mark(moment: PastMoment, track: Track) -> dict[str, Any]:
+    pinned = ", pinned" if moment.pinned else ""
+    return {
+        "id": moment.id,
+        "source": moment.source,
+        "kind": moment.kind,
+        "pinned": moment.pinned,
+        "at": in_ms(moment.at),
+        "place": round(track.place(moment.at), 5),
+        "title": f"{moment.id}, {format_moment(moment.at)} UTC, "
+        f"{format_bytes(moment.bytes)}{pinned}",
+    }
+
+
+def _restore(restore: PastRestore, track: Track) -> dict[str, Any]:
+    return {
+        "at": in_ms(restore.at),
+        "place": round(track.place(restore.at), 5),
+        "title": f"restored from {restore.checkpoint} at {format_moment(restore.at)} UTC",
+    }

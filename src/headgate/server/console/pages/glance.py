@@ -1,0 +1,95 @@
+"""All jobs at a glance, read from disk once for everybody who looks."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from headgate.errors import HeadgateError
+from headgate.jobs.service import JobView, list_jobs, read_samples
+from headgate.server.console.parts.redaction import hide_job
+from headgate.server.context import ServerContext
+
+# Ten browsers that look every 2 s cost the disk as much as one.
+_FRESH_FOR_S = 1.0
+_TREND_FRESH_FOR_S = 12.0
+_ENDED_TREND_FRESH_FOR_S = 60.0
+_TREND_OF = timedelta(minutes=15)
+_TREND_POINTS = 40
+# So that a home of many jobs is not read at a stroke; the others follow with the next looks.
+_TRENDS_AT_ONCE = 10
+
+Trend = tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """The jobs of a home, and how many records a second each has read lately."""
+
+    jobs: tuple[JobView, ...]
+    trends: Mapping[str, Trend]
+
+
+@dataclass(slots=True)
+class _Memory:
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    at: float = float("-inf")
+    jobs: tuple[JobView, ...] = ()
+    trends: dict[str, tuple[float, Trend]] = field(default_factory=dict)
+
+
+class Glances:
+    """Remembers the last look at each home for a moment; safe to use from several threads."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._homes: dict[Path, _Memory] = {}
+
+    def look(self, context: ServerContext, *, trends: bool = True) -> Glance:
+        """Return the jobs that a server shows, as they were at most a second ago.
+
+        Args:
+            trends: Whether to read how they went, too, where that is not known; it takes longer.
+        """
+        root, only = context.settings.home, context.settings.only
+        with self._lock:
+            memory = self._homes.setdefault(root, _Memory())
+        with memory.lock:
+            if self._clock() - memory.at > _FRESH_FOR_S:
+                found = tuple(hide_job(context, each) for each in list_jobs(root))
+                memory.jobs, memory.at = found, self._clock()
+                known = {each.name for each in memory.jobs}
+                memory.trends = {k: v for k, v in memory.trends.items() if k in known}
+            if trends:
+                self._read_trends(root, memory)
+            jobs = tuple(each for each in memory.jobs if only is None or each.name == only)
+            return Glance(jobs, {name: trend for name, (_, trend) in memory.trends.items()})
+
+    def _read_trends(self, root: Path, memory: _Memory) -> None:
+        now = self._clock()
+        read_at = {name: at for name, (at, _) in memory.trends.items()}
+        due = [each.name for each in memory.jobs if _is_due(each, read_at.get(each.name), now)]
+        due.sort(key=lambda name: read_at.get(name, float("-inf")))
+        for name in due[:_TRENDS_AT_ONCE]:
+            memory.trends[name] = (now, _read_trend(root, name))
+
+
+def _is_due(job: JobView, read_at: float | None, now: float) -> bool:
+    lasts = _TREND_FRESH_FOR_S if job.is_alive else _ENDED_TREND_FRESH_FOR_S
+    return read_at is None or now - read_at > lasts
+
+
+def _read_trend(root: Path, name: str) -> Trend:
+    try:
+        samples = read_samples(
+            root, name, since=datetime.now(UTC) - _TREND_OF, points=_TREND_POINTS
+        )
+    except HeadgateError:
+        # A row without its line is better than no row; the job's own page tells why.
+        return ()
+    return tuple(samples.in_per_s)

@@ -1,0 +1,162 @@
+"""The page of a job's outputs: the newest rows of each, and its dead letters."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from nicegui import ui
+
+from headgate.errors import HeadgateError
+from headgate.jobs.service import OutputKind, OutputRecord, OutputView, list_outputs, tail_output
+from headgate.server.console.pages.known_job import is_known
+from headgate.server.console.panels.dead_letters import LettersPanel
+from headgate.server.console.parts import widgets
+from headgate.server.console.parts.frame import job_path, page, serve
+from headgate.server.console.parts.live import Live
+from headgate.server.console.parts.markup import element, join
+from headgate.server.console.parts.page_style import add_look
+from headgate.server.console.texts.outputs import show_outputs, show_records
+from headgate.server.context import ServerContext, get_context
+
+ROWS = 50
+_LOOK_EVERY_S = 2.0
+
+
+def register() -> None:
+    """Serve the page."""
+    serve("/jobs/{job}/outputs", show_page)
+
+
+async def show_page(job: str, output: str = "") -> None:
+    """Build the page.
+
+    Args:
+        output: Which output is shown first; the first one of the list where it is none of them.
+    """
+    add_look()
+    outputs = _Outputs(job, output)
+    with page("Outputs", job=job, tab="outputs"):
+        if await is_known(job):
+            await outputs.build()
+
+
+class _Outputs:
+    """What one page shows of a job's outputs."""
+
+    def __init__(self, job: str, wanted: str) -> None:
+        self._job = job
+        self._chosen = wanted
+        self._outputs: tuple[OutputView, ...] = ()
+        self._records: tuple[OutputRecord, ...] = ()
+        self._opened: set[str] = set()
+        self._paused = False
+
+    async def build(self) -> None:
+        """Build what is on the page, with the outputs there are."""
+        with widgets.panel(
+            "Outputs", note="side outputs first; rows since the job was last started"
+        ):
+            self._list = Live().on_act(self._choose)
+        with widgets.panel("Newest rows"):
+            with ui.element("div").classes("hg-toolbar"):
+                self._title = Live(tag="strong")
+                self._pause = widgets.button("Pause", self._switch)
+                self._status = Live(tag="span").classes("hg-status").props('role="status"')
+            self._rows = Live().on_act(self._open).classes("hg-scroll")
+            self._rows.props('role="region" aria-label="Newest rows" tabindex="0"')
+        self._letters = LettersPanel(self._job)
+        await self._look_at_outputs()
+        widgets.every(_LOOK_EVERY_S, self._look, at_once=True)
+
+    async def _look(self) -> None:
+        await self._look_at_outputs()
+        if not self._paused:
+            await self._look_at_rows()
+        await self._letters.look()
+
+    async def _look_at_outputs(self) -> None:
+        found = await widgets.ask(_read_outputs, get_context(), self._job)
+        if found is None:
+            return
+        self._outputs = found
+        names = [each.id for each in found]
+        if self._chosen not in names:
+            self._chosen = names[0] if names else ""
+        self._list.show(show_outputs(found, self._chosen))
+        self._title.show(join(self._chosen))
+
+    async def _look_at_rows(self) -> None:
+        chosen = self._chosen
+        if not chosen:
+            return
+        try:
+            found = await widgets.read(_read_rows, get_context(), self._job, chosen)
+        except HeadgateError as error:
+            self._records = ()
+            self._rows.show(widgets.error_box(error))
+            return
+        # Meanwhile another output may have been chosen.
+        if chosen == self._chosen:
+            self._records = found
+            self._show()
+
+    async def _choose(self, _action: str, output: str) -> None:
+        if output == self._chosen:
+            return
+        self._chosen = output
+        self._opened.clear()
+        self._records = ()
+        self._set_paused(False)
+        self._rows.show(element("p", "Reading…", class_="hg-empty"))
+        query = urlencode({"output": output})
+        ui.navigate.history.replace(f"{job_path(self._job, 'outputs')}?{query}")
+        self._list.show(show_outputs(self._outputs, output))
+        self._title.show(join(output))
+        await self._look_at_rows()
+
+    def _open(self, _action: str, place: str) -> None:
+        if place in self._opened:
+            self._opened.discard(place)
+        else:
+            self._opened.add(place)
+            # Rows that come would push the one away that somebody reads.
+            self._set_paused(True)
+        self._show()
+
+    async def _switch(self) -> None:
+        self._set_paused(not self._paused)
+        if not self._paused:
+            self._opened.clear()
+            await self._look_at_rows()
+
+    def _set_paused(self, paused: bool) -> None:
+        self._paused = paused
+        self._pause.set_text("Continue" if paused else "Pause")
+        self._show_status()
+
+    def _show(self) -> None:
+        self._opened &= {each.place for each in self._records}
+        self._rows.show(show_records(self._records, self._opened))
+        self._show_status()
+
+    def _show_status(self) -> None:
+        count = len(self._records)
+        live = "paused" if self._paused else "live"
+        kind = next((each.kind for each in self._outputs if each.id == self._chosen), None)
+        more = (
+            ", as they are written; below they are told apart"
+            if (kind is OutputKind.DEAD_LETTERS)
+            else ""
+        )
+        self._status.show(join(f"{live}, newest {count} of at most {ROWS}{more}"))
+
+
+def _read_outputs(context: ServerContext, job: str) -> tuple[OutputView, ...]:
+    context.check_shown(job)
+    return list_outputs(context.settings.home, job)
+
+
+def _read_rows(context: ServerContext, job: str, output: str) -> tuple[OutputRecord, ...]:
+    context.check_shown(job)
+    with context.slow_read():
+        return tail_output(context.settings.home, job, output, lines=ROWS)

@@ -1,0 +1,281 @@
+"""The page of one job: what it is, what goes through it, how it went, and what can be done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from nicegui import ui
+
+from headgate.errors import HeadgateError
+from headgate.jobs.service import (
+    Events,
+    Exceptions,
+    GraphView,
+    JobView,
+    get_start,
+    list_events,
+    list_exceptions,
+    look_at,
+    read_samples,
+    view_graph,
+)
+from headgate.server.console.charts import graph
+from headgate.server.console.charts.job_charts import POINTS, Charts
+from headgate.server.console.pages.jobs import format_lag
+from headgate.server.console.panels.job_actions import actions_for, buttons, run_action
+from headgate.server.console.panels.job_history import EventsPanel, ExceptionsPanel
+from headgate.server.console.panels.logs import LogsPanel
+from headgate.server.console.panels.settings import setting_rows, show_settings
+from headgate.server.console.parts import widgets
+from headgate.server.console.parts.formats import (
+    format_age,
+    format_count,
+    format_duration,
+    format_moment,
+    format_rate,
+)
+from headgate.server.console.parts.frame import job_path, page, serve
+from headgate.server.console.parts.live import Live
+from headgate.server.console.parts.markup import Html, element, join, link
+from headgate.server.console.parts.redaction import hide_events, hide_exceptions, hide_job
+from headgate.server.context import ServerContext, get_context
+from headgate.server.security.names import check_job
+from headgate.server.signed_in import current_access
+
+_LOOK_EVERY_S = 2.0
+_CHARTS_EVERY_S = 4.0
+_HISTORY_EVERY_S = 5.0
+_EVENTS = 30
+
+
+def register() -> None:
+    """Serve the page."""
+    serve("/jobs/{job}", show_page)
+
+
+async def show_page(job: str) -> None:
+    """Build the page of a job."""
+    context = get_context()
+    try:
+        check_job(job)
+        context.check_shown(job)
+        seen = await widgets.read(_read_job, context, job)
+    except HeadgateError as error:
+        ui.context.client.status_code = 404 if error.code.endswith("_NOT_FOUND") else 400
+        with page("Job"):
+            Live(widgets.error_box(error)).classes("hg-panel")
+            Live(element("p", link("All jobs", "/")))
+        return
+    with page(job, job=job, tab="overview"):
+        _JobPage(context, seen)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What is read of a job again and again; `flow` is empty where it never ran."""
+
+    job: JobView
+    graph: GraphView
+    flow: str
+    settings: Mapping[str, Mapping[str, Any]]
+
+
+class _JobPage:
+    """One open page of a job, and how its parts are kept up to date."""
+
+    def __init__(self, context: ServerContext, seen: _Seen) -> None:
+        self._context = context
+        self._seen = seen
+        self._name = seen.job.name
+        self._chosen: str | None = None
+        self._build()
+        self._show()
+        widgets.every(_LOOK_EVERY_S, self._look, at_once=False)
+        widgets.every(_CHARTS_EVERY_S, self._look_at_charts, at_once=True)
+        widgets.every(_HISTORY_EVERY_S, self._look_at_history, at_once=True)
+
+    def _build(self) -> None:
+        with ui.element("section").classes("hg-panel").props('aria-label="Job"'):
+            self._head = Live()
+            self._buttons = Live().classes("hg-actions hg-job-actions")
+            self._buttons.on_act(lambda action, _: self._act(action))
+        with widgets.panel("Graph", note="counts are of this start of the job"):
+            self._build_graph()
+        with widgets.panel("Over time"):
+            self._charts = Charts(self._ask_for_charts)
+        with widgets.panel("Exceptions"):
+            self._exceptions = ExceptionsPanel()
+        with ui.element("div").classes("hg-columns"):
+            with widgets.panel(
+                "Settings", note=f"flow {self._seen.flow}" if self._seen.flow else ""
+            ):
+                self._settings = show_settings(self._seen.settings)
+            with widgets.panel("Events", note=f"the last {_EVENTS}, newest first"):
+                self._events = EventsPanel()
+        with widgets.panel("Logs"):
+            LogsPanel(self._name)
+
+    def _build_graph(self) -> None:
+        with ui.element("div").classes("hg-graph-area"):
+            self._drawing = Live().classes("hg-graph-box").on_act(self._choose)
+            self._side = Live().classes("hg-graph-side").on_act(self._choose)
+            self._side.props('aria-live="polite"')
+        with ui.element("details").classes("hg-details"):
+            Live(Html("As a table"), tag="summary")
+            self._nodes = widgets.table(graph.COLUMNS, (), key="id", label="Nodes of the graph")
+            self._nodes.on_act(self._choose)
+
+    async def _look(self) -> None:
+        seen = await widgets.ask(_read_job, self._context, self._name)
+        if seen is not None:
+            self._seen = seen
+            self._show()
+
+    async def _look_at_charts(self) -> None:
+        span = self._charts.since
+        # Of a job at rest, the last minutes are those before it came to rest.
+        job, now = self._seen.job, datetime.now(UTC)
+        now = now if job.is_alive else job.since or now
+        since = None if span is None else now - span
+        samples = await widgets.ask(
+            read_samples, self._context.settings.home, self._name, since=since, points=POINTS
+        )
+        if samples is not None:
+            self._charts.show(samples, now)
+
+    async def _look_at_history(self) -> None:
+        found = await widgets.ask(_read_history, self._context, self._name)
+        if found is not None:
+            exceptions, events = found
+            self._exceptions.show(exceptions)
+            self._events.show(events)
+
+    async def _ask_for_charts(self) -> None:
+        await self._look_at_charts()
+
+    async def _act(self, action: str) -> None:
+        await run_action(action, self._seen.job)
+        await self._look()
+
+    def _choose(self, action: str, node: str) -> None:
+        self._chosen = node if action == "node" and node != self._chosen else None
+        self._show_graph()
+
+    def _show(self) -> None:
+        job = self._seen.job
+        self._head.show(job_head(job, datetime.now(UTC)))
+        found = actions_for(job) if current_access().may_operate else []
+        self._buttons.show(buttons(found))
+        self._settings.set_rows(setting_rows(self._seen.settings))
+        self._show_graph()
+
+    def _show_graph(self) -> None:
+        view = self._seen.graph
+        self._drawing.show(graph.draw_graph(view, self._chosen))
+        self._nodes.set_rows(graph.node_rows(view))
+        self._side.show(side_panel(view, self._chosen))
+
+
+def _read_job(context: ServerContext, name: str) -> _Seen:
+    root = context.settings.home
+    # In short: a job may have thousands of checkpoints, and this is read every other second.
+    job = hide_job(context, look_at(root, name))
+    try:
+        flow, options = get_start(root, name)
+    except HeadgateError:
+        # No attempt of it ever ran, so that nothing is known of how.
+        return _Seen(job, view_graph(root, name), "", {})
+    return _Seen(job, view_graph(root, name), flow, context.hide_in(dict(options.settings)))
+
+
+def _read_history(context: ServerContext, name: str) -> tuple[Exceptions, Events]:
+    root = context.settings.home
+    exceptions = hide_exceptions(context, list_exceptions(root, name))
+    return exceptions, hide_events(context, list_events(root, name, limit=_EVENTS))
+
+
+def job_head(job: JobView, now: datetime) -> Html:
+    """Return what a job is, at a glance; in trouble, why and what to do."""
+    status = job.status
+    rows: list[tuple[str, str | Html]] = [
+        ("State", join(widgets.badge(job.state), _since(job, now))),
+        ("Uptime", format_duration(job.uptime)),
+        ("Attempt", _attempt(job)),
+        ("In", format_rate(job.records_per_s) if job.is_alive else "–"),
+        ("Lag", format_lag(job)),
+        ("Last checkpoint", _checkpoint(job, now)),
+        ("Batch", format_count(status.get("batch"))),
+        ("Watermark (UTC)", _watermark(status)),
+        ("Run", str(status.get("lineage") or "–")),
+        ("Resumed from", str(status.get("resumed_from") or "nothing, it began empty")),
+    ]
+    return join(widgets.facts_markup(rows), _trouble(job), _notice(status))
+
+
+def _watermark(status: Mapping[str, Any]) -> str:
+    holder = status.get("held_back_by")
+    return format_moment(status.get("watermark")) + (f", held back by {holder}" if holder else "")
+
+
+def side_panel(view: GraphView, chosen: str | None) -> Html:
+    """Return the details of the node that was chosen; nothing where none was."""
+    node = next((each for each in view.nodes if each.id == chosen), None)
+    if node is None:
+        return Html()
+    return element(
+        "div",
+        element(
+            "div",
+            element("h3", node.title),
+            widgets.act("Close", "close"),
+            class_="hg-side-head",
+        ),
+        widgets.facts_markup(graph.node_facts(view, node)),
+        class_="hg-side-panel",
+        role="region",
+        aria_label=f"Details of {node.title}",
+    )
+
+
+def _since(job: JobView, now: datetime) -> Html | None:
+    if job.since is None:
+        return None
+    return element(
+        "span", f" since {format_age(job.since, now).removesuffix(' ago')}", class_="hg-quiet"
+    )
+
+
+def _attempt(job: JobView) -> str:
+    restarts = int(job.status.get("restarts") or 0)
+    again = f", {restarts} restarts" if restarts != 1 else ", 1 restart"
+    return f"{job.attempt}{again if restarts else ''}"
+
+
+def _checkpoint(job: JobView, now: datetime) -> str | Html:
+    if job.checkpoint is None:
+        return "none yet"
+    age = element("span", f" {format_age(job.checkpoint_at, now)}", class_="hg-quiet")
+    return join(link(job.checkpoint, job_path(job.name, "checkpoints")), age)
+
+
+def _trouble(job: JobView) -> Html | None:
+    if not job.reason:
+        return None
+    todo = (
+        element("span", "Next: ", element("code", job.todo), class_="hg-hint") if job.todo else None
+    )
+    wait = job.status.get("restart_after_s")
+    soon = (
+        element("span", f"It is started again after {format_duration(float(wait))}.")
+        if job.state == "RESTARTING" and wait is not None
+        else None
+    )
+    return element("div", element("span", job.reason), soon, todo, class_="hg-reason")
+
+
+def _notice(status: Any) -> Html | None:
+    notice = str(status.get("notice") or "")
+    return element("p", notice, class_="hg-quiet") if notice else None

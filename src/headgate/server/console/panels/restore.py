@@ -1,0 +1,209 @@
+"""Going back: the timeline, the dry run of what it points at, and the button that does it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from nicegui import ui
+
+from headgate.errors import HeadgateError
+from headgate.jobs.service import JobView, Past, PastMoment
+from headgate.server.actions import verbs
+from headgate.server.console.charts.moments_track import MomentsTrack
+from headgate.server.console.panels.questions import agreed
+from headgate.server.console.parts import widgets
+from headgate.server.console.parts.formats import format_moment
+from headgate.server.console.parts.live import Live
+from headgate.server.console.parts.markup import Html, element, join
+from headgate.server.console.texts.checkpoints import ask_restore, show_plan
+from headgate.server.context import get_context
+from headgate.server.signed_in import current_access
+
+# What would be read again grows while a job runs; so often it is counted again by itself. A dry
+# run loads the flow in a process of its own, which takes a second.
+_COUNT_EVERY_S = 60.0
+# The marks move as time goes on; where nothing else changed they are drawn again so often.
+_DRAW_EVERY_S = 10.0
+
+_LEGEND = (
+    ('<span class="hg-track-mark checkpoint"></span>', "checkpoint"),
+    ('<span class="hg-track-mark savepoint"></span>', "savepoint"),
+    ('<span class="hg-track-restore"></span>', "restored here"),
+    ('<span class="hg-track-again"></span>', "read again"),
+)
+
+
+class RestorePanel:
+    """The timeline of a job, with what a restore to the chosen moment does."""
+
+    def __init__(self, job: str, done: Callable[[], Awaitable[None]]) -> None:
+        """Build the panel.
+
+        Args:
+            done: Called after a restore.
+        """
+        self._job = job
+        self._done = done
+        self._view: JobView | None = None
+        self._past = Past((), ())
+        self._drawn = 0.0
+        self._moment: datetime | None = None
+        self._chosen: PastMoment | None = None
+        self._plan: dict[str, Any] | None = None
+        self._plan_of: str | None = None
+        self._planned = 0.0
+        self._asked = 0
+        note = "Drag the handle, or use the arrow keys: a restore takes the newest before it."
+        with widgets.panel("Go back", note=note), ui.element("div").classes("hg-past"):
+            with ui.element("div"):
+                self._track = MomentsTrack(self._go)
+                self._words = Live(tag="p").classes("hg-quiet hg-gap")
+                Live(_legend())
+            with ui.element("div").classes("hg-plan-box").props('aria-live="polite"'):
+                self._shown = Live(_working())
+                self._button = widgets.button("Restore here", self._restore_chosen, kind="main")
+                self._button.set_visibility(False)
+                self._why_not = Live(tag="p").classes("hg-quiet")
+
+    def show(self, past: Past, view: JobView) -> None:
+        """Show a past; the handle stays where it was put, at first on the newest checkpoint."""
+        self._view = view
+        changed = past != self._past
+        if past.restores != self._past.restores:
+            # Another run is the present one, so that all that was foreseen is out of date.
+            self._moment = self._plan_of = None
+        self._past = past
+        if past.moments and (self._moment is None or past.find_at(self._moment) is None):
+            self._moment = past.moments[-1].at
+            changed = True
+        if changed or time.monotonic() - self._drawn > _DRAW_EVERY_S:
+            self._drawn = time.monotonic()
+            self._track.show(past, self._moment, datetime.now(UTC))
+        self._choose()
+
+    async def foresee(self) -> None:
+        """Have a dry run of what is chosen, if there is none or it has grown old."""
+        chosen = self._chosen
+        aged = time.monotonic() - self._planned > _COUNT_EVERY_S
+        if chosen is not None and (aged or chosen.source != self._plan_of):
+            await self._foresee(chosen)
+
+    async def restore(self, source: str) -> None:
+        """Ask whether to restore from a checkpoint, wherever it is, and do it."""
+        plan = await widgets.ask(
+            verbs.foresee_restore, get_context(), current_access(), self._job, source=source
+        )
+        if plan is not None:
+            await self._restore(plan, source)
+
+    async def _go(self, moment: datetime) -> None:
+        self._moment = moment
+        self._choose()
+        chosen = self._chosen
+        if chosen is not None and chosen.source != self._plan_of:
+            self._shown.show(_working())
+            self._plan = None
+            self._allow()
+            await self._foresee(chosen)
+
+    def _choose(self) -> None:
+        self._chosen = None if self._moment is None else self._past.find_at(self._moment)
+        self._words.show(join(self._tell()))
+        if self._chosen is None:
+            self._plan = self._plan_of = None
+            self._shown.show(_nothing(any_moments=bool(self._past.moments)))
+            self._allow()
+
+    async def _foresee(self, chosen: PastMoment) -> None:
+        self._asked += 1
+        asked = self._asked
+        self._planned = time.monotonic()
+        plan, refusal = None, None
+        try:
+            plan = await widgets.read(
+                verbs.foresee_restore,
+                get_context(),
+                current_access(),
+                self._job,
+                source=chosen.source,
+            )
+        except HeadgateError as error:
+            refusal = error
+        # Meanwhile the handle may have moved on.
+        if asked != self._asked:
+            return
+        self._plan, self._plan_of = plan, chosen.source
+        if plan is not None:
+            self._shown.show(show_plan(plan, now=datetime.now(UTC)))
+        elif refusal is not None:
+            says = element("p", f"{chosen.id} cannot be restored:")
+            self._shown.show(join(says, widgets.error_box(refusal)))
+        self._allow()
+
+    def _allow(self) -> None:
+        may = current_access().may_operate
+        self._button.set_visibility(self._plan is not None)
+        self._button.set_enabled(may)
+        why = "" if may or self._plan is None else "To restore, sign in with the role operate."
+        self._why_not.show(join(why))
+
+    async def _restore_chosen(self) -> None:
+        if self._plan is not None and self._plan_of is not None:
+            await self._restore(self._plan, self._plan_of)
+
+    async def _restore(self, plan: dict[str, Any], source: str) -> None:
+        view = self._view
+        if view is None:
+            return
+        question = ask_restore(
+            self._job, view.state, plan, alive=view.is_alive, now=datetime.now(UTC)
+        )
+        if not await agreed(question):
+            return
+        operation = await widgets.ask(
+            verbs.restore,
+            get_context(),
+            current_access(),
+            self._job,
+            source=source,
+            stop=True,
+        )
+        if operation is not None:
+            await widgets.follow(operation, says=f"Restore {self._job} from {plan['checkpoint']}")
+            self._moment = self._plan_of = None
+            await self._done()
+
+    def _tell(self) -> str:
+        if self._moment is None:
+            return ""
+        when = f"At {format_moment(self._moment)} UTC"
+        if self._chosen is None:
+            return f"{when} no checkpoint was complete yet."
+        return f"{when} a restore takes {self._chosen.id}."
+
+
+def _working() -> Html:
+    return element("p", "Working out what a restore would do…", class_="hg-empty")
+
+
+def _nothing(*, any_moments: bool) -> Html:
+    says = (
+        "No checkpoint was complete at this moment. Move to the right."
+        if any_moments
+        else "There is nothing to go back to yet: no checkpoint is complete."
+    )
+    return element("p", says, class_="hg-empty")
+
+
+def _legend() -> Html:
+    return element(
+        "ul",
+        *(
+            element("li", element("i", Html(mark), aria_hidden="true"), text)
+            for mark, text in _LEGEND
+        ),
+        class_="hg-legend",
+    )

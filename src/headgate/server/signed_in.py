@@ -1,0 +1,77 @@
+"""Who is signed in: remembered with a request, and asked for while it is served."""
+
+from __future__ import annotations
+
+import contextvars
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from headgate.errors import HeadgateError
+from headgate.server.context import get_context
+from headgate.server.security.access import Access
+
+_SCOPE = "headgate.access"
+
+
+_current: contextvars.ContextVar[Access | None] = contextvars.ContextVar(
+    "headgate_access", default=None
+)
+
+
+def let_in(scope: dict[str, Any], access: Access) -> None:
+    """Remember who makes a request, for all that is done for it."""
+    scope[_SCOPE] = access
+    _current.set(access)
+
+
+def access_of(scope: Mapping[str, Any]) -> Access:
+    """Return who makes a request.
+
+    Raises:
+        HeadgateError: NOT_SIGNED_IN if nobody was let in.
+    """
+    access = scope.get(_SCOPE)
+    if isinstance(access, Access):
+        return access
+    raise not_signed_in()
+
+
+def current_access() -> Access:
+    """Return who is being served, inside a route or a page of the console.
+
+    Inside a page this is whoever opened it, as long as their session lasts.
+
+    Raises:
+        HeadgateError: NOT_SIGNED_IN if nobody was let in, or their session has ended.
+    """
+    access = _find_page_access() or _current.get()
+    if access is None:
+        raise not_signed_in()
+    if access.session is not None and get_context().sessions.find(access.session) is None:
+        raise not_signed_in()
+    return access
+
+
+def not_signed_in() -> HeadgateError:
+    """Return the refusal of somebody who has not said who they are."""
+    return HeadgateError(
+        "NOT_SIGNED_IN",
+        "cannot let you in: this server needs a token",
+        hint="send the header 'Authorization: Bearer TOKEN', or sign in at /login",
+    )
+
+
+def _find_page_access() -> Access | None:
+    # Asked only where the console is loaded: REST alone does without NiceGUI.
+    if "nicegui" not in sys.modules:
+        return None
+    from nicegui import context
+
+    try:
+        request = context.client.request
+    except RuntimeError:
+        # Outside of a page.
+        return None
+    access = None if request is None else request.scope.get(_SCOPE)
+    return access if isinstance(access, Access) else None
