@@ -56,7 +56,7 @@ def mend(savepoint: Path) -> None:
     ]
     names: dict[str, Any] = {}
     exec(compile(block.text, "portable-savepoints.md", "exec"), names)
-    names["mend"](savepoint)
+    names["edit_users"](savepoint)
 
 
 def rows_of(savepoint: Path, uid: str) -> dict[str, Any]:
