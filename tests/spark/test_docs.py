@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import typer
-from doc_blocks import ROOT, Shell, commands, headgate_calls, missing_lines, read_blocks
+from doc_blocks import ROOT, Block, Shell, commands, headgate_calls, missing_lines, read_blocks
 
 from headgate import Flow
 from headgate.cli.app import app
@@ -27,6 +27,8 @@ PAGES = sorted(
 CODE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
 LINK = re.compile(r"\[[^\]]*\]\((?!\w+:)(?P<path>[^)#]*)(?:#(?P<anchor>[^)]*))?\)")
 TEST = re.compile(r"`(test_\w+)`")
+INLINE = re.compile(r"`(headgate [^`]*)`")
+FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 # Options that every verb has.
 GENERAL = {"--help", "--install-completion", "--show-completion"}
 
@@ -84,9 +86,27 @@ def test_the_commands_on_a_page_name_verbs_and_options_that_exist(page: Path) ->
             assert not unknown, f"{where}: {verb} has no {unknown}"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_commands_within_a_text_name_verbs_and_options_that_exist(page: Path) -> None:
+    verbs = dict(_verbs(typer.main.get_command(app), "headgate"))
+    for command in INLINE.findall(FENCED.sub("", page.read_text(encoding="utf-8"))):
+        block = Block("console", f"$ {' '.join(command.split())}\n", 0)
+        for verb, options in headgate_calls(block, set(verbs)):
+            assert verb != "headgate" or options, f"{page.name}: {command}"
+            unknown = options - verbs[verb] - GENERAL
+            assert not unknown, f"{page.name}: {command}: {verb} has no {unknown}"
+
+
 @pytest.mark.parametrize(
     "page",
-    [ROOT / "README.md", *sorted((DOCS / "guide").glob("*.md")), *(DOCS / "tutorial").glob("*.md")],
+    [
+        ROOT / "README.md",
+        *(
+            page
+            for part in ("start", "guide", "tutorial")
+            for page in sorted((DOCS / part).glob("*.md"))
+        ),
+    ],
     ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_the_python_on_a_page_makes_flows_that_are_whole(
@@ -121,6 +141,21 @@ def test_every_test_that_a_page_names_is_there(page: Path) -> None:
     known |= {file.stem for file in (ROOT / "tests").rglob("test_*.py")}
     named = set(TEST.findall(page.read_text(encoding="utf-8")))
     assert named <= known, named - known
+
+
+def test_every_guarantee_names_a_mechanism_and_a_test() -> None:
+    page = (DOCS / "guide" / "guarantees.md").read_text(encoding="utf-8")
+    rows = [line.strip("|").split("|") for line in page.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) >= 20
+    for guarantee, mechanism, tests in rows:
+        assert mechanism.strip(), guarantee
+        assert TEST.search(tests), guarantee
+
+
+def test_the_readme_is_short_and_shows_a_flow() -> None:
+    readme = ROOT / "README.md"
+    assert len(readme.read_text(encoding="utf-8").splitlines()) <= 100
+    assert any(block.kind == "python" and "Flow(" in block.text for block in read_blocks(readme))
 
 
 def test_the_page_of_errors_has_every_code_that_can_be_met_and_no_other() -> None:
