@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
+DOCS_STAMP := $(VENV)/.docs-set-up
 
-.PHONY: setup core kernel chromium demo test test-all check format bench bench-restore bench-kafka bench-pulsar bench-windows bench-state soak test-faults screenshots wheel clean help
+.PHONY: setup core kernel chromium demo docs test test-all check format bench bench-restore bench-kafka bench-pulsar bench-windows bench-state soak test-faults screenshots wheel clean help
 
 help:  ## Show what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -29,6 +30,15 @@ kernel: $(STAMP)  ## Compile the kernel and its modules if their sources changed
 
 demo: setup  ## Run the online store's flow on the embedded default and show results
 	$(BIN)/headgate demo
+
+# The site's builder is an extra of its own: make setup does not install it.
+$(DOCS_STAMP): $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'
+	@touch $@
+
+docs: $(DOCS_STAMP)  ## Build the documentation site into build/docs; a broken link fails
+	@rm -rf build/docs
+	$(BIN)/zensical build --config-file mkdocs.yml --strict --clean
 
 chromium: $(STAMP)  ## Install a browser for the console's tests, unless there is one
 	@tests/console/get-chromium $(BIN)
@@ -94,6 +104,6 @@ wheel: setup  ## Build a wheel with the kernel in it
 	$(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps --wheel-dir dist .
 
 clean:  ## Remove what was built; data under .headgate stays
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	rm -f src/headgate/_kernel/*.jar
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -143,6 +143,23 @@ def test_every_test_that_a_page_names_is_there(page: Path) -> None:
     assert named <= known, named - known
 
 
+def test_every_page_is_once_in_the_navigation_of_the_site() -> None:
+    config = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    listed = re.findall(r"^ +- .*: (\S+\.md)$", config, re.MULTILINE)
+    assert sorted(listed) == sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
+
+
+def test_the_site_loads_nothing_from_another_host() -> None:
+    config = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    assert "font: false" in config
+    assert "//" not in config
+    # The plugin for offline use would add its own script unless one of this name is there.
+    assert re.search(r"polyfills:\n +- assets/iframe-worker\.js$", config, re.MULTILINE)
+    assert "//" not in re.sub(
+        r"^\s*//.*$", "", (DOCS / "assets" / "iframe-worker.js").read_text(), flags=re.MULTILINE
+    )
+
+
 def test_every_guarantee_names_a_mechanism_and_a_test() -> None:
     page = (DOCS / "guide" / "guarantees.md").read_text(encoding="utf-8")
     rows = [line.strip("|").split("|") for line in page.splitlines() if line.startswith("| ")][1:]
