@@ -143,6 +143,18 @@ def test_every_test_that_a_page_names_is_there(page: Path) -> None:
     assert named <= known, named - known
 
 
+def test_every_file_that_the_page_for_contributors_names_is_there() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = {Path(name).name for name in re.findall(r"`([\w/.-]+\.(?:py|java))`", page)}
+    known = {
+        file.name
+        for part in ("src", "kernel", "tests")
+        for file in (ROOT / part).rglob("*")
+        if file.suffix in (".py", ".java")
+    }
+    assert named <= known, named - known
+
+
 def test_every_page_is_once_in_the_navigation_of_the_site() -> None:
     config = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     listed = re.findall(r"^ +- .*: (\S+\.md)$", config, re.MULTILINE)
