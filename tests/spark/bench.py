@@ -16,12 +16,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from shared_session import share_session
 
 import headgate
 from headgate import Flow, HeadgateError
 from headgate.jobs.attempts.inline import InlineLauncher
 from headgate.jobs.startup.foreground import run_job
 from headgate.jobs.values import JobSnapshot, RunOptions, Watcher
+
+share_session()
 
 
 @dataclass

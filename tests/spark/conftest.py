@@ -9,12 +9,10 @@ import pytest
 from bench import Bench
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
-from shared_session import share_session
 
 from headgate.engine.session import open_session
 from headgate.engine.settings import SparkSettings
 
-share_session()
 # The same examples in every run; a failure prints what reproduces it.
 settings.register_profile(
     "spark",

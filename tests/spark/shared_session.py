@@ -21,8 +21,8 @@ _OF_THE_JVM = ("spark.driver.extraJavaOptions", "spark.driver.memory")
 def share_session() -> None:
     """Have every session that ends stay, for others with the same settings."""
     if SparkSession.stop is not _stop:
-        session.spark_conf = _Confs()  # type: ignore[assignment]
-        SparkSession.stop = _stop  # type: ignore[method-assign]
+        session.spark_conf = _Confs()
+        SparkSession.stop = _stop  # type: ignore[assignment, method-assign]
 
 
 _end = SparkSession.stop
