@@ -11,11 +11,14 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from headgate._kernel.gateway import has_jvm, start_jvm
 from headgate.engine import session
 from headgate.engine.settings import SparkSettings
 
 # Given to the JVM when it starts, and to no session after that.
 _OF_THE_JVM = ("spark.driver.extraJavaOptions", "spark.driver.memory")
+_end = SparkSession.stop
+_get = SparkSession.Builder.getOrCreate
 
 
 def share_session() -> None:
@@ -23,15 +26,21 @@ def share_session() -> None:
     if SparkSession.stop is not _stop:
         session.spark_conf = _Confs()
         SparkSession.stop = _stop  # type: ignore[assignment, method-assign]
-
-
-_end = SparkSession.stop
+        SparkSession.Builder.getOrCreate = _get_or_create  # type: ignore[assignment, method-assign]
 
 
 def _stop(spark: SparkSession) -> None:
     """End the queries of a session, and leave it to the next who asks."""
     for query in spark.streams.active:
         query.stop()
+
+
+def _get_or_create(builder: SparkSession.Builder) -> SparkSession:
+    """Return a session that is the active one of this thread, as a new one would be."""
+    spark = _get(builder)
+    sessions = spark._jvm.org.apache.spark.sql.classic.SparkSession  # type: ignore[union-attr]
+    sessions.setActiveSession(spark._jsparkSession)
+    return spark
 
 
 class _Confs:
@@ -43,6 +52,9 @@ class _Confs:
 
     def __call__(self, settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
         conf = self._conf_of(settings, jars)
+        if not has_jvm():
+            # The JVM outlives the first job: it must not lie in that job's scratch folder.
+            start_jvm(conf, streams=settings.log_file.with_suffix(".out"))
         wanted = {name: value for name, value in conf.items() if name not in _OF_THE_JVM}
         spark = SparkSession._instantiatedSession
         if spark is not None and wanted != self._present:
