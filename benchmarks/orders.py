@@ -90,6 +90,7 @@ def measure(place: Path, on: str, *, max_batch: int) -> Result:
         until_caught_up=True,
         batch_every=timedelta(0),
         max_batch=max_batch,
+        restart="none",
     )
     run_job(str(FLOW), run, Watcher(on_snapshot=meter.note))
     return meter.result()

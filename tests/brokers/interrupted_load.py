@@ -44,6 +44,7 @@ def stop_while_loading(bench: Bench, flow: Flow) -> None:
             home=bench.home,
             max_batch=1,
             batch_every=timedelta(milliseconds=100),
+            restart="none",
         ),
         Watcher(on_snapshot=watch),
         launcher=InlineLauncher(),

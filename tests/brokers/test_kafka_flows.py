@@ -234,7 +234,8 @@ def during(
     from headgate.jobs.startup.foreground import run_job
     from headgate.jobs.values import RunOptions, Watcher
 
-    chosen: dict[str, Any] = {"home": bench.home, "on": f"files:{bench.topics}", **options}
+    place: dict[str, Any] = {"home": bench.home, "on": f"files:{bench.topics}"}
+    chosen = {**place, "restart": "none", **options}
     return run_job(
         str(bench.flow_file(pair.flow())),
         RunOptions(**chosen),

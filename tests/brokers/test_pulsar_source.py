@@ -347,7 +347,7 @@ def during(copy: Copy, act: Callable[[], None], then: int, **options: Any) -> Jo
     on = f"files:{copy.bench.topics}"
     return run_job(
         str(copy.bench.flow_file(copy.flow())),
-        RunOptions(**{"home": copy.bench.home, "on": on, **options}),
+        RunOptions(**{"home": copy.bench.home, "on": on, "restart": "none", **options}),
         Watcher(on_snapshot=watch),
         launcher=InlineLauncher(),
         stop=stop,

@@ -97,6 +97,7 @@ class Bench:
             "until_caught_up": True,
             "parallelism": None,
             "batch_every": timedelta(0),
+            "restart": "none",
             **options,
         }
         watcher = Watcher(
@@ -107,7 +108,8 @@ class Bench:
 
     def command(self, flow: Path, **options: Any) -> list[str]:
         """Return the command that runs a job in a process of its own."""
-        given = {"on": f"files:{self.topics}", "home": str(self.home), **options}
+        place = {"on": f"files:{self.topics}", "home": str(self.home)}
+        given = {**place, "restart": "none", **options}
         return [sys.executable, "-c", _CHILD, str(flow), json.dumps(given)]
 
     def spawn(self, flow: Path, **options: Any) -> subprocess.Popen[str]:

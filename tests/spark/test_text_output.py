@@ -30,7 +30,9 @@ def run(bench: Bench, flow: Flow) -> tuple[JobSnapshot, list[str]]:
     """Run a job until it has caught up; return how it ended and the rows that were shown."""
     shown: list[str] = []
     watcher = Watcher(on_row=lambda _, row: shown.append(row))
-    options = RunOptions(on=f"files:{bench.topics}", home=bench.home, until_caught_up=True)
+    options = RunOptions(
+        on=f"files:{bench.topics}", home=bench.home, until_caught_up=True, restart="none"
+    )
     file = str(bench.flow_file(flow))
     return run_job(file, options, watcher, launcher=InlineLauncher()), shown
 

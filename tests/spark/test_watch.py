@@ -77,7 +77,11 @@ def test_a_changed_flow_goes_on_with_its_state_and_a_broken_one_is_waited_for(
     bench.put("events", [{"n": 1, "user": 1}])
     author = Author(bench, file)
     options = RunOptions(
-        on=f"files:{bench.topics}", home=bench.home, batch_every=timedelta(0), parallelism=2
+        on=f"files:{bench.topics}",
+        home=bench.home,
+        batch_every=timedelta(0),
+        parallelism=2,
+        restart="none",
     )
     ended = run_watched(
         str(file),

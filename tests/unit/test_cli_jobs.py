@@ -247,7 +247,6 @@ def test_run_has_the_documented_defaults(asked: list[RunOptions], tmp_path: Path
     (options,) = asked
     expected = RunOptions(
         on=f"files:{tmp_path / '.headgate/topics'}",
-        restart="exponential:1s,1m,1.5",
         settings=options.settings,
     )
     assert options == expected

@@ -12,7 +12,8 @@ from headgate._units import format_duration
 from headgate.engine.settings import Delivery, OnDataLoss
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.lifecycle.restart import Exponential, FixedDelay
-from headgate.jobs.settings import CONFIG_FILE, LogLevel, OnCancel, Origin, Settings, read_settings
+from headgate.jobs.setting_table import LogLevel, OnCancel
+from headgate.jobs.settings import CONFIG_FILE, Origin, Settings, read_settings
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MIB = 1024 * 1024
@@ -47,19 +48,23 @@ def refused(flow: Path, **flags: Any) -> HeadgateError:
 
 def test_without_a_file_or_a_flag_every_setting_is_the_default(flow: Path) -> None:
     settings = read(flow)
-    assert settings.batch_every == timedelta(seconds=1)
-    assert settings.checkpoint_every == timedelta(seconds=5)
-    assert settings.min_pause == timedelta(0)
-    assert (settings.retain, settings.retain_for) == (10, None)
-    assert settings.on_cancel is OnCancel.RETAIN
-    assert settings.restart == Exponential(timedelta(seconds=1), timedelta(minutes=1), 1.5)
-    assert (settings.parallelism, settings.checkpoints, settings.profile) == (None, None, None)
-    assert (settings.max_batch, settings.max_record) == (64 * MIB, MIB)
-    assert settings.on == "files:.headgate/topics"
-    assert settings.driver_memory == 2048 * MIB
-    assert settings.executor_memory == 1024 * MIB
-    assert settings.state_memory == 512 * MIB
-    assert (settings.master, settings.log_level) == ("local[*]", LogLevel.INFO)
+    assert settings["batch-every"] == timedelta(seconds=1)
+    assert settings["checkpoint-every"] == timedelta(seconds=5)
+    assert settings["min-pause"] == timedelta(0)
+    assert (settings["retain"], settings["retain-for"]) == (10, None)
+    assert settings["on-cancel"] is OnCancel.RETAIN
+    assert settings["restart"] == Exponential(timedelta(seconds=1), timedelta(minutes=1), 1.5)
+    assert (settings["parallelism"], settings["checkpoints"], settings["profile"]) == (
+        None,
+        None,
+        None,
+    )
+    assert (settings["max-batch"], settings["max-record"]) == (64 * MIB, MIB)
+    assert settings["on"] == "files:.headgate/topics"
+    assert settings["driver-memory"] == 2048 * MIB
+    assert settings["executor-memory"] == 1024 * MIB
+    assert settings["state-memory"] == 512 * MIB
+    assert (settings["master"], settings["log-level"]) == ("local[*]", LogLevel.INFO)
     assert set(settings.origins.values()) == {Origin.DEFAULT}
 
 
@@ -95,30 +100,34 @@ log-level = "warn"
 def test_a_file_may_set_everything(flow: Path) -> None:
     write(flow, FULL)
     settings = read(flow)
-    assert settings.batch_every == timedelta(seconds=2)
-    assert settings.checkpoint_every == timedelta(minutes=1)
-    assert settings.min_pause == timedelta(milliseconds=250)
-    assert (settings.retain, settings.retain_for) == (3, timedelta(days=1))
-    assert settings.on_cancel is OnCancel.DELETE
-    assert str(settings.restart) == "none"
-    assert (settings.parallelism, settings.max_batch, settings.max_record) == (4, 8 * MIB, 4096)
-    assert settings.checkpoints == Path("/data/checkpoints")
-    assert settings.delivery is Delivery.AT_LEAST_ONCE
-    assert settings.on_data_loss is OnDataLoss.CONTINUE
-    assert (settings.on, settings.profile) == ("files:/data/topics", "large")
-    assert settings.driver_memory == 8192 * MIB
-    assert settings.executor_memory == 4096 * MIB
-    assert settings.state_memory == 2048 * MIB
-    assert (settings.master, settings.log_level) == ("spark://head:7077", LogLevel.WARN)
+    assert settings["batch-every"] == timedelta(seconds=2)
+    assert settings["checkpoint-every"] == timedelta(minutes=1)
+    assert settings["min-pause"] == timedelta(milliseconds=250)
+    assert (settings["retain"], settings["retain-for"]) == (3, timedelta(days=1))
+    assert settings["on-cancel"] is OnCancel.DELETE
+    assert str(settings["restart"]) == "none"
+    assert (settings["parallelism"], settings["max-batch"], settings["max-record"]) == (
+        4,
+        8 * MIB,
+        4096,
+    )
+    assert settings["checkpoints"] == Path("/data/checkpoints")
+    assert settings["delivery"] is Delivery.AT_LEAST_ONCE
+    assert settings["on-data-loss"] is OnDataLoss.CONTINUE
+    assert (settings["on"], settings["profile"]) == ("files:/data/topics", "large")
+    assert settings["driver-memory"] == 8192 * MIB
+    assert settings["executor-memory"] == 4096 * MIB
+    assert settings["state-memory"] == 2048 * MIB
+    assert (settings["master"], settings["log-level"]) == ("spark://head:7077", LogLevel.WARN)
     assert set(settings.origins.values()) == {Origin.FILE}
 
 
 def test_the_orders_example_has_the_settings_of_the_original(tmp_path: Path) -> None:
     settings = read_settings(EXAMPLES / "orders", working=tmp_path)
-    assert settings.checkpoint_every == timedelta(seconds=5)
-    assert settings.min_pause == timedelta(milliseconds=500)
-    assert settings.on_cancel is OnCancel.RETAIN
-    assert settings.restart == FixedDelay(5, timedelta(seconds=10))
+    assert settings["checkpoint-every"] == timedelta(seconds=5)
+    assert settings["min-pause"] == timedelta(milliseconds=500)
+    assert settings["on-cancel"] is OnCancel.RETAIN
+    assert settings["restart"] == FixedDelay(5, timedelta(seconds=10))
     from_file = {name for name, origin in settings.origins.items() if origin is Origin.FILE}
     assert from_file == {"checkpoint-every", "min-pause", "on-cancel", "restart"}
 
@@ -136,21 +145,21 @@ def test_the_file_beside_the_flow_wins_key_by_key(flow: Path) -> None:
     write(flow.parent, '[job]\nretain = 20\nmin-pause = "1s"\n')
     write(flow, "[job]\nretain = 30\n")
     settings = read(flow)
-    assert (settings.retain, settings.min_pause) == (30, timedelta(seconds=1))
+    assert (settings["retain"], settings["min-pause"]) == (30, timedelta(seconds=1))
 
 
 def test_profiles_are_put_together_from_both_files(flow: Path) -> None:
     write(flow.parent, '[profiles.a]\nmaster = "yarn"\ndriver-memory = "1GiB"\n')
     write(flow, '[job]\nprofile = "a"\n[profiles.a]\ndriver-memory = "3GiB"\n')
     settings = read(flow)
-    assert (settings.master, settings.driver_memory) == ("yarn", 3072 * MIB)
+    assert (settings["master"], settings["driver-memory"]) == ("yarn", 3072 * MIB)
 
 
 def test_a_flag_wins_over_the_file(flow: Path) -> None:
     write(flow, '[job]\nretain = 30\nmin-pause = "1s"\nretain-for = "24h"\n')
     settings = read(flow, retain=5, min_pause="2s", retain_for="none", batch_every=None)
-    assert (settings.retain, settings.min_pause) == (5, timedelta(seconds=2))
-    assert settings.retain_for is None
+    assert (settings["retain"], settings["min-pause"]) == (5, timedelta(seconds=2))
+    assert settings["retain-for"] is None
     assert settings.origins["retain"] is settings.origins["retain-for"] is Origin.FLAG
     assert settings.origins["batch-every"] is Origin.DEFAULT
 
@@ -158,14 +167,14 @@ def test_a_flag_wins_over_the_file(flow: Path) -> None:
 def test_a_flag_wins_over_the_profile_and_chooses_it(flow: Path) -> None:
     write(flow, '[job]\nprofile = "a"\n[profiles.a]\n[profiles.b]\nmaster = "yarn"\n')
     settings = read(flow, profile="b", driver_memory="1GiB")
-    assert (settings.profile, settings.master) == ("b", "yarn")
-    assert settings.driver_memory == 1024 * MIB
+    assert (settings["profile"], settings["master"]) == ("b", "yarn")
+    assert settings["driver-memory"] == 1024 * MIB
     assert settings.origins["driver-memory"] is Origin.FLAG
 
 
 def test_a_profile_that_nobody_chose_changes_nothing(flow: Path) -> None:
     write(flow, '[profiles.a]\nmaster = "yarn"\n')
-    assert read(flow).master == "local[*]"
+    assert read(flow)["master"] == "local[*]"
 
 
 def test_the_working_directory_is_the_process_s_own_unless_told(
@@ -173,7 +182,7 @@ def test_the_working_directory_is_the_process_s_own_unless_told(
 ) -> None:
     write(flow.parent, "[job]\nretain = 7\n")
     monkeypatch.chdir(flow.parent)
-    assert read_settings(Path("flows")).retain == 7
+    assert read_settings(Path("flows"))["retain"] == 7
 
 
 # Folders
@@ -182,24 +191,24 @@ def test_the_working_directory_is_the_process_s_own_unless_told(
 def test_a_folder_in_a_file_is_seen_from_the_file(flow: Path) -> None:
     write(flow, '[job]\ncheckpoints = "kept"\non = "files:topics"\n')
     settings = read(flow)
-    assert settings.checkpoints == flow / "kept"
-    assert settings.on == f"files:{flow}/topics"
+    assert settings["checkpoints"] == flow / "kept"
+    assert settings["on"] == f"files:{flow}/topics"
 
 
 def test_a_folder_in_the_working_directory_s_file_stays_as_it_is(flow: Path) -> None:
     write(flow.parent, '[job]\ncheckpoints = "kept"\non = "files:topics"\n')
     settings = read(flow)
-    assert (settings.checkpoints, settings.on) == (Path("kept"), "files:topics")
+    assert (settings["checkpoints"], settings["on"]) == (Path("kept"), "files:topics")
 
 
 def test_a_folder_of_a_flag_is_seen_from_the_working_directory(flow: Path) -> None:
     settings = read(flow, checkpoints=Path("kept"), on="files:topics")
-    assert (settings.checkpoints, settings.on) == (Path("kept"), "files:topics")
+    assert (settings["checkpoints"], settings["on"]) == (Path("kept"), "files:topics")
 
 
 def test_another_log_than_a_folder_stays_as_it_is(flow: Path) -> None:
     write(flow, '[job]\non = "kafka://localhost:9092"\n')
-    assert read(flow).on == "kafka://localhost:9092"
+    assert read(flow)["on"] == "kafka://localhost:9092"
 
 
 # Refusals
@@ -302,7 +311,7 @@ def test_the_hint_for_a_bad_value_is_one_that_works(flow: Path) -> None:
     hint = refused(flow).hint
     assert hint == 'write min-pause = "500ms"'
     write(flow, f"[job]\n{hint.removeprefix('write ')}\n")
-    assert read(flow).min_pause == timedelta(milliseconds=500)
+    assert read(flow)["min-pause"] == timedelta(milliseconds=500)
 
 
 def test_a_bad_flag_is_refused_by_its_name(flow: Path) -> None:
@@ -385,4 +394,4 @@ def test_what_is_shown_can_be_given_again(pause: timedelta, retain: int) -> None
     shown = settings.to_json()
     again = {name: shown[name]["value"] for name in given_flags}
     assert read_settings(EXAMPLES, flags=again, working=EXAMPLES) == settings
-    assert settings.min_pause == pause
+    assert settings["min-pause"] == pause

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from headgate.errors import HeadgateError
 from headgate.jobs.lifecycle.restart import (
-    DEFAULT_RESTART,
     HEALTHY,
     Exponential,
     FailureRate,
@@ -129,7 +128,7 @@ def test_no_strategy_retries_what_waiting_does_not_mend(strategy: str) -> None:
 
 def test_the_strategies_are_read_as_they_are_written() -> None:
     minute = timedelta(minutes=1)
-    assert parse_strategy(DEFAULT_RESTART) == Exponential(SECOND, minute, 1.5)
+    assert parse_strategy("exponential:1s,60s,1.5") == Exponential(SECOND, minute, 1.5)
     assert parse_strategy("fixed-delay:5,10s") == FixedDelay(5, 10 * SECOND)
     assert parse_strategy("failure-rate:3,5m,10s") == FailureRate(3, 5 * minute, 10 * SECOND)
     assert parse_strategy(" none ") == NoRestart()

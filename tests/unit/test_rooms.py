@@ -70,7 +70,7 @@ INNER: dict[str, tuple[str, ...]] = {
     "jobs": (
         "event_files home",
         "lifecycle",
-        "registry totals values settings flow_file options",
+        "registry totals setting_table values settings flow_file options",
         "attempts",
         "runs",
         "checkpoints",

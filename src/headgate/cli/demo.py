@@ -58,7 +58,13 @@ def _demo(
     if not as_json:
         say(produced.sent.summary)
     _head(2, f"Each order with its user and its item: {place.flow}", as_json)
-    run = RunOptions(on=place.on, home=place.home, until_caught_up=True, batch_every=timedelta(0))
+    run = RunOptions(
+        on=place.on,
+        home=place.home,
+        until_caught_up=True,
+        batch_every=timedelta(0),
+        restart="none",
+    )
     ended = show_run(str(place.flow), run, as_json=as_json)
     results = read_demo(place)
     if as_json:

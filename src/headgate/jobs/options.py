@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from headgate.connectors.logs import anchored
-from headgate.jobs.settings import OnCancel, read_settings
+from headgate.jobs.setting_table import SETTINGS, OnCancel
+from headgate.jobs.settings import read_settings
 from headgate.jobs.values import RunOptions
 
 
@@ -23,29 +24,17 @@ def resolve_options(flow: str, flags: Mapping[str, Any], base: RunOptions) -> Ru
         base: What no setting can say: home, until_caught_up, fresh, and the like.
     """
     found = read_settings(flow_folder(flow), flags=flags)
-    return replace(
-        base,
-        on=anchored(found.on),
-        parallelism=found.parallelism,
-        batch_every=found.batch_every,
-        max_batch=found.max_batch,
-        max_record=found.max_record,
-        checkpoints=None if found.checkpoints is None else found.checkpoints.absolute(),
-        restart=str(found.restart),
-        checkpoint_every=found.checkpoint_every,
-        min_pause=found.min_pause,
-        retain=found.retain,
-        retain_for=found.retain_for,
-        delete_on_cancel=found.on_cancel is OnCancel.DELETE,
-        driver_memory=found.driver_memory,
-        executor_memory=found.executor_memory,
-        state_memory=found.state_memory,
-        master=found.master,
-        log_level=found.log_level.value,
-        delivery=found.delivery,
-        on_data_loss=found.on_data_loss,
-        settings=found.to_json(),
-    )
+    chosen = {each.field: found[each.name] for each in SETTINGS}
+    # Their effect is in the other settings.
+    del chosen["profile"], chosen["on_cancel"]
+    folder = found["checkpoints"]
+    chosen |= {
+        "on": anchored(found["on"]),
+        "checkpoints": None if folder is None else folder.absolute(),
+        "restart": str(found["restart"]),
+        "delete_on_cancel": found["on-cancel"] is OnCancel.DELETE,
+    }
+    return replace(base, **chosen, settings=found.to_json())
 
 
 def flow_folder(flow: str) -> Path:

@@ -9,10 +9,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from headgate.connectors.logs import DEFAULT_LOG
-from headgate.engine.settings import MIB, Delivery, OnDataLoss
+from headgate.engine.settings import Delivery, OnDataLoss
 from headgate.jobs.home import DEFAULT_HOME
 from headgate.jobs.lifecycle.states import JobState
+from headgate.jobs.setting_table import DEFAULTS, SETTINGS, OnCancel
 from headgate.jobs.totals import Totals
 
 
@@ -86,35 +86,35 @@ class RunOptions:
             of headgate.toml.
     """
 
-    on: str = DEFAULT_LOG
+    on: str = DEFAULTS["on"]
     home: Path = DEFAULT_HOME
     until_caught_up: bool = False
-    parallelism: int | None = None
-    batch_every: timedelta = timedelta(seconds=1)
-    max_batch: int = 64 * MIB
-    max_record: int = MIB
-    driver_memory: int = 2048 * MIB
-    checkpoints: Path | None = None
+    parallelism: int | None = DEFAULTS["parallelism"]
+    batch_every: timedelta = DEFAULTS["batch-every"]
+    max_batch: int = DEFAULTS["max-batch"]
+    max_record: int = DEFAULTS["max-record"]
+    driver_memory: int = DEFAULTS["driver-memory"]
+    checkpoints: Path | None = DEFAULTS["checkpoints"]
     fresh: bool = False
     print_rows: int = 0
     verbose: bool = False
-    restart: str = "none"
-    checkpoint_every: timedelta = timedelta(seconds=5)
-    min_pause: timedelta = timedelta(0)
-    retain: int = 10
-    retain_for: timedelta | None = None
-    delete_on_cancel: bool = False
+    restart: str = str(DEFAULTS["restart"])
+    checkpoint_every: timedelta = DEFAULTS["checkpoint-every"]
+    min_pause: timedelta = DEFAULTS["min-pause"]
+    retain: int = DEFAULTS["retain"]
+    retain_for: timedelta | None = DEFAULTS["retain-for"]
+    delete_on_cancel: bool = DEFAULTS["on-cancel"] is OnCancel.DELETE
     strict: bool = False
     restore_from: str | None = None
     restore_at: str | None = None
     drop_state: tuple[str, ...] = ()
     consent: Consent = NO_CONSENT
-    master: str = "local[*]"
-    executor_memory: int = 1024 * MIB
-    state_memory: int = 512 * MIB
-    log_level: str = "info"
-    delivery: Delivery = Delivery.EXACTLY_ONCE
-    on_data_loss: OnDataLoss = OnDataLoss.FAIL
+    master: str = DEFAULTS["master"]
+    executor_memory: int = DEFAULTS["executor-memory"]
+    state_memory: int = DEFAULTS["state-memory"]
+    log_level: str = DEFAULTS["log-level"]
+    delivery: Delivery = DEFAULTS["delivery"]
+    on_data_loss: OnDataLoss = DEFAULTS["on-data-loss"]
     start: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
 
@@ -130,17 +130,14 @@ class RunOptions:
     def from_json(cls, value: Mapping[str, Any]) -> RunOptions:
         """Return the options that `to_json` wrote."""
         content = dict(value)
-        for name in ("batch_every", "checkpoint_every", "min_pause", "retain_for"):
-            if content[name] is not None:
-                content[name] = timedelta(seconds=content[name])
-        for name in ("home", "checkpoints"):
-            if content[name] is not None:
-                content[name] = Path(content[name])
+        for each in SETTINGS:
+            # A field that an earlier release did not write has its default.
+            if content.get(each.field) is not None:
+                content[each.field] = each.kind.load(content[each.field])
+        content["home"] = Path(content["home"])
         content["drop_state"] = tuple(content["drop_state"])
         content["consent"] = Consent.from_json(content.get("consent", {}))
         content["start"] = tuple(content.get("start", ()))
-        content["delivery"] = Delivery(content.get("delivery", Delivery.EXACTLY_ONCE))
-        content["on_data_loss"] = OnDataLoss(content.get("on_data_loss", OnDataLoss.FAIL))
         return cls(**content)
 
 

@@ -15,7 +15,6 @@ from typing import Any, Protocol
 from headgate._units import format_duration, parse_duration
 from headgate.errors import HeadgateError
 
-DEFAULT_RESTART = "exponential:1s,60s,1.5"
 # An attempt that ran this long before it failed shows that the trouble before it was mended.
 HEALTHY = timedelta(minutes=10)
 

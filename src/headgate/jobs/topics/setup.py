@@ -140,7 +140,7 @@ def set_up(
     """
     loaded = load_flow(flow)
     settings = read_settings(flow_folder(flow), flags={"on": on, "profile": profile})
-    graph = bind(loaded.graph, parse_log(settings.on))
+    graph = bind(loaded.graph, parse_log(settings["on"]))
     topics = dict(_topics(graph))
     _check_options(options, topics)
     left_out = tuple(topic.describe() for topic in topics if not _can_make(topic))
