@@ -89,6 +89,7 @@ from headgate.jobs.sandbox.visits import (
     VisitsProgress,
     produce_visits,
 )
+from headgate.jobs.setting_table import SETTINGS
 from headgate.jobs.startup.background import Detached, start_detached
 from headgate.jobs.startup.plan import JobPlan, plan_job
 from headgate.jobs.state.client import StateDesk, open_state_desk
@@ -155,6 +156,7 @@ __all__ = [
     "DEFAULT_LOG",
     "LONGEST_WAIT",
     "NO_CONSENT",
+    "SETTINGS",
     "Audit",
     "AuditProgress",
     "AuditRequest",

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from headgate.errors import HeadgateError
+from headgate.jobs.service import SETTINGS as JOB_SETTINGS
 
 JOB = r"^[a-z0-9][a-z0-9-]{0,127}$"
 UID = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$"
@@ -22,22 +23,7 @@ LETTER = r"^[A-Za-z0-9-][A-Za-z0-9._:@=-]{0,400}$"
 OPERATION = r"^op-[0-9a-f]{16}$"
 LONGEST = 256
 
-# What a request may set. What names a folder, a machine or a command is the server's to say.
-SETTINGS = (
-    "batch-every",
-    "checkpoint-every",
-    "min-pause",
-    "retain",
-    "retain-for",
-    "on-cancel",
-    "restart",
-    "parallelism",
-    "max-batch",
-    "max-record",
-    "delivery",
-    "on-data-loss",
-    "profile",
-)
+SETTINGS = tuple(each.name for each in JOB_SETTINGS if each.in_requests)
 
 
 def check_job(name: str) -> str:
