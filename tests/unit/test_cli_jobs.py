@@ -20,6 +20,7 @@ from headgate.cli.control import fill_savepoint
 from headgate.jobs.home import JobHome
 from headgate.jobs.lifecycle.intent import find_intent
 from headgate.jobs.lifecycle.states import JobState
+from headgate.jobs.setting_table import SETTINGS, Setting
 from headgate.jobs.totals import Totals
 from headgate.jobs.values import Consent, JobSnapshot, OpenBatch, RunOptions, Watcher
 
@@ -280,6 +281,19 @@ def test_flags_win_over_the_file_and_the_file_over_defaults(
     assert origins["retain"] == "flag"
     assert origins["restart"] == "headgate.toml"
     assert origins["batch-every"] == "default"
+
+
+@pytest.mark.parametrize(
+    "setting", [each for each in SETTINGS if "run" in each.verbs], ids=lambda each: each.name
+)
+def test_each_setting_is_an_option_of_run(
+    asked: list[RunOptions], tmp_path: Path, setting: Setting
+) -> None:
+    (tmp_path / "headgate.toml").write_text("[profiles.large]\n")
+    result = run("run", "flow.py", f"--{setting.name}", setting.shown_example.strip('"'))
+    assert result.exit_code == 0, result.stderr
+    given = {name for name, each in asked[0].settings.items() if each["from"] == "flag"}
+    assert given == {setting.name}
 
 
 @pytest.mark.parametrize(

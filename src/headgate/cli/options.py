@@ -13,6 +13,9 @@ ON_VARIABLE = "HEADGATE_ON"
 SERVER_VARIABLE = "HEADGATE_SERVER"
 TOKEN_VARIABLE = "HEADGATE_TOKEN"
 
+FlowFile: TypeAlias = Annotated[
+    str, typer.Argument(metavar="FLOW", help="A flow's file: flow.py, or flow.py:name.")
+]
 On: TypeAlias = Annotated[
     str,
     typer.Option(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,10 +64,15 @@ def refuse_with_server(context: typer.Context, *names: str) -> None:
     """Refuse options that only this machine can follow."""
     typed = [name for name in names if was_typed(context, name)]
     if typed:
-        options = {each.name: each.opts[0] for each in context.command.params}
-        told = " and ".join(options[name] for name in typed)
         do = "does" if len(typed) == 1 else "do"
-        raise typer.BadParameter(f"{told} {do} not go with --server", context)
+        told = f"{list_options(context, typed)} {do} not go with --server"
+        raise typer.BadParameter(told, context)
+
+
+def list_options(context: typer.Context, names: Sequence[str]) -> str:
+    """Return the options of some parameters, as they are typed."""
+    options = {each.name: each.opts[0] for each in context.command.params}
+    return " and ".join(options[name] for name in names)
 
 
 def was_typed(context: typer.Context, name: str) -> bool:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from headgate.cli.options import Json, On
+from headgate.cli.options import FlowFile, Json, On
 from headgate.cli.output import note, print_json, print_table, say
 from headgate.jobs.service import DEFAULT_LOG, Delivery, plan_job
 
@@ -28,9 +28,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _plan(
-    flow: Annotated[
-        str, typer.Argument(metavar="FLOW", help="A flow's file: flow.py, or flow.py:name.")
-    ],
+    flow: FlowFile,
     on: On = DEFAULT_LOG,
     delivery: Annotated[
         Delivery,

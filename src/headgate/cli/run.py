@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import enum
-from pathlib import Path
-from typing import Annotated, Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
 from headgate.cli.following import show_started
 from headgate.cli.job_options import AllowRepeats, OpenBatchChoice
-from headgate.cli.options import ON_VARIABLE, Home, Json, Server, TokenFile
+from headgate.cli.job_settings import takes_settings
+from headgate.cli.options import FlowFile, Home, Json, Server, TokenFile
 from headgate.cli.output import note
-from headgate.cli.place import find_server, refuse_with_server, was_typed
+from headgate.cli.place import find_server, list_options, refuse_with_server, was_typed
 from headgate.cli.running import show_detached, show_run
 from headgate.jobs.service import (
     DEFAULT_HOME,
-    DEFAULT_LOG,
     Consent,
-    Delivery,
-    OnDataLoss,
+    Panel,
     RunOptions,
     name_of_flow,
     resolve_options,
@@ -55,16 +53,15 @@ _HERE_ALONE = (
     *("until_caught_up", "watch", "restore_at", "drop_state", "start", "strict"),
     *("print_rows", "verbose", "ui", "ui_port"),
 )
-_STARTING = "How it starts and ends"
-_READING = "What it reads"
-_KEEPING = "Checkpoints and restarts"
-
-
-class OnCancel(enum.StrEnum):
-    """What becomes of a job's checkpoints when it is cancelled."""
-
-    RETAIN = "retain"
-    DELETE = "delete"
+# What a start cannot have at once.
+_EXCLUSIVE = (
+    ("fresh", "restore_from", "restore_at"),
+    ("fresh", "open_batch"),
+    ("restore_from", "restore_at", "open_batch"),
+    ("watch", "detach"),
+    ("ui", "detach"),
+    ("ui_port", "detach"),
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -72,328 +69,133 @@ def register(app: typer.Typer) -> None:
     app.command("run", help=_HELP)(_run)
 
 
-def _setting(
-    name: str,
-    metavar: str,
-    default: str,
-    help_: str,
-    panel: str,
-    *more: str,
-    variable: str | None = None,
-) -> Any:
-    """Return the option of a setting: what is not given may be in headgate.toml."""
-    return typer.Option(
-        name,
-        *more,
-        envvar=variable,
-        metavar=metavar,
-        help=help_,
-        show_default=default,
-        rich_help_panel=panel,
-    )
+def _flag(*names: str, help_: str, panel: Panel | None = Panel.STARTING, **more: Any) -> Any:
+    return typer.Option(*names, help=help_, rich_help_panel=panel, **more)
 
 
+Detach: TypeAlias = Annotated[
+    bool, _flag("--detach", "-d", help_="Return at once; the job runs in the background.")
+]
+UntilCaughtUp: TypeAlias = Annotated[
+    bool, _flag("--until-caught-up", help_="End once all existing records have been read.")
+]
+Watch: TypeAlias = Annotated[
+    bool, _flag("--watch", help_="Restart with its state whenever the flow's file changes.")
+]
+Ui: TypeAlias = Annotated[
+    bool, _flag("--ui", help_="Show the job in a browser as long as it runs.")
+]
+UiPort: TypeAlias = Annotated[
+    int | None,
+    _flag(
+        "--ui-port",
+        help_="Port of --ui.",
+        metavar="N",
+        min=0,
+        max=65535,
+        show_default="8270, or any free port",
+    ),
+]
+Fresh: TypeAlias = Annotated[
+    bool, _flag("--fresh", help_="Start empty, in a new run; the old run stays unchanged.")
+]
+RestoreFrom: TypeAlias = Annotated[
+    str | None,
+    _flag(
+        "--from",
+        help_="Restore chk-17, a savepoint's name or folder, or latest, in a new run.",
+        metavar="CHECKPOINT",
+    ),
+]
+RestoreAt: TypeAlias = Annotated[
+    str | None,
+    _flag(
+        "--at",
+        help_="Restore the checkpoint of '2026-11-15 10:05' (local time) or '10m ago'.",
+        metavar="MOMENT",
+    ),
+]
+DropState: TypeAlias = Annotated[
+    list[str] | None,
+    _flag("--drop-state", help_="Drop this operator's state in a restore.", metavar="UID"),
+]
+Start: TypeAlias = Annotated[
+    list[str] | None,
+    _flag(
+        "--start",
+        help_="Start position of a source without a position: earliest, latest, a time, or "
+        "offsets:0=15,1=20; without SOURCE, of all streams.",
+        panel=Panel.READING,
+        metavar="[SOURCE=]POSITION",
+    ),
+]
+Strict: TypeAlias = Annotated[
+    bool,
+    _flag(
+        "--strict",
+        help_="Stop if the newest checkpoint is corrupted, instead of falling back to an older "
+        "one.",
+        panel=Panel.KEEPING,
+    ),
+]
+PrintRows: TypeAlias = Annotated[
+    bool, _flag("--print", help_="Show the first rows of each output and batch.", panel=None)
+]
+Verbose: TypeAlias = Annotated[
+    bool, _flag("--verbose", "-v", help_="Also show Spark's log on the terminal.", panel=None)
+]
+
+
+@takes_settings("run", panels=True)
 def _run(
     context: typer.Context,
-    flow: Annotated[
-        str, typer.Argument(metavar="FLOW", help="A flow's file: flow.py, or flow.py:name.")
-    ],
-    detach: Annotated[
-        bool,
-        typer.Option(
-            "--detach", "-d", help="Return at once; the job runs on.", rich_help_panel=_STARTING
-        ),
-    ] = False,
-    until_caught_up: Annotated[
-        bool,
-        typer.Option(
-            "--until-caught-up",
-            help="End once all that is there has been read.",
-            rich_help_panel=_STARTING,
-        ),
-    ] = False,
-    watch: Annotated[
-        bool,
-        typer.Option(
-            "--watch",
-            help="Run on with state kept whenever the flow's file changes.",
-            rich_help_panel=_STARTING,
-        ),
-    ] = False,
-    ui: Annotated[
-        bool,
-        typer.Option(
-            "--ui",
-            help="Show the job in a browser as long as it runs.",
-            rich_help_panel=_STARTING,
-        ),
-    ] = False,
-    ui_port: Annotated[
-        int | None,
-        typer.Option(
-            "--ui-port",
-            metavar="N",
-            min=0,
-            max=65535,
-            show_default="8270, or any that is free",
-            help="The port of --ui.",
-            rich_help_panel=_STARTING,
-        ),
-    ] = None,
-    fresh: Annotated[
-        bool,
-        typer.Option(
-            "--fresh",
-            help="Start empty, in a new run; the old one stays as it is.",
-            rich_help_panel=_STARTING,
-        ),
-    ] = False,
-    restore_from: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="CHECKPOINT",
-            help="Go back to chk-17, a savepoint's name or folder, or latest; in a new run.",
-            rich_help_panel=_STARTING,
-        ),
-    ] = None,
-    restore_at: Annotated[
-        str | None,
-        typer.Option(
-            "--at",
-            metavar="MOMENT",
-            help="Go back to the checkpoint of '2026-11-15 10:05' (local) or '10m ago'.",
-            rich_help_panel=_STARTING,
-        ),
-    ] = None,
-    drop_state: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--drop-state",
-            metavar="UID",
-            help="Leave this operator's state behind when going back.",
-            rich_help_panel=_STARTING,
-        ),
-    ] = None,
+    flow: FlowFile,
+    *,
+    detach: Detach = False,
+    until_caught_up: UntilCaughtUp = False,
+    watch: Watch = False,
+    ui: Ui = False,
+    ui_port: UiPort = None,
+    fresh: Fresh = False,
+    restore_from: RestoreFrom = None,
+    restore_at: RestoreAt = None,
+    drop_state: DropState = None,
     open_batch: OpenBatchChoice = None,
     allow_repeats: AllowRepeats = False,
-    on: Annotated[
-        str | None,
-        _setting(
-            "--on",
-            "LOG",
-            DEFAULT_LOG,
-            "Where the topics are: files:DIR, kafka://HOST:9092, pulsar://HOST:6650.",
-            _READING,
-            variable=ON_VARIABLE,
-        ),
-    ] = None,
-    start: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--start",
-            metavar="[SOURCE=]POSITION",
-            help="Where a source with no position yet begins: earliest, latest, a time, or "
-            "offsets:0=15,1=20; without a source, all streams.",
-            rich_help_panel=_READING,
-        ),
-    ] = None,
-    on_data_loss: Annotated[
-        OnDataLoss | None,
-        _setting(
-            "--on-data-loss",
-            "fail|continue",
-            "fail",
-            "What to do where records are gone that were not read.",
-            _READING,
-        ),
-    ] = None,
-    delivery: Annotated[
-        Delivery | None,
-        _setting(
-            "--delivery",
-            "exactly-once|at-least-once",
-            "exactly-once",
-            "How often a row is in an output, whatever was killed.",
-            _KEEPING,
-        ),
-    ] = None,
-    batch_every: Annotated[
-        str | None,
-        _setting(
-            "--batch-every",
-            "DURATION",
-            "1s",
-            "How often a batch begins; 0s: without a pause.",
-            _READING,
-        ),
-    ] = None,
-    min_pause: Annotated[
-        str | None,
-        _setting(
-            "--min-pause",
-            "DURATION",
-            "0s",
-            "The least time between the end of a batch and the next.",
-            _READING,
-        ),
-    ] = None,
-    max_batch: Annotated[
-        str | None,
-        _setting(
-            "--max-batch", "SIZE", "64MiB", "What a batch reads of a topic at most.", _READING
-        ),
-    ] = None,
-    max_record: Annotated[
-        str | None,
-        _setting("--max-record", "SIZE", "1MiB", "A larger record is a dead letter.", _READING),
-    ] = None,
-    checkpoint_every: Annotated[
-        str | None,
-        _setting(
-            "--checkpoint-every",
-            "DURATION",
-            "5s",
-            "One batch in each of these is kept as a checkpoint.",
-            _KEEPING,
-        ),
-    ] = None,
-    retain: Annotated[
-        int | None, _setting("--retain", "N", "10", "How many checkpoints are kept.", _KEEPING)
-    ] = None,
-    retain_for: Annotated[
-        str | None,
-        _setting(
-            "--retain-for",
-            "DURATION",
-            "none",
-            "How long more of them are kept, thinned with age.",
-            _KEEPING,
-        ),
-    ] = None,
-    on_cancel: Annotated[
-        OnCancel | None,
-        _setting(
-            "--on-cancel",
-            "retain|delete",
-            "retain",
-            "What becomes of checkpoints when the job is cancelled.",
-            _KEEPING,
-        ),
-    ] = None,
-    checkpoints: Annotated[
-        Path | None,
-        _setting(
-            "--checkpoints",
-            "DIR",
-            "the job's folder",
-            "Where the checkpoints of new runs go.",
-            _KEEPING,
-        ),
-    ] = None,
-    restart: Annotated[
-        str | None,
-        _setting(
-            "--restart",
-            "STRATEGY",
-            "exponential:1s,60s,1.5",
-            "exponential:FIRST,LONGEST,FACTOR, fixed-delay:RESTARTS,WAIT, "
-            "failure-rate:RESTARTS,PER,WAIT or none.",
-            _KEEPING,
-        ),
-    ] = None,
-    strict: Annotated[
-        bool,
-        typer.Option(
-            "--strict",
-            help="Stop where the newest checkpoint is damaged, rather than fall back.",
-            rich_help_panel=_KEEPING,
-        ),
-    ] = False,
-    parallelism: Annotated[
-        int | None,
-        _setting("--parallelism", "N", "cores", "State partitions.", "Spark", "-p"),
-    ] = None,
-    driver_memory: Annotated[
-        str | None,
-        _setting("--driver-memory", "SIZE", "2GiB", "Memory of Spark's driver.", "Spark"),
-    ] = None,
-    profile: Annotated[
-        str | None,
-        _setting(
-            "--profile",
-            "NAME",
-            "none",
-            "A profile of headgate.toml: memory, master, log level.",
-            "Spark",
-        ),
-    ] = None,
-    print_rows: Annotated[
-        bool, typer.Option("--print", help="Show the first rows of each output and batch too.")
-    ] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Show Spark's log on the terminal too.")
-    ] = False,
+    settings: Mapping[str, Any],
+    start: Start = None,
+    strict: Strict = False,
+    print_rows: PrintRows = False,
+    verbose: Verbose = False,
     home: Home = DEFAULT_HOME,
     server: Server = None,
     token_file: TokenFile = None,
     as_json: Json = False,
 ) -> None:
-    _exclude({"--fresh": fresh, "--from": restore_from, "--at": restore_at})
-    _exclude({"--fresh": fresh, "--open-batch": open_batch})
-    _exclude({"--from": restore_from, "--at": restore_at, "--open-batch": open_batch})
-    _exclude({"--watch": watch, "--detach": detach})
-    _exclude({"--ui": ui or ui_port is not None, "--detach": detach})
-    settings: dict[str, Any] = {
-        "on": on,
-        "parallelism": parallelism,
-        "batch-every": batch_every,
-        "min-pause": min_pause,
-        "max-batch": max_batch,
-        "max-record": max_record,
-        "checkpoint-every": checkpoint_every,
-        "retain": retain,
-        "retain-for": retain_for,
-        "on-cancel": on_cancel,
-        "checkpoints": checkpoints,
-        "restart": restart,
-        "driver-memory": driver_memory,
-        "delivery": delivery,
-        "on-data-loss": on_data_loss,
-        "profile": profile,
-    }
+    for names in _EXCLUSIVE:
+        _exclude(context, names)
     consent = Consent(open_batch=open_batch, allow_repeats=allow_repeats)
     remote = find_server(context, server, token_file)
     if remote is not None:
         refuse_with_server(context, *_HERE_ALONE)
-        # Where this terminal's topics are is nothing to a server.
-        given = settings if was_typed(context, "on") else {**settings, "on": None}
-        started = remote.submit(
-            flow,
-            {name: _plain(value) for name, value in given.items() if value is not None},
-            fresh=fresh,
-            restore_from=restore_from,
-            consent=consent,
-        )
+        sent = _sent_settings(context, settings)
+        started = remote.submit(flow, sent, fresh=fresh, restore_from=restore_from, consent=consent)
         show_started(remote, started, detach=detach, as_json=as_json)
         return
-    options = resolve_options(
-        flow,
-        settings,
-        RunOptions(
-            home=home,
-            until_caught_up=until_caught_up,
-            fresh=fresh,
-            restore_from=restore_from,
-            restore_at=restore_at,
-            drop_state=tuple(drop_state or ()),
-            consent=consent,
-            strict=strict,
-            start=tuple(start or ()),
-            print_rows=_ROWS_PRINTED if print_rows else 0,
-            verbose=verbose,
-        ),
+    base = RunOptions(
+        home=home,
+        until_caught_up=until_caught_up,
+        fresh=fresh,
+        restore_from=restore_from,
+        restore_at=restore_at,
+        drop_state=tuple(drop_state or ()),
+        consent=consent,
+        strict=strict,
+        start=tuple(start or ()),
+        print_rows=_ROWS_PRINTED if print_rows else 0,
+        verbose=verbose,
     )
+    options = resolve_options(flow, settings, base)
     if detach:
         show_detached(flow, options, as_json=as_json)
     elif ui or ui_port is not None:
@@ -414,11 +216,18 @@ def _run_shown(
         show_run(flow, options, as_json=as_json, watch=watch)
 
 
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, int) else str(value)
+def _sent_settings(context: typer.Context, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that were given, as a request takes them."""
+    # HEADGATE_ON says where this terminal's topics are, and not the server's.
+    hidden = () if was_typed(context, "on") else ("on",)
+    return {
+        name: value if isinstance(value, int) else str(value)
+        for name, value in settings.items()
+        if value is not None and name not in hidden
+    }
 
 
-def _exclude(flags: dict[str, object]) -> None:
-    given = [name for name, value in flags.items() if value]
+def _exclude(context: typer.Context, names: Sequence[str]) -> None:
+    given = [each for each in names if context.params[each] not in (None, False)]
     if len(given) > 1:
-        raise typer.BadParameter(f"{' and '.join(given)} exclude each other")
+        raise typer.BadParameter(f"{list_options(context, given)} exclude each other")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeAlias
 
 import typer
 from rich.text import Text
 
 from headgate._units import format_count
-from headgate.cli.options import ON_VARIABLE, Json
+from headgate.cli.job_settings import takes_settings
+from headgate.cli.options import FlowFile, Json
 from headgate.cli.output import Right, note, print_json, print_table, say
 from headgate.cli.topics import format_kept
 from headgate.jobs.service import FlowTopic, SetupOptions, set_up
@@ -19,55 +21,46 @@ def register(app: typer.Typer) -> None:
     app.command("setup")(_setup)
 
 
+Partitions: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--partitions",
+        metavar="N",
+        min=1,
+        help="Number of partitions of new topics.",
+        show_default="4",
+    ),
+]
+Retention: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--retention",
+        metavar="DURATION",
+        help="Kafka, Pulsar: retention of streams, outputs and dead letters; infinite keeps them "
+        "for ever.",
+        show_default="7d",
+    ),
+]
+Replication: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--replication",
+        metavar="N",
+        min=1,
+        help="Kafka: number of replicas.",
+        show_default="3, or the number of brokers",
+    ),
+]
+
+
+@takes_settings("setup")
 def _setup(
-    flow: Annotated[
-        str, typer.Argument(metavar="FLOW", help="A flow's file: flow.py, or flow.py:name.")
-    ],
-    on: Annotated[
-        str | None,
-        typer.Option(
-            "--on",
-            metavar="LOG",
-            envvar=ON_VARIABLE,
-            help="Where the topics are: files:DIR, kafka://HOST:9092, pulsar://HOST:6650; by "
-            "default what headgate.toml says.",
-            show_default=False,
-        ),
-    ] = None,
-    partitions: Annotated[
-        int | None,
-        typer.Option(
-            "--partitions",
-            metavar="N",
-            min=1,
-            help="Of topics that are missing; by default 4.",
-            show_default=False,
-        ),
-    ] = None,
-    retention: Annotated[
-        str | None,
-        typer.Option(
-            "--retention",
-            metavar="DURATION",
-            help="Kafka, Pulsar: how long streams, outputs and dead letters are kept: 7d (the "
-            "default), 12h, infinite.",
-            show_default=False,
-        ),
-    ] = None,
-    replication: Annotated[
-        int | None,
-        typer.Option(
-            "--replication",
-            metavar="N",
-            min=1,
-            help="Kafka: copies; by default 3, or as many as there are brokers.",
-            show_default=False,
-        ),
-    ] = None,
-    profile: Annotated[
-        str | None,
-        typer.Option("--profile", metavar="NAME", help="A profile of headgate.toml."),
-    ] = None,
+    flow: FlowFile,
+    *,
+    settings: Mapping[str, Any],
+    partitions: Partitions = None,
+    retention: Retention = None,
+    replication: Replication = None,
     as_json: Json = False,
 ) -> None:
     """Make the topics of a flow that are missing; those that are there stay as they are.
@@ -78,6 +71,8 @@ def _setup(
     columns, and those that the flow writes get deduplication; of these two, a topic that is there
     gets what it lacks. A topic that is there and will not do is warned of.
 
+    A headgate.toml can set the log and the profile, as for 'headgate run'.
+
     [bold]Examples[/bold]
 
       headgate setup examples/orders/flow.py
@@ -85,7 +80,7 @@ def _setup(
       headgate setup examples/orders/flow.py --on pulsar://localhost:6650/shop/prod
     """
     options = SetupOptions(partitions=partitions, retention=retention, replication=replication)
-    made = set_up(flow, on, options, profile=profile)
+    made = set_up(flow, settings["on"], options, profile=settings["profile"])
     if as_json:
         print_json(made.to_json())
         return

@@ -89,7 +89,7 @@ from headgate.jobs.sandbox.visits import (
     VisitsProgress,
     produce_visits,
 )
-from headgate.jobs.setting_table import SETTINGS
+from headgate.jobs.setting_table import SETTINGS, Panel, Setting
 from headgate.jobs.startup.background import Detached, start_detached
 from headgate.jobs.startup.plan import JobPlan, plan_job
 from headgate.jobs.state.client import StateDesk, open_state_desk
@@ -205,6 +205,7 @@ __all__ = [
     "OutputKind",
     "OutputRecord",
     "OutputView",
+    "Panel",
     "Past",
     "PastCheckpoint",
     "PastMoment",
@@ -225,6 +226,7 @@ __all__ = [
     "Savepoint",
     "Session",
     "SessionWatch",
+    "Setting",
     "SetupOptions",
     "StateDesk",
     "StateHistory",

@@ -83,7 +83,6 @@ class Setting:
             server's to say.
         in_profile: Whether it is a key of [profiles.NAME] in headgate.toml, and not of [job].
         short: The option's short name.
-        variable: The environment variable that holds the option's default.
     """
 
     name: str
@@ -97,7 +96,6 @@ class Setting:
     in_requests: bool = False
     in_profile: bool = False
     short: str | None = None
-    variable: str | None = None
 
     @property
     def field(self) -> str:
@@ -191,7 +189,6 @@ SETTINGS = (
         "pulsar://HOST:6650.",
         panel=Panel.READING,
         verbs=("run", "setup"),
-        variable="HEADGATE_ON",
     ),
     Setting(
         name="on-data-loss",
