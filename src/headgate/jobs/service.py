@@ -89,7 +89,7 @@ from headgate.jobs.sandbox.visits import (
     VisitsProgress,
     produce_visits,
 )
-from headgate.jobs.setting_table import SETTINGS, Panel, Setting
+from headgate.jobs.setting_table import SETTINGS, Panel, Scope, Setting
 from headgate.jobs.startup.background import Detached, start_detached
 from headgate.jobs.startup.plan import JobPlan, plan_job
 from headgate.jobs.state.client import StateDesk, open_state_desk
@@ -224,6 +224,7 @@ __all__ = [
     "RunOptions",
     "Samples",
     "Savepoint",
+    "Scope",
     "Session",
     "SessionWatch",
     "Setting",

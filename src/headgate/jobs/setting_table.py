@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -67,35 +67,50 @@ class Kind:
     load: Callable[[Any], Any] = lambda stored: stored
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope(enum.Enum):
+    """Who may set a setting: headgate.toml alone, also the command line, or also a request.
+
+    A request may not set a folder, a machine or the memory of the server.
+    """
+
+    FILE = enum.auto()
+    FLAG = enum.auto()
+    REQUEST = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting of a job. A headgate.toml may set each of them.
+    """One setting of a job.
 
     Attributes:
         name: The key in headgate.toml; `--name` on the command line.
         default: As a person writes it; None if the setting has no value by default.
+        panel: The group of options that it is listed in.
+        help: One sentence, for the command line and the reference.
         unset: What holds if the setting has no value.
         example: A value for hints, if the default is not a good one.
-        help: One sentence, for the command line and the reference.
-        panel: The group of options that it is listed in.
-        verbs: The verbs that have an option for it.
-        in_requests: Whether a request may set it. What names a folder, a machine or memory is the
-            server's to say.
+        more_verbs: The verbs beside `run` that have an option for it.
         in_profile: Whether it is a key of [profiles.NAME] in headgate.toml, and not of [job].
         short: The option's short name.
     """
 
     name: str
     kind: Kind
-    default: str | int | None = None
+    default: str | int | None
+    panel: Panel
+    scope: Scope
+    _: KW_ONLY
+    help: str
     unset: str = "none"
     example: str | int | None = None
-    help: str
-    panel: Panel = Panel.SPARK
-    verbs: tuple[str, ...] = ("run",)
-    in_requests: bool = False
+    more_verbs: tuple[str, ...] = ()
     in_profile: bool = False
     short: str | None = None
+
+    @property
+    def verbs(self) -> tuple[str, ...]:
+        """The verbs that have an option for the setting."""
+        return () if self.scope is Scope.FILE else ("run", *self.more_verbs)
 
     @property
     def field(self) -> str:
@@ -180,170 +195,51 @@ _FOLDER = Kind(_folder, _show_optional(str), "a folder", "DIR", Path, load=Path)
 # A run's options hold the strategy as text.
 _STRATEGY = Kind(lambda value: parse_strategy(_text(value)), str, "a restart strategy", "STRATEGY")
 
+_READING, _KEEPING, _SPARK = Panel.READING, Panel.KEEPING, Panel.SPARK
+_FILE, _FLAG, _REQUEST = Scope.FILE, Scope.FLAG, Scope.REQUEST
 SETTINGS = (
-    Setting(
-        name="on",
-        kind=_text_kind("LOG"),
-        default=DEFAULT_LOG,
-        help="Location of topics without a location of their own: files:DIR, kafka://HOST:9092 or "
-        "pulsar://HOST:6650.",
-        panel=Panel.READING,
-        verbs=("run", "setup"),
-    ),
-    Setting(
-        name="on-data-loss",
-        kind=_choice(OnDataLoss),
-        default="fail",
-        help="What to do when unread records have been deleted.",
-        panel=Panel.READING,
-        in_requests=True,
-    ),
-    Setting(
-        name="batch-every",
-        kind=_DURATION,
-        default="1s",
-        help="Interval of batches; 0s runs them without a pause.",
-        panel=Panel.READING,
-        in_requests=True,
-    ),
-    Setting(
-        name="min-pause",
-        kind=_DURATION,
-        default="0s",
-        example="500ms",
-        help="Minimum time between the end of a batch and the next.",
-        panel=Panel.READING,
-        in_requests=True,
-    ),
-    Setting(
-        name="max-batch",
-        kind=_SIZE,
-        default="64MiB",
-        help="Maximum number of bytes that a batch reads of one topic.",
-        panel=Panel.READING,
-        in_requests=True,
-    ),
-    Setting(
-        name="max-record",
-        kind=_SIZE,
-        default="1MiB",
-        help="Maximum size of a record; a larger one is a dead letter.",
-        panel=Panel.READING,
-        in_requests=True,
-    ),
-    Setting(
-        name="delivery",
-        kind=_choice(Delivery),
-        default="exactly-once",
-        help="Delivery guarantee of the outputs on Kafka and Pulsar.",
-        panel=Panel.KEEPING,
-        in_requests=True,
-    ),
-    Setting(
-        name="checkpoint-every",
-        kind=_DURATION,
-        default="5s",
-        help="Interval in which one batch is kept as a checkpoint.",
-        panel=Panel.KEEPING,
-        in_requests=True,
-    ),
-    Setting(
-        name="retain",
-        kind=_COUNT,
-        default=10,
-        help="Number of checkpoints to keep.",
-        panel=Panel.KEEPING,
-        in_requests=True,
-    ),
-    Setting(
-        name="retain-for",
-        kind=_OPTIONAL_DURATION,
-        example="24h",
-        help="How long to keep further checkpoints, thinned with age.",
-        panel=Panel.KEEPING,
-        in_requests=True,
-    ),
-    Setting(
-        name="on-cancel",
-        kind=_choice(OnCancel),
-        default="retain",
-        help="What happens to checkpoints when the job is cancelled.",
-        panel=Panel.KEEPING,
-        in_requests=True,
-    ),
-    Setting(
-        name="checkpoints",
-        kind=_FOLDER,
-        unset="the job's folder",
-        example="checkpoints",
-        help="Folder for the checkpoints of new runs.",
-        panel=Panel.KEEPING,
-    ),
-    Setting(
-        name="restart",
-        kind=_STRATEGY,
-        default="exponential:1s,60s,1.5",
-        help="Restart strategy: exponential:FIRST,LONGEST,FACTOR, fixed-delay:RESTARTS,WAIT, "
-        "failure-rate:RESTARTS,PER,WAIT or none.",
-        panel=Panel.KEEPING,
-        in_requests=True,
-    ),
-    Setting(
-        name="parallelism",
-        kind=_COUNT,
-        unset="cores",
-        example=4,
-        help="Number of state partitions and of tasks per stage.",
-        in_requests=True,
-        short="-p",
-    ),
-    Setting(
-        name="driver-memory",
-        kind=_SIZE,
-        default="2GiB",
-        help="Heap of Spark's driver.",
-        in_profile=True,
-    ),
-    Setting(
-        name="profile",
-        kind=_text_kind("NAME"),
-        example="large",
-        help="Profile of headgate.toml: memory, master, log level.",
-        verbs=("run", "setup"),
-        in_requests=True,
-    ),
-    Setting(
-        name="executor-memory",
-        kind=_SIZE,
-        default="1GiB",
-        help="Heap of each of Spark's executors, if the master starts them.",
-        verbs=(),
-        in_profile=True,
-    ),
-    Setting(
-        name="state-memory",
-        kind=_SIZE,
-        default="512MiB",
-        help="Memory of the state beside the heap.",
-        verbs=(),
-        in_profile=True,
-    ),
-    Setting(
-        name="master",
-        kind=_text_kind("MASTER"),
-        default="local[*]",
-        help="Spark's master.",
-        verbs=(),
-        in_profile=True,
-    ),
-    Setting(
-        name="log-level",
-        kind=_choice(LogLevel),
-        default="info",
-        help="Level of Spark's log.",
-        verbs=(),
-        in_profile=True,
-    ),
-)
+    Setting("on", _text_kind("LOG"), DEFAULT_LOG, _READING, _FLAG, more_verbs=("setup",),
+            help="Location of topics without a location of their own: files:DIR, "
+            "kafka://HOST:9092 or pulsar://HOST:6650."),
+    Setting("on-data-loss", _choice(OnDataLoss), "fail", _READING, _REQUEST,
+            help="What to do when unread records have been deleted."),
+    Setting("batch-every", _DURATION, "1s", _READING, _REQUEST,
+            help="Interval of batches; 0s runs them without a pause."),
+    Setting("min-pause", _DURATION, "0s", _READING, _REQUEST, example="500ms",
+            help="Minimum time between the end of a batch and the next."),
+    Setting("max-batch", _SIZE, "64MiB", _READING, _REQUEST,
+            help="Maximum number of bytes that a batch reads of one topic."),
+    Setting("max-record", _SIZE, "1MiB", _READING, _REQUEST,
+            help="Maximum size of a record; a larger one is a dead letter."),
+    Setting("delivery", _choice(Delivery), "exactly-once", _KEEPING, _REQUEST,
+            help="Delivery guarantee of the outputs on Kafka and Pulsar."),
+    Setting("checkpoint-every", _DURATION, "5s", _KEEPING, _REQUEST,
+            help="Interval in which one batch is kept as a checkpoint."),
+    Setting("retain", _COUNT, 10, _KEEPING, _REQUEST,
+            help="Number of checkpoints to keep."),
+    Setting("retain-for", _OPTIONAL_DURATION, None, _KEEPING, _REQUEST, example="24h",
+            help="How long to keep further checkpoints, thinned with age."),
+    Setting("on-cancel", _choice(OnCancel), "retain", _KEEPING, _REQUEST,
+            help="What happens to checkpoints when the job is cancelled."),
+    Setting("checkpoints", _FOLDER, None, _KEEPING, _FLAG, unset="the job's folder",
+            example="checkpoints", help="Folder for the checkpoints of new runs."),
+    Setting("restart", _STRATEGY, "exponential:1s,60s,1.5", _KEEPING, _REQUEST,
+            help="Restart strategy: exponential:FIRST,LONGEST,FACTOR, "
+            "fixed-delay:RESTARTS,WAIT, failure-rate:RESTARTS,PER,WAIT or none."),
+    Setting("parallelism", _COUNT, None, _SPARK, _REQUEST, unset="cores", example=4, short="-p",
+            help="Number of state partitions and of tasks per stage."),
+    Setting("driver-memory", _SIZE, "2GiB", _SPARK, _FLAG, in_profile=True,
+            help="Heap of Spark's driver."),
+    Setting("profile", _text_kind("NAME"), None, _SPARK, _REQUEST, example="large",
+            more_verbs=("setup",), help="Profile of headgate.toml: memory, master, log level."),
+    Setting("executor-memory", _SIZE, "1GiB", _SPARK, _FILE, in_profile=True,
+            help="Heap of each of Spark's executors, if the master starts them."),
+    Setting("state-memory", _SIZE, "512MiB", _SPARK, _FILE, in_profile=True,
+            help="Memory of the state beside the heap."),
+    Setting("master", _text_kind("MASTER"), "local[*]", _SPARK, _FILE, in_profile=True,
+            help="Spark's master."),
+    Setting("log-level", _choice(LogLevel), "info", _SPARK, _FILE, in_profile=True,
+            help="Level of Spark's log."),
+)  # fmt: skip
 BY_NAME: Mapping[str, Setting] = {each.name: each for each in SETTINGS}
 DEFAULTS: Mapping[str, Any] = {each.name: each.default_value for each in SETTINGS}

@@ -60,21 +60,15 @@ NO_CONSENT = Consent()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """What the user asks for.
+    """What the user asks for. `setting_table` describes the fields that are settings.
 
     Attributes:
-        on: The log of topics that are known by name alone.
         home: Where jobs live.
         parallelism: State partitions; by default as many as there are cores, and what a run that
             is resumed has.
-        checkpoints: A folder for the checkpoints of new runs, in place of the job's own.
         fresh: Start empty, in a new lineage; the old run stays as it is.
         print_rows: Rows of each output and batch that are shown.
         restart: The restart strategy, as `parse_strategy` reads it.
-        checkpoint_every: One batch in each of these is kept as a checkpoint.
-        min_pause: No batch begins sooner than this after the one before was written.
-        retain: How many checkpoints are kept.
-        retain_for: How long more of them are kept, thinned with age; None for no longer.
         delete_on_cancel: Whether a job that is cancelled takes its checkpoints along.
         restore_from: Go on from this checkpoint, in a new run; as `find_target` reads it.
         restore_at: Likewise, by the moment at which it was complete.

@@ -12,6 +12,7 @@ from typing import Any
 
 from headgate.errors import HeadgateError
 from headgate.jobs.service import SETTINGS as JOB_SETTINGS
+from headgate.jobs.service import Scope
 
 JOB = r"^[a-z0-9][a-z0-9-]{0,127}$"
 UID = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$"
@@ -23,7 +24,7 @@ LETTER = r"^[A-Za-z0-9-][A-Za-z0-9._:@=-]{0,400}$"
 OPERATION = r"^op-[0-9a-f]{16}$"
 LONGEST = 256
 
-SETTINGS = tuple(each.name for each in JOB_SETTINGS if each.in_requests)
+SETTINGS = tuple(each.name for each in JOB_SETTINGS if each.scope is Scope.REQUEST)
 
 
 def check_job(name: str) -> str:
