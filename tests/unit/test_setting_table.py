@@ -1,12 +1,14 @@
 """The table of settings: what the command line, headgate.toml, requests and the docs take of it."""
 
 import re
+from dataclasses import MISSING, fields
 from pathlib import Path
 
 import pytest
 
+from headgate.engine.settings import AttemptSettings, SparkSettings
 from headgate.jobs.options import resolve_options
-from headgate.jobs.setting_table import BY_NAME, SETTINGS, Setting
+from headgate.jobs.setting_table import BY_NAME, SETTINGS, Setting, parse_typed
 from headgate.jobs.settings import CONFIG_FILE, Origin, read_settings
 from headgate.jobs.values import RunOptions
 from headgate.server.security import names
@@ -40,6 +42,21 @@ def test_a_run_has_the_defaults_of_the_table(
     resolved = resolve_options("flow.py", {}, base)
     assert resolved.to_json() == base.to_json() | {"settings": resolved.settings}
     assert RunOptions.from_json(resolved.to_json()) == resolved
+
+
+def test_counts_that_were_typed_as_text_are_accepted(tmp_path: Path) -> None:
+    typed = parse_typed({"retain": "3", "parallelism": "2", "min-pause": "1s", "max-batch": "64"})
+    settings = read_settings(tmp_path, flags=typed, working=tmp_path)
+    assert (settings["retain"], settings["parallelism"], settings["max-batch"]) == (3, 2, 64)
+    assert parse_typed({"retain": "often"}) == {"retain": "often"}
+
+
+def test_the_engine_has_the_defaults_of_the_table() -> None:
+    engine = (*fields(AttemptSettings), *fields(SparkSettings))
+    defaults = {each.name: each.default for each in engine if each.default is not MISSING}
+    shared = {each.field: each.default_value for each in SETTINGS if each.field in defaults}
+    assert len(shared) == 11
+    assert {name: defaults[name] for name in shared} == shared
 
 
 # The docs.

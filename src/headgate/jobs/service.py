@@ -89,7 +89,7 @@ from headgate.jobs.sandbox.visits import (
     VisitsProgress,
     produce_visits,
 )
-from headgate.jobs.setting_table import SETTINGS, Panel, Scope, Setting
+from headgate.jobs.setting_table import SETTINGS, Panel, Scope, Setting, parse_typed
 from headgate.jobs.startup.background import Detached, start_detached
 from headgate.jobs.startup.plan import JobPlan, plan_job
 from headgate.jobs.state.client import StateDesk, open_state_desk
@@ -284,6 +284,7 @@ __all__ = [
     "name_of_flow",
     "open_state_desk",
     "page_checkpoints",
+    "parse_typed",
     "pause_job",
     "pin_checkpoint",
     "plan_job",

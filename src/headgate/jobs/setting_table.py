@@ -133,6 +133,17 @@ class Setting:
         return json.dumps(self.default if self.example is None else self.example)
 
 
+def parse_typed(settings: Mapping[str, str]) -> dict[str, str | int]:
+    """Return settings that were typed as texts in the terms of headgate.toml.
+
+    A text that is not a number stays as it is, for `read_settings` to refuse.
+    """
+    return {
+        name: int(text) if BY_NAME[name].kind.flag is int and text.isdecimal() else text
+        for name, text in settings.items()
+    }
+
+
 def _text(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError(value)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from nicegui import ui
 
+from headgate.jobs.service import parse_typed
 from headgate.server.actions.flow_folder import FlowFile, list_flows
 from headgate.server.console.parts import widgets
 from headgate.server.console.parts.frame import job_path
@@ -69,10 +70,10 @@ class _Form:
         return bool(self._fresh.value)
 
     @property
-    def settings(self) -> Mapping[str, str]:
+    def settings(self) -> Mapping[str, str | int]:
         """The settings that have a value."""
         pairs = ((str(key.value or ""), str(value.value or "")) for key, value, _ in self._rows)
-        return {key: value.strip() for key, value in pairs if key and value.strip()}
+        return parse_typed({key: value.strip() for key, value in pairs if key and value.strip()})
 
     def _add(self) -> None:
         with self._list, ui.element("div").classes("hg-setting") as row:
