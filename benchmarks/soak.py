@@ -4,8 +4,8 @@ A job reads tiny files from an embedded topic as fast as it can. Once a second i
 folders are measured; the last quarter of the run is compared with the first after the start. The
 exit code is 1 if something grew beyond its tolerance.
 
-Files of topics are deleted a minute after they were written, as the owner of a long-lived topic
-would: the reader looks at every file there is. All else is left to the job.
+Files of topics are deleted a minute after they were written, once the job has read them, as the
+owner of a long-lived topic would: the reader looks at every file. All else is left to the job.
 """
 
 from __future__ import annotations
@@ -88,6 +88,7 @@ class Soak:
         self.flow = folder / "flow.json"
         self.log = folder / "run.out"
         self._every = every
+        self._read = 0
         self._end = threading.Event()
         self.flow.write_text(_flow().graph().to_json(), encoding="utf-8")
         users = TopicFolder(self.topics / "users")
@@ -134,12 +135,13 @@ class Soak:
             row = json.dumps({"n": number, "user": number * 7919 % 1200})
             events.publish(f"{row}\n".encode())
             if number % 100 == 0:
-                self._delete_old()
+                self._delete_old(unread=number - self._read)
 
-    def _delete_old(self) -> None:
+    def _delete_old(self, *, unread: int) -> None:
         oldest = time.time() - _KEPT_S
         for topic in ("events", "out", "dead-letters"):
-            for file in (self.topics / topic).glob("part-*/*.jsonl"):
+            files = sorted((self.topics / topic).glob("part-*/*.jsonl"))
+            for file in files[: max(0, len(files) - unread)] if topic == "events" else files:
                 with contextlib.suppress(FileNotFoundError):
                     if file.stat().st_mtime < oldest:
                         file.unlink()
@@ -153,6 +155,7 @@ class Soak:
         jvm = next(_children(worker), 0)
         if status["state"] != "RUNNING" or not jvm or not status["batches"]:
             return None
+        self._read = status["inputs"]["events"]
         sample = Sample(time.monotonic(), status["batches"])
         for name, pid in (("supervisor", supervisor), ("worker", worker), ("JVM", jvm)):
             sample.figures[f"{name} MiB"] = _resident(pid) / MIB
