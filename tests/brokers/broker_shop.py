@@ -14,8 +14,9 @@ from typing import Any, Protocol
 from shop import JOB, OUTPUTS, SHAPE, Shop
 from store_reference import StoreReference, canonical
 
+from headgate.connectors.setup import SetupOptions
 from headgate.jobs.service import StoreOptions, produce_store
-from headgate.jobs.topics.setup import SetupOptions, set_up
+from headgate.jobs.topics.setup import set_up
 
 DEAD_LETTERS = "dead-letters"
 PARTITIONS = 4

@@ -16,8 +16,8 @@ from pulsar_broker import PulsarBroker
 from headgate import Flow, HeadgateError
 from headgate.connectors.logs import bind, parse_log
 from headgate.connectors.places import PlacedRecord, Places
+from headgate.connectors.registry import get_connector
 from headgate.jobs.dead_letters import replay as replaying
-from headgate.jobs.runs.job_topics import open_places
 from headgate.jobs.service import (
     Replayed,
     get_dead_letter,
@@ -43,7 +43,8 @@ class Shop:
 
     @property
     def source(self) -> Places:
-        return open_places(self.graph.streams()[0].topic)
+        topic = self.graph.streams()[0].topic
+        return get_connector(topic).open_places(topic)
 
     def replay(self, **asked: Any) -> Replayed:
         return replay_dead_letters(self.root, "shop", by="test", **asked)
@@ -195,8 +196,8 @@ def test_records_on_pulsar_are_replayed_with_key_properties_and_partition(
         letters.append(shop.letter(each, spot))
     lost = PlacedRecord(place="", partition=0, timestamp=5, key=None, value=b"other")
     letters.append(shop.letter(lost, 1 << 50, "NO_KEY"))
-    topic = open_places(shop.graph.dead_letters)
-    with topic.sending() as send:
+    topic = shop.graph.dead_letters
+    with get_connector(topic).open_places(topic).sending() as send:
         send(
             [
                 PlacedRecord(place="", partition=n % 2, timestamp=-1, key=None, value=value)

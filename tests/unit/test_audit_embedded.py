@@ -16,8 +16,9 @@ from typer.testing import CliRunner, Result
 
 from headgate import Flow, HeadgateError
 from headgate.cli.app import app
+from headgate.connectors.files.log import FilesLog
 from headgate.connectors.files.topic import TopicFolder
-from headgate.connectors.logs import FilesLog, bind
+from headgate.connectors.logs import bind
 from headgate.engine.settings import Delivery
 from headgate.jobs.runs.lineage import Origin
 

@@ -18,9 +18,10 @@ from headgate import Flow, HeadgateError
 from headgate.cli.app import app
 from headgate.cli.dead_letters import dump
 from headgate.connectors import Kafka, Pulsar
+from headgate.connectors.files.log import FilesLog
 from headgate.connectors.files.places import FilesPlaces
 from headgate.connectors.files.topic import TopicFolder
-from headgate.connectors.logs import FilesLog, bind
+from headgate.connectors.logs import bind
 from headgate.connectors.places import PlacedRecord
 from headgate.flow.operators import label
 from headgate.flow.topics import Topic

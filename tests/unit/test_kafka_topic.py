@@ -10,7 +10,8 @@ import pytest
 
 from headgate import Flow, Graph, HeadgateError
 from headgate.connectors import Kafka
-from headgate.connectors.kafka._spark import SOURCE, client_json, output_option, source_options
+from headgate.connectors.connector import Reading
+from headgate.connectors.kafka._spark import SOURCE, output_option, source_options
 from headgate.connectors.kafka.starts import check_start, kernel_start
 from headgate.flow.topics import topic_from_json, topic_to_json
 
@@ -22,7 +23,8 @@ def kafka(**more: Any) -> Kafka:
 
 
 def options(topic: Kafka, **more: Any) -> dict[str, str]:
-    return source_options(topic, max_batch=10, max_record=20, splits=2, **more)
+    reading = Reading(job="store", max_batch=10, max_record=20, splits=2, **more)
+    return source_options(topic, reading)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +90,7 @@ def test_a_pattern_can_be_read_and_not_written() -> None:
     assert options(topic)["pattern"] == "orders-.*"
     assert "topics" not in options(topic)
     with pytest.raises(HeadgateError) as caught:
-        output_option("out", topic, cluster=0, shown=0)
+        output_option(topic)
     assert caught.value.code == "BAD_TOPIC"
 
 
@@ -96,7 +98,7 @@ def test_the_kernels_source_gets_all_it_needs_as_text() -> None:
     topic = kafka(options={"sasl.password": "${env:P}"})
     assert SOURCE == "io.headgate.kernel.kafka.KafkaSource"
     assert options(topic) == {
-        "client": client_json(topic),
+        "client": topic.client.to_text(),
         "topics": "orders",
         "start": "earliest",
         "max.bytes": "10",
@@ -106,7 +108,7 @@ def test_the_kernels_source_gets_all_it_needs_as_text() -> None:
         "meta": "true",
         "isolation": "read_committed",
     }
-    assert json.loads(client_json(topic)) == {
+    assert json.loads(topic.client.to_text()) == {
         "servers": "h:9092",
         "options": {"sasl.password": "${env:P}"},
         "config": None,
@@ -118,14 +120,8 @@ def test_isolation_is_an_option_of_the_client(name: str) -> None:
     assert options(kafka(options={name: "read_uncommitted"}))["isolation"] == "read_uncommitted"
 
 
-def test_the_kernels_sink_gets_an_entry_for_an_output() -> None:
-    assert output_option("o", kafka(), cluster=1, shown=3) == {
-        "id": "o",
-        "kind": "kafka",
-        "cluster": 1,
-        "topic": "orders",
-        "shown": 3,
-    }
+def test_the_kernels_sink_gets_the_name() -> None:
+    assert output_option(kafka()) == {"kind": "kafka", "topic": "orders"}
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,9 @@ import pytest
 
 from headgate import Console, Files, Flow, HeadgateError
 from headgate.connectors import Kafka
+from headgate.connectors.files.log import FilesLog
 from headgate.connectors.kafka.log import KafkaLog
-from headgate.connectors.logs import DEFAULT_LOG, FilesLog, anchored, bind, parse_log
+from headgate.connectors.logs import DEFAULT_LOG, anchored, bind, parse_log
 
 
 @pytest.mark.parametrize("text", ["files:topics", "files:/var/topics", "files:./a b", DEFAULT_LOG])
@@ -17,7 +18,7 @@ def test_a_folder_is_a_log_and_its_text_reads_back(text: str) -> None:
     log = parse_log(text)
     assert isinstance(log, FilesLog)
     assert parse_log(str(log)) == log
-    assert log.root == Path(text.removeprefix("files:"))
+    assert log.folder == Path(text.removeprefix("files:"))
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ import pytest
 from audited_job import make_job
 
 from headgate import Console, Files, Flow, HeadgateError, Kafka, Pulsar
+from headgate.connectors.files.log import FilesLog
 from headgate.connectors.files.topic import TopicFolder
-from headgate.connectors.logs import FilesLog, bind
+from headgate.connectors.logs import bind
 from headgate.jobs.service import OutputRecord, OutputView, list_outputs, tail_output
 
 

@@ -21,6 +21,7 @@ from pyspark.sql.types import (
 from stored_run import files_under, unpack
 
 from headgate import Flow, Graph, HeadgateError
+from headgate.connectors.logs import bind, parse_log
 from headgate.engine.portable_columns import Misfit, fit, fit_row, fit_version
 from headgate.engine.settings import AttemptSettings, HeldFiles, HeldState, SparkSettings
 from headgate.engine.spark_types import to_spark_json
@@ -48,7 +49,7 @@ def graph(user: str = USER, *uids: str) -> Graph:
     for uid in uids or ("with-user",):
         rows = rows.enrich(uid, users, on="user", into=f"u{uid[-1]}").matched
     rows.to("out")
-    return flow.graph()
+    return bind(flow.graph(), parse_log("files:topics"))
 
 
 @pytest.fixture

@@ -9,10 +9,11 @@ from collections.abc import Mapping
 import pytest
 
 from headgate.connectors import Kafka
+from headgate.connectors.connector import Mark
 from headgate.connectors.kafka.client import ClientSpec
+from headgate.connectors.kafka.positions import GroupMark
 from headgate.errors import HeadgateError
-from headgate.jobs.runs import publishing
-from headgate.jobs.runs.publishing import GroupMark, Mark, MarkPublisher
+from headgate.jobs.runs.publishing import MarkPublisher
 
 MARK = GroupMark(Kafka("orders", servers="h:9092").client, "store")
 
@@ -45,7 +46,7 @@ class Group:
 @pytest.fixture
 def group(monkeypatch: pytest.MonkeyPatch) -> Group:
     made = Group()
-    monkeypatch.setattr(publishing, "publish_positions", made.publish)
+    monkeypatch.setattr("headgate.connectors.kafka.positions.publish_positions", made.publish)
     return made
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from headgate.connectors.pulsar.connector import PulsarConnector
 from headgate.connectors.pulsar.keeping import (
     NOTHING,
     Kept,
@@ -19,10 +20,12 @@ from headgate.connectors.pulsar.ledgers import Ledgers, read_ledgers
 from headgate.connectors.pulsar.message_ids import EntryId
 from headgate.connectors.pulsar.routing import java_hash, partition_of
 from headgate.connectors.pulsar.schemas import can_write, json_schema, schema_differences
+from headgate.connectors.pulsar.setup import wanted_on_pulsar
 from headgate.connectors.pulsar.subscriptions import next_entries
+from headgate.connectors.setup import SetupOptions, TopicRole
 from headgate.connectors.topics import FOREVER, MadeTopic, Retention, WantedTopic
 from headgate.flow.schema import Field, Primitive, Schema, Unknown, schema_of
-from headgate.jobs.topics.setup import SetupOptions, TopicRole, judge, wanted_on_pulsar
+from headgate.jobs.topics.setup import judge
 
 WEEK = Retention(timedelta(days=7))
 
@@ -253,7 +256,7 @@ def test_a_topic_on_pulsar_that_will_not_do_is_warned_of(
     made = MadeTopic(
         "t", 4, "w", existed=True, retention=retention, deduplicated=deduplicated, warnings=("odd",)
     )
-    assert judge(role, made, SetupOptions()) == (*told, "odd")
+    assert judge(PulsarConnector(), role, made, SetupOptions()) == (*told, "odd")
 
 
 def test_what_a_flow_writes_on_pulsar_is_deduplicated_and_nothing_is_compacted() -> None:

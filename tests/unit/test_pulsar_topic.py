@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import Flow, Graph, HeadgateError, Kafka, Pulsar
+from headgate.connectors.connector import Reading
 from headgate.connectors.logs import anchored, parse_log
-from headgate.connectors.pulsar._spark import SOURCE, client_json, output_option, source_options
+from headgate.connectors.pulsar._spark import SOURCE, output_option, source_options
 from headgate.connectors.pulsar.client import ClientSpec
 from headgate.connectors.pulsar.log import PulsarLog, parse_pulsar_log
 from headgate.connectors.pulsar.names import partition_name, topic_path
@@ -29,7 +30,8 @@ def pulsar(**more: Any) -> Pulsar:
 
 
 def options(topic: Pulsar, **more: Any) -> dict[str, str]:
-    return source_options(topic, max_batch=10, max_record=20, splits=2, job="store", **more)
+    reading = Reading(job="store", max_batch=10, max_record=20, splits=2, **more)
+    return source_options(topic, reading)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +109,7 @@ def test_a_pattern_can_be_read_and_not_written() -> None:
     assert options(topic)["namespace"] == "shop/eu"
     assert "topics" not in options(topic)
     with pytest.raises(HeadgateError) as caught:
-        output_option("out", topic, cluster=0, shown=0)
+        output_option(topic)
     assert caught.value.code == "BAD_TOPIC"
 
 
@@ -115,7 +117,7 @@ def test_the_kernels_source_gets_all_it_needs_as_text() -> None:
     topic = pulsar(options={"token": "${env:T}"})
     assert SOURCE == "io.headgate.kernel.pulsar.PulsarSource"
     assert options(topic) == {
-        "client": client_json(topic),
+        "client": topic.client.to_text(),
         "topics": "persistent://public/default/orders",
         "start": "earliest",
         "max.bytes": "10",
@@ -125,7 +127,7 @@ def test_the_kernels_source_gets_all_it_needs_as_text() -> None:
         "meta": "true",
         "subscription": "store",
     }
-    assert json.loads(client_json(topic)) == {
+    assert json.loads(topic.client.to_text()) == {
         "service": "pulsar://h:6650",
         "admin": "http://h:8080",
         "options": {"token": "${env:T}"},
@@ -134,13 +136,8 @@ def test_the_kernels_source_gets_all_it_needs_as_text() -> None:
 
 
 def test_the_kernels_sink_gets_the_whole_name() -> None:
-    assert output_option("out", pulsar(), cluster=2, shown=3) == {
-        "id": "out",
-        "kind": "pulsar",
-        "cluster": 2,
-        "topic": "persistent://public/default/orders",
-        "shown": 3,
-    }
+    name = "persistent://public/default/orders"
+    assert output_option(pulsar()) == {"kind": "pulsar", "topic": name}
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headgate import Flow, Kafka, Pulsar
+from headgate.connectors.logs import bind, parse_log
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
 from headgate.jobs.startup.start_positions import parse_starts
@@ -16,7 +17,7 @@ def graph() -> Graph:
     for name in ("orders", "returns"):
         rows = flow.stream(name, "id BIGINT NOT NULL, user BIGINT")
         rows.enrich(f"{name}-user", users, on="user", into="u").matched.to(f"{name}-out")
-    return flow.graph()
+    return bind(flow.graph(), parse_log("kafka://h"))
 
 
 def test_a_position_alone_is_for_every_stream_and_for_no_table() -> None:

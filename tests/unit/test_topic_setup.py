@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 from headgate.cli.app import app
 from headgate.connectors.files.topic import TopicFolder
+from headgate.connectors.kafka.connector import KafkaConnector
 from headgate.connectors.kafka.keeping import (
     differences,
     is_compacted,
@@ -19,6 +20,7 @@ from headgate.connectors.kafka.keeping import (
 )
 from headgate.connectors.kafka.reading import Record
 from headgate.connectors.merging import merge
+from headgate.connectors.setup import SetupOptions, TopicRole, wanted_topic
 from headgate.connectors.topics import (
     FOREVER,
     MadeTopic,
@@ -27,7 +29,7 @@ from headgate.connectors.topics import (
     parse_retention,
 )
 from headgate.errors import HeadgateError
-from headgate.jobs.topics.setup import SetupOptions, TopicRole, judge, wanted_topic
+from headgate.jobs.topics.setup import judge
 
 WEEK = Retention(timedelta(days=7))
 FLOW = """
@@ -204,14 +206,14 @@ def test_a_topic_on_kafka_that_will_not_do_is_warned_of(
     role: TopicRole, retention: Retention, compacted: bool, told: str
 ) -> None:
     made = MadeTopic("t", 4, "w", True, (), 1, retention, compacted)
-    warnings = judge(role, made, SetupOptions())
+    warnings = judge(KafkaConnector(), role, made, SetupOptions())
     assert bool(warnings) is bool(told)
     assert told in "; ".join(warnings)
 
 
 def test_a_topic_that_was_made_is_as_it_was_asked_for() -> None:
     made = MadeTopic("t", 4, "w", False, (), 1, WEEK, False)
-    assert judge(TopicRole.TABLE, made, SetupOptions()) == ()
+    assert judge(KafkaConnector(), TopicRole.TABLE, made, SetupOptions()) == ()
 
 
 def test_tables_are_compacted_and_the_rest_is_kept_for_a_while() -> None:

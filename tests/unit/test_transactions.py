@@ -15,7 +15,6 @@ from headgate.engine.settings import Delivery, Fenced
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
 from headgate.jobs.home import JobHome
-from headgate.jobs.runs import transactions
 from headgate.jobs.runs.lineage import Origin, Run, new_run, write_run
 from headgate.jobs.runs.transactions import earlier_runs, end_transactions, has_transactions
 
@@ -63,7 +62,7 @@ def test_every_task_at_every_cluster_is_ended_and_what_cannot_be_is_told(
             raise HeadgateError("BROKER_UNREACHABLE", "cannot end it", hint="wait")
         ended[client.servers] = list(ids)
 
-    monkeypatch.setattr(transactions, "fence", fence)
+    monkeypatch.setattr("headgate.connectors.kafka.groups.fence", fence)
     told: list[str] = []
     made = run(JobHome(tmp_path, "store"))
     outputs = graph("down:1", "up:1", "up:1")

@@ -14,8 +14,9 @@ import pytest
 from headgate import Flow, HeadgateError
 from headgate.connectors import Console, Kafka, Pulsar
 from headgate.connectors.files import written as files
+from headgate.connectors.files.log import FilesLog
 from headgate.connectors.files.topic import TopicFolder
-from headgate.connectors.logs import FilesLog, bind
+from headgate.connectors.logs import bind
 from headgate.connectors.written import (
     NOTHING,
     Answer,

@@ -25,6 +25,7 @@ class Console:
     name: str = "console"
 
     kind: ClassVar[str] = "console"
+    pattern: ClassVar[None] = None
     can_read: ClassVar[bool] = False
     can_write: ClassVar[bool] = True
 

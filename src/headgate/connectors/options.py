@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from urllib.parse import quote, unquote
 
 from headgate.errors import HeadgateError
@@ -106,3 +107,8 @@ def _server(text: str, default_port: int, fault: Callable[[str], HeadgateError])
     if not 0 < port < 65536:
         raise fault(f"{port} is no port, from 1 to 65535")
     return f"{match['host']}:{port}"
+
+
+def anchored_path(path: str | None) -> str | None:
+    """Return the absolute path of a file, to be read from any folder."""
+    return None if path is None else str(Path(path).absolute())

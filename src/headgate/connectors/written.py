@@ -43,11 +43,15 @@ class Writers:
         lineage: What output files are named after.
         run: What names the run to brokers: `headgate.JOB.LINEAGE`.
         tasks: What names each task: producer names on Pulsar, transactional ids on Kafka.
+        are_gone: Whether no task can be alive, on this machine or another.
+        leave_marks: Whether all that they wrote to brokers left a mark there.
     """
 
     lineage: str
     run: str
     tasks: tuple[str, ...]
+    are_gone: bool = True
+    leave_marks: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,10 @@ NOTHING = Written(Answer.NO, rows=0, tasks=0)
 def unknown(why: str) -> Written:
     """Return that a topic cannot tell, and why."""
     return Written(Answer.UNKNOWN, why=why)
+
+
+MAYBE_ALIVE = unknown("executors of the run may be alive on other machines")
+UNMARKED = unknown("delivery is at-least-once, which leaves no marks")
 
 
 def by_tasks(count: int) -> Written:

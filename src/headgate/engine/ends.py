@@ -6,56 +6,27 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict
 
-from headgate.connectors import Console, Files, Kafka, Pulsar
-from headgate.connectors.files import _spark as files
-from headgate.connectors.kafka import _spark as kafka
-from headgate.connectors.pulsar import _spark as pulsar
+from headgate.connectors import Console
+from headgate.connectors.connector import Reading
+from headgate.connectors.registry import clusters_of, get_connector
 from headgate.engine.plan import Destination, FlowPlan
 from headgate.engine.settings import AttemptSettings
-from headgate.errors import Domain, HeadgateError
 from headgate.flow.operators import Source
-from headgate.flow.topics import Topic
-
-_WORDS = ("earliest", "latest")
 
 
 def source_options(node: Source, settings: AttemptSettings) -> tuple[str, dict[str, str]]:
     """Return the class that reads a source's topic, and its options."""
-    start = settings.starts.get(node.id)
-    match node.topic:
-        case Files() as topic:
-            if start is not None and not start.startswith("{") and start not in _WORDS:
-                raise _bad_start(topic, start)
-            return files.SOURCE, files.source_options(
-                topic,
-                max_batch=settings.max_batch,
-                max_record=settings.max_record,
-                splits=settings.spark.parallelism,
-                start=start or "earliest",
-            )
-        case Kafka() as topic:
-            return kafka.SOURCE, kafka.source_options(
-                topic,
-                max_batch=settings.max_batch,
-                max_record=settings.max_record,
-                splits=settings.spark.parallelism,
-                start=start,
-                on_data_loss=settings.on_data_loss,
-                meta=node.meta is not None,
-            )
-        case Pulsar() as topic:
-            return pulsar.SOURCE, pulsar.source_options(
-                topic,
-                max_batch=settings.max_batch,
-                max_record=settings.max_record,
-                splits=settings.spark.parallelism,
-                job=settings.job,
-                start=start,
-                on_data_loss=settings.on_data_loss,
-                meta=node.meta is not None,
-            )
-        case topic:
-            raise _unsupported(topic)
+    spark = get_connector(node.topic).spark
+    reading = Reading(
+        job=settings.job,
+        max_batch=settings.max_batch,
+        max_record=settings.max_record,
+        splits=settings.spark.parallelism,
+        start=settings.starts.get(node.id),
+        on_data_loss=settings.on_data_loss,
+        meta=node.meta is not None,
+    )
+    return spark.SOURCE, spark.source_options(node.topic, reading)
 
 
 def sink_options(plan: FlowPlan, settings: AttemptSettings) -> dict[str, str]:
@@ -91,19 +62,7 @@ def count_tasks(plan: FlowPlan, parallelism: int) -> int:
 
 def _clusters(destinations: Iterable[Destination]) -> list[str]:
     """Return how each cluster is reached that is written to; a place in it is its number."""
-    found = (_find_client(each.topic) for each in destinations)
-    return list(dict.fromkeys(each for each in found if each is not None))
-
-
-def _find_client(topic: Topic | None) -> str | None:
-    """Return how the cluster of a topic is reached; None for one that is on no broker."""
-    match topic:
-        case Kafka():
-            return kafka.client_json(topic)
-        case Pulsar():
-            return pulsar.client_json(topic)
-        case _:
-            return None
+    return [*clusters_of(each.topic for each in destinations if each.topic is not None)]
 
 
 def _output(each: Destination, clusters: list[str], *, shown: int) -> dict[str, str | int]:
@@ -112,31 +71,8 @@ def _output(each: Destination, clusters: list[str], *, shown: int) -> dict[str, 
             return {"id": each.id, "kind": "counted"}
         case Console(rows=rows):
             return {"id": each.id, "kind": "console", "shown": rows}
-        case Files() as topic:
-            return files.output_option(each.id, topic, shown=shown)
-        case Kafka() as topic:
-            cluster = clusters.index(kafka.client_json(topic))
-            return kafka.output_option(each.id, topic, cluster=cluster, shown=shown)
-        case Pulsar() as topic:
-            cluster = clusters.index(pulsar.client_json(topic))
-            return pulsar.output_option(each.id, topic, cluster=cluster, shown=shown)
         case topic:
-            raise _unsupported(topic)
-
-
-def _bad_start(topic: Files, start: str) -> HeadgateError:
-    return HeadgateError(
-        "BAD_START",
-        f"cannot begin to read {topic.describe()} at {start!r}: embedded topics know earliest "
-        "and latest",
-        hint=f"--start {topic.name}=latest",
-    )
-
-
-def _unsupported(topic: Topic) -> HeadgateError:
-    return HeadgateError(
-        "TOPIC_UNBOUND",
-        f"cannot run topic {topic.name!r}: no connector of this release serves {topic.describe()}",
-        hint="bind it with --on files:DIR, --on kafka://HOST:9092 or --on pulsar://HOST:6650",
-        domain=Domain.USER,
-    )
+            where = get_connector(topic).spark.output_option(topic)
+            cluster = get_connector(topic).find_cluster(topic)
+            found = {} if cluster is None else {"cluster": clusters.index(cluster)}
+            return {"id": each.id, **where, **found, "shown": shown}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from headgate.connectors import Files
+from headgate.connectors.registry import find_connector
 from headgate.engine.spark_types import is_known, to_spark_json
 from headgate.engine.timed_specs import (
     dedupe_spec,
@@ -219,10 +219,11 @@ class _Planner:
         )
 
     def _source(self, node: Source) -> dict[str, Any]:
+        connector = find_connector(node.topic)
         return {
             "id": node.id,
             "topic": node.topic.name,
-            "pattern": getattr(node.topic, "pattern", None) is not None,
+            "pattern": node.topic.pattern is not None,
             "kind": node.kind.value,
             "schema": to_spark_json(node.schema),
             "key": list(node.key),
@@ -230,8 +231,7 @@ class _Planner:
             "eventTime": node.event_time,
             "meta": node.meta,
             "timed": node in self.timed,
-            # An embedded topic is read as one long file, whatever its files are numbered.
-            "partitioned": not isinstance(node.topic, Files),
+            "partitioned": connector is None or connector.spark.IS_PARTITIONED,
             "timeUnit": node.event_time_unit.value,
             "outOfOrderness": find_millis(node.out_of_orderness),
             "idleAfter": find_millis(node.idle_after),

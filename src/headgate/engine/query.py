@@ -9,8 +9,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate._kernel.bridge import CLOCK_SOURCE, FLOW_SINK, GATED_SOURCE, CompiledFlow
 from headgate._kernel.translate import starting
-from headgate.connectors import Files
-from headgate.connectors.files import _spark as files
+from headgate.connectors.registry import find_connector, get_connector
 from headgate.engine import functions
 from headgate.engine.clocks import clock_name, clock_options
 from headgate.engine.ends import sink_options, source_options
@@ -113,14 +112,14 @@ def _held(
 
 
 def _prepare_topics(plan: FlowPlan, settings: AttemptSettings) -> None:
+    parallelism = settings.spark.parallelism
     for node in plan.graph.nodes:
-        if isinstance(node, Source) and isinstance(node.topic, Files):
-            files.prepare_source(node.topic)
+        if isinstance(node, Source):
+            get_connector(node.topic).spark.prepare(node.topic, parallelism, None)
     for each in plan.destinations:
-        if isinstance(each.topic, Files):
-            files.prepare_output(
-                each.topic, partitions=settings.spark.parallelism, lineage=settings.lineage
-            )
+        connector = find_connector(each.topic)
+        if connector is not None:
+            connector.spark.prepare(each.topic, parallelism, settings.lineage)
 
 
 def _role(node: Source, settings: AttemptSettings) -> str:

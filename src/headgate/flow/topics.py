@@ -31,6 +31,10 @@ class Topic(Protocol):
     def name(self) -> str:
         """The name in the flow: what the source or the output is known by."""
 
+    @property
+    def pattern(self) -> str | None:
+        """What the names of all topics match that are read as one; None for one topic."""
+
     def describe(self) -> str:
         """Return a few words for `explain`."""
 
@@ -60,6 +64,7 @@ class LogicalTopic:
     name: str
 
     kind: ClassVar[str] = "logical"
+    pattern: ClassVar[None] = None
     can_read: ClassVar[bool] = True
     can_write: ClassVar[bool] = True
 

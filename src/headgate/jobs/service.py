@@ -9,6 +9,7 @@ from pathlib import Path
 
 from headgate.brokers.broker import Broker, BrokerOptions, BrokerState
 from headgate.connectors.logs import DEFAULT_LOG
+from headgate.connectors.setup import SetupOptions
 from headgate.connectors.topics import (
     LedgerPart,
     MadeTopic,
@@ -109,7 +110,7 @@ from headgate.jobs.topics.listing import (
     show_topic,
     tail_topic,
 )
-from headgate.jobs.topics.setup import FlowSetup, FlowTopic, SetupOptions, set_up
+from headgate.jobs.topics.setup import FlowSetup, FlowTopic, set_up
 from headgate.jobs.totals import Totals
 from headgate.jobs.upkeep.kept_jobs import KeptJob, Session
 from headgate.jobs.upkeep.orders import (

@@ -4,50 +4,56 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from headgate.connectors.connector import Reading
 from headgate.connectors.files.descriptor import Files
 from headgate.connectors.files.topic import STAGING_FOLDER, TopicFolder
+from headgate.connectors.starts import WORDS
+from headgate.errors import HeadgateError
 
 SOURCE = "io.headgate.kernel.files.FilesSource"
+# An embedded topic is read as one long file, whatever its files are numbered.
+IS_PARTITIONED = False
 
 
-def source_options(
-    topic: Files, *, max_batch: int, max_record: int, splits: int, start: str = "earliest"
-) -> dict[str, str]:
+def source_options(topic: Files, reading: Reading) -> dict[str, str]:
     """Return what the source needs.
 
-    Args:
-        topic: A bound one.
-        max_batch: How many bytes one batch reads at most.
-        max_record: Of a longer record, only the beginning is kept.
-        splits: How many tasks read a batch.
-        start: `earliest`, `latest`, or the JSON of a position.
+    Raises:
+        HeadgateError: BAD_START: neither a word nor the JSON of a position.
     """
+    start = reading.start or "earliest"
+    if not start.startswith("{") and start not in WORDS:
+        raise HeadgateError(
+            "BAD_START",
+            f"cannot begin to read {topic.describe()} at {start!r}: embedded topics know earliest "
+            "and latest",
+            hint=f"--start {topic.name}=latest",
+        )
     return {
         "path": str(_folder(topic)),
-        "max.bytes": str(max_batch),
-        "max.record": str(max_record),
-        "splits": str(splits),
+        "max.bytes": str(reading.max_batch),
+        "max.record": str(reading.max_record),
+        "splits": str(reading.splits),
         "start": start,
     }
 
 
-def output_option(output: str, topic: Files, *, shown: int) -> dict[str, str | int]:
-    """Return one entry of the sink's list of outputs."""
-    return {"id": output, "kind": "files", "path": str(_folder(topic)), "shown": shown}
+def output_option(topic: Files) -> dict[str, str]:
+    """Return where the sink writes."""
+    return {"kind": "files", "path": str(_folder(topic))}
 
 
-def prepare_source(topic: Files) -> None:
-    """Make the topic's folder if it is not there, so that a job may wait for its first file."""
-    _folder(topic).mkdir(parents=True, exist_ok=True)
+def prepare(topic: Files, partitions: int, lineage: str | None) -> None:
+    """Make the topic if it is not there, so that a job may wait for its first file.
 
-
-def prepare_output(topic: Files, *, partitions: int, lineage: str) -> None:
-    """Make the topic if it is not there, with a partition for each task that writes.
-
-    What tasks of this lineage left in the making when they were killed is removed; one driver of
-    a job runs at a time, so nobody is writing it.
+    One that is written gets a partition for each task that writes. What tasks of this lineage left
+    in the making when they were killed is removed; one driver of a job runs at a time, so nobody is
+    writing it.
     """
     folder = TopicFolder(_folder(topic))
+    if lineage is None:
+        folder.path.mkdir(parents=True, exist_ok=True)
+        return
     if folder.find_meta() is None:
         folder.create(partitions)
     for left in (folder.path / STAGING_FOLDER).glob(f"{lineage}-*"):

@@ -26,6 +26,7 @@ class Files:
     dir: str | os.PathLike[str] = field(kw_only=True)
 
     kind: ClassVar[str] = "files"
+    pattern: ClassVar[None] = None
     can_read: ClassVar[bool] = True
     can_write: ClassVar[bool] = True
 

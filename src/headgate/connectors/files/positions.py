@@ -6,11 +6,12 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from headgate.connectors.files.descriptor import Files
 from headgate.connectors.files.ledger import LedgerEntry, read_ledger
 from headgate.connectors.files.topic import TopicFolder
 
 
-def count_between(topic: Path, start: str | None, end: str | None) -> int | None:
+def count_between(files: Files, start: str | None, end: str | None) -> int | None:
     """Return how many records begin between two positions; None where that cannot be told.
 
     It cannot where the topic was made anew since, or files are gone.
@@ -19,6 +20,7 @@ def count_between(topic: Path, start: str | None, end: str | None) -> int | None
         start: A position's JSON; None for the topic's beginning.
         end: Likewise; None for the end of what has been numbered.
     """
+    topic = Path(files.path)
     meta = TopicFolder(topic).find_meta()
     entries = read_ledger(topic)
     bounds = [None if each is None else json.loads(each) for each in (start, end)]
@@ -72,3 +74,7 @@ def has_reached(position: str, target: str | None) -> bool:
         # The topic was made anew: nothing of what was wanted is left to read.
         return True
     return bool((at["file"], at["byte"]) >= (wanted["file"], wanted["byte"]))
+
+
+def find_mark(_topic: Files, _job: str) -> None:
+    """Return None: nobody but the job shows how far an embedded topic was read."""

@@ -2,72 +2,41 @@
 
 from __future__ import annotations
 
+from headgate.connectors.connector import Reading
 from headgate.connectors.kafka.descriptor import Kafka
 from headgate.connectors.kafka.starts import kernel_start
 
 SOURCE = "io.headgate.kernel.kafka.KafkaSource"
+IS_PARTITIONED = True
 
 
-def source_options(
-    topic: Kafka,
-    *,
-    max_batch: int,
-    max_record: int,
-    splits: int,
-    start: str | None = None,
-    on_data_loss: str = "fail",
-    meta: bool = True,
-) -> dict[str, str]:
-    """Return what the source needs.
-
-    Args:
-        topic: A bound one.
-        max_batch: How many bytes one batch reads at most, unless one record alone is larger.
-        max_record: Of a longer record, only the beginning is kept.
-        splits: How many tasks read a batch at most.
-        start: The JSON of a position, or a start as `Kafka.start` has it, which it wins over;
-            None leaves it to the topic, and `earliest` where that says nothing.
-        meta: Whether anybody asks for keys and headers of a stream's records.
-        on_data_loss: `fail` or `continue`: what to do where records are gone before being read.
-    """
+def source_options(topic: Kafka, reading: Reading) -> dict[str, str]:
+    """Return what the source needs."""
     return {
-        "client": client_json(topic),
+        "client": topic.client.to_text(),
         **_which(topic),
-        "start": kernel_start(start or topic.start_text or "earliest"),
-        "max.bytes": str(max_batch),
-        "max.record": str(max_record),
-        "splits": str(splits),
-        "on.data.loss": on_data_loss,
-        "meta": str(meta).lower(),
+        "start": kernel_start(reading.start or topic.start_text or "earliest"),
+        "max.bytes": str(reading.max_batch),
+        "max.record": str(reading.max_record),
+        "splits": str(reading.splits),
+        "on.data.loss": reading.on_data_loss,
+        "meta": str(reading.meta).lower(),
         "isolation": _isolation(topic),
     }
 
 
-def client_json(topic: Kafka) -> str:
-    """Return how the topic's cluster is reached; equal texts are one cluster."""
-    return topic.client.to_text()
-
-
-def output_option(output: str, topic: Kafka, *, cluster: int, shown: int) -> dict[str, str | int]:
-    """Return one entry of the sink's list of outputs.
-
-    Args:
-        output: The output's id in the flow.
-        topic: A bound one.
-        cluster: The place of its client in the sink's list of clusters.
-        shown: How many of its rows are shown.
+def output_option(topic: Kafka) -> dict[str, str]:
+    """Return where the sink writes.
 
     Raises:
         HeadgateError: BAD_TOPIC: the topic stands for a pattern.
     """
     topic.check_writable()
-    return {
-        "id": output,
-        "kind": "kafka",
-        "cluster": cluster,
-        "topic": topic.name,
-        "shown": shown,
-    }
+    return {"kind": "kafka", "topic": topic.name}
+
+
+def prepare(_topic: Kafka, _partitions: int, _lineage: str | None) -> None:
+    """Do nothing: the kernel, the broker or `headgate setup` makes topics."""
 
 
 def _which(topic: Kafka) -> dict[str, str]:

@@ -10,10 +10,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from headgate.connectors.kafka.jaas import find_secrets
-from headgate.connectors.options import option_text, parse_servers
+from headgate.connectors.options import anchored_path, option_text, parse_servers
 from headgate.connectors.references import check_secret
 from headgate.errors import HeadgateError
 from headgate.flow.json_values import JsonObject
@@ -51,7 +50,7 @@ class ClientSpec:
         return {
             "servers": self.servers,
             "options": dict(self.options),
-            "config": None if self.config is None else str(Path(self.config).absolute()),
+            "config": anchored_path(self.config),
         }
 
     def to_text(self) -> str:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 
 from headgate.connectors.kafka.client import ClientSpec, bad_option
 from headgate.connectors.kafka.descriptor import Kafka
-from headgate.connectors.options import parse_query, query_text
+from headgate.connectors.options import anchored_path, parse_query, query_text
+from headgate.connectors.producing import KeyValues, Sink, make_missing, sink_of
+from headgate.connectors.setup import SetupOptions, TopicRole, wanted_topic
+from headgate.connectors.topics import MadeTopic, Topics
 from headgate.errors import HeadgateError
 
 SCHEME = "kafka://"
@@ -19,6 +24,10 @@ class KafkaLog:
 
     client: ClientSpec
 
+    @property
+    def folder(self) -> None:
+        """There is none."""
+
     def bind(self, name: str) -> Kafka:
         """Return the topic of that name on the cluster."""
         return Kafka(
@@ -27,6 +36,33 @@ class KafkaLog:
             options=dict(self.client.options),
             config=self.client.config,
         )
+
+    def anchored(self) -> KafkaLog:
+        """Return the cluster with the absolute path of the properties file."""
+        return KafkaLog(replace(self.client, config=anchored_path(self.client.config)))
+
+    def open_topics(self) -> Topics:
+        """Return the topics of the cluster."""
+        # Kafka's client is a library that embedded topics do without.
+        from headgate.connectors.kafka.topics import KafkaTopics
+
+        return KafkaTopics(self.client)
+
+    def make_topics(
+        self, roles: Mapping[str, TopicRole], partitions: int | None
+    ) -> tuple[MadeTopic, ...]:
+        """Make the topics that are missing, and return them."""
+        options = SetupOptions(partitions=partitions)
+        wanted = (wanted_topic(name, role, options) for name, role in roles.items())
+        return make_missing(self.open_topics(), wanted)
+
+    def open_sink(
+        self, _roles: Mapping[str, TopicRole], key_values: KeyValues
+    ) -> AbstractContextManager[Sink]:
+        """Give the way into topics that are there."""
+        from headgate.connectors.kafka.producing import KafkaSender
+
+        return sink_of(KafkaSender(self.client), key_values)
 
     def __str__(self) -> str:
         pairs = [*self.client.options]

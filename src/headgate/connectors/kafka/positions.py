@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from headgate.connectors.kafka.client import ClientSpec
+from headgate.connectors.kafka.descriptor import Kafka
+from headgate.connectors.kafka.groups import publish_positions
 from headgate.errors import Domain, HeadgateError
 
 FORMAT = 1
@@ -49,7 +52,7 @@ def offsets(position: str) -> dict[tuple[str, int], int]:
     }
 
 
-def count_between(start: str | None, end: str) -> int:
+def count_between(_topic: Kafka, start: str | None, end: str | None) -> int | None:
     """Return how many offsets lie between two positions: no fewer than there are records.
 
     Offsets have gaps, where transactions ended or compaction removed records. A topic that was
@@ -58,6 +61,8 @@ def count_between(start: str | None, end: str) -> int:
     Args:
         start: None for the beginning of each topic, as far as offsets tell.
     """
+    if end is None:
+        return None
     before = {} if start is None else parse_position(start)
     return sum(_between(before.get(name), topic) for name, topic in parse_position(end).items())
 
@@ -72,6 +77,23 @@ def has_reached(position: str, target: str | None) -> bool:
         return True
     at = parse_position(position)
     return all(_has_reached(at.get(name), each) for name, each in parse_position(target).items())
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMark:
+    """A consumer group on Kafka."""
+
+    client: ClientSpec
+    group: str
+
+    def move(self, position: str) -> None:
+        """Set the offsets of the group."""
+        publish_positions(self.client, self.group, offsets(position))
+
+
+def find_mark(topic: Kafka, job: str) -> GroupMark:
+    """Return the consumer group that is named after a job."""
+    return GroupMark(topic.client, job)
 
 
 def _topic(content: Mapping[str, Any]) -> TopicPosition:

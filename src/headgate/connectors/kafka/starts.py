@@ -15,6 +15,7 @@ from headgate.connectors.starts import find_start, kernel_time, start_of_time
 from headgate.errors import HeadgateError
 
 OFFSETS = "offsets:"
+EXAMPLE = "offsets:0=15,1=20"
 
 _OFFSETS = re.compile(r"offsets:[0-9]+=[0-9]+(?:,[0-9]+=[0-9]+)*")
 
@@ -84,5 +85,5 @@ def _bad_start(topic: str, found: str) -> HeadgateError:
     return HeadgateError(
         "BAD_TOPIC",
         f"cannot begin to read {of} at {found}: it is neither a word, nor a time, nor offsets",
-        hint="use earliest, latest, 2026-11-15T10:05:00, or offsets:0=15,1=20",
+        hint=f"use earliest, latest, 2026-11-15T10:05:00, or {EXAMPLE}",
     )

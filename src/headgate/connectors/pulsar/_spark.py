@@ -2,74 +2,41 @@
 
 from __future__ import annotations
 
+from headgate.connectors.connector import Reading
 from headgate.connectors.pulsar.descriptor import Pulsar
 from headgate.connectors.pulsar.starts import kernel_start
 
 SOURCE = "io.headgate.kernel.pulsar.PulsarSource"
+IS_PARTITIONED = True
 
 
-def source_options(
-    topic: Pulsar,
-    *,
-    max_batch: int,
-    max_record: int,
-    splits: int,
-    job: str,
-    start: str | None = None,
-    on_data_loss: str = "fail",
-    meta: bool = True,
-) -> dict[str, str]:
-    """Return what the source needs.
-
-    Args:
-        topic: A bound one.
-        max_batch: How many bytes one batch reads at most, by estimate.
-        max_record: Of a longer record, only the beginning is kept.
-        splits: How many tasks read a batch at most.
-        job: Whose subscription tells what happened to a topic while the job did not run.
-        start: The JSON of a position, or a start as `Pulsar.start` has it, which it wins over;
-            None leaves it to the topic, and `earliest` where that says nothing.
-        on_data_loss: `fail` or `continue`: what to do where records are gone before being read.
-        meta: Whether anybody asks for keys and properties of a stream's records.
-    """
+def source_options(topic: Pulsar, reading: Reading) -> dict[str, str]:
+    """Return what the source needs."""
     return {
-        "client": client_json(topic),
+        "client": topic.client.to_text(),
         **_which(topic),
-        "start": kernel_start(start or topic.start_text or "earliest"),
-        "max.bytes": str(max_batch),
-        "max.record": str(max_record),
-        "splits": str(splits),
-        "on.data.loss": on_data_loss,
-        "meta": str(meta).lower(),
-        "subscription": job,
+        "start": kernel_start(reading.start or topic.start_text or "earliest"),
+        "max.bytes": str(reading.max_batch),
+        "max.record": str(reading.max_record),
+        "splits": str(reading.splits),
+        "on.data.loss": reading.on_data_loss,
+        "meta": str(reading.meta).lower(),
+        "subscription": reading.job,
     }
 
 
-def client_json(topic: Pulsar) -> str:
-    """Return how the topic's cluster is reached; equal texts are one cluster."""
-    return topic.client.to_text()
-
-
-def output_option(output: str, topic: Pulsar, *, cluster: int, shown: int) -> dict[str, str | int]:
-    """Return one entry of the sink's list of outputs.
-
-    Args:
-        output: The output's id in the flow.
-        topic: A bound one.
-        cluster: The place of its client in the sink's list of clusters.
-        shown: How many of its rows are shown.
+def output_option(topic: Pulsar) -> dict[str, str]:
+    """Return where the sink writes.
 
     Raises:
         HeadgateError: BAD_TOPIC: the topic stands for a pattern.
     """
     topic.check_writable()
-    return {
-        "id": output,
-        "kind": "pulsar",
-        "cluster": cluster,
-        "topic": topic.full_name,
-        "shown": shown,
-    }
+    return {"kind": "pulsar", "topic": topic.full_name}
+
+
+def prepare(_topic: Pulsar, _partitions: int, _lineage: str | None) -> None:
+    """Do nothing: the kernel, the broker or `headgate setup` makes topics."""
 
 
 def _which(topic: Pulsar) -> dict[str, str]:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from urllib.parse import urlsplit
 
-from headgate.connectors.options import option_text, parse_servers
+from headgate.connectors.options import anchored_path, option_text, parse_servers
 from headgate.connectors.pulsar.login import find_secrets
 from headgate.connectors.references import check_secret
 from headgate.errors import HeadgateError
@@ -69,7 +68,7 @@ class ClientSpec:
             "service": self.service,
             "admin": self.admin,
             "options": dict(self.options),
-            "config": None if self.config is None else str(Path(self.config).absolute()),
+            "config": anchored_path(self.config),
         }
 
     def to_text(self) -> str:

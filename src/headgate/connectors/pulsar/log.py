@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 
-from headgate.connectors.options import parse_query, query_text
+from headgate.connectors.options import anchored_path, parse_query, query_text
+from headgate.connectors.producing import KeyValues, Sink, make_missing, sink_of
 from headgate.connectors.pulsar.client import (
     PLAIN,
     TLS,
@@ -19,6 +22,9 @@ from headgate.connectors.pulsar.client import (
 )
 from headgate.connectors.pulsar.descriptor import Pulsar
 from headgate.connectors.pulsar.names import DEFAULT_NAMESPACE, check_namespace
+from headgate.connectors.pulsar.setup import wanted_on_pulsar
+from headgate.connectors.setup import SetupOptions, TopicRole
+from headgate.connectors.topics import MadeTopic, Topics
 
 SCHEMES = (PLAIN, TLS)
 ADMIN = "admin"
@@ -32,6 +38,10 @@ class PulsarLog:
     client: ClientSpec
     namespace: str = DEFAULT_NAMESPACE
 
+    @property
+    def folder(self) -> None:
+        """There is none."""
+
     def bind(self, name: str) -> Pulsar:
         """Return the topic of that name in the namespace."""
         return Pulsar(
@@ -42,6 +52,34 @@ class PulsarLog:
             options=dict(self.client.options),
             config=self.client.config,
         )
+
+    def anchored(self) -> PulsarLog:
+        """Return the namespace with the absolute path of the properties file."""
+        client = replace(self.client, config=anchored_path(self.client.config))
+        return PulsarLog(client, self.namespace)
+
+    def open_topics(self) -> Topics:
+        """Return the topics of the namespace."""
+        # Pulsar's client is a library that embedded topics do without.
+        from headgate.connectors.pulsar.topics import PulsarTopics
+
+        return PulsarTopics(self.client, self.namespace)
+
+    def make_topics(
+        self, roles: Mapping[str, TopicRole], partitions: int | None
+    ) -> tuple[MadeTopic, ...]:
+        """Make the topics that are missing, and return them."""
+        options = SetupOptions(partitions=partitions)
+        wanted = (wanted_on_pulsar(name, role, options) for name, role in roles.items())
+        return make_missing(self.open_topics(), wanted)
+
+    def open_sink(
+        self, _roles: Mapping[str, TopicRole], key_values: KeyValues
+    ) -> AbstractContextManager[Sink]:
+        """Give the way into topics that are there."""
+        from headgate.connectors.pulsar.producing import PulsarSender
+
+        return sink_of(PulsarSender(self.client, self.namespace), key_values)
 
     def __str__(self) -> str:
         client = self.client

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
+from headgate.connectors.connector import Mark
+from headgate.connectors.pulsar.descriptor import Pulsar
 from headgate.connectors.pulsar.message_ids import BEGINNING, EntryId, find_entry_id
 from headgate.errors import Domain, HeadgateError
 
@@ -42,7 +44,7 @@ def parse_position(text: str) -> dict[str, TopicPosition]:
         raise _unreadable(f"it is damaged ({error})") from error
 
 
-def count_between(start: str | None, end: str) -> int | None:
+def count_between(_topic: Pulsar, start: str | None, end: str | None) -> int | None:
     """Return how many entries lie between two positions, or None where that cannot be told.
 
     It can within one ledger alone: how many entries another had is known to the broker. An entry
@@ -51,6 +53,8 @@ def count_between(start: str | None, end: str) -> int | None:
     Args:
         start: None for the beginning of each topic, of which nothing is known but that.
     """
+    if end is None:
+        return None
     before = {} if start is None else parse_position(start)
     total = 0
     for name, topic in parse_position(end).items():
@@ -78,6 +82,14 @@ def has_reached(position: str, target: str | None) -> bool:
         for name, wanted in parse_position(target).items()
         for have, want in _paired(at[name].next if name in at else (), wanted.next)
     )
+
+
+def find_mark(topic: Pulsar, job: str) -> Mark:
+    """Return the subscription that is named after a job."""
+    # It reads positions itself.
+    from headgate.connectors.pulsar.subscriptions import Subscription
+
+    return Subscription(topic.client, job)
 
 
 def _paired(first: tuple[EntryId, ...], last: tuple[EntryId, ...]) -> list[tuple[EntryId, EntryId]]:

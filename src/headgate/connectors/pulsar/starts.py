@@ -15,6 +15,7 @@ from headgate.connectors.starts import find_start, kernel_time, start_of_time
 from headgate.errors import HeadgateError
 
 MESSAGES = "messages:"
+EXAMPLE = "messages:0=12:5,1=13:0"
 
 
 def check_start(start: object, *, topic: str) -> str | None:
@@ -86,5 +87,5 @@ def _bad_start(topic: str, found: str) -> HeadgateError:
         "BAD_TOPIC",
         f"cannot begin to read {of} at {found}: it is neither a word, nor a time, nor a message "
         "by partition",
-        hint="use earliest, latest, 2026-11-15T10:05:00, or messages:0=12:5,1=13:0",
+        hint=f"use earliest, latest, 2026-11-15T10:05:00, or {EXAMPLE}",
     )

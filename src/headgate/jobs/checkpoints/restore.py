@@ -18,7 +18,7 @@ from headgate.checkpoints.sparklog import (
     read_offsets,
 )
 from headgate.checkpoints.state_format import check_state_format
-from headgate.connectors.positions import count_between, has_reached
+from headgate.connectors.registry import get_connector
 from headgate.engine.clocks import read_partition_times, read_times
 from headgate.engine.plan import source_name
 from headgate.errors import HeadgateError
@@ -240,10 +240,8 @@ def find_loading(folder: Path, positions: Mapping[str, str], graph: Graph) -> tu
         table.id
         for table in graph.tables()
         if table.id in positions
-        and not has_reached(
-            table.topic,
-            positions[table.id],
-            find_load_target(folder, source_name(table.id)),
+        and not get_connector(table.topic).positions.has_reached(
+            positions[table.id], find_load_target(folder, source_name(table.id))
         )
     )
 
@@ -270,7 +268,9 @@ def count_read_again(home: JobHome, kept: Kept) -> dict[str, int | None]:
     return {
         name: None
         if reached is None
-        else count_between(topic, positions.get(name), reached.get(name))
+        else get_connector(topic).positions.count_between(
+            topic, positions.get(name), reached.get(name)
+        )
         for name, topic in topics.items()
     }
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headgate.connectors.places import Places
+from headgate.connectors.registry import get_connector
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
 from headgate.jobs.dead_letters.letter import EXCERPT, DeadLetter, find_letter
@@ -18,7 +19,7 @@ from headgate.jobs.dead_letters.tally import AT_MOST, Counting, Tally
 from headgate.jobs.dead_letters.way_back import find_way_back, topics_of_operators
 from headgate.jobs.home import JobHome
 from headgate.jobs.registry import get_home
-from headgate.jobs.runs.job_topics import get_flow, is_missing, open_places, where
+from headgate.jobs.runs.job_topics import get_flow, is_missing
 
 # How far a list looks back for letters of one reason.
 _LOOK_BACK = 100_000
@@ -116,9 +117,10 @@ def list_dead_letters(
     home = get_home(root, job, verb="list the dead letters of")
     graph = get_flow(home, doing="list the dead letters of")
     topic, ownership = graph.dead_letters, Ownership(job, graph)
-    places = open_places(topic)
+    connector = get_connector(topic)
+    places, log = connector.open_places(topic), connector.where(topic)
     try:
-        tally = _COUNTING.count(f"{where(topic)} {topic.name}", places, at_most=count_up_to)
+        tally = _COUNTING.count(f"{log} {topic.name}", places, at_most=count_up_to)
         letters = _newest(places, ownership, reason, limit) if tally.counts else []
     except HeadgateError as error:
         if not is_missing(error):
@@ -133,7 +135,7 @@ def list_dead_letters(
     return DeadLetters(
         job=job,
         topic=topic.name,
-        log=where(topic),
+        log=log,
         total=counts.total(),
         at_least=not tally.is_all,
         counts=tuple(LetterCount(*kind, count) for kind, count in counts.most_common()),
@@ -151,7 +153,8 @@ def get_dead_letter(root: Path, job: str, id: str) -> DeadLetter:  # noqa: A002
     """
     home = get_home(root, job, verb="show a dead letter of")
     graph = get_flow(home, doing="show a dead letter of")
-    (found,) = get_letters(home, graph, open_places(graph.dead_letters), [id])
+    places = get_connector(graph.dead_letters).open_places(graph.dead_letters)
+    (found,) = get_letters(home, graph, places, [id])
     return _placed(found, topics_of_operators(graph))
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
-from headgate.connectors import Kafka, Pulsar
+from headgate.connectors.patterns import has_name
 from headgate.flow.graph import Graph
 from headgate.flow.operators import Source, label
-from headgate.flow.topics import Topic
 from headgate.jobs.dead_letters.letter import DeadLetter, Kind
 
 
@@ -33,10 +30,4 @@ class Ownership:
             topic = None
         if topic is None:
             return letter.source in self._operators
-        return any(_has_name(each, topic) for each in self._topics)
-
-
-def _has_name(read: Topic, name: str) -> bool:
-    if isinstance(read, Kafka | Pulsar) and read.pattern is not None:
-        return re.fullmatch(read.pattern, name) is not None
-    return read.name == name
+        return any(has_name(each, topic) for each in self._topics)

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from headgate._clock import Clock, SystemClock
-from headgate.connectors import Files
 from headgate.connectors.places import PlacedRecord, Places, Send
+from headgate.connectors.registry import get_connector
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
 from headgate.flow.topics import Topic
@@ -33,7 +33,7 @@ from headgate.jobs.dead_letters.replay_memory import (
 )
 from headgate.jobs.dead_letters.way_back import find_way_back
 from headgate.jobs.registry import get_home
-from headgate.jobs.runs.job_topics import get_flow, is_missing, open_places
+from headgate.jobs.runs.job_topics import get_flow, is_missing
 
 # Records are sent, and written down as sent, so many at a time.
 _AT_ONCE = 500
@@ -194,7 +194,7 @@ def replay_dead_letters(
     """
     home = get_home(root, job, verb="replay dead letters of")
     graph = get_flow(home, doing="replay dead letters of")
-    places = open_places(graph.dead_letters)
+    places = get_connector(graph.dead_letters).open_places(graph.dead_letters)
     letters: Iterable[DeadLetter] = (
         get_letters(home, graph, places, ids) if ids else _all(places, Ownership(job, graph))
     )
@@ -306,7 +306,9 @@ class _Replay:
                 continue
             name = way.topic.describe()
             if name not in self.opened:
-                self.opened[name] = _Open(way.topic, open_places(way.topic))
+                self.opened[name] = _Open(
+                    way.topic, get_connector(way.topic).open_places(way.topic)
+                )
             by_topic[name].append(letter)
         for name, some in by_topic.items():
             self._send(self.opened[name], some)
@@ -378,7 +380,7 @@ class _Replay:
                 "which is not kept any more"
             )
             self._refuse(letter, LeftOut.CUT, words)
-        elif isinstance(to.topic, Files):
+        elif not get_connector(to.topic).has_keys:
             return _of_letter(letter, partition=0)
         elif not self.without_key:
             words = "its record is not kept any more, and nobody else knows its message key"

@@ -7,11 +7,9 @@ nothing behind on that way.
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 
-from headgate.connectors import Files, Kafka, Pulsar
+from headgate.connectors.registry import find_connector, get_connector
 from headgate.flow.graph import Graph
 from headgate.flow.operators import (
     Dedupe,
@@ -75,7 +73,7 @@ def _from_row(graph: Graph, node: Node) -> WayBack:
         if why_not:
             return WayBack(None, why_not)
         at = above
-    if isinstance(at.topic, Kafka | Pulsar) and at.topic.pattern is not None:
+    if at.topic.pattern is not None:
         why_not = f"it does not say which topic of {at.topic.pattern!r} its record came from"
         return WayBack(None, why_not)
     return _to_source(graph, at, at.topic)
@@ -92,25 +90,8 @@ def _to_source(graph: Graph, source: Source, topic: Topic) -> WayBack:
 
 def _reads(read: Topic, topic: Topic) -> bool:
     """Tell whether records of one topic come out of what is read."""
-    match read, topic:
-        case Files(), Files():
-            return Path(read.path).resolve() == Path(topic.path).resolve()
-        case Kafka(), Kafka():
-            is_same_log = _share(read.servers, topic.servers)
-        case Pulsar(), Pulsar():
-            is_same_log = _share(read.service, topic.service)
-            is_same_log = is_same_log and read.namespace == topic.namespace
-        case _:
-            return False
-    if read.pattern is None:
-        return is_same_log and read.name == topic.name
-    return is_same_log and re.fullmatch(read.pattern, topic.name) is not None
-
-
-def _share(servers: str, others: str) -> bool:
-    """Tell whether two lists of servers have one in common."""
-    first, second = (set(each.rpartition("//")[2].split(",")) for each in (servers, others))
-    return not first.isdisjoint(second)
+    connector = find_connector(read)
+    return connector is not None and connector.reads(read, topic)
 
 
 def _trace(graph: Graph, above: Node, port: Port) -> str:
@@ -136,6 +117,4 @@ def _is_table_of(node: Node, port: Port) -> bool:
 
 def _of_name(topic: Topic, name: str) -> Topic:
     """Return the one topic of those that a pattern stands for."""
-    if isinstance(topic, Kafka | Pulsar) and topic.pattern is not None:
-        return replace(topic, name=name, pattern=None)
-    return topic
+    return topic if topic.pattern is None else get_connector(topic).log_of(topic).bind(name)

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headgate._units import format_size
-from headgate.connectors.logs import FilesLog, Log, parse_log
+from headgate.connectors.connector import Log
+from headgate.connectors.logs import parse_log
 from headgate.errors import HeadgateError
-from headgate.jobs.topics.listing import open_topics
 
 if TYPE_CHECKING:
     # Loaded when the doctor is asked for: it brings much that no other verb needs.
@@ -70,15 +70,14 @@ def diagnose(on: str, home: Path) -> list[Finding]:
     from headgate.jobs.host.facts import read_machine
 
     log = parse_log(on)
-    if isinstance(log, FilesLog):
-        return judge(read_machine(topics=log.root, home=home))
-    return [*judge(read_machine(topics=None, home=home)), _try_log(log, on)]
+    findings = judge(read_machine(topics=log.folder, home=home))
+    return findings if log.folder is not None else [*findings, _try_log(log, on)]
 
 
 def _try_log(log: Log, on: str) -> Finding:
     """Return whether a broker answers that the topics are on."""
     try:
-        count = len(open_topics(log).list_topics(count=False))
+        count = len(log.open_topics().list_topics(count=False))
     except HeadgateError as error:
         return Finding("topics", Status.FAIL, error.message, error.hint)
     return Finding("topics", Status.OK, f"{on} answers: {count} topics")

@@ -8,18 +8,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
-from headgate.connectors import Kafka, Pulsar
-from headgate.connectors.kafka.client import ClientSpec
-from headgate.connectors.kafka.groups import publish_positions
-from headgate.connectors.kafka.positions import offsets
-from headgate.connectors.pulsar.subscriptions import Subscription
+from headgate.connectors.connector import Mark
+from headgate.connectors.registry import get_connector
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
 from headgate.flow.operators import Source
-from headgate.flow.topics import Topic
 
 Positions = Mapping[str, str | None]
 
@@ -45,25 +40,6 @@ class NoPublisher:
 
     def close(self) -> None:
         """Do nothing."""
-
-
-class Mark(Protocol):
-    """Where one source's position is shown to others."""
-
-    def move(self, position: str) -> None:
-        """Show a position, as the kernel's source writes it."""
-
-
-@dataclass(frozen=True, slots=True)
-class GroupMark:
-    """A consumer group on Kafka."""
-
-    client: ClientSpec
-    group: str
-
-    def move(self, position: str) -> None:
-        """Set the offsets of the group."""
-        publish_positions(self.client, self.group, offsets(position))
 
 
 class MarkPublisher:
@@ -124,16 +100,10 @@ def make_publisher(
     job: str, graph: Graph, failed: Callable[[HeadgateError], None]
 ) -> MarkPublisher | NoPublisher:
     """Return what publishes the positions of a flow's sources."""
-    found = {node.id: _mark(job, node.topic) for node in graph.nodes if isinstance(node, Source)}
+    sources = {node.id: node.topic for node in graph.nodes if isinstance(node, Source)}
+    found = {
+        name: get_connector(topic).positions.find_mark(topic, job)
+        for name, topic in sources.items()
+    }
     marks = {source: mark for source, mark in found.items() if mark is not None}
     return MarkPublisher(marks, failed) if marks else NoPublisher()
-
-
-def _mark(job: str, topic: Topic) -> Mark | None:
-    match topic:
-        case Kafka():
-            return GroupMark(topic.client, job)
-        case Pulsar():
-            return Subscription(topic.client, job)
-        case _:
-            return None

@@ -7,15 +7,15 @@ somebody to do it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from headgate.connectors import Kafka
-from headgate.connectors.kafka.groups import fence
+from headgate.connectors.registry import clusters_of, find_connector, get_connector
 from headgate.engine.ends import count_tasks
 from headgate.engine.plan import plan_flow
 from headgate.engine.settings import Delivery, Fenced
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
+from headgate.flow.topics import Topic
 from headgate.jobs.home import JobHome
 from headgate.jobs.runs.lineage import Run, find_run
 
@@ -40,23 +40,25 @@ def end_transactions(
     job: str, run: Run, graph: Graph, tell: Callable[[HeadgateError], None]
 ) -> None:
     """End the transactions that a run's tasks left open; one that cannot be ended is told of."""
-    written = (node.topic for node in graph.outputs())
-    topics = [topic for topic in (*written, graph.dead_letters) if isinstance(topic, Kafka)]
-    clients = list(dict.fromkeys(topic.client for topic in topics))
-    ids = transactional_ids(job, run.lineage, tasks=count_run_tasks(run), clients=len(clients))
-    for client in clients:
+    clusters = clusters_of(_transactional(graph))
+    ids = transactional_ids(job, run.lineage, tasks=count_run_tasks(run), clients=len(clusters))
+    for topic in clusters.values():
         try:
-            fence(client, ids)
+            get_connector(topic).writing.end_transactions(topic, ids)
         except HeadgateError as error:
             tell(error)
 
 
 def has_transactions(graph: Graph, delivery: Delivery) -> bool:
     """Tell whether a flow's tasks write in transactions."""
-    return delivery is Delivery.EXACTLY_ONCE and any(
-        isinstance(topic, Kafka)
-        for topic in (*(n.topic for n in graph.outputs()), graph.dead_letters)
-    )
+    return delivery is Delivery.EXACTLY_ONCE and any(_transactional(graph))
+
+
+def _transactional(graph: Graph) -> Iterator[Topic]:
+    for topic in (*(node.topic for node in graph.outputs()), graph.dead_letters):
+        connector = find_connector(topic)
+        if connector is not None and connector.writing.has_transactions:
+            yield topic
 
 
 def transactional_ids(job: str, lineage: str, *, tasks: int, clients: int) -> Sequence[str]:

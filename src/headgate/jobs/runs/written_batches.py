@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from headgate.connectors import Files, Kafka, Pulsar
-from headgate.connectors.files import written as files
-from headgate.connectors.kafka import written as kafka
-from headgate.connectors.kafka.client import ClientSpec
-from headgate.connectors.pulsar import written as pulsar
-from headgate.connectors.written import NOTHING, Batches, Writers, Written, unknown
+from headgate.connectors.registry import CONNECTORS, clusters_of
+from headgate.connectors.written import NOTHING, Batches, Writers, Written
 from headgate.engine.driver_lock import await_drivers
 from headgate.engine.settings import Delivery
 from headgate.flow.graph import Graph
@@ -47,38 +42,25 @@ def find_written(home: JobHome, run: Run, batches: Batches) -> dict[str, Written
     """
     await_drivers(home.path / "driver.lock")
     topics = topics_of(run.flow)
-    clients = len({topic.client for topic in topics.values() if isinstance(topic, Kafka | Pulsar)})
+    options = (home.find_json("job.json") or {}).get("options") or {}
+    ids = transactional_ids(
+        home.name,
+        run.lineage,
+        tasks=count_run_tasks(run),
+        clients=max(1, len(clusters_of(topics.values()))),
+    )
     writers = Writers(
         run.lineage,
         f"headgate.{home.name}.{run.lineage}",
-        tuple(
-            transactional_ids(
-                home.name, run.lineage, tasks=count_run_tasks(run), clients=max(1, clients)
-            )
-        ),
+        tuple(ids),
+        are_gone=_LOCAL.match(options.get("master", "local")) is not None,
+        leave_marks=_has_marks(home, run, options),
     )
-    options = (home.find_json("job.json") or {}).get("options") or {}
-    is_marked = _has_marks(home, run, options)
-    is_gone = _LOCAL.match(options.get("master", "local")) is not None
-    answers: dict[ClientSpec, Written] = {}
-    found = {}
-    for name, topic in topics.items():
-        match topic:
-            case Files() | Pulsar() if not is_gone:
-                found[name] = unknown("executors of the run may be alive on other machines")
-            case Files():
-                found[name] = files.find_written(Path(topic.path), writers, batches)
-            case Kafka() | Pulsar() if not is_marked:
-                found[name] = unknown("delivery is at-least-once, which leaves no marks")
-            case Kafka():
-                if topic.client not in answers:
-                    answers[topic.client] = kafka.find_written(topic.client, writers, batches)
-                found[name] = answers[topic.client]
-            case Pulsar():
-                found[name] = pulsar.find_written(topic, writers, batches)
-            case _:
-                # A terminal keeps no rows.
-                found[name] = NOTHING
+    # A terminal keeps no rows.
+    found = dict.fromkeys(topics, NOTHING)
+    for kind, connector in CONNECTORS.items():
+        served = {name: topic for name, topic in topics.items() if topic.kind == kind}
+        found |= connector.writing.find_written(served, writers, batches)
     return found
 
 

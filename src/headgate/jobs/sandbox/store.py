@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from headgate._clock import Clock, SystemClock
 from headgate.connectors.logs import parse_log
+from headgate.connectors.setup import TopicRole
 from headgate.connectors.topics import MadeTopic
-from headgate.jobs.sandbox.sink import make_topics, open_sink
-from headgate.jobs.topics.setup import TopicRole
 
 if TYPE_CHECKING:
     # numpy comes with these; whoever only asks for help does not wait for it.
@@ -125,13 +124,13 @@ def produce_store(
         topic.value: TopicRole.STREAM if topic is StoreTopic.ORDERS else TopicRole.TABLE
         for topic in StoreTopic
     }
-    made = make_topics(log, roles, options.partitions)
+    made = log.make_topics(roles, options.partitions)
     total = Sent(
         users=shape.count(StoreTopic.USERS),
         items=shape.count(StoreTopic.ITEMS),
         orders=shape.count(StoreTopic.ORDERS),
     )
-    with open_sink(log, roles, lambda topic, lines: key_values(StoreTopic(topic), lines)) as sink:
+    with log.open_sink(roles, lambda topic, lines: key_values(StoreTopic(topic), lines)) as sink:
         progress(StoreProgress(Sent(), total))
         started = clock.monotonic()
         sent = send_store(

@@ -9,9 +9,8 @@ from typing import Any
 
 from headgate._clock import Clock, SystemClock
 from headgate.connectors.logs import parse_log
+from headgate.connectors.setup import TopicRole
 from headgate.connectors.topics import MadeTopic
-from headgate.jobs.sandbox.sink import make_topics, open_sink
-from headgate.jobs.topics.setup import TopicRole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,8 +119,8 @@ def produce_visits(
     Pace(rate, clock)
     log = parse_log(on)
     roles = {TOPIC: TopicRole.STREAM}
-    made = make_topics(log, roles, options.partitions)
-    with open_sink(log, roles, lambda _, lines: visit_key_values(lines)) as sink:
+    made = log.make_topics(roles, options.partitions)
+    with log.open_sink(roles, lambda _, lines: visit_key_values(lines)) as sink:
         progress(VisitsProgress(0, shape.count))
         started = clock.monotonic()
         sent = send_visits(

@@ -20,7 +20,7 @@ from headgate.checkpoints.sparklog import (
     read_batch,
     read_offsets,
 )
-from headgate.connectors.positions import count_between
+from headgate.connectors.registry import get_connector
 from headgate.connectors.written import Answer, Batches, Written
 from headgate.engine.plan import source_name
 from headgate.errors import HeadgateError
@@ -101,7 +101,7 @@ def look_at_open_batch(home: JobHome, run: Run) -> BegunBatch | None:
             # A source without an end was not read yet.
             name: 0
             if ends.get(name) in (None, starts.get(name))
-            else count_between(topic, starts.get(name), ends[name])
+            else get_connector(topic).positions.count_between(topic, starts.get(name), ends[name])
             for name, topic in topics.items()
         },
         # A commit that is missing before it makes the batch before it as doubtful.

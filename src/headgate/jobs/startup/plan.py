@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headgate.connectors import Console, Files
 from headgate.connectors.logs import bind, parse_log
+from headgate.connectors.registry import find_connector
 from headgate.engine.plan import plan_flow
 from headgate.engine.settings import AttemptSettings, Delivery, SparkSettings
 from headgate.flow.explain import explain
@@ -20,9 +20,6 @@ from headgate.jobs.flow_file import load_flow
 
 # Steps of a route that hold SQL or a function; the rest was checked when the flow was built.
 _CHECKED_BY_SPARK = ("where", "compute", "function")
-
-# By the kind of a topic: what exactly-once rests on.
-_RESTS_ON = {"kafka": "transactions", "pulsar": "the broker's deduplication"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,16 +108,13 @@ def _deliveries(graph: Graph, delivery: Delivery) -> dict[str, OutputPlan]:
 
 
 def _delivery(topic: Topic, delivery: Delivery) -> tuple[str, str]:
-    match topic:
-        case Console():
-            return "shown, not kept", ""
-        case Files():
-            # There is no less on embedded topics.
-            return Delivery.EXACTLY_ONCE.value, "files named by run, batch and task"
-        case _ if delivery is Delivery.AT_LEAST_ONCE:
-            return delivery.value, "acknowledgements"
-        case _:
-            return delivery.value, _RESTS_ON.get(topic.kind, "")
+    connector = find_connector(topic)
+    if connector is None:
+        return "shown, not kept", ""
+    if not connector.writing.can_repeat:
+        return Delivery.EXACTLY_ONCE.value, connector.writing.rests_on
+    is_exact = delivery is Delivery.EXACTLY_ONCE
+    return delivery.value, connector.writing.rests_on if is_exact else "acknowledgements"
 
 
 def _spark_plan(graph: Graph, folder: Path) -> str:

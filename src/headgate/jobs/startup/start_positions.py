@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from headgate.connectors import Pulsar
-from headgate.connectors.kafka import starts as kafka
-from headgate.connectors.pulsar import starts as pulsar
+from headgate.connectors.registry import get_connector
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
 from headgate.flow.operators import Source
@@ -41,13 +39,9 @@ def parse_starts(texts: Iterable[str], graph: Graph) -> dict[str, str]:
 
 def _checked(position: str, text: str, source: Source, *, known: Iterable[str] = ()) -> str:
     """Return a start that fits the kind of a source's topic."""
-    check, own = (
-        (pulsar.check_start, "messages:0=12:5,1=13:0")
-        if isinstance(source.topic, Pulsar)
-        else (kafka.check_start, "offsets:0=15,1=20")
-    )
+    starts = get_connector(source.topic).starts
     try:
-        checked = check(position, topic="")
+        checked = starts.check_start(position, topic="")
     except HeadgateError as error:
         sources = f"; the flow's sources are {', '.join(known)}" if known else ""
         raise HeadgateError(
@@ -55,7 +49,7 @@ def _checked(position: str, text: str, source: Source, *, known: Iterable[str] =
             f"cannot begin at {text!r}: it is neither a position on {source.topic.describe()} nor "
             f"SOURCE=POSITION{sources}",
             hint=f"--start latest, --start {source.id}=2026-11-15T10:05, or "
-            f"--start {source.id}={own}",
+            f"--start {source.id}={starts.EXAMPLE}",
         ) from error
     assert checked is not None, "a text is a start, or is refused"
     return checked

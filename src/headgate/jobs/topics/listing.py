@@ -6,14 +6,10 @@ import shlex
 from collections.abc import Iterator
 
 from headgate._clock import Clock, SystemClock
-from headgate.connectors.files.topics import FilesTopics
-from headgate.connectors.kafka.log import KafkaLog
-from headgate.connectors.logs import FilesLog, Log, parse_log
-from headgate.connectors.pulsar.log import PulsarLog
+from headgate.connectors.logs import parse_log
 from headgate.connectors.topics import (
     MadeTopic,
     TopicDetails,
-    Topics,
     TopicSummary,
     WantedTopic,
     parse_retention,
@@ -28,12 +24,12 @@ def list_topics(on: str, *, count: bool = False) -> list[TopicSummary]:
         on: The log, as `--on` names it.
         count: Count records too, which reads them all.
     """
-    return open_topics(parse_log(on)).list_topics(count=count)
+    return parse_log(on).open_topics().list_topics(count=count)
 
 
 def show_topic(on: str, name: str, *, count: bool = False, last_files: int = 10) -> TopicDetails:
     """Return all about one topic, or raise TOPIC_NOT_FOUND."""
-    return open_topics(parse_log(on)).show(name, count=count, last_files=last_files)
+    return parse_log(on).open_topics().show(name, count=count, last_files=last_files)
 
 
 def create_topic(
@@ -68,7 +64,7 @@ def create_topic(
         replication=replication,
         deduplicate=deduplicate,
     )
-    topic = open_topics(parse_log(on)).make(wanted)
+    topic = parse_log(on).open_topics().make(wanted)
     if topic.differences:
         raise HeadgateError(
             "TOPIC_EXISTS",
@@ -81,31 +77,9 @@ def create_topic(
 
 def tail_topic(on: str, name: str, *, last: int) -> list[bytes]:
     """Return the last records of a topic, without their newlines."""
-    return open_topics(parse_log(on)).tail(name, last=last)
+    return parse_log(on).open_topics().tail(name, last=last)
 
 
 def follow_topic(on: str, name: str, *, last: int, clock: Clock | None = None) -> Iterator[bytes]:
     """Yield the last records of a topic, then every new one, for ever."""
-    return open_topics(parse_log(on)).follow(name, last=last, clock=clock or SystemClock())
-
-
-def open_topics(log: Log) -> Topics:
-    """Return the topics of a log; nothing is asked of it yet."""
-    match log:
-        case FilesLog(root):
-            return FilesTopics(root)
-        case KafkaLog(client):
-            # Kafka's client is a library that embedded topics do without.
-            from headgate.connectors.kafka.topics import KafkaTopics
-
-            return KafkaTopics(client)
-        case PulsarLog(client, namespace):
-            from headgate.connectors.pulsar.topics import PulsarTopics
-
-            return PulsarTopics(client, namespace)
-        case _:
-            raise HeadgateError(
-                "LOG_UNSUPPORTED",
-                f"cannot look into {log}: its topics cannot be listed, read and filled from here",
-                hint="use --on files:DIR, --on kafka://HOST:9092 or --on pulsar://HOST:6650",
-            )
+    return parse_log(on).open_topics().follow(name, last=last, clock=clock or SystemClock())

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from datetime import timedelta
-from pathlib import Path
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from headgate.connectors import Files, Kafka, Pulsar
-from headgate.connectors.kafka.log import KafkaLog
-from headgate.connectors.logs import FilesLog, bind, parse_log
-from headgate.connectors.pulsar.log import PulsarLog
-from headgate.connectors.topics import (
-    FOREVER,
-    MadeTopic,
-    Retention,
-    WantedTopic,
-    parse_retention,
-)
+from headgate.connectors.connector import Connector
+from headgate.connectors.logs import bind, parse_log
+from headgate.connectors.registry import find_connector, get_connector
+from headgate.connectors.setup import SetupOptions, TopicRole
+from headgate.connectors.topics import MadeTopic
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
 from headgate.flow.schema import Field, Primitive, Schema
@@ -27,13 +18,7 @@ from headgate.flow.topics import Topic
 from headgate.jobs.flow_file import load_flow
 from headgate.jobs.options import flow_folder
 from headgate.jobs.settings import read_settings
-from headgate.jobs.topics.listing import open_topics
 
-# Where exactly-once keeps which epoch of a task was committed; the kernel knows it by this name.
-EPOCHS = "headgate-epochs"
-# As many as the cores of a small machine: tasks can share partitions, never the other way round.
-PARTITIONS = 4
-RETENTION = Retention(timedelta(days=7))
 # As the kernel writes them.
 DEAD_LETTER = Schema(
     (
@@ -48,35 +33,6 @@ DEAD_LETTER = Schema(
         Field("raw", Primitive("binary"), nullable=True),
     )
 )
-
-
-class TopicRole(enum.StrEnum):
-    """What a topic is to a flow."""
-
-    TABLE = "table"
-    STREAM = "stream"
-    OUTPUT = "output"
-    DEAD_LETTERS = "dead letters"
-    EPOCHS = "epochs"
-
-    @property
-    def is_written(self) -> bool:
-        """Whether the flow writes it."""
-        return self in (TopicRole.OUTPUT, TopicRole.DEAD_LETTERS)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetupOptions:
-    """How topics are made; what is None was not asked for, and has a default.
-
-    Attributes:
-        retention: Of streams, outputs and dead letters: a duration, or `infinite`.
-        replication: How many brokers keep a copy.
-    """
-
-    partitions: int | None = None
-    retention: str | None = None
-    replication: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,84 +109,16 @@ def set_up(
     return FlowSetup(graph.name, made, left_out)
 
 
-def wanted_topic(name: str, role: TopicRole, options: SetupOptions) -> WantedTopic:
-    """Return what a topic on Kafka is to be like."""
-    keeps = role in (TopicRole.TABLE, TopicRole.EPOCHS)
-    asked = RETENTION if options.retention is None else parse_retention(options.retention)
-    one = role is TopicRole.EPOCHS
-    return WantedTopic(
-        name=name,
-        partitions=1 if one else options.partitions or PARTITIONS,
-        retention=FOREVER if keeps else asked,
-        compact=keeps,
-        replication=options.replication,
-    )
-
-
-def wanted_on_pulsar(
-    name: str, role: TopicRole, options: SetupOptions, schema: Schema | None = None
-) -> WantedTopic:
-    """Return what a topic on Pulsar is to be like.
-
-    Jobs read all there is, so that compaction, which is for readers that ask for it, is left out.
-    """
-    wanted = wanted_topic(name, role, options)
-    return replace(
-        wanted,
-        compact=False,
-        replication=None,
-        deduplicate=role.is_written,
-        schema=schema,
-        # What records of a topic are like that is only read is its owner's matter.
-        amend=role.is_written,
-    )
-
-
-def judge(role: TopicRole, made: MadeTopic, options: SetupOptions) -> tuple[str, ...]:
+def judge(
+    connector: Connector[Any], role: TopicRole, made: MadeTopic, options: SetupOptions
+) -> tuple[str, ...]:
     """Return what is wrong with a topic that was there before, in words.
 
     Its number of partitions and its retention are its owner's matter, unless they were asked for.
     """
     if not made.existed or (made.retention is None and options.partitions is None):
         return made.warnings
-    on_pulsar = made.deduplicated is not None
-    found = _pulsar_problems if on_pulsar else _problems
-    return (*found(role, made, options), *made.warnings)
-
-
-def _problems(role: TopicRole, made: MadeTopic, options: SetupOptions) -> Iterator[str]:
-    wanted = wanted_topic(made.name, role, options)
-    asked = options.partitions is not None or role is TopicRole.EPOCHS
-    if asked and made.partitions != wanted.partitions:
-        yield f"it has {made.partitions} partitions and not {wanted.partitions}"
-    if made.retention is None:
-        return
-    if options.replication is not None and made.replication != options.replication:
-        yield f"it has {made.replication} replicas and not {options.replication}"
-    if wanted.compact and not made.compacted:
-        yield "it is not compacted, so that rows are lost or old ones pile up"
-    elif made.compacted and not wanted.compact:
-        yield "it is compacted, so that records with the same key are lost"
-    if wanted.compact and made.retention != FOREVER:
-        yield f"its rows are lost after {made.retention}"
-    elif options.retention is not None and made.retention != wanted.retention:
-        yield f"its retention is {made.retention} and not {wanted.retention}"
-
-
-def _pulsar_problems(role: TopicRole, made: MadeTopic, options: SetupOptions) -> Iterator[str]:
-    wanted = wanted_on_pulsar(made.name, role, options)
-    if options.partitions is not None and made.partitions != wanted.partitions:
-        yield f"it has {made.partitions} partitions and not {wanted.partitions}"
-    kept = made.retention
-    assert kept is not None, "Pulsar tells what it keeps"
-    if kept.duration == timedelta(0):
-        yield "it has no retention, so that records may be gone before they are read"
-    elif role is TopicRole.TABLE and kept != FOREVER:
-        yield f"its rows are lost after {kept}"
-    elif options.retention is not None and kept != wanted.retention:
-        yield f"its retention is {kept} and not {wanted.retention}"
-    if wanted.deduplicate and not made.deduplicated:
-        yield "its deduplication is off, so that exactly-once does not start"
+    return (*connector.setup.find_problems(role, made, options), *made.warnings)
 
 
 def _schemas(graph: Graph) -> dict[Topic, Schema]:
@@ -253,40 +141,33 @@ def _topics(graph: Graph) -> Iterator[tuple[Topic, TopicRole]]:
         is_last = topic == graph.dead_letters
         ordered.setdefault(topic, TopicRole.DEAD_LETTERS if is_last else TopicRole.OUTPUT)
     for topic in written:
-        if isinstance(topic, Kafka):
-            ordered.setdefault(KafkaLog(topic.client).bind(EPOCHS), TopicRole.EPOCHS)
+        connector = find_connector(topic)
+        for companion, role in () if connector is None else connector.setup.find_companions(topic):
+            ordered.setdefault(companion, role)
     yield from ordered.items()
 
 
 def _can_make(topic: Topic) -> bool:
-    one = isinstance(topic, Kafka | Pulsar) and topic.pattern is None
-    return isinstance(topic, Files) or one
+    return find_connector(topic) is not None and topic.pattern is None
 
 
 def _make(topic: Topic, role: TopicRole, options: SetupOptions, schema: Schema | None) -> FlowTopic:
-    wanted = wanted_topic(topic.name, role, options)
-    match topic:
-        case Kafka():
-            made = open_topics(KafkaLog(topic.client)).make(wanted)
-        case Pulsar():
-            wanted = wanted_on_pulsar(topic.name, role, options, schema)
-            made = open_topics(PulsarLog(topic.client, topic.namespace)).make(wanted)
-        case Files(path=path):
-            folder = Path(path)
-            # Embedded topics keep everything, and there is nothing to say about it.
-            plain = WantedTopic(name=folder.name, partitions=wanted.partitions)
-            made = open_topics(FilesLog(folder.parent)).make(plain)
-        case _:
-            raise AssertionError(f"{topic} cannot be made")
-    return FlowTopic(role, made, judge(role, made, options))
+    connector = get_connector(topic)
+    wanted = connector.setup.wanted(topic, role, options, schema)
+    made = connector.log_of(topic).open_topics().make(wanted)
+    return FlowTopic(role, made, judge(connector, role, made, options))
 
 
-def _check_options(options: SetupOptions, topics: dict[Topic, TopicRole]) -> None:
-    kafka = any(isinstance(topic, Kafka) for topic in topics)
-    pulsar = any(isinstance(topic, Pulsar) for topic in topics)
-    if options.retention is not None and not (kafka or pulsar):
+def _check_options(options: SetupOptions, topics: Iterable[Topic]) -> None:
+    known = {
+        option
+        for topic in topics
+        if (connector := find_connector(topic)) is not None
+        for option in connector.setup.OPTIONS
+    }
+    if options.retention is not None and "retention" not in known:
         raise _unsupported("--retention", "keep every file, once, until somebody deletes it")
-    if options.replication is not None and not kafka:
+    if options.replication is not None and "replication" not in known:
         raise _unsupported("--replication", "have no copies that a topic could say anything of")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headgate.connectors.places import PlacedRecord
+from headgate.connectors.registry import find_connector
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
 from headgate.flow.names import did_you_mean
@@ -17,7 +18,7 @@ from headgate.flow.topics import Topic
 from headgate.jobs.dead_letters.letter import find_kind, show_bytes
 from headgate.jobs.dead_letters.ownership import Ownership
 from headgate.jobs.registry import get_home
-from headgate.jobs.runs.job_topics import can_open, get_flow, is_missing, open_places, where
+from headgate.jobs.runs.job_topics import get_flow, is_missing
 
 # So much of a key or a value is shown.
 SHOWN = 8 * 1024
@@ -135,7 +136,8 @@ def tail_output(root: Path, job: str, output: str, *, lines: int = 20) -> tuple[
     home = get_home(root, job, verb="show the outputs of")
     graph = get_flow(home, doing="show the outputs of")
     topic = _topic(graph, output, job)
-    if not can_open(topic):
+    connector = find_connector(topic)
+    if connector is None:
         raise HeadgateError(
             "OUTPUT_NOT_KEPT",
             f"cannot show rows of output {output!r} of job {job!r}: they go to the {topic.kind}, "
@@ -143,7 +145,7 @@ def tail_output(root: Path, job: str, output: str, *, lines: int = 20) -> tuple[
             hint=f"headgate logs {job} --supervisor",
         )
     try:
-        records = open_places(topic).last(lines)
+        records = connector.open_places(topic).last(lines)
     except HeadgateError as error:
         if is_missing(error):
             return ()
@@ -162,13 +164,14 @@ def _is_of(record: PlacedRecord, ownership: Ownership) -> bool:
 def _view(
     name: str, topic: Topic, kind: OutputKind, fed_by: str, rows: dict[str, int]
 ) -> OutputView:
+    connector = find_connector(topic)
     return OutputView(
         id=name,
         topic=topic.name,
         kind=kind,
         fed_by=fed_by,
-        log=where(topic),
-        can_tail=can_open(topic),
+        log=topic.kind if connector is None else connector.where(topic),
+        can_tail=connector is not None,
         rows=int(rows.get(name, 0)),
     )
 

@@ -1,0 +1,80 @@
+"""Embedded topics: all that Headgate needs of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from headgate.connectors.connector import Positions, SparkEnds, Starts, TopicSetup
+from headgate.connectors.files import _spark, positions, setup, written
+from headgate.connectors.files.descriptor import Files
+from headgate.connectors.files.log import FilesLog
+from headgate.connectors.files.places import FilesPlaces
+from headgate.connectors.kafka import starts
+from headgate.connectors.written import MAYBE_ALIVE, Batches, Writers, Written
+from headgate.flow.topics import Topic
+
+_SCHEME = "files:"
+
+
+class FilesWriting:
+    """Rows in files that are named by run, batch and task."""
+
+    rests_on = "files named by run, batch and task"
+    can_repeat = False
+    has_transactions = False
+
+    def end_transactions(self, _topic: Files, _ids: Iterable[str]) -> None:
+        """Do nothing: a file is published as a whole."""
+
+    def find_written(
+        self, topics: Mapping[str, Files], writers: Writers, batches: Batches
+    ) -> dict[str, Written]:
+        """Return what each topic's folder holds of a run's batches."""
+        return {
+            name: written.find_written(Path(topic.path), writers, batches)
+            if writers.are_gone
+            else MAYBE_ALIVE
+            for name, topic in topics.items()
+        }
+
+
+class FilesConnector:
+    """Topics in folders."""
+
+    kind = Files.kind
+    has_keys = False
+    spark: SparkEnds[Files] = _spark
+    # The source refuses later, by name, what an embedded topic does not know.
+    starts: Starts = starts
+    positions: Positions[Files] = positions
+    writing = FilesWriting()
+    setup: TopicSetup[Files] = setup
+
+    def find_log(self, text: str) -> FilesLog | None:
+        """Return the folder that a text names."""
+        root = text.removeprefix(_SCHEME)
+        return FilesLog(Path(root)) if text.startswith(_SCHEME) and root else None
+
+    def log_of(self, topic: Files) -> FilesLog:
+        """Return the folder that the topic's own is in."""
+        return FilesLog(Path(topic.path).parent)
+
+    def where(self, topic: Files) -> str:
+        """Return the folder of the log, or the topic's own if it has another name."""
+        path = Path(topic.path)
+        return f"{_SCHEME}{path.parent if path.name == topic.name else path}"
+
+    def find_cluster(self, _topic: Files) -> None:
+        """Return None: there is no broker."""
+
+    def reach(self, _topic: Files, _doing: str) -> None:
+        """Return at once: there is nobody to answer."""
+
+    def reads(self, read: Files, topic: Topic) -> bool:
+        """Tell whether two topics are one folder."""
+        return isinstance(topic, Files) and Path(read.path).resolve() == Path(topic.path).resolve()
+
+    def open_places(self, topic: Files) -> FilesPlaces:
+        """Return the lines of the topic's files."""
+        return FilesPlaces(Path(topic.path))

@@ -1,0 +1,64 @@
+"""A folder as the place where a flow's topics are: `files:DIR`."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from headgate.connectors.files.descriptor import Files
+from headgate.connectors.files.topic import TopicFolder
+from headgate.connectors.files.topics import FilesTopics
+from headgate.connectors.producing import KeyValues, Sink
+from headgate.connectors.setup import TopicRole
+
+
+@dataclass(frozen=True, slots=True)
+class FilesLog:
+    """A folder with one folder per topic."""
+
+    folder: Path
+
+    def bind(self, name: str) -> Files:
+        """Return the topic in the folder of that name."""
+        return Files(name, dir=self.folder / name)
+
+    def anchored(self) -> FilesLog:
+        """Return the same folder by its absolute path."""
+        return FilesLog(self.folder.absolute())
+
+    def open_topics(self) -> FilesTopics:
+        """Return the topics in the folder."""
+        return FilesTopics(self.folder)
+
+    def make_topics(self, roles: Mapping[str, TopicRole], partitions: int | None) -> tuple[()]:
+        """Make the topics that are missing; only streams get more than one partition."""
+        for name, role in roles.items():
+            folder = TopicFolder(self.folder / name)
+            asked = partitions if role is TopicRole.STREAM else None
+            is_missing = folder.find_meta() is None
+            folder.create(asked if asked is not None and is_missing else folder.partitions)
+        return ()
+
+    @contextmanager
+    def open_sink(self, roles: Mapping[str, TopicRole], _key_values: KeyValues) -> Iterator[Sink]:
+        """Give the way into topics that are there.
+
+        Changelogs go to partition 0, so that the changes of a key stay in order, and slices of a
+        stream take its partitions in turn.
+        """
+        topics = {name: TopicFolder(self.folder / name) for name in roles}
+        turns = {
+            name: itertools.cycle(range(topics[name].partitions if role is TopicRole.STREAM else 1))
+            for name, role in roles.items()
+        }
+
+        def publish(topic: str, lines: bytes, _records: int) -> None:
+            topics[topic].publish(lines, partition=next(turns[topic]))
+
+        yield publish
+
+    def __str__(self) -> str:
+        return f"files:{self.folder}"

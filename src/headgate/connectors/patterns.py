@@ -1,0 +1,20 @@
+"""Topics that stand for every topic whose name a pattern matches."""
+
+from __future__ import annotations
+
+import re
+
+from headgate.flow.topics import Topic
+
+
+def has_name(topic: Topic, name: str) -> bool:
+    """Tell whether a topic is the one of a name, or stands for it."""
+    if topic.pattern is None:
+        return topic.name == name
+    return re.fullmatch(topic.pattern, name) is not None
+
+
+def share_server(servers: str, others: str) -> bool:
+    """Tell whether two lists of servers have one in common."""
+    first, second = (set(each.rpartition("//")[2].split(",")) for each in (servers, others))
+    return not first.isdisjoint(second)

@@ -1,0 +1,39 @@
+"""The way of generated data into topics on brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol, TypeAlias
+
+from headgate.connectors.topics import MadeTopic, Topics, WantedTopic
+
+Sink: TypeAlias = Callable[[str, bytes, int], None]
+"""Takes a topic, lines with their newlines and how many; returns when they are acknowledged."""
+
+KeyValues: TypeAlias = Callable[[str, bytes], Iterable[tuple[bytes | None, bytes | None]]]
+"""Gives the keys and values of a topic's lines, for logs that have keys."""
+
+
+class Sender(Protocol):
+    """Sends records to the topics of a broker."""
+
+    def send(self, topic: str, records: Iterable[tuple[bytes | None, bytes | None]]) -> int:
+        """Send records, and return how many were acknowledged."""
+
+
+def make_missing(topics: Topics, wanted: Iterable[WantedTopic]) -> tuple[MadeTopic, ...]:
+    """Make topics unless they are there, and return the new ones."""
+    return tuple(topic for topic in map(topics.make, wanted) if not topic.existed)
+
+
+@contextmanager
+def sink_of(opened: AbstractContextManager[Sender], key_values: KeyValues) -> Iterator[Sink]:
+    """Give the way into topics through a sender."""
+    with opened as sender:
+
+        def send(topic: str, lines: bytes, records: int) -> None:
+            acknowledged = sender.send(topic, key_values(topic, lines))
+            assert acknowledged == records, f"{acknowledged} of {records} records"
+
+        yield send

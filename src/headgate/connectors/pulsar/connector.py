@@ -1,0 +1,88 @@
+"""Topics on Pulsar: all that Headgate needs of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from headgate.connectors.connector import Positions, SparkEnds, Starts, TopicSetup
+from headgate.connectors.patterns import has_name, share_server
+from headgate.connectors.places import Places
+from headgate.connectors.pulsar import _spark, positions, setup, starts, written
+from headgate.connectors.pulsar.admin import Admin
+from headgate.connectors.pulsar.clients import connect
+from headgate.connectors.pulsar.descriptor import Pulsar
+from headgate.connectors.pulsar.log import SCHEMES, PulsarLog, parse_pulsar_log
+from headgate.connectors.pulsar.names import DEFAULT_NAMESPACE
+from headgate.connectors.written import MAYBE_ALIVE, UNMARKED, Batches, Writers, Written
+from headgate.flow.topics import Topic
+
+
+class PulsarWriting:
+    """Rows with numbers, of which brokers remember the last."""
+
+    rests_on = "the broker's deduplication"
+    can_repeat = True
+    has_transactions = False
+
+    def end_transactions(self, _topic: Pulsar, _ids: Iterable[str]) -> None:
+        """Do nothing: rows are visible once they are acknowledged."""
+
+    def find_written(
+        self, topics: Mapping[str, Pulsar], writers: Writers, batches: Batches
+    ) -> dict[str, Written]:
+        """Return what each topic holds of a run's batches."""
+        if not writers.are_gone or not writers.leave_marks:
+            return dict.fromkeys(topics, UNMARKED if writers.are_gone else MAYBE_ALIVE)
+        return {
+            name: written.find_written(topic, writers, batches) for name, topic in topics.items()
+        }
+
+
+class PulsarConnector:
+    """Topics of Pulsar's namespaces."""
+
+    kind = Pulsar.kind
+    has_keys = True
+    spark: SparkEnds[Pulsar] = _spark
+    starts: Starts = starts
+    positions: Positions[Pulsar] = positions
+    writing = PulsarWriting()
+    setup: TopicSetup[Pulsar] = setup
+
+    def find_log(self, text: str) -> PulsarLog | None:
+        """Return the namespace that a text names."""
+        return parse_pulsar_log(text) if text.startswith(SCHEMES) else None
+
+    def log_of(self, topic: Pulsar) -> PulsarLog:
+        """Return the topic's namespace."""
+        return PulsarLog(topic.client, topic.namespace)
+
+    def where(self, topic: Pulsar) -> str:
+        """Return the service, and the namespace if it is not the default one."""
+        is_default = topic.namespace == DEFAULT_NAMESPACE
+        return topic.service if is_default else f"{topic.service}/{topic.namespace}"
+
+    def find_cluster(self, topic: Pulsar) -> str:
+        """Return how the topic's cluster is reached."""
+        return topic.client.to_text()
+
+    def reach(self, topic: Pulsar, doing: str) -> None:
+        """Return once the service takes connections and its admin API answers."""
+        connect(topic.client, doing=doing)
+        with Admin(topic.client, doing=doing) as admin:
+            admin.get("clusters")
+
+    def reads(self, read: Pulsar, topic: Topic) -> bool:
+        """Tell whether a topic of the same namespace is the one, or matches the pattern."""
+        return (
+            isinstance(topic, Pulsar)
+            and share_server(read.service, topic.service)
+            and read.namespace == topic.namespace
+            and has_name(read, topic.name)
+        )
+
+    def open_places(self, topic: Pulsar) -> Places:
+        """Return the messages of the topic's partitions."""
+        from headgate.connectors.pulsar.places import PulsarPlaces
+
+        return PulsarPlaces(topic.client, topic.namespace, topic.name)

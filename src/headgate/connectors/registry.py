@@ -1,0 +1,50 @@
+"""Every connector, by the kind of its topics: a new one is one line here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from headgate.connectors.connector import Connector
+from headgate.connectors.files.connector import FilesConnector
+from headgate.connectors.kafka.connector import KafkaConnector
+from headgate.connectors.pulsar.connector import PulsarConnector
+from headgate.errors import Domain, HeadgateError
+from headgate.flow.topics import Topic
+
+_ALL: tuple[Connector[Any], ...] = (FilesConnector(), KafkaConnector(), PulsarConnector())
+CONNECTORS = {each.kind: each for each in _ALL}
+
+
+def find_connector(topic: Topic | None) -> Connector[Any] | None:
+    """Return the connector of a topic; None for a terminal, or a name that is not bound."""
+    return None if topic is None else CONNECTORS.get(topic.kind)
+
+
+def get_connector(topic: Topic) -> Connector[Any]:
+    """Return the connector of a topic.
+
+    Raises:
+        HeadgateError: TOPIC_UNBOUND.
+    """
+    connector = find_connector(topic)
+    if connector is None:
+        raise HeadgateError(
+            "TOPIC_UNBOUND",
+            f"cannot run topic {topic.name!r}: no connector of this release serves "
+            f"{topic.describe()}",
+            hint="bind it with --on files:DIR, --on kafka://HOST:9092 or --on pulsar://HOST:6650",
+            domain=Domain.USER,
+        )
+    return connector
+
+
+def clusters_of(topics: Iterable[Topic]) -> dict[str, Topic]:
+    """Return one topic of each cluster, the first, by how the cluster is reached."""
+    found: dict[str, Topic] = {}
+    for topic in topics:
+        connector = find_connector(topic)
+        cluster = None if connector is None else connector.find_cluster(topic)
+        if cluster is not None:
+            found.setdefault(cluster, topic)
+    return found
