@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headgate.connectors.kafka.marks import Mark, find_mark
 from headgate.jobs.audit.counts.keys import KeyColumns, KeyCounts, hash_of
 from headgate.jobs.audit.counts.offsets import PartitionCounts
-from headgate.jobs.audit.records.marks import Mark, find_mark, parse_letter
+from headgate.jobs.audit.records.marks import parse_letter
 
 OFFSETS = st.integers(0, 40)
 ROWS = st.lists(st.tuples(OFFSETS, st.sampled_from(["a", "b", None])), max_size=60)

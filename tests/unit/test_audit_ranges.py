@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.connectors import Kafka
+from headgate.connectors.audit import InputRecord, Standing, TopicRange
 from headgate.connectors.kafka.admin import TopicFacts
+from headgate.connectors.kafka.audit_input import KafkaInput, range_of, same_topic
+from headgate.connectors.kafka.audit_rows import doubts_of
 from headgate.connectors.kafka.positions import TopicPosition
 from headgate.connectors.topics import FOREVER, TopicPart
 from headgate.jobs.audit.counts.source_counts import SourceCounts
-from headgate.jobs.audit.records.inputs import InputRecord, Standing
-from headgate.jobs.audit.records.kafka_inputs import KafkaInput, TopicRange, range_of, same_topic
-from headgate.jobs.audit.records.outputs import doubts_of
 from headgate.jobs.audit.shape import Shape
 
 ID = "HY_hVD2gR1yGSHSZuI2lIA"

@@ -81,7 +81,7 @@ INNER: dict[str, tuple[str, ...]] = {
         "state",
         "control",
         "upkeep",
-        "audit.progress audit.report audit.scope audit.shape",
+        "audit.report audit.scope audit.shape",
         "audit.records",
         "audit.counts",
         "audit",

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from headgate.connectors.audit import AuditedRun, Input, OutputRows
 from headgate.connectors.places import Places
 from headgate.connectors.producing import KeyValues, Sink
 from headgate.connectors.setup import SetupOptions, TopicRole
@@ -193,6 +194,27 @@ class TopicSetup(Protocol[T]):
         """Yield what is wrong with a topic that was there before, in words."""
 
 
+class Audit(Protocol[T]):
+    """Topics as an audit reads them.
+
+    Attributes:
+        shows_places: Whether rows say which record they came from.
+    """
+
+    shows_places: bool
+
+    def open_input(self, job: str, topic: T, begin: str | None, end: str, /) -> Input:
+        """Return what a run read, or raise AUDIT_INPUT_GONE and others.
+
+        Args:
+            begin: Where it began; None for the earliest record there is.
+            end: How far it came.
+        """
+
+    def open_rows(self, run: AuditedRun, topic: T, /) -> OutputRows:
+        """Return the rows of an output as it is now."""
+
+
 class Connector(Protocol[T]):
     """One kind of topic.
 
@@ -223,6 +245,10 @@ class Connector(Protocol[T]):
     @property
     def setup(self) -> TopicSetup[T]:
         """How topics are made."""
+
+    @property
+    def audit(self) -> Audit[T] | None:
+        """How an audit reads; None if it cannot."""
 
     def find_log(self, text: str) -> Log | None:
         """Return the log that `--on` names; None for a text of another connector.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from headgate.connectors.connector import Connector
+from headgate.connectors.connector import Audit, Connector
 from headgate.connectors.files.connector import FilesConnector
 from headgate.connectors.kafka.connector import KafkaConnector
 from headgate.connectors.pulsar.connector import PulsarConnector
@@ -37,6 +37,19 @@ def get_connector(topic: Topic) -> Connector[Any]:
             domain=Domain.USER,
         )
     return connector
+
+
+def find_audit(topic: Topic) -> Audit[Any] | None:
+    """Return how a topic is read by an audit; None for one that cannot be."""
+    connector = find_connector(topic)
+    return None if connector is None else connector.audit
+
+
+def get_audit(topic: Topic) -> Audit[Any]:
+    """Return how a topic that can be audited is read."""
+    audit = find_audit(topic)
+    assert audit is not None, f"{topic.describe()} cannot be audited"
+    return audit
 
 
 def clusters_of(topics: Iterable[Topic]) -> dict[str, Topic]:

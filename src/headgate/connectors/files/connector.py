@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from headgate.connectors.audit import AuditedRun, Input, OutputRows
 from headgate.connectors.connector import Positions, SparkEnds, Starts, TopicSetup
 from headgate.connectors.files import _spark, positions, setup, written
+from headgate.connectors.files.audit_input import open_input
+from headgate.connectors.files.audit_rows import FileRows
 from headgate.connectors.files.descriptor import Files
 from headgate.connectors.files.log import FilesLog
 from headgate.connectors.files.places import FilesPlaces
@@ -39,6 +42,20 @@ class FilesWriting:
         }
 
 
+class FilesAudit:
+    """Lines by their bytes, and rows by the names of their files."""
+
+    shows_places = False
+
+    def open_input(self, job: str, topic: Files, begin: str | None, end: str) -> Input:
+        """Return the lines that a run read."""
+        return open_input(job, topic, begin, end)
+
+    def open_rows(self, run: AuditedRun, topic: Files) -> OutputRows:
+        """Return the lines that runs wrote."""
+        return FileRows(topic, run.lineage, run.batch, run.earlier)
+
+
 class FilesConnector:
     """Topics in folders."""
 
@@ -50,6 +67,7 @@ class FilesConnector:
     positions: Positions[Files] = positions
     writing = FilesWriting()
     setup: TopicSetup[Files] = setup
+    audit = FilesAudit()
 
     def find_log(self, text: str) -> FilesLog | None:
         """Return the folder that a text names."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from headgate.connectors.audit import AuditedRun, Input, OutputRows
 from headgate.connectors.connector import Positions, SparkEnds, Starts, TopicSetup
 from headgate.connectors.kafka import _spark, groups, positions, setup, starts, written
 from headgate.connectors.kafka.clients import open_admin
@@ -37,6 +38,24 @@ class KafkaWriting:
         return {name: answers[topic.client] for name, topic in topics.items()}
 
 
+class KafkaAudit:
+    """Records by their offsets, and rows by their headers."""
+
+    shows_places = True
+
+    def open_input(self, job: str, topic: Kafka, begin: str | None, end: str) -> Input:
+        """Return the records that a run read."""
+        from headgate.connectors.kafka.audit_input import open_input
+
+        return open_input(job, topic, begin, end)
+
+    def open_rows(self, run: AuditedRun, topic: Kafka) -> OutputRows:
+        """Return the records that runs wrote."""
+        from headgate.connectors.kafka.audit_rows import open_rows
+
+        return open_rows(run, topic)
+
+
 class KafkaConnector:
     """Topics of Kafka clusters."""
 
@@ -47,6 +66,7 @@ class KafkaConnector:
     positions: Positions[Kafka] = positions
     writing = KafkaWriting()
     setup: TopicSetup[Kafka] = setup
+    audit = KafkaAudit()
 
     def find_log(self, text: str) -> KafkaLog | None:
         """Return the cluster that a text names."""

@@ -48,6 +48,7 @@ class PulsarConnector:
     positions: Positions[Pulsar] = positions
     writing = PulsarWriting()
     setup: TopicSetup[Pulsar] = setup
+    audit = None
 
     def find_log(self, text: str) -> PulsarLog | None:
         """Return the namespace that a text names."""

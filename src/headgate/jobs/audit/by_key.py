@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 
 from headgate._units import format_count
-from headgate.connectors import Files, Kafka
+from headgate.connectors.audit import Input, Meter, NothingRead, OutputRows, Passed
+from headgate.connectors.registry import find_audit, get_audit
 from headgate.errors import HeadgateError
 from headgate.flow.names import did_you_mean, split_path
 from headgate.flow.operators import Port, Source
@@ -13,12 +15,7 @@ from headgate.flow.topics import Topic
 from headgate.jobs.audit.by_position import read_letters
 from headgate.jobs.audit.counts.key_tally import KeyTally
 from headgate.jobs.audit.counts.keys import KeyColumns, KeyFindings, hash_of
-from headgate.jobs.audit.progress import Meter
-from headgate.jobs.audit.records.files_inputs import open_files
-from headgate.jobs.audit.records.inputs import Input, NothingRead
-from headgate.jobs.audit.records.kafka_inputs import open_kafka
-from headgate.jobs.audit.records.outputs import OutputRows, Passed, can_read, open_rows
-from headgate.jobs.audit.report import Audit, By, Example, Kind
+from headgate.jobs.audit.report import Audit, By, Example, Kind, OutputAudit
 from headgate.jobs.audit.scope import Scope
 from headgate.jobs.audit.shape import outputs_of, shape_of
 
@@ -40,7 +37,7 @@ def audit_keys(
     topics = _choose(scope, node, outputs)
     columns = _columns(scope, node, key, topics)
     read = _open(scope, node)
-    opened = {name: open_rows(scope, topic) for name, topic in topics.items()}
+    opened = {name: get_audit(topic).open_rows(scope, topic) for name, topic in topics.items()}
     tally = KeyTally(columns, node.id, read)
     passed = {name: _take(scope, name, rows, tally, meter) for name, rows in opened.items()}
     tally.expect(read.read(meter))
@@ -64,7 +61,7 @@ def audit_keys(
         key=tuple(key),
         delivery=scope.delivery,
         sources={node.id: result},
-        outputs={name: each.to_audit() for name, each in passed.items()},
+        outputs={name: OutputAudit(**asdict(each)) for name, each in passed.items()},
         examples=examples,
         notes=tuple(notes),
     )
@@ -95,14 +92,14 @@ def _choose(scope: Scope, node: Source, wanted: Sequence[str]) -> dict[str, Topi
                 f"written to {', '.join(there_are)}",
                 hint=did_you_mean(name, there_are),
             )
-        if not can_read(there_are[name]):
+        if find_audit(there_are[name]) is None:
             raise HeadgateError(
                 "TOPIC_WRONG_WAY",
                 f"cannot audit output {name!r} of job {scope.job!r}: it goes to "
                 f"{there_are[name].describe()}, which cannot be read",
                 hint=f"headgate audit {scope.job} --key COLUMN --output {letters.name}",
             )
-    names = wanted or [name for name, topic in there_are.items() if can_read(topic)]
+    names = wanted or [name for name, topic in there_are.items() if find_audit(topic) is not None]
     return {name: there_are[name] for name in names}
 
 
@@ -149,13 +146,7 @@ def _open(scope: Scope, node: Source) -> Input:
     end = scope.ends[node.id]
     if end is None:
         return NothingRead(node.topic.name)
-    match node.topic:
-        case Kafka() as topic:
-            return open_kafka(scope.job, topic, scope.begins[node.id], end)
-        case Files() as topic:
-            return open_files(scope.job, topic, scope.begins[node.id], end)
-        case topic:
-            raise AssertionError(f"a stream of {topic.describe()} was run")
+    return get_audit(node.topic).open_input(scope.job, node.topic, scope.begins[node.id], end)
 
 
 def _find_examples(
@@ -204,7 +195,7 @@ def _keyless(records: int, outputs: Mapping[str, Passed]) -> Iterator[str]:
 
 def _by_design(scope: Scope, node: Source) -> list[str]:
     """Return what in the flow makes keys vanish or multiply on purpose."""
-    readable = [each.id for each in scope.flow.outputs() if can_read(each.topic)]
+    readable = [each.id for each in scope.flow.outputs() if find_audit(each.topic) is not None]
     shape = shape_of(scope.flow, node.id, shows_places=readable, dead_letters_show=True)
     reasons = (*shape.unseen, *shape.copied)
     return [f"by design of the flow, {each}" for each in reasons]

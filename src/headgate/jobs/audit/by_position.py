@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
 
-from headgate.connectors import Kafka
+from headgate.connectors.audit import Input, Meter, Passed, Row
+from headgate.connectors.registry import find_audit, get_audit
 from headgate.errors import HeadgateError
 from headgate.flow.operators import Source
 from headgate.flow.topics import Topic
 from headgate.jobs.audit.counts.source_counts import SourceCounts
-from headgate.jobs.audit.progress import Meter
-from headgate.jobs.audit.records.kafka_inputs import KafkaInput, open_kafka
 from headgate.jobs.audit.records.marks import Letter, parse_letter
-from headgate.jobs.audit.records.outputs import Passed, Row, can_read, open_rows
 from headgate.jobs.audit.report import Audit, By, OutputAudit
 from headgate.jobs.audit.scope import Scope
 from headgate.jobs.audit.shape import Shape, origins, shape_of
@@ -34,14 +33,14 @@ def audit_positions(scope: Scope, sources: Iterable[Source], meter: Meter) -> Au
     outputs: dict[str, OutputAudit] = {}
     doubts: list[str] = []
     for name, topic in _outputs(scope, shapes.values()).items():
-        rows = open_rows(scope, topic)
+        rows = get_audit(topic).open_rows(scope, topic)
         passed = Passed()
         found = rows.read(passed, meter)
         if name == scope.flow.dead_letters.name:
             _take_letters(scope, name, found, shapes, counts)
         else:
             _take_rows(name, found, shapes, counts)
-        outputs[name] = passed.to_audit()
+        outputs[name] = OutputAudit(**asdict(passed))
         doubts += rows.doubts
     results = {name: each.result() for name, each in counts.items()}
     notes = [*scope.notes, *(note for each in counts.values() for note in each.notes())]
@@ -99,8 +98,8 @@ def read_letters(scope: Scope, rows: Iterable[Row]) -> Iterator[tuple[str | None
 
 def _shape(scope: Scope, node: Source) -> Shape:
     flow = scope.flow
-    shows = [each.id for each in flow.outputs() if isinstance(each.topic, Kafka)]
-    readable = can_read(flow.dead_letters)
+    shows = [each.id for each in flow.outputs() if _shows_places(each.topic)]
+    readable = find_audit(flow.dead_letters) is not None
     shape = shape_of(flow, node.id, shows_places=shows, dead_letters_show=readable)
     if not any(output in shows for output in shape.outputs):
         why = "; ".join(shape.unseen) if not shape.outputs else ""
@@ -109,16 +108,24 @@ def _shape(scope: Scope, node: Source) -> Shape:
     return shape
 
 
-def _open(scope: Scope, node: Source) -> KafkaInput | None:
-    if not isinstance(node.topic, Kafka):
+def _open(scope: Scope, node: Source) -> Input | None:
+    if not _shows_places(node.topic):
         found = f"it reads {node.topic.describe()}, and positions are compared on Kafka alone"
         raise _needs_key(scope, node, found)
     end = scope.ends[node.id]
-    read = None if end is None else open_kafka(scope.job, node.topic, scope.begins[node.id], end)
-    if read is not None and len(read.ranges) > 1:
+    if end is None:
+        return None
+    audit = get_audit(node.topic)
+    read = audit.open_input(scope.job, node.topic, scope.begins[node.id], end)
+    if len(read.ranges) > 1:
         found = f"it reads {len(read.ranges)} topics, and rows do not tell which they came from"
         raise _needs_key(scope, node, found)
-    return read if read is not None and read.ranges else None
+    return read if read.ranges else None
+
+
+def _shows_places(topic: Topic) -> bool:
+    audit = find_audit(topic)
+    return audit is not None and audit.shows_places
 
 
 def _outputs(scope: Scope, shapes: Iterable[Shape]) -> dict[str, Topic]:
@@ -127,10 +134,10 @@ def _outputs(scope: Scope, shapes: Iterable[Shape]) -> dict[str, Topic]:
     found: dict[str, Topic] = {
         node.id: node.topic
         for node in scope.flow.outputs()
-        if node.id in reached and isinstance(node.topic, Kafka)
+        if node.id in reached and _shows_places(node.topic)
     }
     letters = scope.flow.dead_letters
-    if can_read(letters):
+    if find_audit(letters) is not None:
         found[letters.name] = letters
     return found
 

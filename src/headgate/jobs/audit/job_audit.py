@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headgate.connectors.audit import AuditProgress, Meter
 from headgate.errors import HeadgateError
 from headgate.flow.names import did_you_mean
 from headgate.flow.operators import Source
-from headgate.jobs.audit.progress import AuditProgress, Meter
 from headgate.jobs.audit.report import Audit
 from headgate.jobs.audit.scope import find_scope
 from headgate.jobs.registry import get_home

@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from headgate._units import format_count
+from headgate.connectors.audit import Input, InputRecord, Passed, Row, Standing
 from headgate.jobs.audit.counts.keys import KeyColumns, KeyCount, KeyCounts, KeyFindings, hash_of
-from headgate.jobs.audit.records.inputs import Input, InputRecord, Standing
 from headgate.jobs.audit.records.marks import Letter
-from headgate.jobs.audit.records.outputs import Passed, Row
 from headgate.jobs.audit.report import Example, Kind, PartitionAudit, SourceAudit
 
 EXAMPLES = 5

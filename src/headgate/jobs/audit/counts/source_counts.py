@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from headgate._units import format_count
+from headgate.connectors.audit import Input, InputRecord, TopicRange
 from headgate.jobs.audit.counts.offsets import PartitionCounts
-from headgate.jobs.audit.records.inputs import InputRecord
-from headgate.jobs.audit.records.kafka_inputs import KafkaInput, TopicRange
 from headgate.jobs.audit.report import Example, Kind, PartitionAudit, SourceAudit
 from headgate.jobs.audit.shape import Shape
 
@@ -25,7 +24,7 @@ class SourceCounts:
         read: A range of one topic; None where nothing was read yet.
     """
 
-    def __init__(self, shape: Shape, read: KafkaInput | None) -> None:
+    def __init__(self, shape: Shape, read: Input | None) -> None:
         self._shape = shape
         self._input = read
         self._range = _NOWHERE if read is None else read.ranges[0]

@@ -8,11 +8,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from headgate.connectors import Files
+from headgate.connectors.audit import (
+    InputRecord,
+    Meter,
+    Standing,
+    TopicRange,
+    input_gone,
+    unknown_begin,
+)
+from headgate.connectors.files.descriptor import Files
 from headgate.connectors.files.ledger import LedgerEntry, read_ledger
 from headgate.connectors.files.topic import TopicFolder
-from headgate.jobs.audit.progress import Meter
-from headgate.jobs.audit.records.inputs import InputRecord, Standing, input_gone, unknown_begin
 
 _BLANK = b" \t\r\n"
 _PARTITION = re.compile(r"part-([0-9]+)/")
@@ -31,6 +37,7 @@ class FilesInput:
     end: Place
     gaps: str = ""
     notes: tuple[str, ...] = ()
+    ranges: tuple[TopicRange, ...] = ()
 
     @property
     def topic(self) -> str:
@@ -71,7 +78,7 @@ class FilesInput:
                 yield entry, first, last
 
 
-def open_files(job: str, files: Files, begin: str | None, end: str) -> FilesInput:
+def open_input(job: str, files: Files, begin: str | None, end: str) -> FilesInput:
     """Return what a run read.
 
     Args:

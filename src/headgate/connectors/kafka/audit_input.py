@@ -6,36 +6,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from headgate._units import format_count
-from headgate.connectors import Kafka
+from headgate.connectors.audit import (
+    InputRecord,
+    Meter,
+    Standing,
+    TopicRange,
+    input_gone,
+    unknown_begin,
+)
 from headgate.connectors.kafka.admin import Cluster, TopicFacts
+from headgate.connectors.kafka.descriptor import Kafka
 from headgate.connectors.kafka.positions import TopicPosition, parse_position
 from headgate.connectors.kafka.reading import read_records
 from headgate.errors import HeadgateError
-from headgate.jobs.audit.progress import Meter
-from headgate.jobs.audit.records.inputs import InputRecord, Standing, input_gone, unknown_begin
 
 _COMMITTED = "read_committed"
-
-
-@dataclass(frozen=True, slots=True)
-class TopicRange:
-    """From where to where one topic was read, as far as its records are kept.
-
-    Attributes:
-        starts: The first offset, by partition.
-        ends: The offset behind the last that was read, by partition.
-        kept: The offset behind the last that is there; no more than the end.
-    """
-
-    topic: str
-    starts: Mapping[int, int]
-    ends: Mapping[int, int]
-    kept: Mapping[int, int]
-
-    @property
-    def total(self) -> int:
-        """How many records there are at most."""
-        return sum(self.kept[number] - start for number, start in self.starts.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +73,7 @@ class KafkaInput:
         return Standing.WITHIN if offset >= first else Standing.BEFORE
 
 
-def open_kafka(job: str, kafka: Kafka, begin: str | None, end: str) -> KafkaInput:
+def open_input(job: str, kafka: Kafka, begin: str | None, end: str) -> KafkaInput:
     """Return what a run read.
 
     Args:

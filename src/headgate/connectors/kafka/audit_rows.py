@@ -1,0 +1,99 @@
+"""The rows that a run wrote to a topic on Kafka, each with what it says of its record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from headgate.connectors.audit import AuditedRun, Meter, Passed, Row
+from headgate.connectors.kafka.admin import Cluster, TopicFacts
+from headgate.connectors.kafka.descriptor import Kafka
+from headgate.connectors.kafka.marks import find_mark
+from headgate.connectors.kafka.reading import read_records
+from headgate.errors import HeadgateError
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaRows:
+    """The committed rows of a topic, as of the moment it was opened.
+
+    Attributes:
+        starts: The first offset, by partition.
+        ends: The offset behind the last, by partition.
+    """
+
+    topic: Kafka
+    lineage: str
+    earlier: Mapping[str, int] = field(default_factory=dict)
+    starts: dict[int, int] = field(default_factory=dict)
+    ends: dict[int, int] = field(default_factory=dict)
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """How many rows there are at most."""
+        return sum(end - self.starts[number] for number, end in self.ends.items())
+
+    def read(self, passed: Passed, meter: Meter) -> Iterator[Row]:
+        """Yield the rows of the run, and count all there are."""
+        found = read_records(self.topic.client, self.topic.name, self.starts, self.ends)
+        for record in meter.over(found, self.topic.name, self.total):
+            mark = find_mark(record.headers)
+            if mark is None:
+                passed.foreign += 1
+            elif mark.lineage != self.lineage:
+                passed.other_runs += 1
+                if mark.lineage in self.earlier:
+                    yield Row(
+                        mark.source, mark.partition, mark.offset, record.value, is_earlier=True
+                    )
+            else:
+                passed.rows += 1
+                yield Row(mark.source, mark.partition, mark.offset, record.value)
+
+
+def open_rows(run: AuditedRun, topic: Kafka) -> KafkaRows:
+    """Return the rows of an output as it is now.
+
+    Raises:
+        HeadgateError: What `Cluster` raises.
+    """
+    cluster = Cluster(topic.client, doing=f"audit job {run.job!r}")
+    try:
+        (facts,) = cluster.describe([topic.name])
+    except HeadgateError as error:
+        if error.code != "TOPIC_NOT_FOUND":
+            raise
+        return KafkaRows(topic, run.lineage, doubts=(f"topic {topic.name!r} is not there",))
+    ends = cluster.next_offsets([(topic.name, part.number) for part in facts.parts])
+    committed = {number: end for (_, number), end in ends.items()}
+    return KafkaRows(
+        topic,
+        run.lineage,
+        run.earlier,
+        {part.number: part.first for part in facts.parts},
+        committed,
+        tuple(doubts_of(facts, committed)),
+    )
+
+
+def doubts_of(facts: TopicFacts, committed: Mapping[int, int]) -> Iterator[str]:
+    """Yield why a row that was written may not have been read.
+
+    Args:
+        committed: The offset up to which rows can be read, by partition.
+    """
+    expired = [str(part.number) for part in facts.parts if part.first > 0]
+    if expired:
+        yield (
+            f"the first rows of topic {facts.name!r}, partition {', '.join(expired)}, are not "
+            "kept any more"
+        )
+    if facts.compacted:
+        yield f"topic {facts.name!r} is compacted"
+    hidden = [str(part.number) for part in facts.parts if committed[part.number] < part.next]
+    if hidden:
+        yield (
+            f"a transaction is open in topic {facts.name!r}, partition {', '.join(hidden)}, and "
+            "hides what comes after its first row"
+        )
