@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from headgate._kernel.connector_jars import CONNECTORS
 from headgate.connectors.registry import find_connector
 from headgate.engine.spark_types import is_known, to_spark_json
 from headgate.engine.timed_specs import (
@@ -37,8 +38,6 @@ from headgate.flow.topics import Topic
 
 # Operators and functions share one space of addresses, of 16 bits; outputs have their own.
 _FIRST_FUNCTION = 1000
-# Kinds of topics whose source and sink lie in a jar of their own.
-_MODULES = frozenset({"kafka", "pulsar"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +128,7 @@ class FlowPlan:
 def kernel_modules(graph: Graph) -> tuple[str, ...]:
     """Return the parts of the kernel that a flow's topics need beside its core."""
     kinds = {topic.kind for topic in graph.topics()}
-    return tuple(sorted(kinds & _MODULES))
+    return tuple(sorted(kinds & CONNECTORS.keys()))
 
 
 def source_name(source_id: str) -> str:
