@@ -83,15 +83,15 @@ class Reading:
 
 
 class SparkEnds(Protocol[T]):
-    """Topics as the kernel's source and sink take them: options, all of them text."""
+    """Topics as the kernel's source and sink take them: options, all of them text.
 
-    @property
-    def SOURCE(self) -> str:  # noqa: N802
-        """The class of the kernel that reads topics."""
+    Attributes:
+        SOURCE: The class of the kernel that reads topics.
+        IS_PARTITIONED: Whether records are in order in their partition only.
+    """
 
-    @property
-    def IS_PARTITIONED(self) -> bool:  # noqa: N802
-        """Whether records of one partition are in order, and those of several are not."""
+    SOURCE: str
+    IS_PARTITIONED: bool
 
     def source_options(self, topic: T, reading: Reading, /) -> dict[str, str]:
         """Return what the source needs."""
@@ -113,11 +113,9 @@ class SparkEnds(Protocol[T]):
 
 
 class Starts(Protocol):
-    """Where reading begins when nothing was read before."""
+    """Where reading begins when nothing was read before; `EXAMPLE` is a position for `--start`."""
 
-    @property
-    def EXAMPLE(self) -> str:  # noqa: N802
-        """A position as `--start` takes it."""
+    EXAMPLE: str
 
     def check_start(self, start: object, *, topic: str) -> str | None:
         """Return a start as text that reads back as the same, or raise BAD_TOPIC."""
@@ -174,11 +172,9 @@ class Writing(Protocol[T]):
 
 
 class TopicSetup(Protocol[T]):
-    """How the topics of a flow are made."""
+    """How the topics of a flow are made; `OPTIONS` are those of `headgate setup` that apply."""
 
-    @property
-    def OPTIONS(self) -> frozenset[str]:  # noqa: N802
-        """The options of `headgate setup` that mean something on this log."""
+    OPTIONS: frozenset[str]
 
     def find_companions(self, topic: T, /) -> Iterable[tuple[Topic, TopicRole]]:
         """Return the topics that writing to one needs."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol, TypeAlias
 
+from headgate.connectors.setup import SetupOptions, TopicRole
 from headgate.connectors.topics import MadeTopic, Topics, WantedTopic
 
 Sink: TypeAlias = Callable[[str, bytes, int], None]
@@ -22,9 +23,16 @@ class Sender(Protocol):
         """Send records, and return how many were acknowledged."""
 
 
-def make_missing(topics: Topics, wanted: Iterable[WantedTopic]) -> tuple[MadeTopic, ...]:
+def make_missing(
+    topics: Topics,
+    wanted: Callable[[str, TopicRole, SetupOptions], WantedTopic],
+    roles: Mapping[str, TopicRole],
+    partitions: int | None,
+) -> tuple[MadeTopic, ...]:
     """Make topics unless they are there, and return the new ones."""
-    return tuple(topic for topic in map(topics.make, wanted) if not topic.existed)
+    options = SetupOptions(partitions=partitions)
+    made = (topics.make(wanted(name, role, options)) for name, role in roles.items())
+    return tuple(topic for topic in made if not topic.existed)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 from headgate.connectors.connector import Reading
 from headgate.connectors.kafka.descriptor import Kafka
 from headgate.connectors.kafka.starts import kernel_start
+from headgate.connectors.patterns import check_writable
 
 SOURCE = "io.headgate.kernel.kafka.KafkaSource"
 IS_PARTITIONED = True
@@ -31,7 +32,7 @@ def output_option(topic: Kafka) -> dict[str, str]:
     Raises:
         HeadgateError: BAD_TOPIC: the topic stands for a pattern.
     """
-    topic.check_writable()
+    check_writable(topic, instead=f"Kafka({topic.name!r}, servers={topic.servers!r})")
     return {"kind": "kafka", "topic": topic.name}
 
 

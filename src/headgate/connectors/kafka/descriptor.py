@@ -11,7 +11,6 @@ from typing import ClassVar
 from headgate.connectors.kafka.client import ClientSpec
 from headgate.connectors.kafka.starts import OFFSETS, check_start
 from headgate.connectors.options import check_pattern
-from headgate.errors import HeadgateError
 from headgate.flow.json_values import JsonObject, as_text, find_text, get_object, get_text
 from headgate.flow.names import check_topic_name
 from headgate.flow.topics import register_topic
@@ -72,20 +71,6 @@ class Kafka:
     def start_text(self) -> str | None:
         """Where reading begins, as text; None for the default."""
         return self.start if isinstance(self.start, str) else None
-
-    def check_writable(self) -> None:
-        """Refuse a topic that stands for many.
-
-        Raises:
-            HeadgateError: BAD_TOPIC.
-        """
-        if self.pattern is not None:
-            raise HeadgateError(
-                "BAD_TOPIC",
-                f"cannot write to topic {self.name!r}: it stands for every topic that matches "
-                f"{self.pattern!r}, and rows go to one",
-                hint=f"write to Kafka({self.name!r}, servers={self.servers!r})",
-            )
 
     def describe(self) -> str:
         """Return the name and the servers."""

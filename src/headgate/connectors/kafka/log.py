@@ -10,7 +10,7 @@ from headgate.connectors.kafka.client import ClientSpec, bad_option
 from headgate.connectors.kafka.descriptor import Kafka
 from headgate.connectors.options import anchored_path, parse_query, query_text
 from headgate.connectors.producing import KeyValues, Sink, make_missing, sink_of
-from headgate.connectors.setup import SetupOptions, TopicRole, wanted_topic
+from headgate.connectors.setup import TopicRole, wanted_topic
 from headgate.connectors.topics import MadeTopic, Topics
 from headgate.errors import HeadgateError
 
@@ -52,9 +52,7 @@ class KafkaLog:
         self, roles: Mapping[str, TopicRole], partitions: int | None
     ) -> tuple[MadeTopic, ...]:
         """Make the topics that are missing, and return them."""
-        options = SetupOptions(partitions=partitions)
-        wanted = (wanted_topic(name, role, options) for name, role in roles.items())
-        return make_missing(self.open_topics(), wanted)
+        return make_missing(self.open_topics(), wanted_topic, roles, partitions)
 
     def open_sink(
         self, _roles: Mapping[str, TopicRole], key_values: KeyValues

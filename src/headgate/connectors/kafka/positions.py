@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,9 +9,7 @@ from typing import Any
 from headgate.connectors.kafka.client import ClientSpec
 from headgate.connectors.kafka.descriptor import Kafka
 from headgate.connectors.kafka.groups import publish_positions
-from headgate.errors import Domain, HeadgateError
-
-FORMAT = 1
+from headgate.connectors.positions import parse_topics
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +31,7 @@ def parse_position(text: str) -> dict[str, TopicPosition]:
     Raises:
         HeadgateError: POSITION_UNREADABLE.
     """
-    try:
-        content = json.loads(text)
-        if content["format"] != FORMAT:
-            raise _unreadable(f"its format is {content['format']}, and {FORMAT} is known")
-        return {name: _topic(each) for name, each in sorted(content["topics"].items())}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise _unreadable(f"it is damaged ({error})") from error
+    return parse_topics(text, _topic, on="Kafka")
 
 
 def offsets(position: str) -> dict[tuple[str, int], int]:
@@ -114,12 +105,3 @@ def _has_reached(at: TopicPosition | None, wanted: TopicPosition) -> bool:
         return True
     reached = (*at.next, *(0 for _ in wanted.next[len(at.next) :]))
     return all(have >= want for have, want in zip(reached, wanted.next, strict=False))
-
-
-def _unreadable(found: str) -> HeadgateError:
-    return HeadgateError(
-        "POSITION_UNREADABLE",
-        f"cannot read a position on Kafka: {found}",
-        hint="restore from another checkpoint: headgate checkpoints NAME",
-        domain=Domain.EXTERNAL,
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headgate.connectors.connector import Reading
+from headgate.connectors.patterns import check_writable
 from headgate.connectors.pulsar.descriptor import Pulsar
 from headgate.connectors.pulsar.starts import kernel_start
 
@@ -31,7 +32,7 @@ def output_option(topic: Pulsar) -> dict[str, str]:
     Raises:
         HeadgateError: BAD_TOPIC: the topic stands for a pattern.
     """
-    topic.check_writable()
+    check_writable(topic, instead=f"Pulsar({topic.name!r}, service={topic.service!r})")
     return {"kind": "pulsar", "topic": topic.full_name}
 
 

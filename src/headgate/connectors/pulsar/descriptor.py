@@ -12,7 +12,6 @@ from headgate.connectors.options import check_pattern
 from headgate.connectors.pulsar.client import ClientSpec
 from headgate.connectors.pulsar.names import DEFAULT_NAMESPACE, check_namespace, full_name
 from headgate.connectors.pulsar.starts import MESSAGES, check_start
-from headgate.errors import HeadgateError
 from headgate.flow.json_values import JsonObject, as_text, find_text, get_object, get_text
 from headgate.flow.names import check_topic_name
 from headgate.flow.topics import register_topic
@@ -86,20 +85,6 @@ class Pulsar:
     def start_text(self) -> str | None:
         """Where reading begins, as text; None for the default."""
         return self.start if isinstance(self.start, str) else None
-
-    def check_writable(self) -> None:
-        """Refuse a topic that stands for many.
-
-        Raises:
-            HeadgateError: BAD_TOPIC.
-        """
-        if self.pattern is not None:
-            raise HeadgateError(
-                "BAD_TOPIC",
-                f"cannot write to topic {self.name!r}: it stands for every topic that matches "
-                f"{self.pattern!r}, and rows go to one",
-                hint=f"write to Pulsar({self.name!r}, service={self.service!r})",
-            )
 
     def describe(self) -> str:
         """Return the name and the service."""

@@ -23,7 +23,7 @@ from headgate.connectors.pulsar.client import (
 from headgate.connectors.pulsar.descriptor import Pulsar
 from headgate.connectors.pulsar.names import DEFAULT_NAMESPACE, check_namespace
 from headgate.connectors.pulsar.setup import wanted_on_pulsar
-from headgate.connectors.setup import SetupOptions, TopicRole
+from headgate.connectors.setup import TopicRole
 from headgate.connectors.topics import MadeTopic, Topics
 
 SCHEMES = (PLAIN, TLS)
@@ -69,9 +69,7 @@ class PulsarLog:
         self, roles: Mapping[str, TopicRole], partitions: int | None
     ) -> tuple[MadeTopic, ...]:
         """Make the topics that are missing, and return them."""
-        options = SetupOptions(partitions=partitions)
-        wanted = (wanted_on_pulsar(name, role, options) for name, role in roles.items())
-        return make_missing(self.open_topics(), wanted)
+        return make_missing(self.open_topics(), wanted_on_pulsar, roles, partitions)
 
     def open_sink(
         self, _roles: Mapping[str, TopicRole], key_values: KeyValues

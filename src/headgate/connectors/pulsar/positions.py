@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
 from headgate.connectors.connector import Mark
+from headgate.connectors.positions import parse_topics
 from headgate.connectors.pulsar.descriptor import Pulsar
 from headgate.connectors.pulsar.message_ids import BEGINNING, EntryId, find_entry_id
-from headgate.errors import Domain, HeadgateError
-
-FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +32,7 @@ def parse_position(text: str) -> dict[str, TopicPosition]:
     Raises:
         HeadgateError: POSITION_UNREADABLE.
     """
-    try:
-        content = json.loads(text)
-        if content["format"] != FORMAT:
-            raise _unreadable(f"its format is {content['format']}, and {FORMAT} is known")
-        return {name: _topic(each) for name, each in sorted(content["topics"].items())}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise _unreadable(f"it is damaged ({error})") from error
+    return parse_topics(text, _topic, on="Pulsar")
 
 
 def count_between(_topic: Pulsar, start: str | None, end: str | None) -> int | None:
@@ -103,12 +94,3 @@ def _topic(content: Mapping[str, Any]) -> TopicPosition:
     if len(known) < len(entries) or not isinstance(content["partitioned"], bool):
         raise ValueError("an entry is written ledger:entry")
     return TopicPosition(content["partitioned"], known)
-
-
-def _unreadable(found: str) -> HeadgateError:
-    return HeadgateError(
-        "POSITION_UNREADABLE",
-        f"cannot read a position on Pulsar: {found}",
-        hint="restore from another checkpoint: headgate checkpoints NAME",
-        domain=Domain.EXTERNAL,
-    )
