@@ -1,7 +1,7 @@
-"""What every kind of topic brings: one object with a few small parts. `registry` lists them.
+"""The protocol of a connector: one object for each kind of topic, with a few small parts.
 
-`T` is the connector's own kind of topic. Parts are often modules. No module that a connector needs
-to be listed loads a broker's client: what does is imported where a function first needs it.
+`T` is the connector's own kind of topic. A part can be a module. `registry` lists all connectors,
+and importing it loads no client library: functions import what needs one.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class Log(Protocol):
         """Return the same log with absolute paths, so that it can be used from any folder."""
 
     def open_topics(self) -> Topics:
-        """Return its topics; nothing is asked of it yet."""
+        """Return its topics; no request is sent yet."""
 
     def make_topics(
         self, roles: Mapping[str, TopicRole], partitions: int | None
     ) -> tuple[MadeTopic, ...]:
-        """Make the topics that are missing, and return those where that is more than a folder.
+        """Create the missing topics, and return those on brokers that are new.
 
         Args:
             partitions: Of streams on embedded topics, of all topics elsewhere; None is the default.
@@ -52,7 +52,7 @@ class Log(Protocol):
     def open_sink(
         self, roles: Mapping[str, TopicRole], key_values: KeyValues
     ) -> AbstractContextManager[Sink]:
-        """Give the way into topics that are there."""
+        """Open a sink for existing topics."""
 
     def __str__(self) -> str:
         """Return the text that `parse_log` reads."""
@@ -63,7 +63,7 @@ class Reading:
     """How a job reads a topic.
 
     Attributes:
-        job: Whose subscription tells what happened to a topic while the job did not run.
+        job: The name of the job, and of its subscription on Pulsar.
         max_batch: How many bytes one batch reads at most, unless one record alone is larger.
         max_record: Of a longer record, only the beginning is kept.
         splits: How many tasks read a batch at most.
@@ -104,7 +104,7 @@ class SparkEnds(Protocol[T]):
         """
 
     def prepare(self, topic: T, partitions: int, lineage: str | None, /) -> None:
-        """Make what must be there when a query starts.
+        """Create what must exist when a query starts.
 
         Args:
             partitions: How many tasks write.
@@ -182,7 +182,7 @@ class TopicSetup(Protocol[T]):
     def wanted(
         self, topic: T, role: TopicRole, options: SetupOptions, schema: Schema | None = None, /
     ) -> WantedTopic:
-        """Return what a topic is to be like."""
+        """Return the settings of a topic to create."""
 
     def find_problems(
         self, role: TopicRole, made: MadeTopic, options: SetupOptions, /
@@ -216,7 +216,7 @@ class Connector(Protocol[T]):
 
     Attributes:
         kind: As the topic has it.
-        has_keys: Whether records have keys, which are lost with the record.
+        has_keys: Whether records have keys.
     """
 
     kind: str
@@ -276,4 +276,4 @@ class Connector(Protocol[T]):
         """Tell whether records of any topic come out of one that is read."""
 
     def open_places(self, topic: T, /) -> Places:
-        """Return the records of a topic; nothing is asked of its log yet."""
+        """Return the records of a topic; no request is sent yet."""

@@ -1,4 +1,4 @@
-"""Every connector, by the kind of its topics: a new one is one line here."""
+"""All connectors, by the kind of their topics. A new connector is one line here."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def get_connector(topic: Topic) -> Connector[Any]:
 
 
 def find_audit(topic: Topic) -> Audit[Any] | None:
-    """Return how a topic is read by an audit; None for one that cannot be."""
+    """Return the audit part of a topic's connector; None if the topic cannot be audited."""
     connector = find_connector(topic)
     return None if connector is None else connector.audit
 
 
 def get_audit(topic: Topic) -> Audit[Any]:
-    """Return how a topic that can be audited is read."""
+    """Return the audit part of the connector of a topic that can be audited."""
     audit = find_audit(topic)
     assert audit is not None, f"{topic.describe()} cannot be audited"
     return audit

@@ -46,9 +46,8 @@ def output_option(topic: Files) -> dict[str, str]:
 def prepare(topic: Files, partitions: int, lineage: str | None) -> None:
     """Make the topic if it is not there, so that a job may wait for its first file.
 
-    One that is written gets a partition for each task that writes. What tasks of this lineage left
-    in the making when they were killed is removed; one driver of a job runs at a time, so nobody is
-    writing it.
+    A topic that is written gets a partition for each task. Staged files that killed tasks of this
+    lineage left are removed: a job has one driver at a time, so no task is writing them.
     """
     folder = TopicFolder(_folder(topic))
     if lineage is None:

@@ -87,7 +87,7 @@ class FilesConnector:
         """Return None: there is no broker."""
 
     def reach(self, _topic: Files, _doing: str) -> None:
-        """Return at once: there is nobody to answer."""
+        """Return at once: a folder has no broker."""
 
     def reads(self, read: Files, topic: Topic) -> bool:
         """Tell whether two topics are one folder."""

@@ -77,4 +77,4 @@ def has_reached(position: str, target: str | None) -> bool:
 
 
 def find_mark(_topic: Files, _job: str) -> None:
-    """Return None: nobody but the job shows how far an embedded topic was read."""
+    """Return None: an embedded topic has no place for the position of a job."""

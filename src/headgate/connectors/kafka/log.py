@@ -26,7 +26,7 @@ class KafkaLog:
 
     @property
     def folder(self) -> None:
-        """There is none."""
+        """None: the topics are on a broker."""
 
     def bind(self, name: str) -> Kafka:
         """Return the topic of that name on the cluster."""

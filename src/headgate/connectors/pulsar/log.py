@@ -40,7 +40,7 @@ class PulsarLog:
 
     @property
     def folder(self) -> None:
-        """There is none."""
+        """None: the topics are on a broker."""
 
     def bind(self, name: str) -> Pulsar:
         """Return the topic of that name in the namespace."""
