@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -446,7 +446,8 @@ def test_lag_is_told_in_records_and_seconds(kafka: KafkaBroker, bench: Bench) ->
         if totals.lag_records.get("in"):
             seen.append((totals.lag_records["in"], totals.lag_s.get("in")))
 
-    bench.run(pair.flow(), watch=watch, max_batch=20_000)
+    # So far apart that each batch is seen by itself.
+    bench.run(pair.flow(), watch=watch, max_batch=20_000, batch_every=timedelta(seconds=1))
     assert len(pair.ids()) == 5000
     assert any(0 < records < 5000 for records, _ in seen)
     assert any(age is not None and 3500 < age < 4200 for _, age in seen)

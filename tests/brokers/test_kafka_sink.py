@@ -77,12 +77,13 @@ class Query:
         return sorted(self.broker.values(self.topic), key=lambda value: value or b"")
 
     def claim(self) -> tuple[int, str]:
-        """Return the offset and the text of the lineage's claim; an offset below 0 for none."""
+        """Return the offset and the run of the lineage's claim."""
         wanted = ConsumerGroupTopicPartitions(self.group, [TopicPartition(MARKS, 0)])
         admin = self.broker.admin()
         answer = admin.list_consumer_group_offsets([wanted])[self.group].result(30)
         (place,) = answer.topic_partitions
-        return place.offset, place.metadata
+        # The client may give bytes of its own behind the text.
+        return place.offset, json.JSONDecoder().raw_decode(place.metadata)[0]["run"]
 
     @property
     def group(self) -> str:

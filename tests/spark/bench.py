@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -104,7 +105,8 @@ class Bench:
             on_snapshot=watch,
             on_row=lambda output, row: self.rows.append((output, json.loads(row))),
         )
-        return run_job(str(file), RunOptions(**chosen), watcher, launcher=InlineLauncher())
+        with _late_signals_ignored():
+            return run_job(str(file), RunOptions(**chosen), watcher, launcher=InlineLauncher())
 
     def command(self, flow: Path, **options: Any) -> list[str]:
         """Return the command that runs a job in a process of its own."""
@@ -143,6 +145,19 @@ print(json.dumps(run_job(sys.argv[1], options, Watcher(), launcher=InlineLaunche
 def bag(records: Iterable[Any]) -> Counter[str]:
     """Return how often each record is there; records are compared as JSON."""
     return Counter(json.dumps(each, sort_keys=True) for each in records)
+
+
+@contextmanager
+def _late_signals_ignored() -> Iterator[None]:
+    """Let `stop_now` do nothing once the job has ended by itself: it would end the tests."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def stop_now() -> None:

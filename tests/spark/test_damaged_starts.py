@@ -95,9 +95,17 @@ class DyingChild(InlineChild):
     def __init__(self, spec: AttemptSpec, meanwhile: Callable[[], object]) -> None:
         super().__init__(spec)
         self._meanwhile = meanwhile
+        self._is_over = False
 
     def news(self, seconds: float) -> list[News]:
-        return [self._die() if isinstance(each, Ended) else each for each in super().news(seconds)]
+        found: list[News] = [] if self._is_over else super().news(seconds)
+        reports: list[News] = [each for each in found if not isinstance(each, Ended)]
+        if reports or (not found and not self._is_over):
+            # The supervisor keeps what was reported before it hears of the death.
+            self._is_over = len(reports) < len(found)
+            return reports
+        self._is_over = False
+        return [self._die()]
 
     def _die(self) -> Failed:
         self._meanwhile()

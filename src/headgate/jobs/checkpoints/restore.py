@@ -18,7 +18,7 @@ from headgate.checkpoints.sparklog import (
     read_offsets,
 )
 from headgate.checkpoints.state_format import check_state_format
-from headgate.connectors.registry import get_connector
+from headgate.connectors.registry import find_connector, get_connector
 from headgate.engine.clocks import read_partition_times, read_times
 from headgate.engine.plan import source_name
 from headgate.errors import HeadgateError
@@ -265,13 +265,13 @@ def count_read_again(home: JobHome, kept: Kept) -> dict[str, int | None]:
     positions = _positions_of(flow, kept)
     reached = _find_present_positions(home)
     topics = {node.id: node.topic for node in flow.nodes if isinstance(node, Source)}
+    # The flow of an old manifest may name topics that nothing binds any more.
+    connectors = {name: find_connector(topic) for name, topic in topics.items()}
     return {
         name: None
-        if reached is None
-        else get_connector(topic).positions.count_between(
-            topic, positions.get(name), reached.get(name)
-        )
-        for name, topic in topics.items()
+        if reached is None or connector is None
+        else connector.positions.count_between(topics[name], positions.get(name), reached.get(name))
+        for name, connector in connectors.items()
     }
 
 
