@@ -44,8 +44,9 @@ chromium: $(STAMP)  ## Install a browser for the console's tests, unless there i
 	@tests/console/get-chromium $(BIN)
 
 # What runs together and in which order is in tests/conftest.py. Hundreds of tests start a JVM: with an archive
-# of classes in half the time, and without one, should that fail, all the same.
-PYTEST := $(BIN)/python -m pytest tests --numprocesses 2 --dist loadgroup --no-loadscope-reorder
+# of classes in half the time, and without one, should that fail, all the same. A process of tests that dies
+# ends the run: xdist 3.8 would replace it, and wait for ever at the end.
+PYTEST := $(BIN)/python -m pytest tests --numprocesses 2 --dist loadgroup --no-loadscope-reorder --max-worker-restart 0
 
 test: setup chromium  ## Run every test but those marked long
 	-$(BIN)/headgate prepare kafka+pulsar
