@@ -15,7 +15,7 @@ _EVERY = 8_192
 
 @dataclass(frozen=True, slots=True)
 class AuditProgress:
-    """How many records of a topic were read, of how many at most; None where nobody can tell."""
+    """How many records of a topic were read, of how many at most; None if unknown."""
 
     topic: str
     done: int

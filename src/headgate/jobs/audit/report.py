@@ -87,7 +87,7 @@ class SourceAudit:
 
     @property
     def lost(self) -> int | None:
-        """Records that are lost; None where nobody can tell."""
+        """Records that are lost; None if unknown."""
         return None if self.unjudged else sum(each.lost or 0 for each in self.partitions.values())
 
     @property

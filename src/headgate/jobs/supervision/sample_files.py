@@ -40,7 +40,7 @@ class Sample:
         inputs: Records read, by source.
         outputs: Rows by output, among them those that are counted and not written.
         written: Rows that went to a topic.
-        lag: Records, bytes and seconds left to read; None where nobody can tell.
+        lag: Records, bytes and seconds left to read; None if unknown.
         batches: How many batches ended.
         took: Milliseconds of these batches, in all and by phase; None without batches.
         state: Rows and bytes by operator.

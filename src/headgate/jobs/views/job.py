@@ -34,7 +34,7 @@ class JobView:
         lag_bytes: What is left to read of all sources that count bytes, as of the last batch;
             None where there is none, or before.
         lag_records: Likewise of sources that count records.
-        lag: How old the oldest record is that is left to read; None where nobody can tell.
+        lag: How old the oldest record is that is left to read; None if unknown.
         checkpoint: The newest kept checkpoint.
         reason: Why the last attempt ended, or the job.
         todo: What to do about it, where something is to be done.

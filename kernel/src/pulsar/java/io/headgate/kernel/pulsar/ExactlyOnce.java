@@ -45,7 +45,7 @@ final class ExactlyOnce implements LogWriter {
     this.messages = messages;
     this.outbox = outbox;
     this.producers = producers;
-    held = new HeldRows(task.order);
+    held = new HeldRows(task.order, task.tasks);
     task.destinations.forEach((output, destination) -> places.put(output, destination.places()));
   }
 

@@ -27,7 +27,7 @@ final class HeldRows {
   private static final Queue<SoftReference<byte[]>> FREE = new ConcurrentLinkedQueue<>();
 
   private final Comparator<OutputRow> order;
-  private final long limit = limit();
+  private final long limit;
   private final List<OutputRow> rows = new ArrayList<>();
   private final List<SoftReference<byte[]>> taken = new ArrayList<>();
   private final List<SortedRun> spilled = new ArrayList<>();
@@ -37,14 +37,10 @@ final class HeldRows {
   private long held;
   private int count;
 
-  HeldRows(Comparator<OutputRow> order) {
+  /** @param tasks how many may run at a time: together they hold up to a quarter of the heap */
+  HeldRows(Comparator<OutputRow> order, int tasks) {
     this.order = order;
-  }
-
-  /** Returns a quarter of the heap, shared by the tasks that run at a time. */
-  private static long limit() {
-    Runtime runtime = Runtime.getRuntime();
-    return Long.getLong(LIMIT, runtime.maxMemory() / 4 / runtime.availableProcessors());
+    limit = Long.getLong(LIMIT, Runtime.getRuntime().maxMemory() / 4 / tasks);
   }
 
   void add(byte[] envelope) {

@@ -81,7 +81,8 @@ record OutputRow(
     long offset = in.readLong();
     long sequence = in.readLong();
     int lane = in.readInt();
-    byte[] bytes = in.readNBytes(key == NONE ? value : value + key);
+    byte[] bytes = new byte[key == NONE ? value : value + key];
+    in.readFully(bytes);
     return new OutputRow(bytes, 0, value, key, output, source, partition, offset, sequence, lane);
   }
 
