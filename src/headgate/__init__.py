@@ -10,8 +10,8 @@ The rooms, from the door down; imports only go down:
                 brokers/  producers/     a broker on this machine; example data
     declare     flow/                    what you write, the graph, its JSON
                 windows.py               the words for windows of event time
-    floor       errors.py  _clock.py  _units.py  _artifacts.py  and _kernel/, which alone meets
-                the JVM
+    floor       errors.py  _clock.py  _units.py  _codec.py  _artifacts.py
+                and _kernel/, which alone meets the JVM
 
 jobs/ and server/ have inner rooms, whose imports go down as well: docs/internals/rooms.md.
 """

@@ -11,6 +11,7 @@ import pytest
 from told_server import Told, telling
 
 from headgate import HeadgateError
+from headgate._codec import encode
 from headgate.client.connection import Connection
 from headgate.client.remote import RemoteJobs
 from headgate.jobs.service import (
@@ -72,11 +73,11 @@ def jobs(told: Told) -> RemoteJobs:
 
 
 def test_state_is_asked_for_by_operator_and_key(told: Told, jobs: RemoteJobs) -> None:
-    told.answers = [(200, json.dumps(VALUE.to_json()))]
+    told.answers = [(200, json.dumps(encode(VALUE)))]
     assert jobs.state.look_up("shop", "with-user", '"a b"', at="chk-7") == VALUE
-    told.answers = [(200, json.dumps(HISTORY.to_json()))]
+    told.answers = [(200, json.dumps(encode(HISTORY)))]
     assert jobs.state.history("shop", "with-user", "42") == HISTORY
-    told.answers = [(200, json.dumps(ROWS.to_json()))]
+    told.answers = [(200, json.dumps(encode(ROWS)))]
     assert jobs.state.first_rows("shop", "with-user", limit=2) == ROWS
     assert jobs.state.query("shop", "select 1", uid="with-user") == ROWS
     assert [each.path for each in told.asked] == [
@@ -102,7 +103,7 @@ def test_an_operation_is_looked_at_until_it_is_over(told: Told, jobs: RemoteJobs
         (200, operation("DONE", result=result)),
     ]
     taken = jobs.take_savepoint("shop", to=None, patience=Patience())
-    assert taken.to_json() == result
+    assert encode(taken) == result
     assert [each.path for each in told.asked] == [
         "/v1/jobs/shop/savepoints",
         *["/v1/operations/op-1"] * 2,

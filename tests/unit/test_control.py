@@ -227,7 +227,7 @@ def test_a_dry_run_tells_whether_a_cancel_would_delete_and_does_nothing(
 ) -> None:
     with FakeSupervisor(home):
         store(home, delete_on_cancel=deletes)
-        assert foresee_cancel(home.root, "orders").deletes is deletes
+        assert foresee_cancel(home.root, "orders").deletes_state is deletes
         assert view_job(home).state == "RUNNING"
         assert find_intent(home) is None
     fails("JOB_NOT_RUNNING", lambda: foresee_cancel(home.root, "orders"))

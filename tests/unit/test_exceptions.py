@@ -13,6 +13,7 @@ import pytest
 from fake_supervisor import FakeSupervisor
 from past_jobs import NOON, RUN, keep, make_history, make_job
 
+from headgate._codec import decode, encode
 from headgate.jobs.home import JobHome
 from headgate.jobs.service import (
     Events,
@@ -56,7 +57,7 @@ def test_events_are_numbered_and_the_newest_are_given_oldest_first(home: JobHome
     assert [each.number for each in newest.events] == [498, 499, 500]
     assert (newest.total, newest.skipped) == (500, 497)
     assert newest.events[-1].facts == {"checkpoint": "chk-500"}
-    assert newest.to_json()["events"][-1]["event"] == "CHECKPOINT"
+    assert encode(newest)["events"][-1]["event"] == "CHECKPOINT"
     later = list_events(home.root, "orders", after=499)
     assert [each.number for each in later.events] == [500]
     before = list_events(home.root, "orders", before=3)
@@ -111,7 +112,7 @@ def test_failures_come_newest_first_with_their_root_cause_first(home: JobHome) -
     newest, oldest = found.failures
     assert (newest.attempt, newest.at) == (2, NOON + timedelta(seconds=40))
     assert newest.root_cause == 'SparkException: a "bad" thing'
-    assert next(iter(newest.to_json())) == "root_cause"
+    assert next(iter(encode(newest))) == "root_cause"
     # Events of older releases have no hint.
     assert (newest.hint, oldest.hint) == ("headgate logs orders", "")
 
@@ -136,8 +137,8 @@ def test_attempts_tell_when_they_began_and_how_they_ended(home: JobHome) -> None
 def test_what_is_told_as_json_comes_back_as_it_was(home: JobHome) -> None:
     fail_twice(home)
     exceptions, events = list_exceptions(home.root, "orders"), list_events(home.root, "orders")
-    assert Exceptions.from_json(json.loads(json.dumps(exceptions.to_json()))) == exceptions
-    assert Events.from_json(json.loads(json.dumps(events.to_json()))) == events
+    assert decode(Exceptions, json.loads(json.dumps(encode(exceptions)))) == exceptions
+    assert decode(Events, json.loads(json.dumps(encode(events)))) == events
 
 
 def test_an_attempt_whose_supervisor_was_killed_has_no_end(home: JobHome) -> None:

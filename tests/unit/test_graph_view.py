@@ -12,6 +12,7 @@ from fake_clock import FakeClock
 from fake_supervisor import FakeSupervisor
 
 from headgate import Flow, HeadgateError
+from headgate._codec import decode, encode
 from headgate.jobs.home import JobHome
 from headgate.jobs.runs.lineage import new_run, write_run
 from headgate.jobs.views.graph import GraphEdge, GraphNode, GraphView, build_view, view_graph
@@ -180,7 +181,7 @@ def test_a_job_that_never_ran_has_no_graph_and_no_job_is_refused(tmp_path: Path)
 def test_a_graph_is_plain_json(home: JobHome) -> None:
     home.write_status({"state": "STOPPED", **STATUS})
     view = view_graph(home.root, "store")
-    told = json.loads(json.dumps(view.to_json()))
-    assert GraphView.from_json(told) == view
+    told = json.loads(json.dumps(encode(view)))
+    assert decode(GraphView, told) == view
     assert set(told) == {"job", "nodes", "edges"}
     assert told["nodes"][0]["facts"]["records_in"] == 4

@@ -12,6 +12,7 @@ import pytest
 from fake_clock import FakeClock
 
 from headgate import HeadgateError
+from headgate._codec import decode, encode
 from headgate.jobs.views.logs import LogPage, follow_log, read_log, tail_log
 
 
@@ -78,7 +79,7 @@ def test_a_page_goes_on_where_the_one_before_ended(tmp_path: Path) -> None:
     second = read_log(file, last=1, after=first.position)
     assert second.lines == ("three", "", "\\xff")
     assert read_log(file, last=1, after=second.position).lines == ()
-    assert LogPage.from_json(second.to_json()) == second
+    assert decode(LogPage, encode(second)) == second
 
 
 def test_a_page_of_a_log_that_was_rolled_begins_with_the_new_file(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from audited_job import make_job
 
 from headgate import Console, Files, Flow, HeadgateError, Kafka, Pulsar
+from headgate._codec import encode
 from headgate.connectors.files.log import FilesLog
 from headgate.connectors.files.topic import TopicFolder
 from headgate.connectors.logs import bind
@@ -55,7 +56,7 @@ def test_side_outputs_come_first_and_dead_letters_last(root: Path) -> None:
     assert [each.kind for each in found] == ["side"] * 3 + ["main"] * 3 + ["dead-letters"]
     assert {each.id for each in found if each.kind == "side"} == {"missing", "console", "again"}
     assert found[-1].id == "bad"
-    assert [each.to_json()["kind"] for each in found] == [str(each.kind) for each in found]
+    assert [encode(each)["kind"] for each in found] == [str(each.kind) for each in found]
 
 
 def test_a_side_output_is_one_behind_further_steps_too(root: Path) -> None:
@@ -76,7 +77,7 @@ def test_an_output_is_where_it_is_bound_to_and_no_secret_is_told(
     assert found["unique"].log == f"files:{tmp_path / 'elsewhere'}"
     assert found["again"].log == "kafka://kafka.example:9092"
     assert found["all"].log == "pulsar://p.example:6650/a/b"
-    told = json.dumps([each.to_json() for each in found.values()])
+    told = json.dumps(encode(list(found.values())))
     assert "SECRET" not in told
     assert "secrets" not in told
 

@@ -19,8 +19,8 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src" / "headgate"
 DOOR = "__init__"
 
-FLOOR = frozenset({"errors", "_units", "_clock"})
-CONTROL = frozenset({"jobs.service", "errors", "_units"})
+FLOOR = frozenset({"errors", "_units", "_clock", "_codec"})
+CONTROL = frozenset({"jobs.service", "errors", "_units", "_codec"})
 MAY_IMPORT: dict[str, frozenset[str]] = {
     DOOR: frozenset({"flow", "connectors", "errors"}),
     "__main__": frozenset({"cli"}),
@@ -43,6 +43,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "flow": frozenset({"errors", "_units"}),
     "_kernel": FLOOR | {"_artifacts"},
     "_artifacts": frozenset({"errors", "_units"}),
+    "_codec": frozenset(),
     "_clock": frozenset({"errors"}),
     "_units": frozenset({"errors"}),
     "errors": frozenset(),
@@ -60,6 +61,7 @@ OUTSIDE: dict[str, frozenset[str]] = {
     "brokers": frozenset(),
     "_artifacts": frozenset(),
     "flow": frozenset(),
+    "_codec": frozenset({"pydantic", "pydantic_core"}),
     "_clock": frozenset(),
     "_units": frozenset(),
     "errors": frozenset(),
@@ -264,6 +266,7 @@ BAD = [
     ("flow/a.py", "from headgate.engine import plan", "flow may not import headgate.engine"),
     ("flow/a.py", "from headgate.connectors.files import Files", "headgate.connectors.files"),
     ("flow/a.py", "from headgate._clock import Clock", "flow may not import headgate._clock"),
+    ("flow/a.py", "from headgate._codec import encode", "flow may not import headgate._codec"),
     ("flow/a.py", "from headgate import jobs", "flow may not import headgate.jobs"),
     ("flow/a.py", "from headgate import Flow", "flow may not import headgate"),
     ("flow/a.py", "import headgate.jobs.service", "flow may not import headgate.jobs.service"),
@@ -276,6 +279,7 @@ BAD = [
     ("flow/a.py", "import importlib\nimportlib.import_module('headgate.jobs')", "headgate.jobs"),
     ("errors.py", "from headgate._units import parse_size", "errors may not import"),
     ("_units.py", "import numpy", "_units may not import numpy"),
+    ("_codec.py", "from headgate.jobs import home", "_codec may not import headgate.jobs"),
     ("_kernel/a.py", "from headgate.flow import Graph", "_kernel may not import headgate.flow"),
     ("connectors/files/_spark.py", "from headgate.engine import plan", "connectors may not"),
     ("connectors/files/a.py", "from pyspark.sql import DataFrame", "Spark stays out"),
@@ -362,6 +366,8 @@ GOOD = [
     ("cli/a.py", "from headgate.cli.table import show\nfrom .table import show"),
     ("producers/a.py", "import numpy as np\nfrom headgate._units import format_count"),
     ("checkpoints/a.py", "from headgate._clock import Clock"),
+    ("_codec.py", "def f():\n    import pydantic"),
+    ("jobs/a.py", "from headgate._codec import encode"),
     ("__init__.py", "from headgate.flow import Flow"),
 ]
 

@@ -6,6 +6,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from headgate._codec import decode, encode
 from headgate.cli.state import _lines
 from headgate.jobs.state.values import (
     Held,
@@ -49,7 +50,7 @@ def test_an_entry_that_cannot_be_read_is_told_and_the_next_one_compares_with_the
     assert list(_lines(entries[1])) == ["a file is missing"]
     assert [each.change for each in compare([lost, last])] == ["unreadable", "first"]
     told = StateHistory(job="j", uid="u", key="42", entries=entries, left_off=3)
-    assert StateHistory.from_json(json.loads(json.dumps(told.to_json()))) == told
+    assert decode(StateHistory, json.loads(json.dumps(encode(told)))) == told
 
 
 def test_differences_name_the_fields_and_go_into_structs() -> None:
@@ -109,4 +110,4 @@ def test_values_come_back_from_json_as_they_were() -> None:
     )
     overview = StateOverview(job="j", checkpoint="now", batch=7, moment=NOON, operators=(operator,))
     for each in (value, rows, told, overview):
-        assert type(each).from_json(json.loads(json.dumps(each.to_json()))) == each
+        assert decode(type(each), json.loads(json.dumps(encode(each)))) == each

@@ -139,7 +139,7 @@ def _stop(
         job, savepoint=savepoint, drain=drain, patience=patience(timeout, as_json=as_json)
     )
     if as_json:
-        print_json(stopped.to_json())
+        print_json(stopped)
         return
     _tell(stopped.view)
     taken = stopped.savepoint
@@ -176,7 +176,7 @@ def _cancel(
         return
     view = jobs.cancel_job(job, patience=patience(timeout, as_json=as_json))
     _tell(view, as_json=as_json)
-    if not as_json and loss.deletes:
+    if not as_json and loss.deletes_state:
         say("Its checkpoints were deleted, as --on-cancel delete asks")
 
 
@@ -252,17 +252,17 @@ def _resume(
 
 def _tell(view: JobView, *, as_json: bool = False, more: str = "") -> None:
     if as_json:
-        print_json(view.to_json())
+        print_json(view)
     else:
         say(f"Job '{view.name}' is {view.state}{more if view.state == 'RESTARTING' else ''}")
 
 
 def _tell_loss(loss: Loss, *, as_json: bool) -> None:
     if as_json:
-        print_json(loss.to_json())
+        print_json(loss)
         return
     say(f"Job '{loss.view.name}' is {loss.view.state}, and would end at once")
-    if not loss.deletes:
+    if not loss.deletes_state:
         say("Its checkpoints would stay, as --on-cancel retain asks; nothing would be lost")
         return
     ids = ", ".join(loss.checkpoints) or "none yet"

@@ -47,7 +47,7 @@ def _jobs(
     jobs = open_jobs(context, home, server, token_file)
     found = jobs.list_jobs()
     if as_json:
-        print_json([each.to_json() for each in found])
+        print_json(found)
         return
     if not found:
         say(f"There are no jobs in {jobs.where}; headgate run FLOW starts one")

@@ -15,6 +15,8 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
+from headgate._codec import encode
+
 _AGES = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
 # A line of a table that is not on a terminal is as long as it needs to be.
 _ENDLESS = 100_000
@@ -50,7 +52,7 @@ def note(text: str | Text) -> None:
 
 def print_json(value: Any) -> None:
     """Print a value as JSON on one line."""
-    sys.stdout.write(json.dumps(value) + "\n")
+    sys.stdout.write(json.dumps(encode(value)) + "\n")
 
 
 def print_json_note(value: Any) -> None:

@@ -63,6 +63,6 @@ def _savepoint(
         return
     taken = jobs.take_savepoint(job, to=to, patience=waits)
     if as_json:
-        print_json(taken.to_json())
+        print_json(taken)
     else:
         say(f"Savepoint '{taken.name}': {format_size(taken.bytes)} in {taken.folder}")

@@ -107,7 +107,7 @@ def _state(
     else:
         found = jobs.state.look_up(job, uid, key, at=at)
     if as_json:
-        print_json(found.to_json())
+        print_json(found)
     else:
         _show(found)
 

@@ -53,7 +53,7 @@ def _graph(
     """
     view = open_jobs(context, home, server, token_file).view_graph(job)
     if as_json:
-        print_json(view.to_json())
+        print_json(view)
     elif not view.nodes:
         say(f"Job '{job}' has no graph yet: it never got as far as to run")
     else:
@@ -130,7 +130,7 @@ def _events(
     jobs = open_jobs(context, home, server, token_file)
     found = jobs.list_events(job, after=after, limit=limit)
     if as_json:
-        print_json(found.to_json())
+        print_json(found)
     elif not found.events:
         say(f"Nothing happened to job '{job}'" + (f" after event {after}" if after else " yet"))
     else:
@@ -168,7 +168,7 @@ def _exceptions(
     """
     found = open_jobs(context, home, server, token_file).list_exceptions(job)
     if as_json:
-        print_json(found.to_json())
+        print_json(found)
         return
     for line in _failures(found):
         say(visible(line))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
 from headgate.client.connection import Connection
 from headgate.client.operations import wait_for
-from headgate.client.parsing import parse
+from headgate.client.parsing import parse, parse_by
 from headgate.client.state import RemoteState
 from headgate.errors import HeadgateError
 from headgate.jobs.service import (
@@ -51,6 +51,11 @@ _OF_THE_SERVER = ("kept_up",)
 _Value = TypeVar("_Value")
 
 
+@dataclass(frozen=True, slots=True)
+class _Jobs:
+    jobs: list[JobView]
+
+
 class RemoteJobs:
     """The jobs of a server."""
 
@@ -65,7 +70,7 @@ class RemoteJobs:
     def list_jobs(self) -> list[JobView]:
         """Return every job, by name."""
         told = self._server.get("jobs")
-        return self._parse(told, lambda it: [_in_short(each) for each in it["jobs"]])
+        return self._parse(_Jobs, told).jobs
 
     def list_names(self) -> list[str]:
         """Return the names of all jobs."""
@@ -74,12 +79,14 @@ class RemoteJobs:
     def look_at(self, job: str) -> JobView:
         """Return one job, with all that its supervisor last told."""
         told = self._server.get("jobs", job)
-        return self._parse(told, _details).view
+        return self._parse_by(_details, told).view
 
     def show_job(self, job: str) -> JobDetails:
         """Return all of one job."""
         told = self._server.get("jobs", job)
-        return replace(self._parse(told, _details), checkpoints=tuple(self.list_checkpoints(job)))
+        return replace(
+            self._parse_by(_details, told), checkpoints=tuple(self.list_checkpoints(job))
+        )
 
     def start_job(self, job: str, *, consent: Consent = NO_CONSENT) -> Detached:
         """Start a job again as it was last run, in the background."""
@@ -97,7 +104,7 @@ class RemoteJobs:
             raise _own_folder(f"stop job {job!r} with a savepoint", "--savepoint")
         body = {"drain": drain, "savepoint": savepoint is not None}
         told = self._do("stop", job, body, patience)
-        return self._parse(told, Stopped.from_json)
+        return self._parse(Stopped, told)
 
     def cancel_job(self, job: str, *, patience: Patience) -> JobView:
         """End a job at once, and wait until it has let go."""
@@ -106,7 +113,7 @@ class RemoteJobs:
     def foresee_cancel(self, job: str) -> Loss:
         """Return what a cancel of a job would take along; nothing is done."""
         told = self._server.send("POST", "jobs", job, "cancel", body={"dry_run": True})
-        return self._parse(told, Loss.from_json)
+        return self._parse(Loss, told)
 
     def restart_job(
         self, job: str, *, patience: Patience, consent: Consent = NO_CONSENT
@@ -129,14 +136,14 @@ class RemoteJobs:
             HeadgateError: SERVER_FOLDER if it is to lie in a folder of its own.
         """
         told = self._take(job, to, patience, portable=False)
-        return self._parse(told, Savepoint.from_json)
+        return self._parse(Savepoint, told)
 
     def take_portable_savepoint(
         self, job: str, *, to: Path | None, patience: Patience
     ) -> PortableSavepoint:
         """Write the state of a job's last batch as Parquet, by operator."""
         told = self._take(job, to, patience, portable=True)
-        return self._parse(told, PortableSavepoint.from_json)
+        return self._parse_by(PortableSavepoint.from_json, told)
 
     def list_checkpoints(self, job: str, *, every_run: bool = False) -> list[CheckpointView]:
         """Return the checkpoints and savepoints of a job, oldest first."""
@@ -146,12 +153,12 @@ class RemoteJobs:
             told = self._server.get(
                 *("jobs", job, "checkpoints"), every_run=every_run, limit=_PAGE, offset=offset
             )
-            page = self._parse(
-                told, lambda it: [CheckpointView.from_json(each) for each in it[_KEPT]]
+            page = self._parse_by(
+                lambda it: [CheckpointView.from_json(each) for each in it[_KEPT]], told
             )
             # One that is kept meanwhile moves the others on; they are known already.
             found |= {(each.run, each.kind, each.id): each for each in page}
-            offset, total = offset + _PAGE, self._parse(told, lambda it: int(it["total"]))
+            offset, total = offset + _PAGE, self._parse_by(lambda it: int(it["total"]), told)
         return sorted(found.values(), key=_age)
 
     def get_checkpoint(self, job: str, checkpoint: str) -> CheckpointView:
@@ -170,14 +177,14 @@ class RemoteJobs:
         """Return what going back to a checkpoint would do; nothing is done."""
         body = {**_restore(source, at, drop), "dry_run": True}
         told = self._do("restore", job, body, Patience())
-        return self._parse(told, RestorePreview.from_json)
+        return self._parse_by(RestorePreview.from_json, told)
 
     def restore(
         self, job: str, *, source: str | None, at: str | None, drop: Collection[str]
     ) -> tuple[RestorePreview, Detached]:
         """Go back to a checkpoint, and run on from there on the server; return what that did."""
         told = self._do("restore", job, _restore(source, at, drop), Patience())
-        plan = self._parse(told, lambda it: RestorePreview.from_json(it["restored"]))
+        plan = self._parse_by(lambda it: RestorePreview.from_json(it["restored"]), told)
         return plan, self._started({key: told[key] for key in told if key != "restored"})
 
     def submit(
@@ -226,25 +233,27 @@ class RemoteJobs:
     def list_topics(self) -> list[TopicSummary]:
         """Return the topics of the server's log, by name."""
         told = self._server.get("topics")
-        return self._parse(told, lambda it: [TopicSummary.from_json(each) for each in it["topics"]])
+        return self._parse_by(
+            lambda it: [TopicSummary.from_json(each) for each in it["topics"]], told
+        )
 
     def tail_topic(self, topic: str, *, last: int) -> list[bytes]:
         """Return the last records of a topic of the server's log."""
         told = self._server.get("topics", topic, "records", lines=last)
-        return self._parse(told, lambda it: [str(each).encode() for each in it["records"]])
+        return self._parse_by(lambda it: [str(each).encode() for each in it["records"]], told)
 
     def view_graph(self, job: str) -> GraphView:
         """Return a job's flow, with what went through it since it was started."""
-        return self._parse(self._server.get("jobs", job, "graph"), GraphView.from_json)
+        return self._parse(GraphView, self._server.get("jobs", job, "graph"))
 
     def list_events(self, job: str, *, after: int, limit: int) -> Events:
         """Return what happened to a job: the newest events, oldest of them first."""
         told = self._server.get("jobs", job, "events", after=after, limit=limit)
-        return self._parse(told, Events.from_json)
+        return self._parse(Events, told)
 
     def list_exceptions(self, job: str) -> Exceptions:
         """Return the failures and the attempts of a job, newest first."""
-        return self._parse(self._server.get("jobs", job, "exceptions"), Exceptions.from_json)
+        return self._parse(Exceptions, self._server.get("jobs", job, "exceptions"))
 
     @property
     def state(self) -> RemoteState:
@@ -253,19 +262,19 @@ class RemoteJobs:
 
     def list_state(self, job: str, *, at: str | None = None) -> StateOverview:
         """Return the operators that hold state."""
-        return self._parse(self._server.get("jobs", job, "state", at=at), StateOverview.from_json)
+        return self._parse(StateOverview, self._server.get("jobs", job, "state", at=at))
 
     def list_dead_letters(self, job: str, *, reason: str | None, limit: int) -> DeadLetters:
         """Return how many dead letters a job has, and the newest of them."""
         told = self._server.get(
             *("jobs", job, "dead-letters"), patient=True, reason=reason, limit=limit
         )
-        return self._parse(told, DeadLetters.from_json)
+        return self._parse_by(DeadLetters.from_json, told)
 
     def get_dead_letter(self, job: str, letter: str) -> DeadLetter:
         """Return one dead letter, whole."""
         told = self._server.get("jobs", job, "dead-letters", letter, patient=True)
-        return self._parse(told, DeadLetter.from_json)
+        return self._parse_by(DeadLetter.from_json, told)
 
     def replay_dead_letters(
         self,
@@ -285,7 +294,7 @@ class RemoteJobs:
         body = {"ids": list(ids), "reason": reason, "into_tables": into_tables, **flags}
         told = self._server.send("POST", "jobs", job, "dead-letters", "replay", body=body)
         done = self._wait(told, "replay", job, Patience(longest=_LONGEST_REPLAY))
-        return self._parse(done, Replayed.from_json)
+        return self._parse_by(Replayed.from_json, done)
 
     def _do(self, verb: str, job: str, body: Mapping[str, Any], patience: Patience) -> Any:
         told = self._server.send("POST", "jobs", job, verb, body=body)
@@ -304,29 +313,28 @@ class RemoteJobs:
 
     def _page(self, job: str, log: Log, last: int, after: str | None) -> LogPage:
         told = self._server.get("jobs", job, "logs", log=log.value, lines=last, after=after)
-        return self._parse(told, LogPage.from_json)
+        return self._parse(LogPage, told)
 
     def _view(self, told: Any) -> JobView:
-        return self._parse(told, _in_short)
+        return self._parse(JobView, told)
 
     def _started(self, told: Any) -> Detached:
-        return self._parse(told, Detached.from_json)
+        return self._parse_by(Detached.from_json, told)
 
     def _checkpoint(self, told: Any) -> CheckpointView:
-        return self._parse(told, CheckpointView.from_json)
+        return self._parse_by(CheckpointView.from_json, told)
 
-    def _parse(self, told: Any, read: Callable[[Any], _Value]) -> _Value:
-        return parse(self._server, told, read)
+    def _parse(self, kind: type[_Value], answer: Any) -> _Value:
+        return parse(self._server, kind, answer)
+
+    def _parse_by(self, read: Callable[[Any], _Value], answer: Any) -> _Value:
+        return parse_by(self._server, read, answer)
 
 
 def _age(view: CheckpointView) -> tuple[bool, float, str]:
     """Return the place of a checkpoint in a list, oldest first; what nobody can date leads."""
     at = view.completed_at
     return at is not None, 0.0 if at is None else at.timestamp(), view.id
-
-
-def _in_short(told: Mapping[str, Any]) -> JobView:
-    return JobView.from_json(told, status={})
 
 
 def _details(told: Mapping[str, Any]) -> JobDetails:

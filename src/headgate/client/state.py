@@ -16,19 +16,19 @@ class RemoteState:
     def look_up(self, job: str, uid: str, key: str, *, at: str | None = None) -> StateValue:
         """Return what an operator holds under a key."""
         told = self._server.get("jobs", job, "state", uid, "value", patient=True, key=key, at=at)
-        return parse(self._server, told, StateValue.from_json)
+        return parse(self._server, StateValue, told)
 
     def history(self, job: str, uid: str, key: str) -> StateHistory:
         """Return what an operator held under a key at every retained checkpoint, and now."""
         told = self._server.get("jobs", job, "state", uid, "history", patient=True, key=key)
-        return parse(self._server, told, StateHistory.from_json)
+        return parse(self._server, StateHistory, told)
 
     def first_rows(
         self, job: str, uid: str, *, at: str | None = None, limit: int = 50
     ) -> StateRows:
         """Return the first rows that an operator holds."""
         told = self._server.get("jobs", job, "state", uid, "rows", patient=True, at=at, limit=limit)
-        return parse(self._server, told, StateRows.from_json)
+        return parse(self._server, StateRows, told)
 
     def query(
         self,
@@ -42,4 +42,4 @@ class RemoteState:
         """Return the first rows of a query over state."""
         body = {"sql": sql, "uid": uid, "at": at, "limit": limit}
         told = self._server.send("POST", "jobs", job, "state", "sql", body=body, patient=True)
-        return parse(self._server, told, StateRows.from_json)
+        return parse(self._server, StateRows, told)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from headgate._codec import encode
 from headgate.errors import Domain, HeadgateError
 
 # How many go on at once, how many may wait, and how many that ended are remembered.
@@ -109,7 +110,7 @@ class Operations:
 
         Args:
             work: Called on a thread of its own with somebody to tell of progress; what it
-                returns is the result, in JSON values.
+                returns is the result; its JSON values are kept.
             ended: Called with the operation as it ended, on that thread.
 
         Raises:
@@ -134,7 +135,7 @@ class Operations:
         """
         made = self._add(kind, job, by)
         try:
-            result = work()
+            result = encode(work())
         except BaseException as error:
             self._end(made, error=self._explain(error, kind))
             raise
@@ -209,7 +210,7 @@ class Operations:
 
         with self._free:
             try:
-                over = self._end(made, result=work(tell))
+                over = self._end(made, result=encode(work(tell)))
             except BaseException as error:  # noqa: BLE001 - told to whoever asks for it
                 over = self._end(made, error=self._explain(error, made.kind))
             ended(over)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 from headgate._clock import Clock
+from headgate._codec import alias, decode, flattened
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.checkpoints.listing import list_checkpoints
 from headgate.jobs.control.requests import Patience, Request, check_running, ended_otherwise
@@ -25,29 +24,10 @@ from headgate.jobs.views.job import JobView, view_job
 class Savepoint:
     """A savepoint that was taken."""
 
-    name: str
+    name: str = field(metadata=alias("savepoint"))
     folder: Path
     batch: int
     bytes: int
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the savepoint as JSON values."""
-        return {
-            "savepoint": self.name,
-            "folder": str(self.folder),
-            "batch": self.batch,
-            "bytes": self.bytes,
-        }
-
-    @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> Savepoint:
-        """Return the savepoint that `to_json` told of."""
-        return cls(
-            name=str(told["savepoint"]),
-            folder=Path(told["folder"]),
-            batch=int(told["batch"]),
-            bytes=int(told["bytes"]),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +37,7 @@ class Stopped:
     view: JobView
     savepoint: Savepoint | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the job as JSON values, with its savepoint."""
-        taken = self.savepoint
-        return {**self.view.to_json(), "savepoint": None if taken is None else taken.to_json()}
-
-    @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> Stopped:
-        """Return what `to_json` told of."""
-        taken = told["savepoint"]
-        view = JobView.from_json(told, status={})
-        return cls(view, None if taken is None else Savepoint.from_json(taken))
+    __get_pydantic_core_schema__ = flattened("view")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,35 +45,18 @@ class Loss:
     """What a cancel would take along.
 
     Attributes:
-        deletes: Whether the job's state goes, as --on-cancel asks.
+        deletes_state: Whether the job's state goes, as --on-cancel asks.
         checkpoints: The ids of those that would go.
         bytes: How much they hold that no other one does.
     """
 
     view: JobView
-    deletes: bool
-    checkpoints: tuple[str, ...]
+    deletes_state: bool
+    checkpoints: tuple[str, ...] = field(metadata=alias("deletes"))
     bytes: int
+    dry_run: bool = True
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the job as JSON values, with what it would lose."""
-        return {
-            **self.view.to_json(),
-            "dry_run": True,
-            "deletes": list(self.checkpoints),
-            "deletes_state": self.deletes,
-            "bytes": self.bytes,
-        }
-
-    @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> Loss:
-        """Return what `to_json` told of."""
-        return cls(
-            view=JobView.from_json(told, status={}),
-            deletes=bool(told["deletes_state"]),
-            checkpoints=tuple(told["deletes"]),
-            bytes=int(told["bytes"]),
-        )
+    __get_pydantic_core_schema__ = flattened("view")
 
 
 def stop_job(
@@ -265,7 +218,7 @@ def _get_savepoint(asked: Request, name: str) -> Savepoint:
             hint=f"headgate checkpoints {name}",
             domain=Domain.INTERNAL,
         )
-    return Savepoint.from_json(taken)
+    return decode(Savepoint, taken)
 
 
 def _free_place(savepoint: str) -> str:
@@ -298,4 +251,4 @@ def _savepoint_at_rest(home: JobHome, to: str, clock: Clock) -> Savepoint:
             )
         keeping = Keeping(timedelta(0), retain=1, retain_for=None, delete_on_cancel=False)
         taken = CheckpointKeeper(home, run, keeping, clock).take_savepoint(to)
-    return Savepoint.from_json(taken)
+    return decode(Savepoint, taken)

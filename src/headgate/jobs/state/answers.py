@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from headgate._codec import encode
 from headgate.checkpoints.restore import fork, fork_batch
 from headgate.errors import HeadgateError
 from headgate.jobs.state.places import (
@@ -53,7 +54,7 @@ class Answers:
         self._users: Counter[str] = Counter()
         self._lock = threading.Lock()
 
-    def answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
+    def answer(self, question: Mapping[str, Any]) -> Any:
         """Return the answer to a question as JSON values.
 
         Raises:
@@ -62,13 +63,13 @@ class Answers:
         asked = {name: value for name, value in question.items() if name != "ask"}
         match question["ask"]:
             case "look_up":
-                return self.look_up(**asked).to_json()
+                return encode(self.look_up(**asked))
             case "history":
-                return self.history(**asked).to_json()
+                return encode(self.history(**asked))
             case "first_rows":
-                return self.first_rows(**asked).to_json()
+                return encode(self.first_rows(**asked))
             case "query":
-                return self.query(**asked).to_json()
+                return encode(self.query(**asked))
             case other:
                 raise HeadgateError(
                     "STATE_QUESTION_UNKNOWN",

@@ -14,6 +14,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from headgate._codec import decode
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.state.connection import ReaderFolder, introduction, receive, send
 from headgate.jobs.state.places import check_form, check_operator, find_place
@@ -55,13 +56,13 @@ class StateDesk:
         """
         check_operator(find_place(self._folder.root, job, at), uid)
         question = {"ask": "look_up", "job": job, "uid": uid, "key": key, "at": at}
-        return StateValue.from_json(self._ask(question))
+        return decode(StateValue, self._ask(question))
 
     def history(self, job: str, uid: str, key: str) -> StateHistory:
         """Return what an operator held under a key at every retained checkpoint, and now."""
         check_operator(find_place(self._folder.root, job, None), uid)
         question = {"ask": "history", "job": job, "uid": uid, "key": key}
-        return StateHistory.from_json(self._ask(question))
+        return decode(StateHistory, self._ask(question))
 
     def first_rows(
         self, job: str, uid: str, *, at: str | None = None, limit: int = 50
@@ -69,7 +70,7 @@ class StateDesk:
         """Return the first rows that an operator holds; which ones is Spark's choice."""
         check_operator(find_place(self._folder.root, job, at), uid)
         question = {"ask": "first_rows", "job": job, "uid": uid, "at": at, "limit": limit}
-        return StateRows.from_json(self._ask(question))
+        return decode(StateRows, self._ask(question))
 
     def query(
         self,
@@ -94,7 +95,7 @@ class StateDesk:
         if uid is not None:
             check_operator(place, uid)
         question = {"ask": "query", "job": job, "sql": sql, "uid": uid, "at": at, "limit": limit}
-        return StateRows.from_json(self._ask(question))
+        return decode(StateRows, self._ask(question))
 
     def close(self) -> None:
         """End the reader, if there is one; the next question starts another."""

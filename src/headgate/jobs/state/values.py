@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
+
+from headgate._codec import Moment
 
 UNREADABLE = "unreadable"
 
@@ -31,24 +32,6 @@ class StateOperator:
     rows: int
     bytes: int
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the operator as JSON values."""
-        return {
-            "uid": self.uid,
-            "kind": self.kind,
-            "variables": list(self.variables),
-            "keys": list(self.keys),
-            "key_types": list(self.key_types),
-            "rows": self.rows,
-            "bytes": self.bytes,
-        }
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> StateOperator:
-        """Return the operator that `to_json` gave."""
-        lists = {name: tuple(content[name]) for name in ("variables", "keys", "key_types")}
-        return cls(**{**content, **lists})
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateOverview:
@@ -63,30 +46,8 @@ class StateOverview:
     job: str
     checkpoint: str
     batch: int | None
-    moment: datetime | None
+    moment: Moment | None
     operators: tuple[StateOperator, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the overview as JSON values."""
-        return {
-            "job": self.job,
-            "checkpoint": self.checkpoint,
-            "batch": self.batch,
-            "moment": None if self.moment is None else self.moment.isoformat(),
-            "operators": [each.to_json() for each in self.operators],
-        }
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> StateOverview:
-        """Return the overview that `to_json` gave."""
-        moment = content["moment"]
-        return cls(
-            job=content["job"],
-            checkpoint=content["checkpoint"],
-            batch=content["batch"],
-            moment=None if moment is None else datetime.fromisoformat(moment),
-            operators=tuple(StateOperator.from_json(each) for each in content["operators"]),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,28 +67,10 @@ class StateValue:
     uid: str
     key: str
     checkpoint: str
-    moment: datetime
+    moment: Moment
     found: bool
     deleted: bool
     value: Any
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the value as JSON values."""
-        return {
-            "job": self.job,
-            "uid": self.uid,
-            "key": self.key,
-            "checkpoint": self.checkpoint,
-            "moment": self.moment.isoformat(),
-            "found": self.found,
-            "deleted": self.deleted,
-            "value": self.value,
-        }
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> StateValue:
-        """Return the value that `to_json` gave."""
-        return cls(**{**content, "moment": datetime.fromisoformat(content["moment"])})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,34 +85,11 @@ class HistoryEntry:
     """
 
     checkpoint: str
-    moment: datetime
+    moment: Moment
     value: Any
     change: str
     differences: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
     problem: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the entry as JSON values."""
-        return {
-            "checkpoint": self.checkpoint,
-            "moment": self.moment.isoformat(),
-            "value": self.value,
-            "change": self.change,
-            "differences": {name: list(pair) for name, pair in self.differences.items()},
-            "problem": self.problem,
-        }
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> HistoryEntry:
-        """Return the entry that `to_json` gave."""
-        return cls(
-            checkpoint=content["checkpoint"],
-            moment=datetime.fromisoformat(content["moment"]),
-            value=content["value"],
-            change=content["change"],
-            differences={name: (old, new) for name, (old, new) in content["differences"].items()},
-            problem=content.get("problem", ""),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,22 +107,6 @@ class StateHistory:
     entries: tuple[HistoryEntry, ...]
     left_off: int = 0
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the history as JSON values."""
-        return {
-            "job": self.job,
-            "uid": self.uid,
-            "key": self.key,
-            "entries": [each.to_json() for each in self.entries],
-            "left_off": self.left_off,
-        }
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> StateHistory:
-        """Return the history that `to_json` gave."""
-        entries = tuple(HistoryEntry.from_json(each) for each in content["entries"])
-        return cls(**{**content, "entries": entries})
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateRows:
@@ -217,36 +121,11 @@ class StateRows:
 
     job: str
     checkpoint: str
-    moment: datetime
+    moment: Moment
     columns: tuple[str, ...]
     types: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     cut: bool = False
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the rows as JSON values."""
-        return {
-            "job": self.job,
-            "checkpoint": self.checkpoint,
-            "moment": self.moment.isoformat(),
-            "columns": list(self.columns),
-            "types": list(self.types),
-            "rows": [list(row) for row in self.rows],
-            "cut": self.cut,
-        }
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> StateRows:
-        """Return the rows that `to_json` gave."""
-        return cls(
-            job=content["job"],
-            checkpoint=content["checkpoint"],
-            moment=datetime.fromisoformat(content["moment"]),
-            columns=tuple(content["columns"]),
-            types=tuple(content["types"]),
-            rows=tuple(tuple(row) for row in content["rows"]),
-            cut=bool(content["cut"]),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +137,7 @@ class Held:
     """
 
     checkpoint: str
-    moment: datetime
+    moment: Moment
     deleted: bool
     value: Any
     problem: str = ""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from headgate._codec import Moment, alias
 from headgate.jobs.event_files import EVENTS, KIND, EventCounts, count_events, lines_back
 from headgate.jobs.registry import get_home
 
@@ -28,24 +29,9 @@ class JobEvent:
     """
 
     number: int
-    at: datetime
-    kind: str
+    at: Moment
+    kind: str = field(metadata=alias("event"))
     facts: Mapping[str, Any]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the event as JSON values."""
-        return {
-            "number": self.number,
-            "at": self.at.isoformat(),
-            "event": self.kind,
-            "facts": dict(self.facts),
-        }
-
-    @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> JobEvent:
-        """Return the event that `to_json` told of."""
-        at = datetime.fromisoformat(told["at"])
-        return cls(int(told["number"]), at, str(told["event"]), dict(told["facts"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +47,6 @@ class Events:
     events: tuple[JobEvent, ...]
     total: int
     skipped: int
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the events as JSON values."""
-        return {
-            "job": self.job,
-            "events": [each.to_json() for each in self.events],
-            "total": self.total,
-            "skipped": self.skipped,
-        }
-
-    @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> Events:
-        """Return the events that `to_json` told of."""
-        events = tuple(JobEvent.from_json(each) for each in told["events"])
-        return cls(str(told["job"]), events, int(told["total"]), int(told["skipped"]))
 
 
 def list_events(

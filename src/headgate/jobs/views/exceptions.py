@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from headgate._clock import Clock, SystemClock
+from headgate._codec import Moment, RoundedSeconds, alias
 from headgate.jobs.event_files import EVENTS, count_events
 from headgate.jobs.home import JobHome
 from headgate.jobs.lifecycle.intent import has_supervisor
@@ -20,7 +19,7 @@ DEFAULT_LIMIT = 50
 _STATES = frozenset(each.value for each in JobState)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobFailure:
     """Why one attempt ended.
 
@@ -30,32 +29,14 @@ class JobFailure:
         hint: One next step; empty in events of releases that did not keep it.
     """
 
+    root_cause: str
     attempt: int
-    at: datetime
+    at: Moment
     code: str
     message: str
-    root_cause: str
     where: str
     hint: str
     retryable: bool
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the failure as JSON values, its root cause first."""
-        return {
-            "root_cause": self.root_cause,
-            "attempt": self.attempt,
-            "at": self.at.isoformat(),
-            "code": self.code,
-            "message": self.message,
-            "where": self.where,
-            "hint": self.hint,
-            "retryable": self.retryable,
-        }
-
-    @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> JobFailure:
-        """Return the failure that `to_json` told of."""
-        return cls(**{**told, "at": datetime.fromisoformat(told["at"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,35 +52,11 @@ class JobAttempt:
     """
 
     number: int
-    started: datetime
-    ended: datetime | None
+    started: Moment
+    ended: Moment | None
     state: str
-    lasted: timedelta | None
+    lasted: RoundedSeconds | None = field(metadata=alias("lasted_s"))
     reason: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the attempt as JSON values."""
-        return {
-            "number": self.number,
-            "started": self.started.isoformat(),
-            "ended": None if self.ended is None else self.ended.isoformat(),
-            "state": self.state,
-            "lasted_s": None if self.lasted is None else round(self.lasted.total_seconds(), 3),
-            "reason": self.reason,
-        }
-
-    @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> JobAttempt:
-        """Return the attempt that `to_json` told of."""
-        ended, lasted = told["ended"], told["lasted_s"]
-        return cls(
-            number=int(told["number"]),
-            started=datetime.fromisoformat(told["started"]),
-            ended=None if ended is None else datetime.fromisoformat(ended),
-            state=str(told["state"]),
-            lasted=None if lasted is None else timedelta(seconds=lasted),
-            reason=str(told["reason"]),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,25 +71,6 @@ class Exceptions:
     failures: tuple[JobFailure, ...]
     attempts: tuple[JobAttempt, ...]
     total: int
-
-    def to_json(self) -> dict[str, Any]:
-        """Return both as JSON values."""
-        return {
-            "job": self.job,
-            "failures": [each.to_json() for each in self.failures],
-            "attempts": [each.to_json() for each in self.attempts],
-            "total": self.total,
-        }
-
-    @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> Exceptions:
-        """Return what `to_json` told of."""
-        return cls(
-            job=str(told["job"]),
-            failures=tuple(JobFailure.from_json(each) for each in told["failures"]),
-            attempts=tuple(JobAttempt.from_json(each) for each in told["attempts"]),
-            total=int(told["total"]),
-        )
 
 
 def list_exceptions(

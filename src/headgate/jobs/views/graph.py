@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -63,10 +63,6 @@ class NodeFacts:
     lag_bytes: int | None = None
     lag_s: float | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the facts as JSON values."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphNode:
@@ -81,28 +77,11 @@ class GraphNode:
 
     id: str
     kind: str
+    operator: str = ""
     title: str
     detail: str
-    facts: NodeFacts
-    operator: str = ""
     side: bool = False
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the node as JSON values."""
-        return {
-            "id": self.id,
-            "kind": self.kind,
-            "operator": self.operator,
-            "title": self.title,
-            "detail": self.detail,
-            "side": self.side,
-            "facts": self.facts.to_json(),
-        }
-
-    @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> GraphNode:
-        """Return the node that `to_json` told of."""
-        return cls(**{**told, "facts": NodeFacts(**told["facts"])})
+    facts: NodeFacts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,10 +102,6 @@ class GraphEdge:
     records: int | None
     per_s: float | None
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the edge as JSON values."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
 class GraphView:
@@ -135,20 +110,6 @@ class GraphView:
     job: str
     nodes: tuple[GraphNode, ...]
     edges: tuple[GraphEdge, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the graph as JSON values."""
-        return {
-            "job": self.job,
-            "nodes": [each.to_json() for each in self.nodes],
-            "edges": [each.to_json() for each in self.edges],
-        }
-
-    @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> GraphView:
-        """Return the graph that `to_json` told of."""
-        nodes = tuple(GraphNode.from_json(each) for each in told["nodes"])
-        return cls(str(told["job"]), nodes, tuple(GraphEdge(**each) for each in told["edges"]))
 
 
 def view_graph(root: Path, job: str, *, clock: Clock | None = None) -> GraphView:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from headgate._clock import Clock, SystemClock
+from headgate._codec import Moment, Seconds, WholeSeconds, alias, decode, encode, left_out
 from headgate.checkpoints.catalog import read_kept
 from headgate.errors import HeadgateError
 from headgate.jobs.checkpoints.listing import CheckpointView, list_checkpoints
@@ -41,73 +42,26 @@ class JobView:
         status: All that the job's supervisor last told.
     """
 
-    name: str
+    name: str = field(metadata=alias("job"))
     state: str
-    is_alive: bool
+    is_alive: bool = field(metadata=alias("alive"))
     attempt: int = 0
-    since: datetime | None = None
-    uptime: timedelta | None = None
+    since: Moment | None = None
+    uptime: WholeSeconds | None = field(default=None, metadata=alias("uptime_s"))
     records_per_s: int = 0
     lag_bytes: int | None = None
     lag_records: int | None = None
-    lag: timedelta | None = None
+    lag: Seconds | None = field(default=None, metadata=alias("lag_s"))
     checkpoint: str | None = None
-    checkpoint_at: datetime | None = None
+    checkpoint_at: Moment | None = None
     reason: str = ""
     todo: str = ""
-    status: Mapping[str, Any]
+    status: Mapping[str, Any] = field(default_factory=dict, metadata=left_out())
 
     @property
     def is_final(self) -> bool:
         """Whether the job does nothing more until somebody starts it again."""
         return _is_final(self.state)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the job as JSON values."""
-        return {
-            "job": self.name,
-            "state": self.state,
-            "alive": self.is_alive,
-            "attempt": self.attempt,
-            "since": _text(self.since),
-            "uptime_s": None if self.uptime is None else round(self.uptime.total_seconds()),
-            "records_per_s": self.records_per_s,
-            "lag_bytes": self.lag_bytes,
-            "lag_records": self.lag_records,
-            "lag_s": None if self.lag is None else self.lag.total_seconds(),
-            "checkpoint": self.checkpoint,
-            "checkpoint_at": _text(self.checkpoint_at),
-            "reason": self.reason,
-            "todo": self.todo,
-        }
-
-    @classmethod
-    def from_json(cls, told: Mapping[str, Any], *, status: Mapping[str, Any]) -> JobView:
-        """Return the job that `to_json` told of.
-
-        Args:
-            told: Of this, or of JobDetails, which tells lags by source.
-            status: All that the job's supervisor last told, as far as it is known.
-        """
-        uptime, lag = told["uptime_s"], told["lag_s"]
-        seconds = max(lag.values(), default=None) if isinstance(lag, Mapping) else lag
-        return cls(
-            name=str(told["job"]),
-            state=str(told["state"]),
-            is_alive=bool(told["alive"]),
-            attempt=int(told["attempt"]),
-            since=_moment(told["since"]),
-            uptime=None if uptime is None else timedelta(seconds=uptime),
-            records_per_s=int(told["records_per_s"]),
-            lag_bytes=_in_all(told["lag_bytes"]),
-            lag_records=_in_all(told["lag_records"]),
-            lag=None if seconds is None else timedelta(seconds=seconds),
-            checkpoint=told["checkpoint"],
-            checkpoint_at=_moment(told["checkpoint_at"]),
-            reason=str(told["reason"]),
-            todo=str(told["todo"]),
-            status=status,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +85,7 @@ class JobDetails:
         status = {key: value for key, value in self.view.status.items() if key != "format"}
         return {
             **status,
-            **self.view.to_json(),
+            **encode(self.view),
             "lag_bytes": status.get("lag_bytes", {}),
             "lag_records": status.get("lag_records", {}),
             "lag_s": status.get("lag_s", {}),
@@ -147,7 +101,7 @@ class JobDetails:
         own = ("flow", "settings", "checkpoints")
         status = {key: value for key, value in told.items() if key not in own}
         return cls(
-            view=JobView.from_json(told, status=status),
+            view=replace(decode(JobView, _in_short(told)), status=status),
             folder=Path(told["folder"]),
             flow=told["flow"],
             settings=dict(told["settings"]),
@@ -170,7 +124,6 @@ def list_jobs(root: Path, *, clock: Clock | None = None) -> list[JobView]:
                     is_alive=alive,
                     reason=error.message,
                     todo=error.hint,
-                    status={},
                 )
             )
     return found
@@ -232,8 +185,15 @@ def _all(counts: Mapping[str, int] | None) -> int | None:
     return sum(counts.values()) if counts else None
 
 
-def _in_all(count: Mapping[str, int] | int | None) -> int | None:
-    return _all(count) if isinstance(count, Mapping) else count
+def _in_short(details: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON of a job in short: its lags are over all sources, not by source."""
+    ages = details["lag_s"] or {}
+    return {
+        **details,
+        "lag_bytes": _all(details["lag_bytes"]),
+        "lag_records": _all(details["lag_records"]),
+        "lag_s": max(ages.values(), default=None),
+    }
 
 
 def _is_final(state: str) -> bool:
@@ -266,10 +226,6 @@ def _completed(home: JobHome, lineage: Any, checkpoint: Any) -> datetime | None:
 
 def _moment(text: Any) -> datetime | None:
     return datetime.fromisoformat(text) if text else None
-
-
-def _text(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat()
 
 
 def last_checkpoint_took(root: Path, view: JobView) -> timedelta | None:

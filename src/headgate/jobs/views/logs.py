@@ -5,11 +5,11 @@ from __future__ import annotations
 import enum
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from headgate._clock import Clock, SystemClock
 from headgate.errors import HeadgateError
@@ -45,15 +45,6 @@ class LogPage:
 
     lines: tuple[str, ...]
     position: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the page as JSON values."""
-        return {"lines": list(self.lines), "position": self.position}
-
-    @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> LogPage:
-        """Return the page that `to_json` told of."""
-        return cls(tuple(told["lines"]), str(told["position"]))
 
 
 def get_log(root: Path, name: str, log: Log) -> Path:

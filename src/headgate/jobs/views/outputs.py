@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
+from headgate._codec import Moment, alias
 from headgate.connectors.places import PlacedRecord
 from headgate.connectors.registry import find_connector
 from headgate.errors import HeadgateError
@@ -57,18 +57,6 @@ class OutputView:
     can_tail: bool
     rows: int
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the output as JSON values."""
-        return {
-            "id": self.id,
-            "topic": self.topic,
-            "kind": self.kind.value,
-            "fed_by": self.fed_by,
-            "log": self.log,
-            "can_tail": self.can_tail,
-            "rows": self.rows,
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputRecord:
@@ -87,24 +75,11 @@ class OutputRecord:
     place: str
     partition: int
     position: str
-    timestamp: datetime | None
+    timestamp: Moment | None
     key: str | None
     value: str | None
-    size: int
+    size: int = field(metadata=alias("bytes"))
     cut: bool
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the record as JSON values."""
-        return {
-            "place": self.place,
-            "partition": self.partition,
-            "position": self.position,
-            "timestamp": None if self.timestamp is None else self.timestamp.isoformat(),
-            "key": self.key,
-            "value": self.value,
-            "bytes": self.size,
-            "cut": self.cut,
-        }
 
 
 def list_outputs(root: Path, job: str) -> tuple[OutputView, ...]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
+from headgate._codec import Moment, Seconds, alias
 from headgate.jobs.registry import get_home
 from headgate.jobs.supervision.sample_files import PHASES, Sample, read_since
 
@@ -36,15 +36,15 @@ class Samples:
     """
 
     job: str
-    every: timedelta
-    at: tuple[datetime, ...]
+    every: Seconds = field(metadata=alias("every_s"))
+    at: tuple[Moment, ...]
     in_per_s: tuple[float | None, ...]
     out_per_s: tuple[float | None, ...]
     inputs: Mapping[str, tuple[float | None, ...]]
     outputs: Mapping[str, tuple[float | None, ...]]
-    lag_records: tuple[float | None, ...]
-    lag_bytes: tuple[float | None, ...]
-    lag_s: tuple[float | None, ...]
+    lag_records: tuple[int | float | None, ...]
+    lag_bytes: tuple[int | float | None, ...]
+    lag_s: tuple[int | float | None, ...]
     batch_ms: tuple[float | None, ...]
     phases: Mapping[str, tuple[float | None, ...]]
     latency_p50_ms: tuple[int | None, ...]
@@ -52,30 +52,7 @@ class Samples:
     latency_p99_ms: tuple[int | None, ...]
     state_rows: tuple[int | None, ...]
     state_bytes: tuple[int | None, ...]
-    watermark: tuple[datetime | None, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the series as JSON values."""
-        return {
-            "job": self.job,
-            "every_s": self.every.total_seconds(),
-            "at": [each.isoformat() for each in self.at],
-            "in_per_s": list(self.in_per_s),
-            "out_per_s": list(self.out_per_s),
-            "inputs": {name: list(each) for name, each in self.inputs.items()},
-            "outputs": {name: list(each) for name, each in self.outputs.items()},
-            "lag_records": list(self.lag_records),
-            "lag_bytes": list(self.lag_bytes),
-            "lag_s": list(self.lag_s),
-            "batch_ms": list(self.batch_ms),
-            "phases": {name: list(each) for name, each in self.phases.items()},
-            "latency_p50_ms": list(self.latency_p50_ms),
-            "latency_p95_ms": list(self.latency_p95_ms),
-            "latency_p99_ms": list(self.latency_p99_ms),
-            "state_rows": list(self.state_rows),
-            "state_bytes": list(self.state_bytes),
-            "watermark": [None if each is None else each.isoformat() for each in self.watermark],
-        }
+    watermark: tuple[Moment | None, ...]
 
 
 def read_samples(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from headgate._codec import encode
 from headgate.errors import HeadgateError
 from headgate.jobs import service
 from headgate.jobs.service import JobView, Session
@@ -24,7 +25,7 @@ def let_go(context: ServerContext, view: JobView) -> dict[str, Any]:
     """Keep a job up no more that is not running; return what is told of it."""
     Session(context.settings.home).let_go(view.name)
     says = f"job {view.name} was not running; it is not kept up any more"
-    return {**view.to_json(), "kept_up": False, "says": says}
+    return {**encode(view), "kept_up": False, "says": says}
 
 
 class StartAgain:

@@ -13,7 +13,7 @@ from typing import Any
 from headgate._units import format_duration
 from headgate.errors import HeadgateError
 from headgate.jobs import service
-from headgate.jobs.service import NO_CONSENT, Consent, JobView, Patience
+from headgate.jobs.service import NO_CONSENT, Consent, JobView, Patience, Savepoint, Stopped
 from headgate.server.actions.flow_folder import find_flow_file
 from headgate.server.actions.request import Asked
 from headgate.server.actions.upkeep import LetGo, StartAgain, find_dead, let_go
@@ -99,20 +99,15 @@ def stop(
             return asked.do(lambda: {**let_go(context, view), "savepoint": None})
         service.check_running(asked.home, job, verb="stop")
 
-        def work(tell: Progress) -> dict[str, Any]:
+        def work(tell: Progress) -> Stopped:
             with LetGo(context, job):
-                stopped = service.stop_job(
+                return service.stop_job(
                     asked.home,
                     job,
                     savepoint="" if savepoint else None,
                     drain=drain,
                     patience=_patience(tell),
                 )
-            taken = stopped.savepoint
-            return {
-                **stopped.view.to_json(),
-                "savepoint": None if taken is None else taken.to_json(),
-            }
 
         return asked.start(work)
 
@@ -128,9 +123,9 @@ def cancel(context: ServerContext, access: Access, job: str) -> Operation:
             return asked.do(lambda: let_go(context, view))
         service.check_running(asked.home, job, verb="cancel")
 
-        def work(tell: Progress) -> dict[str, Any]:
+        def work(tell: Progress) -> JobView:
             with LetGo(context, job):
-                return service.cancel_job(asked.home, job, patience=_patience(tell)).to_json()
+                return service.cancel_job(asked.home, job, patience=_patience(tell))
 
         return asked.start(work)
 
@@ -179,10 +174,10 @@ def take_savepoint(
     with Asked(context, access, "savepoint", job, {"portable": portable}) as asked:
         service.look_at(asked.home, job, verb="take a savepoint of")
 
-        def work(tell: Progress) -> dict[str, Any]:
+        def work(tell: Progress) -> dict[str, Any] | Savepoint:
             if portable:
                 return service.take_portable_savepoint(asked.home, job, to=None).to_json()
-            return service.take_savepoint(asked.home, job, patience=_patience(tell)).to_json()
+            return service.take_savepoint(asked.home, job, patience=_patience(tell))
 
         return asked.start(work)
 
@@ -336,7 +331,7 @@ def _run_verb(
 ) -> Operation:
     with Asked(context, access, verb, job) as asked:
         service.check_running(asked.home, job, verb=verb)
-        return asked.start(lambda tell: run(asked.home, job, patience=_patience(tell)).to_json())
+        return asked.start(lambda tell: run(asked.home, job, patience=_patience(tell)))
 
 
 def _check_restore(

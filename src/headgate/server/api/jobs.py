@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
+from headgate._codec import encode
 from headgate.errors import HeadgateError
 from headgate.jobs import service
 from headgate.jobs.service import JobView, Log, Session
@@ -55,12 +56,12 @@ def job_routes() -> APIRouter:
         told = _details(server, job)
         return reply(server, {key: told[key] for key in ("job", "flow", "settings")})
 
-    @router.get("/jobs/{job}/graph", response_model=dict[str, Any])
+    @router.get("/jobs/{job}/graph", response_model=service.GraphView)
     def show_graph(server: Server, job: Job) -> Response:
         """Show a job's graph: nodes with their facts, and edges with what moves on them."""
-        return reply(server, service.view_graph(server.settings.home, job).to_json())
+        return reply(server, service.view_graph(server.settings.home, job))
 
-    @router.get("/jobs/{job}/events", response_model=dict[str, Any])
+    @router.get("/jobs/{job}/events", response_model=service.Events)
     def list_events(
         server: Server,
         job: Job,
@@ -71,14 +72,14 @@ def job_routes() -> APIRouter:
     ) -> Response:
         """List what happened to a job, oldest first; each event has a number."""
         found = service.list_events(server.settings.home, job, after=after, limit=limit)
-        return reply(server, found.to_json())
+        return reply(server, found)
 
-    @router.get("/jobs/{job}/exceptions", response_model=dict[str, Any])
+    @router.get("/jobs/{job}/exceptions", response_model=service.Exceptions)
     def list_exceptions(server: Server, job: Job) -> Response:
         """List the failures of a job, newest first, and its attempts."""
-        return reply(server, service.list_exceptions(server.settings.home, job).to_json())
+        return reply(server, service.list_exceptions(server.settings.home, job))
 
-    @router.get("/jobs/{job}/samples", response_model=dict[str, Any])
+    @router.get("/jobs/{job}/samples", response_model=service.Samples)
     def read_samples(
         server: Server,
         job: Job,
@@ -90,7 +91,7 @@ def job_routes() -> APIRouter:
         """Read the series of a job's charts: rates, lag, batch times, latency, state."""
         moment = since.replace(tzinfo=UTC) if since and since.tzinfo is None else since
         found = service.read_samples(server.settings.home, job, since=moment, points=points)
-        return reply(server, found.to_json(), guess=False)
+        return reply(server, found, guess=False)
 
     @router.get("/jobs/{job}/logs", response_model=models.LogLines)
     def read_log(
@@ -123,14 +124,14 @@ def _add_verbs(router: APIRouter) -> None:
         "/jobs/{job}/cancel",
         response_model=models.OperationShown,
         status_code=202,
-        responses={200: {"model": models.LossForeseen, "description": "What a dry run tells."}},
+        responses={200: {"model": service.Loss, "description": "What a dry run tells."}},
     )
     def cancel_job(
         server: Server, who: Who, job: Job, body: models.Cancel | None = None
     ) -> Response:
         """End a job at once; its checkpoints stay or go as its settings say."""
         if body is not None and body.dry_run:
-            return reply(server, service.foresee_cancel(server.settings.home, job).to_json())
+            return reply(server, service.foresee_cancel(server.settings.home, job))
         return accepted(server, verbs.cancel(server, who, job))
 
     @router.post("/jobs/{job}/pause", response_model=models.OperationShown, status_code=202)
@@ -193,7 +194,7 @@ def _add_verbs(router: APIRouter) -> None:
 
 def _summaries(server: ServerContext) -> list[dict[str, Any]]:
     kept = _kept_up(server)
-    return [{**each.to_json(), "kept_up": each.name in kept} for each in shown_jobs(server)]
+    return [{**encode(each), "kept_up": each.name in kept} for each in shown_jobs(server)]
 
 
 def shown_jobs(server: ServerContext) -> list[JobView]:

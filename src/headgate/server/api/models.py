@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
-from headgate.jobs.service import Consent, OpenBatch
+from headgate.jobs.service import Consent, OpenBatch, OutputRecord, OutputView
 from headgate.server.security import names
 
 _Open = ConfigDict(extra="allow")
@@ -194,17 +194,6 @@ class RestorePlanned(BaseModel):
     outputs_with_repeats: list[str]
 
 
-class LossForeseen(BaseModel):
-    """What a cancel would take along: the job in short, and what would be deleted."""
-
-    model_config = _Open
-    job: str
-    state: str
-    deletes: list[str] = Field(description="Checkpoints that would go.")
-    deletes_state: bool
-    bytes: int
-
-
 class FlowShown(BaseModel):
     """A flow that can be submitted."""
 
@@ -255,14 +244,14 @@ class TopicRecords(BaseModel):
 class Outputs(BaseModel):
     """Where a job writes to: side outputs first, dead letters last."""
 
-    outputs: list[dict[str, Any]]
+    outputs: list[OutputView]
 
 
 class OutputRecords(BaseModel):
     """The last records of an output, newest last."""
 
     output: str
-    records: list[dict[str, Any]]
+    records: list[OutputRecord]
 
 
 class Health(BaseModel):

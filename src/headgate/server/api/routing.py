@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
+from headgate._codec import encode
 from headgate.server.api.models import Problem
 from headgate.server.api.replies import to_json
 from headgate.server.context import ServerContext
@@ -68,12 +69,12 @@ def make_router(tag: str) -> APIRouter:
 
 
 def reply(server: ServerContext, value: Any, *, status: int = 200, guess: bool = True) -> Response:
-    """Return JSON values as an answer, without secrets.
+    """Return a value as an answer in JSON, without secrets.
 
     Args:
         guess: Also leave out what looks like a secret; not for a user's own records.
     """
-    body = to_json(server.hide_in(value, guess=guess))
+    body = to_json(server.hide_in(encode(value), guess=guess))
     return Response(body, status, media_type="application/json")
 
 

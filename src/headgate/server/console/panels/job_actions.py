@@ -92,7 +92,7 @@ async def run_action(name: str, job: JobView) -> None:
 
 def describe_loss(loss: Loss) -> list[str]:
     """Return what a cancel takes along, in sentences."""
-    if not loss.deletes:
+    if not loss.deletes_state:
         return ["Its checkpoints stay, so that it can be started again from the newest."]
     count = len(loss.checkpoints)
     return [

@@ -1,0 +1,238 @@
+"""The one way from a value to JSON and back: for files, other processes, REST, and `--json`.
+
+A value is a frozen dataclass. Its JSON is an object whose names are the names of its fields:
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class JobAttempt:
+        number: int
+        started: Moment
+        lasted: Seconds | None = field(metadata=alias("lasted_s"))
+
+Field types of a value must be importable when the module runs: pydantic reads them. pydantic itself
+is imported by the first call, so that a command without JSON starts without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, is_dataclass
+from datetime import datetime, timedelta
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_origin, get_type_hints
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter
+    from pydantic_core import CoreSchema
+
+_Value = TypeVar("_Value")
+
+
+class DecodeError(ValueError):
+    """JSON values that are not the value they should be; the message names each wrong field."""
+
+
+def encode(value: Any) -> Any:
+    """Return a value as JSON values: dicts, lists, texts, numbers, booleans and None.
+
+    Args:
+        value: A dataclass, or lists, tuples and mappings of such; JSON values stay as they are.
+    """
+    if isinstance(value, Mapping):
+        return {name: encode(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [encode(inner) for inner in value]
+    if not is_dataclass(value):
+        return value
+    return _adapter(type(value)).dump_python(value, mode="json", by_alias=True)
+
+
+def decode(kind: type[_Value], content: Any) -> _Value:
+    """Return the value that JSON values describe.
+
+    Fields that the type does not have are ignored, and a missing field takes its default, so files
+    and servers of other releases stay readable.
+
+    Args:
+        kind: A dataclass, or a list, tuple or mapping of such.
+
+    Raises:
+        DecodeError: A field is missing or has a wrong value.
+    """
+    from pydantic import ValidationError
+
+    try:
+        return _adapter(kind).validate_python(content)
+    except ValidationError as error:
+        raise DecodeError(_explain(error)) from error
+
+
+def alias(name: str) -> Mapping[str, Any]:
+    """Return the metadata of a field whose name in JSON is another one."""
+    return {"alias": name}
+
+
+def left_out() -> Mapping[str, Any]:
+    """Return the metadata of a field that is not part of the JSON; it needs a default."""
+    return {"exclude": True}
+
+
+def left_out_if_empty(**more: Any) -> Mapping[str, Any]:
+    """Return the metadata of a field that is left out of the JSON while it is None or empty.
+
+    Args:
+        more: Other metadata, such as that of `alias`.
+    """
+    return {"exclude_if": _is_empty, **more}
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or value in ("", (), [], {})
+
+
+def computed(*names: str, **aliases: str) -> Any:
+    """Return the `__get_pydantic_core_schema__` of a value whose JSON has properties, too.
+
+    They are written behind the fields, and ignored by `decode`.
+
+    Args:
+        names: Properties of the class.
+        aliases: Properties whose name in JSON is another one, by that name.
+    """
+    properties = {**{name: name for name in names}, **aliases}
+
+    def build(_: type[Any], source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
+        from pydantic_core import core_schema
+
+        schema = handler(source)
+        fields: Any = handler.resolve_ref_schema(schema)["schema"]
+        fields["computed_fields"] = [
+            core_schema.computed_field(
+                name,
+                handler.generate_schema(get_type_hints(getattr(source, name).fget)["return"]),
+                alias=alias_name,
+            )
+            for alias_name, name in properties.items()
+        ]
+        return schema
+
+    return classmethod(build)
+
+
+def flattened(name: str) -> Any:
+    """Return the `__get_pydantic_core_schema__` of a value whose JSON has a field's JSON in itself.
+
+    Args:
+        name: A field that is a value; the names in its JSON stand beside those of the other fields.
+    """
+
+    def spread(content: Any) -> Any:
+        return {**content, name: content} if isinstance(content, Mapping) else content
+
+    def merge(value: Any, write: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+        merged: dict[str, Any] = {}
+        for key, inner in write(value).items():
+            merged |= inner if key == name else {key: inner}
+        return merged
+
+    def describe(schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        outer = handler.resolve_ref_schema(handler(schema))
+        inner = handler.resolve_ref_schema(outer["properties"].pop(name))
+        required = [key for key in outer.get("required", ()) if key != name]
+        outer["properties"] = {**inner["properties"], **outer["properties"]}
+        outer["required"] = [*inner.get("required", ()), *required]
+        return outer
+
+    def build(_: type[Any], source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_before_validator_function(
+            spread,
+            handler(source),
+            serialization=core_schema.wrap_serializer_function_ser_schema(merge),
+            metadata={"pydantic_js_functions": [describe]},
+        )
+
+    return classmethod(build)
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter
+
+    if hasattr(kind, "to_json"):
+        raise TypeError(f"{kind.__name__} has a to_json of its own")
+    return TypeAdapter(kind)
+
+
+def _explain(error: Any) -> str:
+    problems = [
+        f"{'.'.join(str(part) for part in problem['loc']) or 'value'}: {problem['msg']}"
+        for problem in error.errors(include_url=False, include_context=False)
+    ]
+    return "; ".join(problems)
+
+
+@dataclass(frozen=True)
+class Form:
+    """The JSON of a type that is not a value, or that pydantic would write in another way.
+
+    Attributes:
+        write: Returns the JSON value.
+        read: Returns the Python value of a JSON value; raises ValueError or TypeError.
+        schema: Describes the JSON value in OpenAPI.
+    """
+
+    write: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+    schema: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __get_pydantic_core_schema__(
+        self, source: type[Any], handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        from pydantic_core import core_schema
+
+        kind = get_origin(source) or source
+
+        def read(content: Any) -> Any:
+            if isinstance(content, kind):
+                return content
+            try:
+                return self.read(content)
+            except (TypeError, OverflowError) as error:
+                raise ValueError(str(error)) from error
+
+        return core_schema.no_info_plain_validator_function(
+            read,
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                self.write, when_used="json"
+            ),
+        )
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return dict(self.schema)
+
+
+def _read_seconds(content: Any) -> timedelta:
+    return timedelta(seconds=content)
+
+
+_NUMBER = {"type": "number"}
+
+# A moment is text in ISO 8601 with its offset: 2026-11-18T07:00:00+00:00.
+Moment = Annotated[
+    datetime,
+    Form(datetime.isoformat, datetime.fromisoformat, {"type": "string", "format": "date-time"}),
+]
+# A duration is a number of seconds; the field's name in JSON ends in `_s`.
+Seconds = Annotated[timedelta, Form(timedelta.total_seconds, _read_seconds, _NUMBER)]
+# Likewise, to the millisecond.
+RoundedSeconds = Annotated[
+    timedelta, Form(lambda value: round(value.total_seconds(), 3), _read_seconds, _NUMBER)
+]
+# Likewise, whole seconds.
+WholeSeconds = Annotated[
+    timedelta,
+    Form(lambda value: round(value.total_seconds()), _read_seconds, {"type": "integer"}),
+]
