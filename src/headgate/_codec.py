@@ -14,7 +14,7 @@ is imported by the first call, so that a command without JSON starts without it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, is_dataclass
 from datetime import datetime, timedelta
 from functools import cache
@@ -76,29 +76,52 @@ def left_out() -> Mapping[str, Any]:
     return {"exclude": True}
 
 
-def left_out_if_empty(**more: Any) -> Mapping[str, Any]:
-    """Return the metadata of a field that is left out of the JSON while it is None or empty.
+def left_out_while(value: Any, **more: Any) -> Mapping[str, Any]:
+    """Return the metadata of a field that is left out of the JSON while it has a certain value.
 
     Args:
+        value: The field's default, which `decode` puts in its place.
         more: Other metadata, such as that of `alias`.
     """
-    return {"exclude_if": _is_empty, **more}
+    return {"exclude_if": lambda content: content == value, **more}
 
 
-def _is_empty(value: Any) -> bool:
-    return value is None or value in ("", (), [], {})
-
-
-def computed(*names: str, **aliases: str) -> Any:
-    """Return the `__get_pydantic_core_schema__` of a value whose JSON has properties, too.
-
-    They are written behind the fields, and ignored by `decode`.
+def shaped(
+    *,
+    flatten: str = "",
+    computed: Mapping[str, str] | None = None,
+    absent: Callable[[Any], Iterable[str]] | None = None,
+) -> Any:
+    """Return the `__get_pydantic_core_schema__` of a value whose JSON is not just its fields.
 
     Args:
-        names: Properties of the class.
-        aliases: Properties whose name in JSON is another one, by that name.
+        flatten: A field that is a value; the names of its JSON stand beside those of the others.
+        computed: Properties that are written behind the fields and not read, by their names in
+            JSON.
+        absent: Returns the names that are left out of the JSON of a certain value.
     """
-    properties = {**{name: name for name in names}, **aliases}
+
+    def spread(content: Any) -> Any:
+        return {**content, flatten: content} if isinstance(content, Mapping) else content
+
+    def reshape(value: Any, write: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+        shape: dict[str, Any] = {}
+        for name, content in write(value).items():
+            shape |= content if name == flatten else {name: content}
+        for name in absent(value) if absent is not None else ():
+            shape.pop(name, None)
+        return shape
+
+    def describe(schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        outer = handler.resolve_ref_schema(handler(schema))
+        if flatten:
+            inner = handler.resolve_ref_schema(outer["properties"].pop(flatten))
+            outer["properties"] = {**inner["properties"], **outer["properties"]}
+            outer["required"] = [*inner.get("required", ()), *outer.get("required", ())]
+        if absent is not None:
+            outer["required"] = []
+        outer["required"] = [name for name in outer.get("required", ()) if name != flatten]
+        return outer
 
     def build(_: type[Any], source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
         from pydantic_core import core_schema
@@ -111,48 +134,22 @@ def computed(*names: str, **aliases: str) -> Any:
                 handler.generate_schema(get_type_hints(getattr(source, name).fget)["return"]),
                 alias=alias_name,
             )
-            for alias_name, name in properties.items()
+            for alias_name, name in (computed or {}).items()
         ]
-        return schema
-
-    return classmethod(build)
-
-
-def flattened(name: str) -> Any:
-    """Return the `__get_pydantic_core_schema__` of a value whose JSON has a field's JSON in itself.
-
-    Args:
-        name: A field that is a value; the names in its JSON stand beside those of the other fields.
-    """
-
-    def spread(content: Any) -> Any:
-        return {**content, name: content} if isinstance(content, Mapping) else content
-
-    def merge(value: Any, write: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-        merged: dict[str, Any] = {}
-        for key, inner in write(value).items():
-            merged |= inner if key == name else {key: inner}
-        return merged
-
-    def describe(schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        outer = handler.resolve_ref_schema(handler(schema))
-        inner = handler.resolve_ref_schema(outer["properties"].pop(name))
-        required = [key for key in outer.get("required", ()) if key != name]
-        outer["properties"] = {**inner["properties"], **outer["properties"]}
-        outer["required"] = [*inner.get("required", ()), *required]
-        return outer
-
-    def build(_: type[Any], source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
-        from pydantic_core import core_schema
-
+        if not flatten and absent is None:
+            return schema
         return core_schema.no_info_before_validator_function(
-            spread,
-            handler(source),
-            serialization=core_schema.wrap_serializer_function_ser_schema(merge),
+            spread if flatten else _same,
+            schema,
+            serialization=core_schema.wrap_serializer_function_ser_schema(reshape),
             metadata={"pydantic_js_functions": [describe]},
         )
 
     return classmethod(build)
+
+
+def _same(content: Any) -> Any:
+    return content
 
 
 @cache

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from headgate._codec import encode
 from headgate.engine.plan import source_name
 from headgate.flow.graph import Graph
 from headgate.jobs.audit.job_audit import Audit, AuditRequest, audit_job
@@ -61,7 +62,7 @@ def make_job(
     run = new_run(home, flow, parallelism=2, checkpoints=None, now=datetime.now(UTC))
     run = replace(run, origin=origin)
     write_run(home, run)
-    options = RunOptions(delivery=delivery, home=root).to_json()
+    options = encode(RunOptions(delivery=delivery, home=root))
     home.write_job(run.lineage, flow="flow.py", options=options)
     home.write_status({"state": "STOPPED", "lineage": run.lineage})
     _write_batch(run.checkpoint, ends)

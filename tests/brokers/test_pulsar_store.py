@@ -17,6 +17,7 @@ from shop import JOB
 from store_reference import canonical
 
 from headgate import Flow, Kafka, Pulsar
+from headgate._codec import encode
 from headgate.brokers.pulsar_security import find_security
 from headgate.jobs.service import Delivery, plan_job, show_topic, tail_topic
 
@@ -116,7 +117,7 @@ def test_the_store_runs_on_a_broker_that_wants_tls_and_a_token_which_nothing_tel
     shop.headgate("run", shop.flow, "--on", shop.on, "--until-caught-up")
     shop.assert_exactly_once()
     assert len(tail_topic(shop.on, "enriched-orders", last=5)) == 5
-    (mark,) = show_topic(shop.on, "orders").to_json()["subscriptions"]
+    (mark,) = encode(show_topic(shop.on, "orders"))["subscriptions"]
     assert (mark["name"], mark["unread"]) == (JOB, 0)
     token = access.token.read_text().strip().encode()
     told = [file for file in shop.home.rglob("*") if file.is_file() and token in file.read_bytes()]

@@ -14,6 +14,7 @@ from eventually import eventually
 from stored_run import LAST, NOON, facts, unpack
 
 from headgate import Flow
+from headgate._codec import encode
 from headgate.checkpoints import savepoint as savepoints
 from headgate.checkpoints.catalog import keep
 from headgate.jobs.home import JobHome
@@ -81,7 +82,7 @@ def store_job(root: Path, name: str = "shop", **options: Any) -> JobHome:
     (root / "flows").mkdir(exist_ok=True)
     file = root / "flows" / f"{name}.py"
     file.write_text(FLOW.replace("shop", name))
-    chosen = RunOptions(home=home.root, **options).to_json()
+    chosen = encode(RunOptions(home=home.root, **options))
     home.write_job(run.lineage, flow=str(file), options=chosen)
     home.write_status({"state": "STOPPED", "lineage": run.lineage, "checkpoint": f"chk-{LAST}"})
     run.checkpoint.parent.mkdir(parents=True, exist_ok=True)

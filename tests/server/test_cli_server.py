@@ -20,6 +20,7 @@ from stored_run import LAST, NOON, facts, unpack
 from typer.testing import CliRunner, Result
 
 from headgate import Flow, HeadgateError
+from headgate._codec import decode, encode
 from headgate.checkpoints import savepoint as savepoints
 from headgate.checkpoints.catalog import keep
 from headgate.cli.app import app
@@ -142,7 +143,7 @@ def _write_stopped(home: JobHome, root: Path) -> None:
     options = RunOptions(
         on=f"files:{root / 'topics'}", settings={"retain": {"value": 3, "from": "flag"}}
     )
-    home.write_job(run.lineage, flow=str(root / "flow.py"), options=options.to_json())
+    home.write_job(run.lineage, flow=str(root / "flow.py"), options=encode(options))
     home.write_status(
         {
             "state": "STOPPED",
@@ -525,8 +526,8 @@ def test_what_only_this_machine_can_follow_is_refused(place: Place, words: str) 
 
 def started(job: JobHome) -> Detached:
     status = job.find_json("status.json") or {}
-    snapshot = JobSnapshot.from_json(status)
-    return Detached(job.name, os.getpid(), job.log_file, snapshot.to_json())
+    snapshot = decode(JobSnapshot, status)
+    return Detached(job.name, os.getpid(), job.log_file, encode(snapshot))
 
 
 def test_a_job_there_is_shown_until_it_ends(

@@ -15,6 +15,7 @@ from fake_clock import FakeClock
 from fake_supervisor import FakeSupervisor
 from server_bench import client, follow, settings, store_job
 
+from headgate._codec import encode
 from headgate.errors import HeadgateError
 from headgate.jobs import service
 from headgate.jobs.checkpoints.listing import get_checkpoint, pin_checkpoint
@@ -49,7 +50,7 @@ def keep(root: Path, name: str, **status: Any) -> JobHome:
     home = JobHome(root, name)
     if status:
         home.write_status(status)
-    home.write_job("first", flow="/nowhere/flow.py", options=RunOptions(home=root).to_json())
+    home.write_job("first", flow="/nowhere/flow.py", options=encode(RunOptions(home=root)))
     Session(root).keep(KeptJob(name, LONG_AGO, "me"))
     return home
 
@@ -132,7 +133,7 @@ def test_a_job_that_was_stopped_elsewhere_is_kept_up_no_more(tmp_path: Path) -> 
 def test_a_job_that_died_before_it_ran_is_started_as_it_was_to_be(tmp_path: Path) -> None:
     home = JobHome(tmp_path, "new")
     home.write_status({"state": "STARTING"})
-    options = RunOptions(home=tmp_path).to_json()
+    options = encode(RunOptions(home=tmp_path))
     order = {"flow": "/nowhere/submitted.py", "options": options}
     Session(tmp_path).keep(KeptJob("new", datetime.now(UTC), "me", order))
     errors: list[str] = []
@@ -190,7 +191,7 @@ def test_a_newer_wish_is_not_removed_with_the_older_one(tmp_path: Path) -> None:
 
 
 def test_a_job_without_a_folder_is_started_only_while_its_order_is_young(tmp_path: Path) -> None:
-    order = {"flow": "/nowhere/flow.py", "options": RunOptions(home=tmp_path).to_json()}
+    order = {"flow": "/nowhere/flow.py", "options": encode(RunOptions(home=tmp_path))}
     Session(tmp_path).keep(KeptJob("gone", LONG_AGO, "me", order))
     clock, told = FakeClock(LONG_AGO), Told()
     watch = SessionWatch(tmp_path, told=told, clock=clock)

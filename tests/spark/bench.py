@@ -131,6 +131,7 @@ _CHILD = """
 import json, sys
 from datetime import timedelta
 from pathlib import Path
+from headgate._codec import encode
 from headgate.jobs.attempts.inline import InlineLauncher
 from headgate.jobs.values import RunOptions, Watcher
 from headgate.jobs.startup.foreground import run_job
@@ -138,7 +139,7 @@ given = json.loads(sys.argv[2])
 options = RunOptions(
     **{**given, "home": Path(given["home"]), "batch_every": timedelta(0), "until_caught_up": True}
 )
-print(json.dumps(run_job(sys.argv[1], options, Watcher(), launcher=InlineLauncher()).to_json()))
+print(json.dumps(encode(run_job(sys.argv[1], options, Watcher(), launcher=InlineLauncher()))))
 """
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from stored_run import facts
 
+from headgate._codec import encode
 from headgate.checkpoints import manifest as manifests
 from headgate.checkpoints.manifest import Kind, Manifest
 from headgate.jobs.home import JobHome
@@ -20,7 +21,7 @@ RUN = "20261115T120000-abcdef"
 def make_job(root: Path, name: str) -> JobHome:
     """Make a job at rest, whose run has no checkpoint."""
     home = JobHome(root, name)
-    home.write_job(RUN, flow="flow.py", options=RunOptions(home=root).to_json())
+    home.write_job(RUN, flow="flow.py", options=encode(RunOptions(home=root)))
     home.write_status({"state": "STOPPED", "lineage": RUN, "checkpoint": None})
     return home
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from headgate import HeadgateError
+from headgate._codec import encode
 from headgate._kernel import archive
 from headgate._kernel.archive import (
     RECORD,
@@ -224,7 +225,7 @@ def test_what_is_prepared_is_not_prepared_again(
     archive_file([jar]).write_text("whole")
     told: list[str] = []
     made = prepare(["embedded"], progress=told.append)
-    assert [each.to_json() for each in made] == [
+    assert encode(made) == [
         {
             "log": "embedded",
             "archive": str(archive_file([jar])),

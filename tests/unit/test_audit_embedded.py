@@ -15,6 +15,7 @@ from audited_job import BATCH, AuditedJob, make_job
 from typer.testing import CliRunner, Result
 
 from headgate import Flow, HeadgateError
+from headgate._codec import encode
 from headgate.cli.app import app
 from headgate.connectors.files.log import FilesLog
 from headgate.connectors.files.topic import TopicFolder
@@ -150,7 +151,7 @@ def test_rows_of_batches_that_are_not_committed_are_ahead(place: Place) -> None:
     place.write("copies", (order(each) for each in range(30, 35)), batch=BATCH + 1)
     found = place.job.audit(key=("order",))
     assert found.ok
-    assert found.to_json()["ahead"] == 5
+    assert encode(found)["ahead"] == 5
 
 
 def test_rows_of_other_runs_and_of_nobody_are_passed_over(place: Place) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from headgate._codec import encode
 from headgate.engine.settings import Delivery
 from headgate.jobs.audit.report import Audit, By, OutputAudit, PartitionAudit, SourceAudit
 
@@ -77,7 +78,7 @@ def test_the_verdict_says_what_was_found(found: dict[str, Any], ok: bool, verdic
 
 
 def test_losses_that_nobody_judged_are_null_and_no_zero() -> None:
-    told = json.loads(json.dumps(audit(written=4, lost=None).to_json()))
+    told = json.loads(json.dumps(encode(audit(written=4, lost=None))))
     assert told["lost"] is None
     assert told["sources"]["orders"]["lost"] is None
     assert told["sources"]["orders"]["unjudged"] == list(WHERE)

@@ -12,6 +12,7 @@ from stored_run import LAST, NOON, facts, unpack
 from typer.testing import CliRunner, Result
 
 from headgate import Flow
+from headgate._codec import encode
 from headgate.checkpoints import savepoint as savepoints
 from headgate.checkpoints.catalog import keep
 from headgate.cli.app import app
@@ -37,7 +38,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JobHome:
         now=datetime(2026, 11, 15, tzinfo=UTC),
     )
     write_run(home, run)
-    home.write_job(run.lineage, flow="flow.py", options=RunOptions().to_json())
+    home.write_job(run.lineage, flow="flow.py", options=encode(RunOptions()))
     home.write_status({"state": "STOPPED", "lineage": run.lineage})
     run.checkpoint.parent.mkdir(parents=True, exist_ok=True)
     unpack(run.checkpoint.parent)
@@ -129,7 +130,7 @@ def test_a_checkpoint_that_is_not_kept_is_refused_with_those_that_are(home: JobH
 
 
 def test_checkpoints_of_an_earlier_run_are_found_when_asked_for(home: JobHome) -> None:
-    home.write_job("second", flow="flow.py", options=RunOptions().to_json())
+    home.write_job("second", flow="flow.py", options=encode(RunOptions()))
     listed = json.loads(run("checkpoints", "shop", "--json").stdout)
     assert [each["id"] for each in listed] == ["before"]
     lines = run("checkpoints", "shop", "--all").stdout.splitlines()

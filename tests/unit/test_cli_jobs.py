@@ -14,6 +14,7 @@ import pytest
 from fake_supervisor import FakeSupervisor
 from typer.testing import CliRunner, Result
 
+from headgate._codec import encode
 from headgate.cli import running
 from headgate.cli.app import app
 from headgate.cli.control import fill_savepoint
@@ -85,7 +86,7 @@ def test_show_tells_why_the_last_attempt_ended(home: JobHome) -> None:
 
 def test_show_has_each_setting_and_where_it_came_from(home: JobHome) -> None:
     options = RunOptions(settings={"retain": {"value": 3, "from": "headgate.toml"}})
-    home.write_job("first", flow="flow.py", options=options.to_json())
+    home.write_job("first", flow="flow.py", options=encode(options))
     assert re.search(r"retain +3 +headgate.toml", run("show", "orders").stdout)
 
 
@@ -145,7 +146,7 @@ def test_pause_resume_and_cancel_say_what_the_job_is(home: JobHome) -> None:
 def test_a_dry_run_of_cancel_says_what_would_be_lost(home: JobHome) -> None:
     with FakeSupervisor(home):
         assert "nothing would be lost" in run("cancel", "orders", "--dry-run").stdout
-        home.write_job("first", flow="flow.py", options=RunOptions(delete_on_cancel=True).to_json())
+        home.write_job("first", flow="flow.py", options=encode(RunOptions(delete_on_cancel=True)))
         assert "would be deleted" in run("cancel", "orders", "--dry-run").stdout
         told = json.loads(run("cancel", "orders", "--dry-run", "--json").stdout)
         assert (told["state"], told["deletes_state"], told["deletes"]) == ("RUNNING", True, [])

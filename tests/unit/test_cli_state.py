@@ -11,6 +11,7 @@ from stored_run import LAST, NOON, facts, unpack
 from typer.testing import CliRunner, Result
 
 from headgate import Flow
+from headgate._codec import encode
 from headgate.checkpoints.catalog import StateFacts, keep
 from headgate.cli.app import app
 from headgate.jobs.home import JobHome
@@ -37,7 +38,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JobHome:
     now = datetime(2026, 11, 15, tzinfo=UTC)
     run = new_run(home, graph, parallelism=2, checkpoints=None, now=now)
     write_run(home, run)
-    home.write_job(run.lineage, flow="flow.py", options=RunOptions().to_json())
+    home.write_job(run.lineage, flow="flow.py", options=encode(RunOptions()))
     home.write_status(
         {
             "state": "STOPPED",

@@ -23,12 +23,11 @@ from headgate._codec import (
     Seconds,
     WholeSeconds,
     alias,
-    computed,
     decode,
     encode,
-    flattened,
     left_out,
-    left_out_if_empty,
+    left_out_while,
+    shaped,
 )
 from headgate.jobs.service import (
     Events,
@@ -99,7 +98,7 @@ class Named:
     inner: Inner
     last: bool = False
 
-    __get_pydantic_core_schema__ = flattened("inner")
+    __get_pydantic_core_schema__ = shaped(flatten="inner")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +114,7 @@ class Sums:
 
     parts: Mapping[str, int]
 
-    __get_pydantic_core_schema__ = computed("total", greatest="most")
+    __get_pydantic_core_schema__ = shaped(computed={"total": "total", "greatest": "most"})
 
     @property
     def total(self) -> int:
@@ -132,8 +131,27 @@ class Sums:
 class Sparse:
     """A value that leaves out what is empty."""
 
-    note: str | None = field(default=None, metadata=left_out_if_empty())
-    parts: tuple[str, ...] = field(default=(), metadata=left_out_if_empty(**alias("pieces")))
+    note: str | None = field(default=None, metadata=left_out_while(None))
+    parts: tuple[str, ...] = field(default=(), metadata=left_out_while((), **alias("pieces")))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shaped:
+    """A value with another one in its JSON, a property, and a name that is not always there."""
+
+    id: int = 0
+    inner: Inner
+
+    __get_pydantic_core_schema__ = shaped(
+        flatten="inner",
+        computed={"label": "label"},
+        absent=lambda value: () if value.id else ("id", "bytes"),
+    )
+
+    @property
+    def label(self) -> str:
+        """The name and the number."""
+        return f"{self.inner.name}-{self.id}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,6 +272,14 @@ def test_empty_fields_are_left_out_where_the_value_says_so() -> None:
     assert encode(Sparse(note="x", parts=("y",))) == {"note": "x", "pieces": ["y"]}
     assert decode(Sparse, {"pieces": ["y"]}) == Sparse(parts=("y",))
     assert decode(Sparse, {}) == Sparse()
+
+
+def test_the_parts_of_a_shape_go_together() -> None:
+    inner = Inner(name="x", size=3)
+    assert encode(Shaped(inner=inner)) == {"name": "x", "label": "x-0"}
+    whole = {"id": 1, "name": "x", "bytes": 3, "label": "x-1"}
+    assert encode(Shaped(id=1, inner=inner)) == whole
+    assert decode(Shaped, whole) == Shaped(id=1, inner=inner)
 
 
 def test_a_form_writes_and_reads_a_type_that_is_not_a_value() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from headgate._codec import encode
 from headgate.jobs.service import (
     DeadLetter,
     DeadLetters,
@@ -467,9 +468,9 @@ def test_a_replay_says_how_many_go_where_and_to_fix_the_flow_first() -> None:
 
 
 def test_what_became_of_a_replay_is_told() -> None:
-    result = _replayed(skipped=2).to_json()
+    result = encode(_replayed(skipped=2))
     assert tell_replayed(result) == "Sent 44 to orders; 2 were sent before."
-    assert tell_replayed(_replayed(sent={}).to_json()) == "Nothing was sent."
+    assert tell_replayed(encode(_replayed(sent={}))) == "Nothing was sent."
 
 
 # JSON

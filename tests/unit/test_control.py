@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from fake_supervisor import FakeSupervisor
 
+from headgate._codec import encode
 from headgate.errors import HeadgateError
 from headgate.jobs.control.requests import Patience
 from headgate.jobs.control.verbs import (
@@ -43,7 +44,7 @@ def fails(code: str, call: Callable[[], object]) -> HeadgateError:
 
 
 def store(home: JobHome, **options: Any) -> None:
-    home.write_job("first", flow="/flows/flow.py", options=RunOptions(**options).to_json())
+    home.write_job("first", flow="/flows/flow.py", options=encode(RunOptions(**options)))
 
 
 def test_stop_returns_once_the_job_is_stopped_and_nobody_holds_it(home: JobHome) -> None:

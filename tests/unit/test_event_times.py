@@ -13,6 +13,7 @@ from console_job import make_job
 from test_totals import report
 from typer.testing import CliRunner
 
+from headgate._codec import decode, encode
 from headgate.cli.app import app
 from headgate.engine.event_times import PartitionTime, StreamTimes, find_holder, parse_stream_times
 from headgate.engine.progress import parse_report
@@ -47,7 +48,7 @@ def test_a_clock_tells_the_time_of_each_partition() -> None:
         "visits-0",
         {"visits-0": PartitionTime(TEN, False), "visits-1": PartitionTime(None, True)},
     )
-    assert StreamTimes.from_json(json.loads(json.dumps(times.to_json()))) == times
+    assert decode(StreamTimes, json.loads(json.dumps(encode(times)))) == times
 
 
 def test_a_drained_stream_is_at_the_last_moment_that_has_a_date() -> None:
@@ -93,8 +94,8 @@ def test_who_watches_is_told_what_holds_the_watermark_back(
 ) -> None:
     times = {"visits": held(TEN, "visits-1", "visits-0", "visits-1")}
     totals = Totals().plus(replace(report(1, 5), watermark=TEN, event_times=times))
-    status = totals.to_json()
-    assert Totals.from_json(status).event_times == times
+    status = encode(totals)
+    assert decode(Totals, status).event_times == times
     line = "2025-09-04 10:00:00"
     monkeypatch.chdir(tmp_path)
     JobHome(Path(".headgate"), "visits").write_status({"state": "STOPPED", **status})

@@ -21,6 +21,7 @@ from pyspark.sql.types import (
 from stored_run import files_under, unpack
 
 from headgate import Flow, Graph, HeadgateError
+from headgate._codec import decode, encode
 from headgate.connectors.logs import bind, parse_log
 from headgate.engine.portable_columns import Misfit, fit, fit_row, fit_version
 from headgate.engine.settings import AttemptSettings, HeldFiles, HeldState, SparkSettings
@@ -211,7 +212,7 @@ def test_files_of_state_reach_the_child_as_they_were_given(tmp_path: Path) -> No
         held={"a": HeldFiles(tmp_path / "a"), "b": HeldState(tmp_path / "b", 1, 7)},
     )
     spec = AttemptSpec(graph(), settings, tmp_path)
-    assert AttemptSpec.from_json(json.loads(json.dumps(spec.to_json()))) == spec
+    assert decode(AttemptSpec, json.loads(json.dumps(encode(spec)))) == spec
 
 
 def spark_type(text: str) -> DataType:

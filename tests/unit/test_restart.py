@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headgate._codec import encode
 from headgate.errors import HeadgateError
 from headgate.jobs.lifecycle.restart import (
     HEALTHY,
@@ -233,7 +234,7 @@ def test_a_strategy_decides_the_same_each_time_it_is_asked(
 
 
 def test_a_failure_is_told_as_json() -> None:
-    assert failed(healthy=timedelta(seconds=90)).to_json() == {
+    assert encode(failed(healthy=timedelta(seconds=90))) == {
         "attempt": 1,
         "at": "2026-11-15T12:00:00+00:00",
         "code": "DRIVER_DIED",

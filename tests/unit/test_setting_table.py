@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from headgate._codec import decode, encode
 from headgate.engine.settings import AttemptSettings, SparkSettings
 from headgate.jobs.options import resolve_options
 from headgate.jobs.setting_table import BY_NAME, SETTINGS, Setting, parse_typed
@@ -40,8 +41,8 @@ def test_a_run_has_the_defaults_of_the_table(
     monkeypatch.chdir(tmp_path)
     base = RunOptions(on=f"files:{tmp_path / '.headgate/topics'}")
     resolved = resolve_options("flow.py", {}, base)
-    assert resolved.to_json() == base.to_json() | {"settings": resolved.settings}
-    assert RunOptions.from_json(resolved.to_json()) == resolved
+    assert encode(resolved) == encode(base) | {"settings": resolved.settings}
+    assert decode(RunOptions, encode(resolved)) == resolved
 
 
 def test_counts_that_were_typed_as_text_are_accepted(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 from stored_run import LAST, facts, unpack
 
 from headgate import Flow, Graph, HeadgateError
+from headgate._codec import encode
 from headgate.checkpoints import manifest as manifests
 from headgate.checkpoints import savepoint as savepoints
 from headgate.checkpoints.catalog import keep, read_kept
@@ -47,7 +48,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JobHome:
     folder.mkdir(parents=True)
     checkpoint = unpack(folder)
     (folder / "flow.json").rename(tmp_path / "flow.json")
-    home.write_job(RUN, flow="flow.json", options=RunOptions(home=home.root).to_json())
+    home.write_job(RUN, flow="flow.json", options=encode(RunOptions(home=home.root)))
     run = find_run(home, RUN)
     assert run is not None
     told = facts(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from headgate._codec import encode
 from headgate.engine.progress import BatchReport, Latency, SourceProgress, StateProgress
 from headgate.jobs.totals import Totals
 
@@ -26,7 +27,7 @@ def report(batch: int, rows: int, *, seconds: float = 1.0, left: int = 0) -> Bat
 def test_nothing_has_happened_at_first() -> None:
     fresh = Totals()
     assert (fresh.batch, fresh.batches, fresh.rate, fresh.committed) == (None, 0, 0.0, None)
-    assert fresh.to_json() == {
+    assert encode(fresh) == {
         "inputs": {},
         "outputs": {},
         "lag_bytes": {},
@@ -61,7 +62,7 @@ def test_counts_add_up_and_state_and_lag_are_the_last_known() -> None:
 
 def test_the_watermark_is_that_of_the_last_batch() -> None:
     moved = replace(report(1, 5), watermark=START)
-    assert Totals().plus(moved).to_json()["watermark"] == START.isoformat()
+    assert encode(Totals().plus(moved))["watermark"] == START.isoformat()
     assert Totals().plus(moved).plus(report(2, 5)).watermark is None
 
 
@@ -76,7 +77,7 @@ def test_the_rate_is_that_of_the_last_few_batches() -> None:
     for batch in range(1, 6):
         totals = totals.plus(report(batch, 100, seconds=0.5))
     assert totals.rate == 200.0
-    assert totals.to_json()["records_per_s"] == 200
+    assert encode(totals)["records_per_s"] == 200
 
 
 def test_batches_that_took_no_time_have_no_rate() -> None:
@@ -95,7 +96,7 @@ def test_an_operator_is_busy_for_its_share_of_the_time_with_the_waits_between_ba
     assert totals.busy == {"e": 0.4}
     assert totals.ports == {"in": 30, "in!": 2}
     assert totals.ports_per_s == {"in": 20.0, "in!": 1.3}
-    assert totals.to_json()["recent_s"] == 1.5
+    assert encode(totals)["recent_s"] == 1.5
 
 
 def test_an_operator_is_never_busier_than_all_the_time() -> None:
@@ -114,5 +115,5 @@ def test_latency_is_that_of_the_last_batch_that_had_one() -> None:
     ms = timedelta(milliseconds=1)
     late = replace(report(1, 5), latency=Latency(10 * ms, 20 * ms, 30 * ms, 5))
     totals = Totals().plus(late).plus(report(2, 5))
-    assert totals.to_json()["latency_ms"] == {"p50": 10, "p95": 20, "p99": 30}
-    assert totals.to_json()["committed_at"] == (START + timedelta(seconds=3)).isoformat()
+    assert encode(totals)["latency_ms"] == {"p50": 10, "p95": 20, "p99": 30}
+    assert encode(totals)["committed_at"] == (START + timedelta(seconds=3)).isoformat()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from headgate import Flow
+from headgate._codec import decode, encode
 from headgate.connectors import Kafka
 from headgate.engine.event_times import PartitionTime, StreamTimes
 from headgate.engine.progress import BatchReport, Latency, SourceProgress, StateProgress
@@ -26,8 +27,8 @@ from headgate.jobs.attempts.wire import (
     Loading,
     News,
     SourceEvent,
-    news_from_json,
-    news_to_json,
+    decode_news,
+    encode_news,
 )
 
 REPORT = BatchReport(
@@ -55,7 +56,7 @@ BARE = replace(REPORT, ports={}, written=None, latency=None, watermark=None)
     [Batch(REPORT), Batch(BARE), Loading(True), SourceEvent("TOPIC_GREW", "orders", "it grew")],
 )
 def test_news_come_out_as_they_went_in(news: News) -> None:
-    assert news_from_json(json.loads(json.dumps(news_to_json(news)))) == news
+    assert decode_news(json.loads(json.dumps(encode_news(news)))) == news
 
 
 def test_a_spec_comes_out_as_it_went_in() -> None:
@@ -77,4 +78,4 @@ def test_a_spec_comes_out_as_it_went_in() -> None:
         unfinished_since_ms=9,
     )
     spec = AttemptSpec(flow.graph(), settings, Path("near"))
-    assert AttemptSpec.from_json(json.loads(json.dumps(spec.to_json()))) == spec
+    assert decode(AttemptSpec, json.loads(json.dumps(encode(spec)))) == spec

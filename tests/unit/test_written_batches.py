@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from headgate import Flow, HeadgateError
+from headgate._codec import decode, encode
 from headgate.connectors import Console, Kafka, Pulsar
 from headgate.connectors.files import written as files
 from headgate.connectors.files.log import FilesLog
@@ -133,7 +134,7 @@ def job(tmp_path: Path) -> tuple[JobHome, Run]:
     home = JobHome(tmp_path / "home", "shop")
     run = new_run(home, graph, parallelism=2, checkpoints=None, now=NOW)
     write_run(home, run)
-    home.write_job(run.lineage, flow="flow.py", options=RunOptions().to_json())
+    home.write_job(run.lineage, flow="flow.py", options=encode(RunOptions()))
     return home, run
 
 
@@ -195,7 +196,7 @@ def test_a_run_of_an_older_release_is_judged_by_the_delivery_of_its_last_start(
     job: tuple[JobHome, Run], asked: list[tuple[str, Writers]]
 ) -> None:
     home, run = job
-    loose = RunOptions(delivery=Delivery.AT_LEAST_ONCE).to_json()
+    loose = encode(RunOptions(delivery=Delivery.AT_LEAST_ONCE))
     home.write_job(run.lineage, flow="flow.py", options=loose)
     assert written_batches.find_written(home, run, batches())["of-pulsar"].answer is Answer.UNKNOWN
     assert asked == []
@@ -206,7 +207,7 @@ def test_what_executors_elsewhere_may_still_write_is_unknown_but_for_kafka(
 ) -> None:
     home, run = job
     for master in ("spark://h:7077", "local-cluster[2,1,1024]"):
-        home.write_job(run.lineage, flow="f", options=RunOptions(master=master).to_json())
+        home.write_job(run.lineage, flow="f", options=encode(RunOptions(master=master)))
         found = written_batches.find_written(home, run, batches())
         assert {name for name, each in found.items() if each.answer is Answer.UNKNOWN} == {
             "of-pulsar",
@@ -235,7 +236,7 @@ def test_consent_is_written_and_read_as_it_was_given() -> None:
     given = Consent(open_batch=OpenBatch.SKIP, allow_repeats=True)
     for consent in (NO_CONSENT, Consent(open_batch=OpenBatch.SKIP), given):
         options = RunOptions(consent=consent)
-        assert RunOptions.from_json(json.loads(json.dumps(options.to_json()))) == options
+        assert decode(RunOptions, json.loads(json.dumps(encode(options)))) == options
     # Of a release that knew nothing of it.
-    before = {key: value for key, value in RunOptions().to_json().items() if key != "consent"}
-    assert RunOptions.from_json(before).consent == NO_CONSENT
+    before = {key: value for key, value in encode(RunOptions()).items() if key != "consent"}
+    assert decode(RunOptions, before).consent == NO_CONSENT

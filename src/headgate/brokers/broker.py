@@ -9,9 +9,9 @@ import random
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
-from typing import Any
+
+from headgate._codec import Moment
 
 HOST = "127.0.0.1"
 DEFAULT_MEMORY = 512 * 1024**2
@@ -79,27 +79,13 @@ class Broker:
 
     kind: str
     state: BrokerState
-    data: Path
-    log: Path
     address: str | None = None
     url: str | None = None
     pid: int | None = None
-    since: datetime | None = None
+    since: Moment | None = None
+    data: Path
+    log: Path
     client: Path | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        return {
-            "kind": self.kind,
-            "state": self.state.value,
-            "address": self.address,
-            "url": self.url,
-            "pid": self.pid,
-            "since": None if self.since is None else self.since.isoformat(),
-            "data": str(self.data),
-            "log": str(self.log),
-            "client": None if self.client is None else str(self.client),
-        }
 
 
 def is_free(host: str, port: int) -> bool:

@@ -17,6 +17,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from headgate._codec import encode
 from headgate._units import format_count
 from headgate.cli.job_options import Job, complete_checkpoint
 from headgate.cli.options import Home, Json
@@ -106,7 +107,7 @@ def _audit(
     with _bars() as show:
         found = audit_job(home, job, request, progress=show)
     if as_json:
-        print_json(found.to_json())
+        print_json(found)
     else:
         _show(found)
     if not found.ok:
@@ -141,7 +142,7 @@ def _show_sources(audit: Audit) -> None:
     rows: list[list[str | Text]] = []
     for name, source in audit.sources.items():
         for number, each in source.partitions.items():
-            told = each.to_json()
+            told = encode(each)
             rows.append([name, number, *(_count(told[column]) for column in counts)])
     print_table(["source", Right("partition"), *map(Right, counts)], rows)
 

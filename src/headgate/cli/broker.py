@@ -11,6 +11,7 @@ from typing import Annotated, TypeAlias
 import typer
 from rich.text import Text
 
+from headgate._codec import encode
 from headgate._units import parse_size
 from headgate.cli.logs import show_log
 from headgate.cli.options import Json
@@ -144,7 +145,7 @@ def _start(
     with _progress(quiet=as_json) as told:
         broker, started = start_broker(kind, options, progress=told)
     if as_json:
-        print_json({**broker.to_json(), "started": started})
+        print_json({**encode(broker), "started": started})
         return
     say(f"{_NAMES[kind]} {'serves' if started else 'is running already'} at {broker.address}")
     _print_facts(broker)
@@ -167,7 +168,7 @@ def _stop(kind: Kind, data: Data = None, as_json: Json = False) -> None:
     """
     broker, stopped = stop_broker(kind, broker_folder(kind, data))
     if as_json:
-        print_json({**broker.to_json(), "stopped": stopped})
+        print_json({**encode(broker), "stopped": stopped})
     elif stopped:
         say(f"{_NAMES[kind]} has stopped; its records stay in {_near(broker.data)}")
     else:
@@ -184,7 +185,7 @@ def _status(kind: Kind, data: Data = None, as_json: Json = False) -> None:
     """
     broker = show_broker(kind, broker_folder(kind, data))
     if as_json:
-        print_json(broker.to_json())
+        print_json(broker)
         return
     at = "" if broker.state is BrokerState.STOPPED else f" at {broker.address}"
     say(f"{_NAMES[kind]} is {broker.state.value}{at}")

@@ -268,7 +268,7 @@ def dump(raw: bytes) -> Iterator[str]:
 
 def _print_replayed(done: Replayed, *, as_json: bool) -> None:
     if as_json:
-        print_json(done.to_json())
+        print_json(done)
     else:
         _say_replayed(done)
     if done.refused_total or done.in_doubt:

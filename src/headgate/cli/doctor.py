@@ -31,7 +31,7 @@ def _doctor(on: On = DEFAULT_LOG, home: Home = DEFAULT_HOME, as_json: Json = Fal
     """
     findings = diagnose(on, home)
     if as_json:
-        print_json([finding.to_json() for finding in findings])
+        print_json(findings)
     else:
         _show(findings)
     if any(finding.status is Status.FAIL for finding in findings):

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import typer
 
+from headgate._codec import decode
 from headgate.cli.failures import INTERRUPTED
 from headgate.cli.output import note, print_json, visible
 from headgate.cli.running import print_summary, tell_detached, warn
@@ -28,7 +29,7 @@ def show_started(jobs: Jobs, started: Detached, *, detach: bool, as_json: bool) 
     if detach:
         tell_detached(started, as_json=as_json)
         return
-    first = JobSnapshot.from_json(started.snapshot)
+    first = decode(JobSnapshot, started.snapshot)
     if not as_json:
         note(start_line(first))
         warn(first.notice)
@@ -41,7 +42,7 @@ def show_started(jobs: Jobs, started: Detached, *, detach: bool, as_json: bool) 
             note(f"Job '{name}' runs on at {jobs.where}; headgate stop {name} ends it")
         return
     if as_json:
-        print_json(ended.to_json())
+        print_json(ended)
     else:
         print_summary(ended)
     if ended.state is JobState.CANCELED:
@@ -55,9 +56,9 @@ def _follow(jobs: Jobs, first: JobSnapshot, *, as_json: bool) -> JobSnapshot:
         while True:
             view = jobs.look_at(first.job)
             if view.is_alive:
-                shown.on_snapshot(JobSnapshot.from_json(view.status))
+                shown.on_snapshot(decode(JobSnapshot, view.status))
             elif view.is_final:
-                ended = JobSnapshot.from_json(view.status)
+                ended = decode(JobSnapshot, view.status)
                 shown.on_snapshot(ended)
                 break
             else:

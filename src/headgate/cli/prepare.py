@@ -44,7 +44,7 @@ def _prepare(
     progress = None if as_json else note
     made = prepare(logs or list_fetched(), again=again, progress=progress)
     if as_json:
-        print_json([each.to_json() for each in made])
+        print_json(made)
         return
     print_table(["jobs on", Right("size"), Right("took"), "archive"], [_row(each) for each in made])
 

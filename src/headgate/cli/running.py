@@ -80,7 +80,7 @@ def show_run(flow: str, options: RunOptions, *, as_json: bool, watch: bool = Fal
         else:
             ended = run_job(flow, options, watcher)
     if as_json:
-        print_json(ended.to_json())
+        print_json(ended)
     else:
         print_summary(ended)
     if ended.state is JobState.CANCELED:

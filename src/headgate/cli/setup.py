@@ -82,7 +82,7 @@ def _setup(
     options = SetupOptions(partitions=partitions, retention=retention, replication=replication)
     made = set_up(flow, settings["on"], options, profile=settings["profile"])
     if as_json:
-        print_json(made.to_json())
+        print_json(made)
         return
     guarded = any(topic.made.deduplicated is not None for topic in made.topics)
     more = ["deduplicated", "schema"] if guarded else []

@@ -174,7 +174,7 @@ class _JsonWatcher:
         self._last, self._told = this, now
         # The last line is the end's, of whoever ran the job; one that failed has no other.
         if not snapshot.state.is_final or snapshot.state is JobState.FAILED:
-            print_json(snapshot.to_json())
+            print_json(snapshot)
 
 
 def _print_row(console: Console, output: str, row: str) -> None:

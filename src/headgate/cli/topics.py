@@ -109,7 +109,7 @@ def _list(
         refuse_with_server(context, "count")
         found = remote.list_topics()
     if as_json:
-        print_json([topic.to_json() for topic in found])
+        print_json(found)
     elif not found and remote is not None:
         say(f"There are no topics in the log of {remote.where}")
     elif found:
@@ -172,7 +172,7 @@ def _show(name: Name, on: On = DEFAULT_LOG, count: Count = False, as_json: Json 
     """
     topic = show_topic(on, name, count=count)
     if as_json:
-        print_json(topic.to_json())
+        print_json(topic)
         return
     for label, value in _facts(topic):
         say(f"{label:<11}{value}")
@@ -322,7 +322,7 @@ def _create(
         deduplicate=deduplicate,
     )
     if as_json:
-        print_json(topic.to_json())
+        print_json(topic)
     elif topic.existed:
         say(f"Topic '{topic.name}' exists already, {describe_made(topic)}")
     else:

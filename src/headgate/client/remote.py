@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
+from headgate._codec import encode
 from headgate.client.connection import Connection
 from headgate.client.operations import wait_for
 from headgate.client.parsing import parse, parse_by
@@ -56,6 +57,11 @@ class _Jobs:
     jobs: list[JobView]
 
 
+@dataclass(frozen=True, slots=True)
+class _Topics:
+    topics: list[TopicSummary]
+
+
 class RemoteJobs:
     """The jobs of a server."""
 
@@ -90,7 +96,7 @@ class RemoteJobs:
 
     def start_job(self, job: str, *, consent: Consent = NO_CONSENT) -> Detached:
         """Start a job again as it was last run, in the background."""
-        return self._started(self._do("start", job, consent.to_json(), Patience()))
+        return self._started(self._do("start", job, encode(consent), Patience()))
 
     def stop_job(
         self, job: str, *, savepoint: str | None, drain: bool, patience: Patience
@@ -119,7 +125,7 @@ class RemoteJobs:
         self, job: str, *, patience: Patience, consent: Consent = NO_CONSENT
     ) -> Detached:
         """Stop a job between two batches and start it again."""
-        return self._started(self._do("restart", job, consent.to_json(), patience))
+        return self._started(self._do("restart", job, encode(consent), patience))
 
     def pause_job(self, job: str, *, patience: Patience) -> JobView:
         """Make a job read nothing, and wait until it does."""
@@ -203,7 +209,7 @@ class RemoteJobs:
             flow: Its file as seen from that folder.
             settings: By the names of headgate.toml and in its terms.
         """
-        body = {"flow": flow, "settings": dict(settings), "fresh": fresh, **consent.to_json()}
+        body = {"flow": flow, "settings": dict(settings), "fresh": fresh, **encode(consent)}
         told = self._server.send("POST", "jobs", body={**body, "restore_from": restore_from})
         result = wait_for(
             self._server, told, verb=f"run {flow}", patience=patience or Patience(), look=None
@@ -233,9 +239,7 @@ class RemoteJobs:
     def list_topics(self) -> list[TopicSummary]:
         """Return the topics of the server's log, by name."""
         told = self._server.get("topics")
-        return self._parse_by(
-            lambda it: [TopicSummary.from_json(each) for each in it["topics"]], told
-        )
+        return self._parse(_Topics, told).topics
 
     def tail_topic(self, topic: str, *, last: int) -> list[bytes]:
         """Return the last records of a topic of the server's log."""
@@ -294,7 +298,7 @@ class RemoteJobs:
         body = {"ids": list(ids), "reason": reason, "into_tables": into_tables, **flags}
         told = self._server.send("POST", "jobs", job, "dead-letters", "replay", body=body)
         done = self._wait(told, "replay", job, Patience(longest=_LONGEST_REPLAY))
-        return self._parse_by(Replayed.from_json, done)
+        return self._parse(Replayed, done)
 
     def _do(self, verb: str, job: str, body: Mapping[str, Any], patience: Patience) -> Any:
         told = self._server.send("POST", "jobs", job, verb, body=body)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any, Protocol
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Annotated, Protocol
 
 from headgate._clock import Clock
+from headgate._codec import Form, Moment, alias, left_out, left_out_while, shaped
 from headgate._units import format_duration, format_size, parse_duration
 from headgate.errors import HeadgateError
 from headgate.flow.names import did_you_mean
@@ -53,6 +54,20 @@ def parse_retention(text: str) -> Retention:
         raise HeadgateError(error.code, error.message, hint="write 7d, 12h or infinite") from error
 
 
+# In JSON the retention is text, and is not parsed again.
+_RetentionText = Annotated[Retention, Form(str, str, {"type": "string"})]
+
+
+def _unknown_of(topic: MadeTopic | TopicSummary) -> Iterator[str]:
+    """Yield the names that are left out of a topic's JSON, since its log has no such thing."""
+    if topic.replication is None:
+        yield "replication"
+        if topic.retention is None:
+            yield from ("retention", "compacted")
+    if topic.deduplicated is None:
+        yield from ("deduplicated", "schema")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedTopic:
     """A topic to be made; what is None is left to the log.
@@ -96,27 +111,16 @@ class MadeTopic:
     partitions: int
     where: str
     existed: bool
-    differences: tuple[str, ...] = ()
+    differences: tuple[str, ...] = field(default=(), metadata=left_out_while(()))
     replication: int | None = None
-    retention: Retention | None = None
+    retention: _RetentionText | None = None
     compacted: bool = False
     deduplicated: bool | None = None
     schema: str | None = None
-    changes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    changes: tuple[str, ...] = field(default=(), metadata=left_out_while(()))
+    warnings: tuple[str, ...] = field(default=(), metadata=left_out())
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the topic as JSON values."""
-        return {
-            "name": self.name,
-            "partitions": self.partitions,
-            **_kept(self.replication, self.retention, compacted=self.compacted),
-            **_guarded(self.deduplicated, self.schema),
-            "where": self.where,
-            "existed": self.existed,
-            **({"changes": [*self.changes]} if self.changes else {}),
-            **({"differences": [*self.differences]} if self.differences else {}),
-        }
+    __get_pydantic_core_schema__ = shaped(absent=_unknown_of)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,55 +142,21 @@ class TopicSummary:
 
     name: str
     partitions: int
-    files: int | None
-    size: int | None
-    records: int | None
-    newest: datetime | None
-    at_most: int | None = None
+    files: int | None = field(default=None, metadata=left_out_while(None))
+    size: int | None = field(default=None, metadata=left_out_while(None))
+    records: int | None = field(default=None, metadata=left_out_while(None))
+    newest: Moment | None = None
+    at_most: int | None = field(
+        default=None, metadata=left_out_while(None, **alias("records_at_most"))
+    )
     replication: int | None = None
-    retention: Retention | str | None = None
+    retention: _RetentionText | str | None = None
     compacted: bool = False
-    entries: int | None = None
+    entries: int | None = field(default=None, metadata=left_out_while(None))
     deduplicated: bool | None = None
     schema: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the line as JSON values; records only where they were counted."""
-        told = {
-            "files": self.files,
-            "entries": self.entries,
-            "size": self.size,
-            "records_at_most": self.at_most,
-        }
-        counted = {**told, "records": self.records}
-        return {
-            "name": self.name,
-            "partitions": self.partitions,
-            **{key: value for key, value in counted.items() if value is not None},
-            **_kept(self.replication, self.retention, compacted=self.compacted),
-            **_guarded(self.deduplicated, self.schema),
-            "newest": None if self.newest is None else self.newest.isoformat(),
-        }
-
-    @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> TopicSummary:
-        """Return the line that `to_json` told of."""
-        newest = told["newest"]
-        return cls(
-            name=str(told["name"]),
-            partitions=int(told["partitions"]),
-            files=told.get("files"),
-            size=told.get("size"),
-            records=told.get("records"),
-            newest=None if newest is None else datetime.fromisoformat(newest),
-            at_most=told.get("records_at_most"),
-            replication=told.get("replication"),
-            retention=told.get("retention"),
-            compacted=bool(told.get("compacted")),
-            entries=told.get("entries"),
-            deduplicated=told.get("deduplicated"),
-            schema=told.get("schema"),
-        )
+    __get_pydantic_core_schema__ = shaped(absent=_unknown_of)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,17 +170,8 @@ class PublishedFile:
 
     path: str
     size: int
-    published: datetime
+    published: Moment
     number: int | None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the file as JSON values."""
-        return {
-            "path": self.path,
-            "size": self.size,
-            "published": self.published.isoformat(),
-            "number": self.number,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,25 +186,13 @@ class TopicPart:
         newest: The latest timestamp of its records.
     """
 
-    number: int
+    number: int = field(metadata=alias("partition"))
     first: int
     next: int
     leader: int | None
     replicas: int
     in_sync: int
-    newest: datetime | None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the partition as JSON values."""
-        return {
-            "partition": self.number,
-            "first": self.first,
-            "next": self.next,
-            "leader": self.leader,
-            "replicas": self.replicas,
-            "in_sync": self.in_sync,
-            "newest": None if self.newest is None else self.newest.isoformat(),
-        }
+    newest: Moment | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,25 +207,13 @@ class LedgerPart:
         newest: When the last entry was published.
     """
 
-    number: int
+    number: int = field(metadata=alias("partition"))
     first: str
     next: str
     ledgers: int
     entries: int
     size: int
-    newest: datetime | None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the partition as JSON values."""
-        return {
-            "partition": self.number,
-            "first": self.first,
-            "next": self.next,
-            "ledgers": self.ledgers,
-            "entries": self.entries,
-            "size": self.size,
-            "newest": None if self.newest is None else self.newest.isoformat(),
-        }
+    newest: Moment | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,10 +228,6 @@ class TopicSubscription:
     name: str
     unread: int
     consumers: int
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the subscription as JSON values."""
-        return {"name": self.name, "unread": self.unread, "consumers": self.consumers}
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,25 +247,20 @@ class TopicDetails:
     summary: TopicSummary
     where: str
     id: str | None
-    created: datetime | None = None
+    created: Moment | None = None
     ledger: int | None = None
     last_files: tuple[PublishedFile, ...] = ()
     parts: tuple[TopicPart, ...] | tuple[LedgerPart, ...] = ()
-    subscriptions: tuple[TopicSubscription, ...] | None = None
+    subscriptions: tuple[TopicSubscription, ...] | None = field(
+        default=None, metadata=left_out_while(None)
+    )
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the topic as JSON values."""
-        told = {**self.summary.to_json(), "where": self.where, "id": self.id}
-        if self.subscriptions is not None:
-            told["subscriptions"] = [each.to_json() for each in self.subscriptions]
-        if self.ledger is None:
-            return {**told, "parts": [part.to_json() for part in self.parts]}
-        return {
-            **told,
-            "created": None if self.created is None else self.created.isoformat(),
-            "ledger": self.ledger,
-            "last_files": [file.to_json() for file in self.last_files],
-        }
+    __get_pydantic_core_schema__ = shaped(
+        flatten="summary",
+        absent=lambda details: (
+            ("created", "ledger", "last_files") if details.ledger is None else ("parts",)
+        ),
+    )
 
 
 class Topics(Protocol):
@@ -391,19 +319,3 @@ def topic_not_found(name: str, names: Sequence[str], *, where: str, on: str) -> 
         if near.startswith("did you mean")
         else f"headgate topics create {name} --on {on}",
     )
-
-
-def _guarded(deduplicated: bool | None, schema: str | None) -> dict[str, Any]:
-    return {} if deduplicated is None else {"deduplicated": deduplicated, "schema": schema}
-
-
-def _kept(
-    replication: int | None, retention: Retention | str | None, *, compacted: bool
-) -> dict[str, Any]:
-    if replication is None and retention is None:
-        return {}
-    return {
-        **({} if replication is None else {"replication": replication}),
-        "retention": None if retention is None else str(retention),
-        "compacted": compacted,
-    }

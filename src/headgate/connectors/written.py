@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+
+from headgate._codec import alias
 
 
 class Answer(enum.StrEnum):
@@ -64,7 +65,7 @@ class Written:
         why: Why it is unknown.
     """
 
-    answer: Answer
+    answer: Answer = field(metadata=alias("written"))
     rows: int | None = None
     tasks: int | None = None
     why: str = ""
@@ -73,15 +74,6 @@ class Written:
     def is_possible(self) -> bool:
         """Whether the topic holds, or may hold, rows of the batches."""
         return self.answer is not Answer.NO
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        return {
-            "written": self.answer.value,
-            "rows": self.rows,
-            "tasks": self.tasks,
-            "why": self.why,
-        }
 
     def plus(self, other: Written) -> Written:
         """Return what a topic holds of these and of others."""

@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+
+from headgate._codec import Moment
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 # A drained stream's time lies behind the last moment that has a date.
@@ -22,7 +23,7 @@ class PartitionTime:
         idle: Whether the watermark does not wait for it.
     """
 
-    time: datetime | None
+    time: Moment | None
     idle: bool
 
 
@@ -36,32 +37,9 @@ class StreamTimes:
         partitions: By name, such as `orders-3`.
     """
 
-    watermark: datetime | None
+    watermark: Moment | None
     held_back_by: str | None
     partitions: Mapping[str, PartitionTime]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the times as JSON values."""
-        return {
-            "watermark": _text(self.watermark),
-            "held_back_by": self.held_back_by,
-            "partitions": {
-                name: {"time": _text(each.time), "idle": each.idle}
-                for name, each in self.partitions.items()
-            },
-        }
-
-    @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> StreamTimes:
-        """Return the times that `to_json` wrote."""
-        return cls(
-            _moment(told["watermark"]),
-            told["held_back_by"],
-            {
-                name: PartitionTime(_moment(each["time"]), each["idle"])
-                for name, each in told["partitions"].items()
-            },
-        )
 
 
 def parse_stream_times(text: str) -> tuple[str, StreamTimes]:
@@ -84,11 +62,3 @@ def find_holder(streams: Mapping[str, StreamTimes]) -> str | None:
 
 def _of_millis(ms: int | None) -> datetime | None:
     return None if ms is None else _EPOCH + timedelta(milliseconds=min(ms, _LAST_MS))
-
-
-def _text(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat()
-
-
-def _moment(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from headgate._codec import Moment, Seconds
 from headgate.engine.event_times import StreamTimes, parse_stream_times
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
@@ -32,7 +33,7 @@ class SourceProgress:
     rows: int
     lag_bytes: int | None
     lag_records: int | None
-    lag: timedelta | None
+    lag: Seconds | None
     position: str
 
 
@@ -48,7 +49,7 @@ class StateProgress:
 
     rows: int
     bytes: int
-    busy: timedelta = timedelta(0)
+    busy: Seconds = timedelta(0)
     tasks: int = 0
 
 
@@ -60,9 +61,9 @@ class Latency:
         rows: How many rows that is of: those with one record behind them that has a timestamp.
     """
 
-    p50: timedelta
-    p95: timedelta
-    p99: timedelta
+    p50: Seconds
+    p95: Seconds
+    p99: Seconds
     rows: int
 
 
@@ -85,13 +86,13 @@ class BatchReport:
     """
 
     batch: int
-    started: datetime
-    duration: timedelta
+    started: Moment
+    duration: Seconds
     sources: Mapping[str, SourceProgress]
     outputs: Mapping[str, int]
     state: Mapping[str, StateProgress]
-    phases: Mapping[str, timedelta]
-    watermark: datetime | None = None
+    phases: Mapping[str, Seconds]
+    watermark: Moment | None = None
     event_times: Mapping[str, StreamTimes] = field(default_factory=dict)
     ports: Mapping[str, int] = field(default_factory=dict)
     written: int | None = None

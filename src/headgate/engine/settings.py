@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
+from typing import Annotated
 
+from headgate._codec import Form, Seconds
 from headgate.flow.schema import Schema
 
 MIB = 1024 * 1024
+
+# A schema as a flow's JSON has it.
+SchemaForm = Annotated[Schema, Form(Schema.to_json, Schema.from_json)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,13 +131,13 @@ class AttemptSettings:
     lineage: str
     checkpoint: Path
     spark: SparkSettings
-    batch_every: timedelta = timedelta(seconds=1)
-    min_pause: timedelta = timedelta(0)
+    batch_every: Seconds = timedelta(seconds=1)
+    min_pause: Seconds = timedelta(0)
     max_batch: int = 64 * MIB
     max_record: int = MIB
     shown: int = 0
     until_caught_up: bool = False
-    history: Mapping[str, Sequence[Schema]] = field(default_factory=dict)
+    history: Mapping[str, tuple[SchemaForm, ...]] = field(default_factory=dict)
     held: Mapping[str, HeldState | HeldFiles] = field(default_factory=dict)
     starts: Mapping[str, str] = field(default_factory=dict)
     delivery: Delivery = Delivery.EXACTLY_ONCE

@@ -56,7 +56,6 @@ class Kind:
         needs: What is needed, for a refusal.
         metavar: The value in the help of the command line.
         flag: The type of the option on the command line.
-        load: Turns JSON of job.json into a value.
     """
 
     parse: Callable[[Any], Any]
@@ -64,7 +63,6 @@ class Kind:
     needs: str
     metavar: str
     flag: type = str
-    load: Callable[[Any], Any] = lambda stored: stored
 
 
 class Scope(enum.Enum):
@@ -173,10 +171,6 @@ def _show_optional(show: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda value: None if value is None else show(value)
 
 
-def _load_duration(seconds: float) -> timedelta:
-    return timedelta(seconds=seconds)
-
-
 def _text_kind(metavar: str) -> Kind:
     return Kind(_text, _show_optional(str), "text", metavar)
 
@@ -188,21 +182,19 @@ def _choice(choices: type[enum.StrEnum]) -> Kind:
         needs=f"one of {', '.join(choices)}",
         metavar="|".join(choices),
         flag=choices,
-        load=choices,
     )
 
 
 _COUNT = Kind(_count, _show_optional(int), "a whole number of 1 or more", "N", int)
 _SIZE = Kind(_size, format_size, "a size", "SIZE")
-_DURATION = Kind(_duration, format_duration, "a duration", "DURATION", load=_load_duration)
+_DURATION = Kind(_duration, format_duration, "a duration", "DURATION")
 _OPTIONAL_DURATION = Kind(
     lambda value: None if value == "none" else _duration(value),
     _show_optional(format_duration),
     "a duration or none",
     "DURATION",
-    load=_load_duration,
 )
-_FOLDER = Kind(_folder, _show_optional(str), "a folder", "DIR", Path, load=Path)
+_FOLDER = Kind(_folder, _show_optional(str), "a folder", "DIR", Path)
 # A run's options hold the strategy as text.
 _STRATEGY = Kind(lambda value: parse_strategy(_text(value)), str, "a restart strategy", "STRATEGY")
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from typing import Any, TypeVar
+from datetime import datetime, timedelta
+from typing import Annotated, TypeVar
 
+from headgate._codec import Form, Moment, alias, left_out, shaped
 from headgate.engine.event_times import StreamTimes, find_holder
 from headgate.engine.progress import BatchReport, Latency
 
@@ -28,6 +29,29 @@ class Work:
     ended: datetime
     ports: Mapping[str, int]
     shares: Mapping[str, float]
+
+
+def _rate(batches: tuple[tuple[int, float], ...]) -> float:
+    seconds = sum(batch[1] for batch in batches)
+    return sum(batch[0] for batch in batches) / seconds if seconds else 0.0
+
+
+def _latency_ms(latency: Latency) -> dict[str, int]:
+    quantiles = {"p50": latency.p50, "p95": latency.p95, "p99": latency.p99}
+    return {name: round(age.total_seconds() * 1000) for name, age in quantiles.items()}
+
+
+def _read_latency(quantiles: Mapping[str, int]) -> Latency:
+    p50, p95, p99 = (timedelta(milliseconds=quantiles[name]) for name in ("p50", "p95", "p99"))
+    return Latency(p50, p95, p99, rows=0)
+
+
+# The status has the rate that the last batches make, and the latency in milliseconds.
+_Recent = Annotated[
+    tuple[tuple[int, float], ...],
+    Form(lambda recent: round(_rate(recent)), lambda rate: ((int(rate or 0), 1.0),)),
+]
+_Latency = Annotated[Latency, Form(_latency_ms, _read_latency)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +84,22 @@ class Totals:
     state_bytes: Mapping[str, int] = field(default_factory=dict)
     batch: int | None = None
     batches: int = 0
-    committed: datetime | None = None
-    recent: tuple[tuple[int, float], ...] = ()
-    watermark: datetime | None = None
+    committed: Moment | None = field(default=None, metadata=alias("committed_at"))
+    recent: _Recent = field(default=(), metadata=alias("records_per_s"))
+    watermark: Moment | None = None
     event_times: Mapping[str, StreamTimes] = field(default_factory=dict)
     ports: Mapping[str, int] = field(default_factory=dict)
-    latency: Latency | None = None
-    work: tuple[Work, ...] = ()
+    latency: _Latency | None = field(default=None, metadata=alias("latency_ms"))
+    work: tuple[Work, ...] = field(default=(), metadata=left_out())
+
+    __get_pydantic_core_schema__ = shaped(
+        computed={
+            "held_back_by": "held_back_by",
+            "ports_per_s": "ports_per_s",
+            "busy": "busy",
+            "recent_s": "recent_s",
+        }
+    )
 
     def plus(self, report: BatchReport) -> Totals:
         """Return the totals with one more batch."""
@@ -99,13 +132,17 @@ class Totals:
     @property
     def rate(self) -> float:
         """Records a second while the last few batches ran."""
-        seconds = sum(each[1] for each in self.recent)
-        return sum(each[0] for each in self.recent) / seconds if seconds else 0.0
+        return _rate(self.recent)
 
     @property
     def held_back_by(self) -> str | None:
         """The partition that the watermark waits for; None where there is no other, or none."""
         return find_holder(self.event_times)
+
+    @property
+    def recent_s(self) -> float:
+        """Seconds of the last few batches, waits between them too."""
+        return round(self._work_span(), 3)
 
     def _work_span(self) -> float:
         """Seconds from the start of the last few batches to their end, waits between them too."""
@@ -131,49 +168,6 @@ class Totals:
             rows = _sum(rows, each.ports)
         return {port: round(count / wall, 1) for port, count in rows.items() if wall}
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the totals as JSON values."""
-        return {
-            "inputs": dict(self.inputs),
-            "outputs": dict(self.outputs),
-            "lag_bytes": dict(self.lag_bytes),
-            "lag_records": dict(self.lag_records),
-            "lag_s": dict(self.lag_s),
-            "state_rows": dict(self.state_rows),
-            "state_bytes": dict(self.state_bytes),
-            "batch": self.batch,
-            "batches": self.batches,
-            "records_per_s": round(self.rate),
-            "watermark": None if self.watermark is None else self.watermark.isoformat(),
-            "held_back_by": self.held_back_by,
-            "event_times": {name: each.to_json() for name, each in self.event_times.items()},
-            "ports": dict(self.ports),
-            "ports_per_s": self.ports_per_s,
-            "busy": self.busy,
-            "recent_s": round(self._work_span(), 3),
-            "latency_ms": _latency_ms(self.latency),
-            "committed_at": None if self.committed is None else self.committed.isoformat(),
-        }
-
-    @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> Totals:
-        """Return the totals that `to_json` told of; of their last batches only the rate."""
-        ends = ("inputs", "outputs", "lag_bytes", "lag_records", "lag_s")
-        counts = (*ends, "state_rows", "state_bytes", "ports")
-        watermark = told.get("watermark")
-        given: dict[str, Any] = {name: dict(told.get(name) or {}) for name in counts}
-        return cls(
-            **given,
-            batch=told.get("batch"),
-            batches=int(told.get("batches") or 0),
-            recent=((int(told.get("records_per_s") or 0), 1.0),),
-            watermark=None if watermark is None else datetime.fromisoformat(watermark),
-            event_times={
-                name: StreamTimes.from_json(each)
-                for name, each in (told.get("event_times") or {}).items()
-            },
-        )
-
 
 def _work(report: BatchReport) -> Work:
     return Work(
@@ -186,13 +180,6 @@ def _work(report: BatchReport) -> Work:
             if state.tasks
         },
     )
-
-
-def _latency_ms(latency: Latency | None) -> dict[str, int] | None:
-    if latency is None:
-        return None
-    told = {"p50": latency.p50, "p95": latency.p95, "p99": latency.p99}
-    return {name: round(each.total_seconds() * 1000) for name, each in told.items()}
 
 
 def _known(counts: Mapping[str, int | None]) -> dict[str, int]:

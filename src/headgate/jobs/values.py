@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
-from datetime import timedelta
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from headgate._codec import Form, RoundedSeconds, Seconds, alias, left_out_while, shaped
 from headgate.engine.settings import Delivery, OnDataLoss
 from headgate.jobs.home import DEFAULT_HOME
 from headgate.jobs.lifecycle.states import JobState
-from headgate.jobs.setting_table import DEFAULTS, SETTINGS, OnCancel
+from headgate.jobs.setting_table import DEFAULTS, OnCancel
 from headgate.jobs.totals import Totals
 
 
@@ -33,29 +33,16 @@ class Consent:
             written, which are written again then.
     """
 
-    open_batch: OpenBatch | None = None
-    allow_repeats: bool = False
-
-    def to_json(self) -> dict[str, Any]:
-        """Return what was agreed to as JSON values."""
-        agreed: dict[str, Any] = {}
-        if self.open_batch is not None:
-            agreed["open_batch"] = self.open_batch.value
-        if self.allow_repeats:
-            agreed["allow_repeats"] = True
-        return agreed
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Consent:
-        """Return what `to_json` wrote."""
-        chosen = value.get("open_batch")
-        return cls(
-            open_batch=None if chosen is None else OpenBatch(chosen),
-            allow_repeats=bool(value.get("allow_repeats", False)),
-        )
+    open_batch: OpenBatch | None = field(default=None, metadata=left_out_while(None))
+    allow_repeats: bool = field(default=False, metadata=left_out_while(False))
 
 
 NO_CONSENT = Consent()
+
+# The batch of a checkpoint is written as the checkpoint's id.
+_CheckpointNumber = Annotated[
+    int, Form(lambda number: f"chk-{number}", lambda text: int(text.removeprefix("chk-")))
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +71,7 @@ class RunOptions:
     home: Path = DEFAULT_HOME
     until_caught_up: bool = False
     parallelism: int | None = DEFAULTS["parallelism"]
-    batch_every: timedelta = DEFAULTS["batch-every"]
+    batch_every: Seconds = DEFAULTS["batch-every"]
     max_batch: int = DEFAULTS["max-batch"]
     max_record: int = DEFAULTS["max-record"]
     driver_memory: int = DEFAULTS["driver-memory"]
@@ -93,10 +80,10 @@ class RunOptions:
     print_rows: int = 0
     verbose: bool = False
     restart: str = str(DEFAULTS["restart"])
-    checkpoint_every: timedelta = DEFAULTS["checkpoint-every"]
-    min_pause: timedelta = DEFAULTS["min-pause"]
+    checkpoint_every: Seconds = DEFAULTS["checkpoint-every"]
+    min_pause: Seconds = DEFAULTS["min-pause"]
     retain: int = DEFAULTS["retain"]
-    retain_for: timedelta | None = DEFAULTS["retain-for"]
+    retain_for: Seconds | None = DEFAULTS["retain-for"]
     delete_on_cancel: bool = DEFAULTS["on-cancel"] is OnCancel.DELETE
     strict: bool = False
     restore_from: str | None = None
@@ -116,32 +103,6 @@ class RunOptions:
         """Return the options of a start that ends once it has caught up, or does not."""
         return replace(self, until_caught_up=until_caught_up)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the options as JSON values, for a later start of the same job."""
-        return {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> RunOptions:
-        """Return the options that `to_json` wrote."""
-        content = dict(value)
-        for each in SETTINGS:
-            # A field that an earlier release did not write has its default.
-            if content.get(each.field) is not None:
-                content[each.field] = each.kind.load(content[each.field])
-        content["home"] = Path(content["home"])
-        content["drop_state"] = tuple(content["drop_state"])
-        content["consent"] = Consent.from_json(content.get("consent", {}))
-        content["start"] = tuple(content.get("start", ()))
-        return cls(**content)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    if isinstance(value, Consent):
-        return value.to_json()
-    return str(value) if isinstance(value, Path) else value
-
 
 @dataclass(frozen=True, slots=True)
 class JobSnapshot:
@@ -159,9 +120,9 @@ class JobSnapshot:
     job: str
     state: JobState
     lineage: str
-    resumed_from: int | None
-    loading: bool
-    elapsed: timedelta
+    resumed_from: _CheckpointNumber | None
+    loading: bool = field(metadata=alias("loading_tables"))
+    elapsed: RoundedSeconds = field(metadata=alias("elapsed_s"))
     totals: Totals
     folder: Path
     attempt: int = 1
@@ -169,41 +130,7 @@ class JobSnapshot:
     checkpoint: str | None = None
     notice: str = ""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the snapshot as JSON values."""
-        return {
-            "job": self.job,
-            "state": self.state.value,
-            "lineage": self.lineage,
-            "resumed_from": None if self.resumed_from is None else f"chk-{self.resumed_from}",
-            "loading_tables": self.loading,
-            "elapsed_s": round(self.elapsed.total_seconds(), 3),
-            "folder": str(self.folder),
-            "attempt": self.attempt,
-            "reason": self.reason,
-            "checkpoint": self.checkpoint,
-            "notice": self.notice,
-            **self.totals.to_json(),
-        }
-
-    @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> JobSnapshot:
-        """Return the snapshot that `to_json` told of; a job's status has one, too."""
-        resumed = told["resumed_from"]
-        return cls(
-            job=str(told["job"]),
-            state=JobState(told["state"]),
-            lineage=str(told["lineage"]),
-            resumed_from=None if resumed is None else int(str(resumed).removeprefix("chk-")),
-            loading=bool(told["loading_tables"]),
-            elapsed=timedelta(seconds=told["elapsed_s"]),
-            totals=Totals.from_json(told),
-            folder=Path(told["folder"]),
-            attempt=int(told["attempt"]),
-            reason=str(told["reason"]),
-            checkpoint=told["checkpoint"],
-            notice=str(told.get("notice") or ""),
-        )
+    __get_pydantic_core_schema__ = shaped(flatten="totals")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Annotated, Any
 
-from headgate._codec import encode
+from headgate._codec import Form, Moment, encode
 from headgate.errors import Domain, HeadgateError
 
 # How many go on at once, how many may wait, and how many that ended are remembered.
@@ -24,6 +24,27 @@ _log = logging.getLogger(__name__)
 
 Progress = Callable[[str], None]
 Work = Callable[[Progress], Any]
+
+# Whose move it is, too: a command line ends with the exit code of that.
+_Error = Annotated[
+    HeadgateError,
+    Form(
+        lambda error: {**error.as_dict(), "domain": error.domain.value},
+        lambda content: HeadgateError(
+            content["code"],
+            content["message"],
+            hint=content["hint"],
+            domain=Domain(content["domain"]),
+        ),
+        {
+            "type": "object",
+            "properties": {
+                **{name: {"type": "string"} for name in ("code", "message", "hint")},
+                "domain": {"enum": list(Domain)},
+            },
+        },
+    ),
+]
 
 
 class OperationState(enum.StrEnum):
@@ -51,35 +72,17 @@ class Operation:
     kind: str
     job: str | None
     by: str
-    started_at: datetime
     state: OperationState = OperationState.RUNNING
-    ended_at: datetime | None = None
+    started_at: Moment
+    ended_at: Moment | None = None
     progress: str = ""
     result: Any = None
-    error: HeadgateError | None = None
+    error: _Error | None = None
 
     @property
     def is_over(self) -> bool:
         """Whether nothing more will come of it."""
         return self.state is not OperationState.RUNNING
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the operation as JSON values."""
-        return {
-            "id": self.id,
-            "kind": self.kind,
-            "job": self.job,
-            "by": self.by,
-            "state": self.state.value,
-            "started_at": self.started_at.isoformat(),
-            "ended_at": None if self.ended_at is None else self.ended_at.isoformat(),
-            "progress": self.progress,
-            "result": self.result,
-            # Whose move it is, too: a command line ends with the exit code of that.
-            "error": None
-            if self.error is None
-            else {**self.error.as_dict(), "domain": self.error.domain.value},
-        }
 
 
 class Operations:

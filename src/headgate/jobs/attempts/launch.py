@@ -12,8 +12,9 @@ import threading
 from pathlib import Path
 from typing import Protocol
 
+from headgate._codec import encode
 from headgate.engine.scratch import remove_scratch
-from headgate.jobs.attempts.wire import NEWS_DESCRIPTOR, AttemptSpec, News, news_from_json
+from headgate.jobs.attempts.wire import NEWS_DESCRIPTOR, AttemptSpec, News, decode_news
 
 # A child that has ended leaves no more than a few lines in its pipe.
 _LAST_NEWS = 5.0
@@ -97,7 +98,7 @@ class ProcessChild:
         self._news: queue.Queue[News | None] = queue.Queue()
         self._told_all = False
         threading.Thread(target=self._listen, args=(reading,), daemon=True).start()
-        self._say(spec.to_json())
+        self._say(encode(spec))
 
     @property
     def pid(self) -> int:
@@ -157,5 +158,5 @@ class ProcessChild:
             for line in pipe:
                 # A child that is killed may leave half a line.
                 if line.endswith("\n"):
-                    self._news.put(news_from_json(json.loads(line)))
+                    self._news.put(decode_news(json.loads(line)))
         self._news.put(None)

@@ -18,6 +18,7 @@ from typing import IO, Any
 
 # Registers the kinds of topics that a flow's JSON may name.
 import headgate.connectors  # noqa: F401
+from headgate._codec import decode
 from headgate.engine.attempt import Attempt, Ending
 from headgate.engine.failures import explain
 from headgate.errors import Domain, HeadgateError
@@ -33,7 +34,7 @@ from headgate.jobs.attempts.wire import (
     RowShown,
     Running,
     SourceEvent,
-    news_to_json,
+    encode_news,
 )
 
 _LOOK_EVERY = 0.1
@@ -139,11 +140,11 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     news = os.fdopen(int(os.environ.pop(NEWS_DESCRIPTOR)), "w", encoding="utf-8")
     orders: queue.Queue[str] = queue.Queue()
-    spec = AttemptSpec.from_json(json.loads(sys.stdin.readline()))
+    spec = decode(AttemptSpec, json.loads(sys.stdin.readline()))
     threading.Thread(target=_listen, args=(sys.stdin, orders), daemon=True).start()
 
     def tell(each: News) -> None:
-        news.write(json.dumps(news_to_json(each)) + "\n")
+        news.write(json.dumps(encode_news(each)) + "\n")
         news.flush()
 
     work(spec, orders, tell)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from headgate._codec import left_out, shaped
 from headgate._units import format_count
 from headgate.engine.settings import Delivery
 
@@ -47,17 +47,6 @@ class PartitionAudit:
     ahead: int = 0
     unknown: int = 0
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the counts as JSON values."""
-        return {
-            "records": self.records,
-            "written": self.written,
-            "lost": self.lost,
-            "doubled": self.doubled,
-            "ahead": self.ahead,
-            "unknown": self.unknown,
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceAudit:
@@ -75,10 +64,19 @@ class SourceAudit:
     topic: str
     partitions: Mapping[str, PartitionAudit]
     unjudged: tuple[str, ...] = ()
-    gaps: str = ""
+    gaps: str = field(default="", metadata=left_out())
     keyless: int = 0
-    ahead: int = 0
-    unknown: int = 0
+    ahead: int = field(default=0, metadata=left_out())
+    unknown: int = field(default=0, metadata=left_out())
+
+    __get_pydantic_core_schema__ = shaped(
+        computed={
+            "lost": "lost",
+            "doubled": "doubled",
+            "unknown": "all_unknown",
+            "ahead": "all_ahead",
+        }
+    )
 
     @property
     def records(self) -> int:
@@ -104,19 +102,6 @@ class SourceAudit:
     def all_ahead(self) -> int:
         """Rows of batches that are not committed yet."""
         return self.ahead + sum(each.ahead for each in self.partitions.values())
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the source as JSON values."""
-        return {
-            "topic": self.topic,
-            "partitions": {name: each.to_json() for name, each in self.partitions.items()},
-            "lost": self.lost,
-            "doubled": self.doubled,
-            "unknown": self.all_unknown,
-            "ahead": self.all_ahead,
-            "keyless": self.keyless,
-            "unjudged": list(self.unjudged),
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +135,10 @@ class Example:
     place: str = ""
     key: tuple[str, ...] = ()
 
+    __get_pydantic_core_schema__ = shaped(absent=lambda self: ("place",) if self.key else ("key",))
+
     def __str__(self) -> str:
         return self.place or ", ".join(self.key)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the example as JSON values."""
-        what = {"key": list(self.key)} if self.key else {"place": self.place}
-        return {"kind": self.kind.value, "source": self.source, **what}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,9 +160,23 @@ class Audit:
     delivery: Delivery
     key: tuple[str, ...] = ()
     sources: Mapping[str, SourceAudit]
-    outputs: Mapping[str, OutputAudit]
+    outputs: Mapping[str, OutputAudit] = field(metadata=left_out())
     examples: tuple[Example, ...] = ()
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
+
+    __get_pydantic_core_schema__ = shaped(
+        computed={
+            "ok": "ok",
+            "outputs": "rows",
+            "lost": "lost",
+            "doubled": "doubled",
+            "unknown": "unknown",
+            "ahead": "ahead",
+            "other_runs": "other_runs",
+            "foreign": "foreign",
+            "verdict": "verdict",
+        }
+    )
 
     @property
     def lost(self) -> int | None:
@@ -204,6 +200,26 @@ class Audit:
         return sum(each.records for each in self.sources.values())
 
     @property
+    def rows(self) -> dict[str, int]:
+        """Rows of this run by output."""
+        return {name: output.rows for name, output in self.outputs.items()}
+
+    @property
+    def ahead(self) -> int:
+        """Rows of batches that are not committed yet."""
+        return sum(source.all_ahead for source in self.sources.values())
+
+    @property
+    def other_runs(self) -> int:
+        """Rows of other runs of this job, or of other jobs."""
+        return sum(output.other_runs for output in self.outputs.values())
+
+    @property
+    def foreign(self) -> int:
+        """Rows that no job marked."""
+        return sum(output.foreign for output in self.outputs.values())
+
+    @property
     def ok(self) -> bool:
         """Whether nothing is lost, and nothing there more often than the job promised."""
         invented = sum(each.all_unknown for each in self.sources.values() if not each.gaps)
@@ -214,30 +230,6 @@ class Audit:
     def verdict(self) -> str:
         """What was found, in a sentence or two."""
         return verdict(self)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the audit as JSON values."""
-        outputs = self.outputs.values()
-        return {
-            "ok": self.ok,
-            "job": self.job,
-            "lineage": self.lineage,
-            "checkpoint": self.checkpoint,
-            "by": self.by.value,
-            "key": list(self.key),
-            "delivery": self.delivery.value,
-            "sources": {name: each.to_json() for name, each in self.sources.items()},
-            "outputs": {name: each.rows for name, each in self.outputs.items()},
-            "lost": self.lost,
-            "doubled": self.doubled,
-            "unknown": self.unknown,
-            "ahead": sum(each.all_ahead for each in self.sources.values()),
-            "other_runs": sum(each.other_runs for each in outputs),
-            "foreign": sum(each.foreign for each in outputs),
-            "examples": [each.to_json() for each in self.examples],
-            "notes": list(self.notes),
-            "verdict": self.verdict,
-        }
 
 
 def verdict(audit: Audit) -> str:

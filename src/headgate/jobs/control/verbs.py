@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from headgate._clock import Clock
-from headgate._codec import alias, decode, flattened
+from headgate._codec import alias, decode, shaped
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.checkpoints.listing import list_checkpoints
 from headgate.jobs.control.requests import Patience, Request, check_running, ended_otherwise
@@ -37,7 +37,7 @@ class Stopped:
     view: JobView
     savepoint: Savepoint | None = None
 
-    __get_pydantic_core_schema__ = flattened("view")
+    __get_pydantic_core_schema__ = shaped(flatten="view")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Loss:
     bytes: int
     dry_run: bool = True
 
-    __get_pydantic_core_schema__ = flattened("view")
+    __get_pydantic_core_schema__ = shaped(flatten="view")
 
 
 def stop_job(
@@ -190,7 +190,7 @@ def get_start(root: Path, name: str, *, consent: Consent = NO_CONSENT) -> tuple[
             hint="headgate run FLOW",
         )
     # The folder may have been moved since; where it was found is where it is.
-    options = replace(RunOptions.from_json(stored["options"]), home=root, consent=consent)
+    options = replace(decode(RunOptions, stored["options"]), home=root, consent=consent)
     return str(stored["flow"]), options
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from headgate._codec import decode, encode
 from headgate.connectors.places import Places
 from headgate.connectors.registry import get_connector
 from headgate.errors import HeadgateError
@@ -35,10 +36,6 @@ class LetterCount:
     topic: str
     reason: str
     count: int
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the count as JSON values."""
-        return {"topic": self.topic, "reason": self.reason, "count": self.count}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +75,7 @@ class DeadLetters:
             "log": self.log,
             "total": self.total,
             "at_least": self.at_least,
-            "counts": [each.to_json() for each in self.counts],
+            "counts": encode(self.counts),
             "letters": [each.to_json(excerpt=EXCERPT) for each in self.letters],
             "foreign": self.foreign,
             "others": self.others,
@@ -93,7 +90,7 @@ class DeadLetters:
             log=str(told["log"]),
             total=int(told["total"]),
             at_least=bool(told["at_least"]),
-            counts=tuple(LetterCount(**each) for each in told["counts"]),
+            counts=decode(tuple[LetterCount, ...], told["counts"]),
             letters=tuple(DeadLetter.from_json(each) for each in told["letters"]),
             foreign=int(told["foreign"]),
             others=int(told.get("others", 0)),

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import enum
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from headgate._clock import Clock, SystemClock
+from headgate._codec import alias, shaped
 from headgate.connectors.places import PlacedRecord, Places, Send
 from headgate.connectors.registry import get_connector
 from headgate.errors import HeadgateError
@@ -67,15 +67,6 @@ class Refused:
     why: LeftOut
     words: str
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the letter as JSON values."""
-        return {"id": self.id, "why": self.why.value, "words": self.words}
-
-    @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> Refused:
-        """Return the letter that `to_json` told of."""
-        return cls(str(told["id"]), LeftOut(told["why"]), str(told["words"]))
-
 
 @dataclass(frozen=True, slots=True)
 class ReplayProgress:
@@ -107,14 +98,16 @@ class Replayed:
     """
 
     job: str
-    sent: dict[str, int]
+    dry_run: bool
+    sent: dict[str, int] = field(metadata=alias("sent_to"))
+    without_key: int
     skipped: int
     in_doubt: int
-    refused: dict[str, int]
-    named: tuple[Refused, ...]
-    doubts: tuple[str, ...]
-    without_key: int
-    dry_run: bool
+    doubts: tuple[str, ...] = field(metadata=alias("in_doubt_ids"))
+    refused: dict[str, int] = field(metadata=alias("refused_for"))
+    named: tuple[Refused, ...] = field(metadata=alias("refused_letters"))
+
+    __get_pydantic_core_schema__ = shaped(computed={"sent": "total", "refused": "refused_total"})
 
     @property
     def total(self) -> int:
@@ -125,37 +118,6 @@ class Replayed:
     def refused_total(self) -> int:
         """How many records cannot be sent."""
         return sum(self.refused.values())
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the counts as JSON values."""
-        return {
-            "job": self.job,
-            "dry_run": self.dry_run,
-            "sent": self.total,
-            "sent_to": dict(self.sent),
-            "without_key": self.without_key,
-            "skipped": self.skipped,
-            "in_doubt": self.in_doubt,
-            "in_doubt_ids": [*self.doubts],
-            "refused": self.refused_total,
-            "refused_for": dict(self.refused),
-            "refused_letters": [each.to_json() for each in self.named],
-        }
-
-    @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> Replayed:
-        """Return the counts that `to_json` told of."""
-        return cls(
-            job=str(told["job"]),
-            sent=dict(told["sent_to"]),
-            skipped=int(told["skipped"]),
-            in_doubt=int(told["in_doubt"]),
-            refused=dict(told["refused_for"]),
-            named=tuple(Refused.from_json(each) for each in told["refused_letters"]),
-            doubts=tuple(told["in_doubt_ids"]),
-            without_key=int(told["without_key"]),
-            dry_run=bool(told["dry_run"]),
-        )
 
 
 def replay_dead_letters(

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headgate._units import format_size
 from headgate.connectors.connector import Log
@@ -49,15 +49,6 @@ class Finding:
     status: Status
     found: str
     advice: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the finding as JSON values."""
-        return {
-            "name": self.name,
-            "status": self.status.value,
-            "found": self.found,
-            "advice": self.advice,
-        }
 
 
 def diagnose(on: str, home: Path) -> list[Finding]:

@@ -8,12 +8,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 from headgate._artifacts import Progress, find_missing, jars_folder
+from headgate._codec import Form, alias
 from headgate._kernel.archive import (
     RECORD,
     Recording,
@@ -33,6 +34,13 @@ _LONGEST = timedelta(minutes=5)
 EMBEDDED = "embedded"
 
 
+# A duration in seconds, to a tenth.
+_Tenths = Annotated[
+    timedelta,
+    Form(lambda took: round(took.total_seconds(), 1), lambda seconds: timedelta(seconds=seconds)),
+]
+
+
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """What jobs on one kind of log have now.
@@ -44,17 +52,8 @@ class Prepared:
 
     log: str
     archive: Path
-    size: int
-    took: timedelta | None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        return {
-            "log": self.log,
-            "archive": str(self.archive),
-            "bytes": self.size,
-            "seconds": None if self.took is None else round(self.took.total_seconds(), 1),
-        }
+    size: int = field(metadata=alias("bytes"))
+    took: _Tenths | None = field(metadata=alias("seconds"))
 
 
 def prepare(

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from headgate._codec import encode
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.lifecycle.restart import Failure, RestartStrategy
 from headgate.jobs.lifecycle.states import TRANSITIONS, JobState
@@ -122,7 +123,7 @@ class Machine:
             "healthy_since": _isoformat(self.healthy_since),
             "held": self.held,
             "reason": self.reason,
-            "last_failure": self.failures[-1].to_json() if self.failures else None,
+            "last_failure": encode(self.failures[-1]) if self.failures else None,
         }
 
 

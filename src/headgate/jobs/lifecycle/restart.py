@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Protocol
 
+from headgate._codec import Moment, RoundedSeconds, alias
 from headgate._units import format_duration, parse_duration
 from headgate.errors import HeadgateError
 
@@ -42,31 +43,16 @@ class Failure:
         domain: Who can mend it, as errors name it.
     """
 
-    at: datetime
+    at: Moment
     code: str
     message: str
     root_cause: str
     where: str
     retryable: bool
     attempt: int = 0
-    healthy: timedelta = timedelta(0)
+    healthy: RoundedSeconds = field(default=timedelta(0), metadata=alias("healthy_s"))
     hint: str = ""
     domain: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the failure as JSON values."""
-        return {
-            "attempt": self.attempt,
-            "at": self.at.isoformat(),
-            "code": self.code,
-            "message": self.message,
-            "root_cause": self.root_cause,
-            "where": self.where,
-            "retryable": self.retryable,
-            "healthy_s": round(self.healthy.total_seconds(), 3),
-            "hint": self.hint,
-            "domain": self.domain,
-        }
 
 
 class RestartStrategy(Protocol):

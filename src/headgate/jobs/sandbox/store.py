@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headgate._clock import Clock, SystemClock
+from headgate._codec import encode
 from headgate.connectors.logs import parse_log
 from headgate.connectors.setup import TopicRole
 from headgate.connectors.topics import MadeTopic
@@ -77,7 +78,7 @@ class Produced:
             "seconds": round(self.seconds, 3),
             "records_per_s": round(self.records_per_s),
             "where": self.where,
-            **({"made": [topic.to_json() for topic in self.made]} if self.made else {}),
+            **({"made": encode(self.made)} if self.made else {}),
         }
 
 

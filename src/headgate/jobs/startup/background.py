@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from headgate._codec import decode, encode
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.flow_file import load_flow
 from headgate.jobs.home import JobHome
@@ -66,7 +67,7 @@ def start_detached(flow: str, options: RunOptions) -> Detached:
             pass
     output = supervisor_output(home)
     output.parent.mkdir(parents=True, exist_ok=True)
-    answer = _spawn({"flow": flow, "options": options.to_json()}, output)
+    answer = _spawn({"flow": flow, "options": encode(options)}, output)
     if answer is None:
         raise HeadgateError(
             "JOB_NOT_STARTED",
@@ -117,7 +118,7 @@ class _Answer:
 
     def started(self, snapshot: JobSnapshot) -> None:
         """Tell that the job is on its way; its status is written by now."""
-        self._say({"pid": os.getpid(), "snapshot": snapshot.to_json()})
+        self._say({"pid": os.getpid(), "snapshot": encode(snapshot)})
 
     def refused(self, error: HeadgateError) -> bool:
         """Tell why the job does not start; return whether anybody still listened."""
@@ -149,7 +150,7 @@ def main() -> None:
     os.dup2(nowhere, 0)
     os.close(nowhere)
     answer = _Answer(int(os.environ.pop(_ANSWER)))
-    sys.exit(_supervise(order["flow"], RunOptions.from_json(order["options"]), answer))
+    sys.exit(_supervise(order["flow"], decode(RunOptions, order["options"]), answer))
 
 
 def _supervise(flow: str, options: RunOptions, answer: _Answer) -> int:

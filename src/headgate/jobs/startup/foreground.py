@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from headgate._clock import Clock, SystemClock
+from headgate._codec import encode
 from headgate._kernel.jar import get_jars
 from headgate.checkpoints.problems import Problem
 from headgate.checkpoints.sparklog import find_last_commit
@@ -375,7 +376,7 @@ def _stored(options: RunOptions) -> dict[str, Any]:
         consent=NO_CONSENT,
         home=options.home.absolute(),
     )
-    return later.to_json()
+    return encode(later)
 
 
 def check_java() -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from headgate._codec import encode
 from headgate._units import format_count
 from headgate.checkpoints.sparklog import (
     find_last_commit,
@@ -65,7 +66,7 @@ class BegunBatch:
             "batch": self.number,
             "run": self.lineage,
             "records": dict(self.records),
-            "outputs": {name: each.to_json() for name, each in self.outputs.items()},
+            "outputs": encode(self.outputs),
         }
 
 

@@ -15,6 +15,7 @@ from datetime import timedelta
 from typing import Any
 
 from headgate._clock import Clock
+from headgate._codec import encode
 from headgate.engine.progress import BatchReport
 from headgate.errors import HeadgateError
 from headgate.jobs.attempts.launch import Child, Launcher
@@ -421,7 +422,7 @@ class Supervisor:
         self._written = self._clock.monotonic()
         snapshot = self.snapshot()
         status = {
-            **snapshot.to_json(),
+            **encode(snapshot),
             **self._machine.to_json(),
             "pid": os.getpid(),
             "child": None if self._child is None else self._child.pid,

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from headgate._codec import shaped
 from headgate.connectors.connector import Connector
 from headgate.connectors.logs import bind, parse_log
 from headgate.connectors.registry import find_connector, get_connector
@@ -47,11 +48,7 @@ class FlowTopic:
     made: MadeTopic
     warnings: tuple[str, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the topic as JSON values."""
-        told = self.made.to_json()
-        told.pop("differences", None)
-        return {"role": self.role.value, **told, "warnings": [*self.warnings]}
+    __get_pydantic_core_schema__ = shaped(flatten="made", absent=lambda _: ("differences",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +62,6 @@ class FlowSetup:
     flow: str
     topics: tuple[FlowTopic, ...]
     left_out: tuple[str, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the topics as JSON values."""
-        return {
-            "flow": self.flow,
-            "topics": [topic.to_json() for topic in self.topics],
-            "left_out": [*self.left_out],
-        }
 
 
 def set_up(

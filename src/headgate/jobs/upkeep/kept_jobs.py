@@ -11,11 +11,11 @@ from __future__ import annotations
 import contextlib
 import fcntl
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from headgate._codec import Moment, decode, encode, left_out
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.home import read_json, write_json
 
@@ -32,14 +32,10 @@ class KeptJob:
         order: How it was to be started; of use until the job itself remembers.
     """
 
-    job: str
-    since: datetime
+    job: str = field(metadata=left_out())
+    since: Moment
     by: str
     order: Mapping[str, Any] | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the entry as JSON values."""
-        return {"since": self.since.isoformat(), "by": self.by, "order": self.order}
 
 
 class Session:
@@ -58,10 +54,8 @@ class Session:
         content = read_json(self._file) or {"jobs": {}}
         try:
             return {
-                name: KeptJob(
-                    name, datetime.fromisoformat(each["since"]), each["by"], each["order"]
-                )
-                for name, each in content["jobs"].items()
+                name: decode(KeptJob, {**entry, "job": name})
+                for name, entry in content["jobs"].items()
             }
         except (KeyError, ValueError, TypeError, AttributeError) as error:
             raise HeadgateError(
@@ -98,7 +92,7 @@ class Session:
             if to is not None:
                 jobs[name] = to
             if to != before:
-                told = {"jobs": {key: jobs[key].to_json() for key in sorted(jobs)}}
+                told = {"jobs": {name: encode(jobs[name]) for name in sorted(jobs)}}
                 write_json(self._file, told, sync=True)
         return before
 

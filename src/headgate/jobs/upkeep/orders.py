@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from headgate._clock import SystemClock
+from headgate._codec import decode, encode
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.control.restore_start import get_restore_options, plan_of_restore
 from headgate.jobs.control.verbs import get_start, restart_job
@@ -110,7 +111,7 @@ def _order(
 ) -> dict[str, Any]:
     # Nobody looks at the terminal of a job in the background.
     quiet = replace(options, print_rows=0, verbose=False)
-    return {"do": do, "flow": flow, "options": quiet.to_json(), "by": by, "keep": keep}
+    return {"do": do, "flow": flow, "options": encode(quiet), "by": by, "keep": keep}
 
 
 def follow_apart(order: Mapping[str, Any]) -> dict[str, Any]:
@@ -167,13 +168,13 @@ def main() -> None:
 
 
 def _follow(order: Mapping[str, Any]) -> dict[str, Any]:
-    flow, options = str(order["flow"]), RunOptions.from_json(order["options"])
+    flow, options = str(order["flow"]), decode(RunOptions, order["options"])
     if order["do"] == "plan":
         return plan_of_restore(flow, options).to_json()
     name = load_flow(flow).graph.name
     session = Session(options.home)
     # What the user agrees to is for this start, and not for one after a crash.
-    how = {"flow": flow, "options": replace(options, consent=NO_CONSENT).to_json()}
+    how = {"flow": flow, "options": encode(replace(options, consent=NO_CONSENT))}
     kept = KeptJob(name, SystemClock().now(), str(order["by"]), how)
     # First, so that a job that was started is kept up whatever dies in between.
     before = session.keep(kept) if order["keep"] else None

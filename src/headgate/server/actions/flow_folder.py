@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from headgate.errors import HeadgateError
 
@@ -33,10 +32,6 @@ class FlowFile:
 
     flow: str
     job: str | None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        return {"flow": self.flow, "job": self.job}
 
 
 def list_flows(folder: Path | None) -> list[FlowFile]:

@@ -10,10 +10,19 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from headgate._codec import encode
 from headgate._units import format_duration
 from headgate.errors import HeadgateError
 from headgate.jobs import service
-from headgate.jobs.service import NO_CONSENT, Consent, JobView, Patience, Savepoint, Stopped
+from headgate.jobs.service import (
+    NO_CONSENT,
+    Consent,
+    JobView,
+    Patience,
+    Replayed,
+    Savepoint,
+    Stopped,
+)
 from headgate.server.actions.flow_folder import find_flow_file
 from headgate.server.actions.request import Asked
 from headgate.server.actions.upkeep import LetGo, StartAgain, find_dead, let_go
@@ -48,7 +57,7 @@ def submit(
         "settings": dict(settings or {}),
         "fresh": fresh,
         "from": restore_from,
-        **consent.to_json(),
+        **encode(consent),
     }
     with Asked(context, access, "submit", None, given) as asked:
         if context.settings.only is not None:
@@ -144,7 +153,7 @@ def start(
     context: ServerContext, access: Access, job: str, *, consent: Consent = NO_CONSENT
 ) -> Operation:
     """Start a job as it was last run, in the background."""
-    with Asked(context, access, "start", job, consent.to_json()) as asked:
+    with Asked(context, access, "start", job, encode(consent)) as asked:
         service.check_at_rest(asked.home, job, verb="start")
         service.get_start(asked.home, job)
         return asked.start(
@@ -158,7 +167,7 @@ def restart(
     context: ServerContext, access: Access, job: str, *, consent: Consent = NO_CONSENT
 ) -> Operation:
     """Stop a job between two batches and start it again."""
-    with Asked(context, access, "restart", job, consent.to_json()) as asked:
+    with Asked(context, access, "restart", job, encode(consent)) as asked:
         service.get_start(asked.home, job)
         return asked.start(
             lambda _tell: service.restart_kept(
@@ -305,8 +314,8 @@ def replay(
         chosen = tuple(names.check_letter(each) for each in ids)
         service.look_at(asked.home, job, verb="replay dead letters of")
 
-        def work(_tell: Progress) -> dict[str, Any]:
-            done = service.replay_dead_letters(
+        def work(_tell: Progress) -> Replayed:
+            return service.replay_dead_letters(
                 asked.home,
                 job,
                 ids=chosen,
@@ -317,7 +326,6 @@ def replay(
                 into_tables=into_tables,
                 dry_run=dry_run,
             )
-            return done.to_json()
 
         return asked.start(work)
 

@@ -17,6 +17,7 @@ from headgate.server.api import models
 from headgate.server.api.models import Job
 from headgate.server.api.routing import Server, Who, accepted, make_router, reply
 from headgate.server.context import ServerContext
+from headgate.server.operations import Operation
 
 # The end of a log is all that is read; lines are cut, so that no answer is endless.
 _LONGEST_LINE = 4_096
@@ -31,7 +32,7 @@ def job_routes() -> APIRouter:
         """List the jobs of the server's home."""
         return reply(server, {"jobs": _summaries(server)})
 
-    @router.post("/jobs", response_model=models.OperationShown, status_code=202)
+    @router.post("/jobs", response_model=Operation, status_code=202)
     def submit_job(server: Server, who: Who, body: models.Submit) -> Response:
         """Start a flow of the flows folder as a job in the background."""
         begun = verbs.submit(
@@ -113,7 +114,7 @@ def job_routes() -> APIRouter:
 
 
 def _add_verbs(router: APIRouter) -> None:
-    @router.post("/jobs/{job}/stop", response_model=models.OperationShown, status_code=202)
+    @router.post("/jobs/{job}/stop", response_model=Operation, status_code=202)
     def stop_job(server: Server, who: Who, job: Job, body: models.Stop | None = None) -> Response:
         """Stop a job between two batches."""
         asked = body or models.Stop()
@@ -122,7 +123,7 @@ def _add_verbs(router: APIRouter) -> None:
 
     @router.post(
         "/jobs/{job}/cancel",
-        response_model=models.OperationShown,
+        response_model=Operation,
         status_code=202,
         responses={200: {"model": service.Loss, "description": "What a dry run tells."}},
     )
@@ -134,23 +135,23 @@ def _add_verbs(router: APIRouter) -> None:
             return reply(server, service.foresee_cancel(server.settings.home, job))
         return accepted(server, verbs.cancel(server, who, job))
 
-    @router.post("/jobs/{job}/pause", response_model=models.OperationShown, status_code=202)
+    @router.post("/jobs/{job}/pause", response_model=Operation, status_code=202)
     def pause_job(server: Server, who: Who, job: Job) -> Response:
         """Make a job read nothing until it is resumed."""
         return accepted(server, verbs.pause(server, who, job))
 
-    @router.post("/jobs/{job}/resume", response_model=models.OperationShown, status_code=202)
+    @router.post("/jobs/{job}/resume", response_model=Operation, status_code=202)
     def resume_job(server: Server, who: Who, job: Job) -> Response:
         """Let a paused job go on."""
         return accepted(server, verbs.resume(server, who, job))
 
-    @router.post("/jobs/{job}/start", response_model=models.OperationShown, status_code=202)
+    @router.post("/jobs/{job}/start", response_model=Operation, status_code=202)
     def start_job(server: Server, who: Who, job: Job, body: models.Start | None = None) -> Response:
         """Start a job as it was last run."""
         asked = body or models.Start()
         return accepted(server, verbs.start(server, who, job, consent=asked.consent()))
 
-    @router.post("/jobs/{job}/restart", response_model=models.OperationShown, status_code=202)
+    @router.post("/jobs/{job}/restart", response_model=Operation, status_code=202)
     def restart_job(
         server: Server, who: Who, job: Job, body: models.Start | None = None
     ) -> Response:
@@ -158,7 +159,7 @@ def _add_verbs(router: APIRouter) -> None:
         asked = body or models.Start()
         return accepted(server, verbs.restart(server, who, job, consent=asked.consent()))
 
-    @router.post("/jobs/{job}/savepoints", response_model=models.OperationShown, status_code=202)
+    @router.post("/jobs/{job}/savepoints", response_model=Operation, status_code=202)
     def take_savepoint(
         server: Server, who: Who, job: Job, body: models.TakeSavepoint | None = None
     ) -> Response:
@@ -169,7 +170,7 @@ def _add_verbs(router: APIRouter) -> None:
 
     @router.post(
         "/jobs/{job}/restore",
-        response_model=models.OperationShown,
+        response_model=Operation,
         status_code=202,
         responses={200: {"model": models.RestorePlanned, "description": "The plan of a dry run."}},
     )

@@ -11,7 +11,9 @@ from typing import Annotated, Any, Literal
 from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
-from headgate.jobs.service import Consent, OpenBatch, OutputRecord, OutputView
+from headgate.jobs.service import Consent, OpenBatch, OutputRecord, OutputView, TopicSummary
+from headgate.server.actions.flow_folder import FlowFile
+from headgate.server.operations import Operation
 from headgate.server.security import names
 
 _Open = ConfigDict(extra="allow")
@@ -158,25 +160,10 @@ class LogLines(BaseModel):
     position: str = Field(description="For `after`: where the next lines come.")
 
 
-class OperationShown(BaseModel):
-    """Long work, as it is now; poll it until its state is DONE or FAILED."""
-
-    id: str
-    kind: str
-    job: str | None
-    by: str
-    state: Literal["RUNNING", "DONE", "FAILED"]
-    started_at: str
-    ended_at: str | None
-    progress: str
-    result: Any = Field(description="What the same verb of the CLI prints with --json.")
-    error: Problem | None
-
-
 class OperationList(BaseModel):
     """Operations, newest first."""
 
-    operations: list[OperationShown]
+    operations: list[Operation]
 
 
 class RestorePlanned(BaseModel):
@@ -194,17 +181,10 @@ class RestorePlanned(BaseModel):
     outputs_with_repeats: list[str]
 
 
-class FlowShown(BaseModel):
-    """A flow that can be submitted."""
-
-    flow: str
-    job: str | None
-
-
 class Flows(BaseModel):
     """The flows of the flows folder."""
 
-    flows: list[FlowShown]
+    flows: list[FlowFile]
     settings: list[str] = Field(description="What a submit may set.")
 
 
@@ -231,7 +211,7 @@ class AuditLines(BaseModel):
 class TopicList(BaseModel):
     """The topics of the server's log."""
 
-    topics: list[dict[str, Any]]
+    topics: list[TopicSummary]
 
 
 class TopicRecords(BaseModel):

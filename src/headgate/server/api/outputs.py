@@ -12,6 +12,7 @@ from headgate.server.actions import verbs
 from headgate.server.api import models
 from headgate.server.api.models import Job
 from headgate.server.api.routing import Server, Who, accepted, make_router, reply
+from headgate.server.operations import Operation
 
 
 def output_routes() -> APIRouter:
@@ -56,7 +57,7 @@ def output_routes() -> APIRouter:
 
     @router.post(
         "/jobs/{job}/dead-letters/replay",
-        response_model=models.OperationShown,
+        response_model=Operation,
         status_code=202,
     )
     def replay_dead_letters(

@@ -80,7 +80,7 @@ def reply(server: ServerContext, value: Any, *, status: int = 200, guess: bool =
 
 def accepted(server: ServerContext, operation: Operation) -> Response:
     """Return an operation that was begun, and where to look at it."""
-    answer = reply(server, operation.to_json(), status=202)
+    answer = reply(server, operation, status=202)
     answer.headers["Location"] = f"/v1/operations/{operation.id}"
     return answer
 

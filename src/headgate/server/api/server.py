@@ -11,6 +11,7 @@ from headgate.server.actions.flow_folder import list_flows
 from headgate.server.api import models
 from headgate.server.api.models import OperationId
 from headgate.server.api.routing import Server, make_router, may_operate, reply
+from headgate.server.operations import Operation
 from headgate.server.security import names
 
 
@@ -21,21 +22,21 @@ def server_routes() -> APIRouter:
     @router.get("/flows", response_model=models.Flows)
     def list_flows_(server: Server) -> Response:
         """List the flows that can be submitted."""
-        found = [each.to_json() for each in list_flows(server.settings.flows)]
-        return reply(server, {"flows": found, "settings": list(names.SETTINGS)})
+        return reply(
+            server, {"flows": list_flows(server.settings.flows), "settings": list(names.SETTINGS)}
+        )
 
     @router.get("/operations", response_model=models.OperationList)
     def list_operations(
         server: Server, job: Annotated[str | None, Query(pattern=names.JOB)] = None
     ) -> Response:
         """List operations: those that go on, and the last ones that ended."""
-        found = [each.to_json() for each in server.operations.list(job)]
-        return reply(server, {"operations": found})
+        return reply(server, {"operations": server.operations.list(job)})
 
-    @router.get("/operations/{operation}", response_model=models.OperationShown)
+    @router.get("/operations/{operation}", response_model=Operation)
     def show_operation(server: Server, operation: OperationId) -> Response:
         """Show one operation as it is now."""
-        return reply(server, server.operations.get(operation).to_json())
+        return reply(server, server.operations.get(operation))
 
     @router.get("/audit", response_model=models.AuditLines, dependencies=[Depends(may_operate)])
     def read_audit(server: Server, lines: models.Lines = 100) -> Response:

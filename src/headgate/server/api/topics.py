@@ -19,7 +19,7 @@ def topic_routes() -> APIRouter:
         """List the topics of the log that the server was started on."""
         with server.slow_read():
             found = service.list_topics(server.settings.on)
-        return reply(server, {"topics": [each.to_json() for each in found]})
+        return reply(server, {"topics": found})
 
     @router.get("/topics/{topic}/records", response_model=models.TopicRecords)
     def tail_topic(server: Server, topic: models.TopicName, lines: models.Lines = 20) -> Response:
