@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, is_dataclass
 from datetime import datetime, timedelta
-from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_origin, get_type_hints
 
 if TYPE_CHECKING:
@@ -25,6 +24,9 @@ if TYPE_CHECKING:
     from pydantic_core import CoreSchema
 
 _Value = TypeVar("_Value")
+
+# Made by the first use of a type.
+_adapters: dict[Any, TypeAdapter[Any]] = {}
 
 
 class DecodeError(ValueError):
@@ -100,30 +102,20 @@ def shaped(
             JSON.
         absent: Returns the names that are left out of the JSON of a certain value.
     """
+    shape = _Shape(flatten, computed or {}, absent)
+    return classmethod(lambda _, source, handler: shape.build(source, handler))
 
-    def spread(content: Any) -> Any:
-        return {**content, flatten: content} if isinstance(content, Mapping) else content
 
-    def reshape(value: Any, write: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-        shape: dict[str, Any] = {}
-        for name, content in write(value).items():
-            shape |= content if name == flatten else {name: content}
-        for name in absent(value) if absent is not None else ():
-            shape.pop(name, None)
-        return shape
+@dataclass(frozen=True)
+class _Shape:
+    """What `shaped` is told, and pydantic's schema of it."""
 
-    def describe(schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        outer = handler.resolve_ref_schema(handler(schema))
-        if flatten:
-            inner = handler.resolve_ref_schema(outer["properties"].pop(flatten))
-            outer["properties"] = {**inner["properties"], **outer["properties"]}
-            outer["required"] = [*inner.get("required", ()), *outer.get("required", ())]
-        if absent is not None:
-            outer["required"] = []
-        outer["required"] = [name for name in outer.get("required", ()) if name != flatten]
-        return outer
+    flatten: str
+    computed: Mapping[str, str]
+    absent: Callable[[Any], Iterable[str]] | None
 
-    def build(_: type[Any], source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
+    def build(self, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Return the schema of a dataclass with this shape."""
         from pydantic_core import core_schema
 
         schema = handler(source)
@@ -134,31 +126,51 @@ def shaped(
                 handler.generate_schema(get_type_hints(getattr(source, name).fget)["return"]),
                 alias=alias_name,
             )
-            for alias_name, name in (computed or {}).items()
+            for alias_name, name in self.computed.items()
         ]
-        if not flatten and absent is None:
+        if not self.flatten and self.absent is None:
             return schema
         return core_schema.no_info_before_validator_function(
-            spread if flatten else _same,
+            self._spread,
             schema,
-            serialization=core_schema.wrap_serializer_function_ser_schema(reshape),
-            metadata={"pydantic_js_functions": [describe]},
+            serialization=core_schema.wrap_serializer_function_ser_schema(self._write),
+            metadata={"pydantic_js_functions": [self._describe]},
         )
 
-    return classmethod(build)
+    def _spread(self, content: Any) -> Any:
+        if not self.flatten or not isinstance(content, Mapping):
+            return content
+        return {**content, self.flatten: content}
+
+    def _write(self, value: Any, write: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+        shape: dict[str, Any] = {}
+        for name, content in write(value).items():
+            shape |= content if name == self.flatten else {name: content}
+        for name in self.absent(value) if self.absent is not None else ():
+            shape.pop(name, None)
+        return shape
+
+    def _describe(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        outer = handler.resolve_ref_schema(handler(schema))
+        required = [name for name in outer.get("required", ()) if name != self.flatten]
+        if self.flatten:
+            inner = handler.resolve_ref_schema(outer["properties"].pop(self.flatten))
+            outer["properties"] = {**inner["properties"], **outer["properties"]}
+            required = [*inner.get("required", ()), *required]
+        # A name that may be absent is not required; which ones may be, only a value can tell.
+        outer["required"] = required if self.absent is None else []
+        return outer
 
 
-def _same(content: Any) -> Any:
-    return content
+def _adapter(kind: type[_Value]) -> TypeAdapter[_Value]:
+    adapter = _adapters.get(kind)
+    if adapter is None:
+        from pydantic import TypeAdapter
 
-
-@cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    from pydantic import TypeAdapter
-
-    if hasattr(kind, "to_json"):
-        raise TypeError(f"{kind.__name__} has a to_json of its own")
-    return TypeAdapter(kind)
+        if hasattr(kind, "to_json"):
+            raise TypeError(f"{kind.__name__} has a to_json of its own")
+        adapter = _adapters[kind] = TypeAdapter(kind)
+    return adapter
 
 
 def _explain(error: Any) -> str:

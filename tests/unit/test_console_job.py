@@ -61,9 +61,15 @@ def test_the_head_tells_why_a_job_waits_and_how_long() -> None:
 
 def test_failures_show_the_root_cause_first() -> None:
     failure = JobFailure(
-        2, NOW, "QUERY_FAILED", "cannot go on", "java.io.IOException: disk\n at X", "query",
-        "headgate start orders", False,
-    )  # fmt: skip
+        root_cause="java.io.IOException: disk\n at X",
+        attempt=2,
+        at=NOW,
+        code="QUERY_FAILED",
+        message="cannot go on",
+        where="query",
+        hint="headgate start orders",
+        retryable=False,
+    )
     shown = failures_markup(Exceptions("orders", (failure,), (), 12))
     assert shown.index("java.io.IOException: disk") < shown.index("QUERY_FAILED")
     assert "and 11 earlier" in shown

@@ -119,7 +119,7 @@ def foresee_cancel(root: Path, name: str) -> Loss:
     lost = [each for each in kept if each.kind == "checkpoint"]
     return Loss(
         view=view_job(home),
-        deletes=deletes,
+        deletes_state=deletes,
         checkpoints=tuple(each.id for each in lost),
         bytes=sum(each.manifest.new_bytes for each in lost if each.manifest is not None),
     )

@@ -365,7 +365,7 @@ def _place(flow: str) -> str:
     return f"{Path(path).absolute()}{colon}{name}"
 
 
-def _stored(options: RunOptions) -> dict[str, Any]:
+def _stored(options: RunOptions) -> Any:
     """Return the options of a later start: what was for this one alone is left out."""
     later = replace(
         options,
