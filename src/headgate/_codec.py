@@ -151,15 +151,18 @@ class _Shape:
         return shape
 
     def _describe(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        outer = handler.resolve_ref_schema(handler(schema))
-        required = [name for name in outer.get("required", ()) if name != self.flatten]
-        if self.flatten:
+        described = handler(schema)
+        outer = handler.resolve_ref_schema(described)
+        # A class that several routes return is described several times, in the same place.
+        if self.flatten in outer["properties"]:
             inner = handler.resolve_ref_schema(outer["properties"].pop(self.flatten))
             outer["properties"] = {**inner["properties"], **outer["properties"]}
-            required = [*inner.get("required", ()), *required]
-        # A name that may be absent is not required; which ones may be, only a value can tell.
-        outer["required"] = required if self.absent is None else []
-        return outer
+            required = [name for name in outer.get("required", ()) if name != self.flatten]
+            outer["required"] = [*inner.get("required", ()), *required]
+        if self.absent is not None:
+            # Only a value can tell which names are absent.
+            outer["required"] = []
+        return described
 
 
 def _adapter(kind: type[_Value]) -> TypeAdapter[_Value]:

@@ -108,6 +108,14 @@ class Several:
     named: tuple[Named, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two such values, each described on its own."""
+
+    first: Named
+    second: Named
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sums:
     """A value with properties in its JSON."""
@@ -298,6 +306,8 @@ def test_schemas_describe_the_json() -> None:
     named = TypeAdapter(Named).json_schema(mode="serialization")
     assert set(named["properties"]) == {"id", "name", "bytes", "last"}
     assert set(named["required"]) == {"id", "name", "bytes"}
+    twice = TypeAdapter(Pair).json_schema(mode="serialization")["$defs"]["Named"]
+    assert set(twice["properties"]) == set(named["properties"])
     sums = TypeAdapter(Sums).json_schema(mode="serialization")["properties"]
     assert sums["total"]["type"] == "integer"
 
