@@ -243,6 +243,8 @@ Seconds = Annotated[timedelta, Form(timedelta.total_seconds, _read_seconds, _NUM
 RoundedSeconds = Annotated[
     timedelta, Form(lambda value: round(value.total_seconds(), 3), _read_seconds, _NUMBER)
 ]
+# Likewise, where Python counts seconds, too.
+RoundedNumber = Annotated[float, Form(lambda value: round(value, 3), float, _NUMBER)]
 # Likewise, whole seconds.
 WholeSeconds = Annotated[
     timedelta,

@@ -29,6 +29,28 @@ from headgate._codec import (
     left_out_while,
     shaped,
 )
+from headgate.connectors.topics import (
+    FOREVER,
+    MadeTopic,
+    PublishedFile,
+    TopicDetails,
+    TopicSummary,
+)
+from headgate.engine.event_times import PartitionTime, StreamTimes
+from headgate.engine.progress import Latency
+from headgate.engine.settings import Delivery
+from headgate.jobs.audit.report import (
+    Audit,
+    By,
+    Example,
+    Kind,
+    OutputAudit,
+    PartitionAudit,
+    SourceAudit,
+)
+from headgate.jobs.dead_letters.replay import LeftOut, Refused, Replayed
+from headgate.jobs.lifecycle.restart import Failure
+from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.service import (
     Events,
     Exceptions,
@@ -55,9 +77,13 @@ from headgate.jobs.service import (
     StateValue,
     Stopped,
 )
+from headgate.jobs.totals import Totals
+from headgate.jobs.upkeep.kept_jobs import KeptJob
+from headgate.jobs.values import Consent, JobSnapshot, OpenBatch, RunOptions
 
 NOON = datetime(2026, 11, 18, 12, 0, tzinfo=UTC)
 AT_NOON = "2026-11-18T12:00:00+00:00"
+TICK = timedelta(milliseconds=20)
 
 
 class Colour(enum.StrEnum):
@@ -671,7 +697,262 @@ GOLDEN: list[tuple[Any, dict[str, Any]]] = [
             "cut": False,
         },
     ),
+    (
+        RunOptions(consent=Consent(open_batch=OpenBatch.SKIP), retain_for=timedelta(hours=1)),
+        {
+            "on": "files:.headgate/topics",
+            "home": ".headgate",
+            "until_caught_up": False,
+            "parallelism": None,
+            "batch_every": 1.0,
+            "max_batch": 67108864,
+            "max_record": 1048576,
+            "driver_memory": 2147483648,
+            "checkpoints": None,
+            "fresh": False,
+            "print_rows": 0,
+            "verbose": False,
+            "restart": "exponential:1s,1m,1.5",
+            "checkpoint_every": 5.0,
+            "min_pause": 0.0,
+            "retain": 10,
+            "retain_for": 3600.0,
+            "delete_on_cancel": False,
+            "strict": False,
+            "restore_from": None,
+            "restore_at": None,
+            "drop_state": [],
+            "consent": {"open_batch": "skip"},
+            "master": "local[*]",
+            "executor_memory": 1073741824,
+            "state_memory": 536870912,
+            "log_level": "info",
+            "delivery": "exactly-once",
+            "on_data_loss": "fail",
+            "start": [],
+            "settings": {},
+        },
+    ),
+    (
+        JobSnapshot(
+            job="orders",
+            state=JobState.RUNNING,
+            lineage="L1",
+            resumed_from=17,
+            loading=False,
+            elapsed=timedelta(seconds=1.23456),
+            totals=Totals(
+                inputs={"orders": 5},
+                lag_s={"orders": 0.5},
+                batch=18,
+                batches=1,
+                committed=NOON,
+                recent=((100, 1.0),),
+                latency=Latency(TICK, TICK, TICK, rows=0),
+            ),
+            folder=Path("/j"),
+        ),
+        {
+            "job": "orders",
+            "state": "RUNNING",
+            "lineage": "L1",
+            "resumed_from": "chk-17",
+            "loading_tables": False,
+            "elapsed_s": 1.235,
+            "folder": "/j",
+            "attempt": 1,
+            "reason": "",
+            "checkpoint": None,
+            "notice": "",
+            "inputs": {"orders": 5},
+            **{name: {} for name in ("outputs", "lag_bytes", "lag_records", "state_rows")},
+            "lag_s": {"orders": 0.5},
+            "state_bytes": {},
+            "batch": 18,
+            "batches": 1,
+            "records_per_s": 100,
+            "watermark": None,
+            "held_back_by": None,
+            "event_times": {},
+            "ports": {},
+            "ports_per_s": {},
+            "busy": {},
+            "recent_s": 0.0,
+            "latency_ms": {"p50": 20, "p95": 20, "p99": 20},
+            "committed_at": AT_NOON,
+        },
+    ),
+    (
+        Failure(NOON, "DRIVER_DIED", "killed", "SIGKILL", "driver", True),
+        {
+            "attempt": 0,
+            "at": AT_NOON,
+            "code": "DRIVER_DIED",
+            "message": "killed",
+            "root_cause": "SIGKILL",
+            "where": "driver",
+            "retryable": True,
+            "healthy_s": 0.0,
+            "hint": "",
+            "domain": "",
+        },
+    ),
+    (
+        StreamTimes(NOON, "orders-0", {"orders-0": PartitionTime(None, True)}),
+        {
+            "watermark": AT_NOON,
+            "held_back_by": "orders-0",
+            "partitions": {"orders-0": {"time": None, "idle": True}},
+        },
+    ),
+    (
+        Replayed(
+            job="orders",
+            dry_run=False,
+            sent={"orders": 2},
+            without_key=0,
+            skipped=1,
+            in_doubt=1,
+            doubts=("0:1",),
+            refused={"cut": 1},
+            named=(Refused("0:2", LeftOut.CUT, "cut"),),
+        ),
+        {
+            "job": "orders",
+            "dry_run": False,
+            "sent": 2,
+            "sent_to": {"orders": 2},
+            "without_key": 0,
+            "skipped": 1,
+            "in_doubt": 1,
+            "in_doubt_ids": ["0:1"],
+            "refused": 1,
+            "refused_for": {"cut": 1},
+            "refused_letters": [{"id": "0:2", "why": "cut", "words": "cut"}],
+        },
+    ),
+    (
+        TopicSummary("orders", 1, files=2, size=0, newest=None),
+        {"name": "orders", "partitions": 1, "files": 2, "size": 0, "newest": None},
+    ),
+    (
+        TopicSummary("orders", 3, at_most=7, newest=NOON, replication=1, retention="7d"),
+        {
+            "name": "orders",
+            "partitions": 3,
+            "records_at_most": 7,
+            "replication": 1,
+            "retention": "7d",
+            "compacted": False,
+            "newest": AT_NOON,
+        },
+    ),
+    (
+        MadeTopic("orders", 4, "h:6650", False, retention=FOREVER, deduplicated=True),
+        {
+            "name": "orders",
+            "partitions": 4,
+            "retention": "infinite",
+            "compacted": False,
+            "deduplicated": True,
+            "schema": None,
+            "where": "h:6650",
+            "existed": False,
+        },
+    ),
 ]
+# Values that are only written: what a reader would need is not in their JSON.
+WRITTEN: list[tuple[Any, dict[str, Any]]] = [
+    (
+        KeptJob("orders", NOON, "me", {"do": "start"}),
+        {"since": AT_NOON, "by": "me", "order": {"do": "start"}},
+    ),
+    (
+        TopicDetails(
+            TopicSummary("orders", 1, files=1, size=9, newest=NOON),
+            where="/t",
+            id=None,
+            ledger=1,
+            last_files=(PublishedFile("a", 9, NOON, None),),
+        ),
+        {
+            "name": "orders",
+            "partitions": 1,
+            "files": 1,
+            "size": 9,
+            "newest": AT_NOON,
+            "where": "/t",
+            "id": None,
+            "created": None,
+            "ledger": 1,
+            "last_files": [{"path": "a", "size": 9, "published": AT_NOON, "number": None}],
+        },
+    ),
+    (
+        Audit(
+            job="orders",
+            lineage="L1",
+            checkpoint="chk-1",
+            by=By.POSITION,
+            delivery=Delivery.EXACTLY_ONCE,
+            sources={
+                "orders": SourceAudit(
+                    topic="orders",
+                    partitions={"0": PartitionAudit(records=2, written=1, lost=1, doubled=0)},
+                )
+            },
+            outputs={"out": OutputAudit(rows=1, foreign=2)},
+            examples=(Example(Kind.LOST, "orders", "/orders/0/1"),),
+        ),
+        {
+            "ok": False,
+            "job": "orders",
+            "lineage": "L1",
+            "checkpoint": "chk-1",
+            "by": "position",
+            "key": [],
+            "delivery": "exactly-once",
+            "sources": {
+                "orders": {
+                    "topic": "orders",
+                    "partitions": {
+                        "0": {
+                            "records": 2,
+                            "written": 1,
+                            "lost": 1,
+                            "doubled": 0,
+                            "ahead": 0,
+                            "unknown": 0,
+                        }
+                    },
+                    "lost": 1,
+                    "doubled": 0,
+                    "unknown": 0,
+                    "ahead": 0,
+                    "keyless": 0,
+                    "unjudged": [],
+                }
+            },
+            "outputs": {"out": 1},
+            "lost": 1,
+            "doubled": 0,
+            "unknown": 0,
+            "ahead": 0,
+            "other_runs": 0,
+            "foreign": 2,
+            "examples": [{"kind": "lost", "source": "orders", "place": "/orders/0/1"}],
+            "notes": [],
+            "verdict": "1 record is lost.",
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("value", "told"), WRITTEN, ids=lambda case: type(case).__name__)
+def test_the_json_of_a_value_that_is_only_written_stays_as_it_is(
+    value: Any, told: dict[str, Any]
+) -> None:
+    assert json.loads(json.dumps(encode(value))) == told
 
 
 @pytest.mark.parametrize(("value", "told"), GOLDEN, ids=lambda case: type(case).__name__)

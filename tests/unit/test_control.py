@@ -22,6 +22,7 @@ from headgate.jobs.control.verbs import (
     pause_job,
     restart_job,
     resume_job,
+    start_job,
     stop_job,
     take_savepoint,
 )
@@ -191,6 +192,15 @@ def test_a_restart_of_a_job_that_never_ran_leaves_it_alone(home: JobHome) -> Non
     with FakeSupervisor(home):
         fails("JOB_NEVER_RAN", lambda: restart_job(home.root, "orders"))
         assert view_job(home).state == "RUNNING"
+
+
+@pytest.mark.parametrize("options", [{"batch_every": "soon"}, {"delivery": "maybe"}, None])
+def test_corrupted_options_are_refused_with_the_name_of_their_file(
+    home: JobHome, options: dict[str, Any] | None
+) -> None:
+    home.write_json("job.json", {"flow": "/flows/flow.py", "options": options})
+    error = fails("JOB_FILE_BROKEN", lambda: start_job(home.root, "orders"))
+    assert str(home.path / "job.json") in error.message
 
 
 def test_a_restart_stops_the_job_before_it_starts_it_again(

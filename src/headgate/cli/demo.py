@@ -68,7 +68,7 @@ def _demo(
     ended = show_run(str(place.flow), run, as_json=as_json)
     results = read_demo(place)
     if as_json:
-        print_json({"run": ended, "results": results.to_json(), "where": place.on})
+        print_json({"run": ended, "results": results, "where": place.on})
     else:
         _head(3, "What came out, counted by reading it", as_json)
         _print_counts(results)

@@ -118,7 +118,7 @@ def send_visits(
 
         produced = produce_visits(on, options, rate=rate, progress=show)
     if as_json:
-        print_json(produced.to_json())
+        print_json(produced)
     elif not quiet:
         _tell(produced)
 

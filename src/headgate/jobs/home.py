@@ -134,6 +134,16 @@ class JobHome:
         write_json(self.path / name, content)
 
 
+def broken_file(file: Path, problem: Exception) -> HeadgateError:
+    """Return the error for a file of a job that cannot be read."""
+    return HeadgateError(
+        "JOB_FILE_BROKEN",
+        f"cannot read {file}: it is corrupted ({problem})",
+        hint="restore it from a backup, or start anew with --fresh",
+        domain=Domain.EXTERNAL,
+    )
+
+
 def read_json(file: Path, *, newest: int = FORMAT) -> dict[str, Any] | None:
     """Return a file of ours, or None if it is not there; one of another format is refused.
 
@@ -146,12 +156,7 @@ def read_json(file: Path, *, newest: int = FORMAT) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, KeyError) as error:
-        raise HeadgateError(
-            "JOB_FILE_BROKEN",
-            f"cannot read {file}: it is damaged ({error})",
-            hint="restore it from a backup, or start anew with --fresh",
-            domain=Domain.EXTERNAL,
-        ) from error
+        raise broken_file(file, error) from error
     if found not in range(FORMAT, newest + 1):
         known = f"{FORMAT}" if newest == FORMAT else f"{FORMAT} to {newest}"
         raise HeadgateError(

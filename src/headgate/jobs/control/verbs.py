@@ -7,11 +7,11 @@ from datetime import timedelta
 from pathlib import Path
 
 from headgate._clock import Clock
-from headgate._codec import alias, decode, shaped
+from headgate._codec import DecodeError, alias, decode, shaped
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.checkpoints.listing import list_checkpoints
 from headgate.jobs.control.requests import Patience, Request, check_running, ended_otherwise
-from headgate.jobs.home import JobHome
+from headgate.jobs.home import JobHome, broken_file
 from headgate.jobs.lifecycle.intent import Verb, has_supervisor
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.registry import get_home
@@ -179,7 +179,8 @@ def get_start(root: Path, name: str, *, consent: Consent = NO_CONSENT) -> tuple[
         consent: What the user agrees to this time.
 
     Raises:
-        HeadgateError: JOB_NOT_FOUND, or JOB_NEVER_RAN if no attempt got as far as to run.
+        HeadgateError: JOB_NOT_FOUND, JOB_FILE_BROKEN, or JOB_NEVER_RAN if no attempt got as far as
+            to run.
     """
     home = get_home(root, name, verb="start")
     stored = home.find_json("job.json")
@@ -189,9 +190,12 @@ def get_start(root: Path, name: str, *, consent: Consent = NO_CONSENT) -> tuple[
             f"cannot start job {name!r}: no attempt of it ever ran, so it is not known how",
             hint="headgate run FLOW",
         )
+    try:
+        flow, options = str(stored["flow"]), decode(RunOptions, stored["options"])
+    except (KeyError, DecodeError) as error:
+        raise broken_file(home.path / "job.json", error) from error
     # The folder may have been moved since; where it was found is where it is.
-    options = replace(decode(RunOptions, stored["options"]), home=root, consent=consent)
-    return str(stored["flow"]), options
+    return flow, replace(options, home=root, consent=consent)
 
 
 def restart_job(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files as package_files
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
+from headgate._codec import Form, alias, shaped
 from headgate.connectors.files.records import count_records, tail
 from headgate.connectors.files.topic import TopicFolder
 from headgate.errors import Domain, HeadgateError
@@ -36,6 +37,17 @@ class DemoPlace:
         return f"files:{self.topics}"
 
 
+# In JSON the rows are values, not text.
+_Rows = Annotated[
+    list[str],
+    Form(
+        lambda rows: [json.loads(row) for row in rows],
+        lambda values: [json.dumps(value) for value in values],
+        {"type": "array"},
+    ),
+]
+
+
 @dataclass(frozen=True, slots=True)
 class DemoResults:
     """What the outputs hold, counted by reading them.
@@ -47,23 +59,15 @@ class DemoResults:
     """
 
     orders: int
-    counts: Mapping[str, int]
-    samples: Mapping[str, list[str]]
+    counts: Mapping[str, int] = field(metadata=alias("outputs"))
+    samples: Mapping[str, _Rows]
+
+    __get_pydantic_core_schema__ = shaped(computed={"adds_up": "adds_up"})
 
     @property
     def adds_up(self) -> bool:
         """Whether every order is in exactly as many outputs as there are orders."""
         return sum(self.counts.values()) == self.orders
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the results as JSON values."""
-        samples = {name: [json.loads(row) for row in rows] for name, rows in self.samples.items()}
-        return {
-            "orders": self.orders,
-            "outputs": dict(self.counts),
-            "adds_up": self.adds_up,
-            "samples": samples,
-        }
 
 
 def prepare_demo(home: Path) -> DemoPlace:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any
+from dataclasses import dataclass, field
+from datetime import timedelta
 
 from headgate._clock import Clock, SystemClock
-from headgate._codec import encode
+from headgate._codec import Moment, RoundedNumber, alias, left_out_while, shaped
 from headgate.connectors.logs import parse_log
 from headgate.connectors.setup import TopicRole
 from headgate.connectors.topics import MadeTopic
@@ -54,32 +53,27 @@ class ProducedVisits:
         made: The topic, if it was missing and making it is more than making a folder.
     """
 
-    sent: int
+    sent: int = field(metadata=alias("visits"))
     late: int
-    begin: datetime
-    end: datetime
-    seconds: float
+    begin: Moment
+    end: Moment
+    seconds: RoundedNumber
     where: str
-    made: tuple[MadeTopic, ...] = ()
+    made: tuple[MadeTopic, ...] = field(default=(), metadata=left_out_while(()))
+
+    __get_pydantic_core_schema__ = shaped(
+        computed={"records": "records", "records_per_s": "records_per_s"}
+    )
 
     @property
-    def records_per_s(self) -> float:
-        """Records per second over the whole sending."""
-        return self.sent / self.seconds if self.seconds else 0.0
+    def records(self) -> int:
+        """Records of all topics."""
+        return self.sent
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the counts as JSON values."""
-        return {
-            "visits": self.sent,
-            "late": self.late,
-            "begin": self.begin.isoformat(),
-            "end": self.end.isoformat(),
-            "records": self.sent,
-            "seconds": round(self.seconds, 3),
-            "records_per_s": round(self.records_per_s),
-            "where": self.where,
-            **({"made": encode(self.made)} if self.made else {}),
-        }
+    @property
+    def records_per_s(self) -> int:
+        """Records per second over the whole sending."""
+        return round(self.sent / self.seconds) if self.seconds else 0
 
 
 def produce_visits(

@@ -63,7 +63,7 @@ def checkpoint_routes() -> APIRouter:
         """Show when checkpoints are kept, and for how long."""
         settings = service.show_job(server.settings.home, job).settings
         chosen = {name: settings[name] for name in _SETTINGS if name in settings}
-        return reply(server, {"job": job, "settings": chosen})
+        return reply(server, models.CheckpointSettings(job, chosen))
 
     @router.get("/jobs/{job}/savepoints", response_model=models.Savepoints)
     def list_savepoints(server: Server, job: Job) -> Response:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from headgate._codec import encode
 from headgate.errors import HeadgateError
 from headgate.jobs import service
 from headgate.jobs.service import JobView, Log, Session
@@ -30,7 +30,7 @@ def job_routes() -> APIRouter:
     @router.get("/jobs", response_model=models.Jobs)
     def list_jobs(server: Server) -> Response:
         """List the jobs of the server's home."""
-        return reply(server, {"jobs": _summaries(server)})
+        return reply(server, models.Jobs(_summaries(server)))
 
     @router.post("/jobs", response_model=Operation, status_code=202)
     def submit_job(server: Server, who: Who, body: models.Submit) -> Response:
@@ -54,8 +54,8 @@ def job_routes() -> APIRouter:
     @router.get("/jobs/{job}/config", response_model=models.Config)
     def show_config(server: Server, job: Job) -> Response:
         """Show how a job was last started."""
-        told = _details(server, job)
-        return reply(server, {key: told[key] for key in ("job", "flow", "settings")})
+        shown = service.show_job(server.settings.home, job)
+        return reply(server, models.Config(job, shown.flow, shown.settings))
 
     @router.get("/jobs/{job}/graph", response_model=service.GraphView)
     def show_graph(server: Server, job: Job) -> Response:
@@ -105,9 +105,8 @@ def job_routes() -> APIRouter:
         """Read the last lines of a job's log, or those that came after an answer before."""
         file = service.get_log(server.settings.home, job, log)
         page = service.read_log(file, last=lines, after=after)
-        found = [line[:_LONGEST_LINE] for line in page.lines]
-        told = {"job": job, "log": log.value, "lines": found, "position": page.position}
-        return reply(server, told)
+        cut = tuple(line[:_LONGEST_LINE] for line in page.lines)
+        return reply(server, models.LogLines(job, log, replace(page, lines=cut)))
 
     _add_verbs(router)
     return router
@@ -193,9 +192,9 @@ def _add_verbs(router: APIRouter) -> None:
         return accepted(server, begun)
 
 
-def _summaries(server: ServerContext) -> list[dict[str, Any]]:
+def _summaries(server: ServerContext) -> tuple[models.JobSummary, ...]:
     kept = _kept_up(server)
-    return [{**encode(each), "kept_up": each.name in kept} for each in shown_jobs(server)]
+    return tuple(models.JobSummary(view, view.name in kept) for view in shown_jobs(server))
 
 
 def shown_jobs(server: ServerContext) -> list[JobView]:

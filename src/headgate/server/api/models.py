@@ -1,17 +1,29 @@
-"""What requests and answers look like, for the OpenAPI description and for checking requests.
+"""The requests and answers of the REST API, and their description in OpenAPI.
 
-Answers are what the service's values say of themselves; fields may be added to them. Where an
-answer is large or depends on the flow, its description says so in words.
+An answer is a value of the service, or one of the values here; fields may be added to them. Where
+an answer depends on the flow, its description says so in words.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
-from headgate.jobs.service import Consent, OpenBatch, OutputRecord, OutputView, TopicSummary
+from headgate._codec import shaped
+from headgate.jobs.service import (
+    Consent,
+    JobView,
+    Log,
+    LogPage,
+    OpenBatch,
+    OutputRecord,
+    OutputView,
+    TopicSummary,
+)
 from headgate.server.actions.flow_folder import FlowFile
 from headgate.server.operations import Operation
 from headgate.server.security import names
@@ -71,31 +83,25 @@ class Problem(BaseModel):
     domain: Literal["user", "external", "internal"] = Field(description="Whose move it is.")
 
 
-class JobSummary(BaseModel):
-    """One job, in short."""
+@dataclass(frozen=True, slots=True)
+class JobSummary:
+    """One job, in short.
 
-    model_config = _Open
-    job: str
-    state: str = Field(description="A state of jobs, or DEAD, or UNREADABLE.")
-    alive: bool = Field(description="Whether a process supervises it.")
-    attempt: int
-    since: str | None
-    uptime_s: int | None
-    records_per_s: int
-    lag_bytes: int | None
-    lag_records: int | None
-    lag_s: float | None
-    checkpoint: str | None
-    checkpoint_at: str | None
-    reason: str
-    todo: str
-    kept_up: bool = Field(description="Whether this server starts it again when it dies.")
+    Attributes:
+        kept_up: Whether this server starts it again when it dies.
+    """
+
+    view: JobView
+    kept_up: bool
+
+    __get_pydantic_core_schema__ = shaped(flatten="view")
 
 
-class Jobs(BaseModel):
+@dataclass(frozen=True, slots=True)
+class Jobs:
     """The jobs of the server's home, by name."""
 
-    jobs: list[JobSummary]
+    jobs: tuple[JobSummary, ...]
 
 
 class JobShown(BaseModel):
@@ -109,12 +115,13 @@ class JobShown(BaseModel):
     settings: dict[str, Any]
 
 
-class Config(BaseModel):
+@dataclass(frozen=True, slots=True)
+class Config:
     """How a job was last started: each setting with its value and where it came from."""
 
     job: str
     flow: str | None
-    settings: dict[str, Any]
+    settings: Mapping[str, Mapping[str, Any]]
 
 
 class CheckpointShown(BaseModel):
@@ -144,23 +151,27 @@ class Savepoints(BaseModel):
     savepoints: list[CheckpointShown]
 
 
-class CheckpointSettings(BaseModel):
+@dataclass(frozen=True, slots=True)
+class CheckpointSettings:
     """The settings that say when a checkpoint is kept, and for how long."""
 
     job: str
-    settings: dict[str, Any]
+    settings: Mapping[str, Mapping[str, Any]]
 
 
-class LogLines(BaseModel):
-    """The last lines of a log, oldest first."""
+@dataclass(frozen=True, slots=True)
+class LogLines:
+    """The last lines of a log, oldest first; its `position` is what `after` takes."""
 
     job: str
-    log: str
-    lines: list[str]
-    position: str = Field(description="For `after`: where the next lines come.")
+    log: Log
+    page: LogPage
+
+    __get_pydantic_core_schema__ = shaped(flatten="page")
 
 
-class OperationList(BaseModel):
+@dataclass(frozen=True, slots=True)
+class OperationList:
     """Operations, newest first."""
 
     operations: list[Operation]
@@ -181,11 +192,16 @@ class RestorePlanned(BaseModel):
     outputs_with_repeats: list[str]
 
 
-class Flows(BaseModel):
-    """The flows of the flows folder."""
+@dataclass(frozen=True, slots=True)
+class Flows:
+    """The flows of the flows folder.
+
+    Attributes:
+        settings: What a submit may set.
+    """
 
     flows: list[FlowFile]
-    settings: list[str] = Field(description="What a submit may set.")
+    settings: tuple[str, ...]
 
 
 class AuditLine(BaseModel):
@@ -208,33 +224,38 @@ class AuditLines(BaseModel):
     lines: list[AuditLine]
 
 
-class TopicList(BaseModel):
+@dataclass(frozen=True, slots=True)
+class TopicList:
     """The topics of the server's log."""
 
     topics: list[TopicSummary]
 
 
-class TopicRecords(BaseModel):
+@dataclass(frozen=True, slots=True)
+class TopicRecords:
     """The last records of a topic, oldest first, as text."""
 
     topic: str
     records: list[str]
 
 
-class Outputs(BaseModel):
-    """Where a job writes to: side outputs first, dead letters last."""
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """The outputs of a job: side outputs first, dead letters last."""
 
-    outputs: list[OutputView]
+    outputs: tuple[OutputView, ...]
 
 
-class OutputRecords(BaseModel):
+@dataclass(frozen=True, slots=True)
+class OutputRecords:
     """The last records of an output, newest last."""
 
     output: str
-    records: list[OutputRecord]
+    records: tuple[OutputRecord, ...]
 
 
-class Health(BaseModel):
+@dataclass(frozen=True, slots=True)
+class Health:
     """Whether the server is well."""
 
     status: Literal["ok", "not ready"]

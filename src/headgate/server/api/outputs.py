@@ -24,7 +24,7 @@ def output_routes() -> APIRouter:
         """List the outputs of a job: side outputs first, dead letters last."""
         with server.slow_read():
             found = service.list_outputs(server.settings.home, job)
-        return reply(server, {"outputs": found})
+        return reply(server, models.Outputs(found))
 
     @router.get("/jobs/{job}/outputs/{output}/records", response_model=models.OutputRecords)
     def tail_output(
@@ -33,8 +33,7 @@ def output_routes() -> APIRouter:
         """Show the last records of an output."""
         with server.slow_read():
             found = service.tail_output(server.settings.home, job, output, lines=lines)
-        told = {"output": output, "records": found}
-        return reply(server, told, guess=False)
+        return reply(server, models.OutputRecords(output, found), guess=False)
 
     @router.get("/jobs/{job}/dead-letters", response_model=dict[str, Any])
     def list_dead_letters(

@@ -22,16 +22,14 @@ def server_routes() -> APIRouter:
     @router.get("/flows", response_model=models.Flows)
     def list_flows_(server: Server) -> Response:
         """List the flows that can be submitted."""
-        return reply(
-            server, {"flows": list_flows(server.settings.flows), "settings": list(names.SETTINGS)}
-        )
+        return reply(server, models.Flows(list_flows(server.settings.flows), names.SETTINGS))
 
     @router.get("/operations", response_model=models.OperationList)
     def list_operations(
         server: Server, job: Annotated[str | None, Query(pattern=names.JOB)] = None
     ) -> Response:
         """List operations: those that go on, and the last ones that ended."""
-        return reply(server, {"operations": server.operations.list(job)})
+        return reply(server, models.OperationList(server.operations.list(job)))
 
     @router.get("/operations/{operation}", response_model=Operation)
     def show_operation(server: Server, operation: OperationId) -> Response:

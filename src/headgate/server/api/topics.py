@@ -19,7 +19,7 @@ def topic_routes() -> APIRouter:
         """List the topics of the log that the server was started on."""
         with server.slow_read():
             found = service.list_topics(server.settings.on)
-        return reply(server, {"topics": found})
+        return reply(server, models.TopicList(found))
 
     @router.get("/topics/{topic}/records", response_model=models.TopicRecords)
     def tail_topic(server: Server, topic: models.TopicName, lines: models.Lines = 20) -> Response:
@@ -27,6 +27,6 @@ def topic_routes() -> APIRouter:
         with server.slow_read():
             found = service.tail_topic(server.settings.on, topic, last=lines)
         records = [each.decode("utf-8", "backslashreplace") for each in found]
-        return reply(server, {"topic": topic, "records": records}, guess=False)
+        return reply(server, models.TopicRecords(topic, records), guess=False)
 
     return router
