@@ -108,18 +108,10 @@ def _add_unknown(app: FastAPI, known: Sequence[BaseRoute]) -> None:
 
 
 def _add_errors(app: FastAPI, context: ServerContext) -> None:
-    def hidden(error: HeadgateError) -> HeadgateError:
-        return HeadgateError(
-            error.code,
-            context.hide(error.message),
-            hint=context.hide(error.hint),
-            domain=error.domain,
-        )
-
     @app.exception_handler(HeadgateError)
     async def told(_request: Request, error: HeadgateError) -> Response:
         wait = {"Retry-After": "5"} if error.retryable else {}
-        return to_reply(await run_in_threadpool(hidden, error), headers=wait)
+        return to_reply(await run_in_threadpool(context.hide_error, error), headers=wait)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_request: Request, error: RequestValidationError) -> Response:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextvars
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from dataclasses import fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.service import (
@@ -33,6 +34,8 @@ _SLOW_WAIT_S = 20.0
 _SLOW_WAITERS = 8
 # Secrets change rarely, and are looked for with every text that is shown.
 _SECRETS_LAST_S = 10.0
+
+T = TypeVar("T")
 
 # Whoever the server itself is, in the audit log.
 SERVER = Access("server", Role.OPERATE)
@@ -120,8 +123,8 @@ class ServerContext:
         """Return a text without the secrets that the server's jobs use, and its own tokens."""
         return hide_secrets(text, self._known_secrets())
 
-    def hide_in(self, value: Any, *, guess: bool = True) -> Any:
-        """Return JSON values without secrets in their texts.
+    def hide_in(self, value: T, *, guess: bool = True) -> T:
+        """Return a value without secrets in its texts: JSON values, dataclasses, or both.
 
         Args:
             guess: Also leave out what looks like a secret; not for a user's own records.
@@ -129,15 +132,18 @@ class ServerContext:
         known = self._known_secrets()
         if not known and not guess:
             return value
+        hidden: T = _map_texts(value, lambda text: hide_secrets(text, known, guess=guess))
+        return hidden
 
-        def hidden(each: Any) -> Any:
-            if isinstance(each, str):
-                return hide_secrets(each, known, guess=guess)
-            if isinstance(each, dict):
-                return {key: hidden(inner) for key, inner in each.items()}
-            return [hidden(inner) for inner in each] if isinstance(each, list | tuple) else each
-
-        return hidden(value)
+    def hide_error(self, error: HeadgateError) -> HeadgateError:
+        """Return an error without secrets in its texts."""
+        return HeadgateError(
+            error.code,
+            self.hide(error.message),
+            hint=self.hide(error.hint),
+            domain=error.domain,
+            retryable=error.retryable,
+        )
 
     def close(self) -> None:
         """Let go of what the server holds; jobs go on."""
@@ -170,6 +176,30 @@ class ServerContext:
         outcome = "DONE" if error is None else error.code
         details = {} if error is None else {"error": error.message}
         self.audit.add(SERVER, "take-up", job=job, outcome=outcome, details=details)
+
+
+def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """Return a value in which every text is changed; keys of mappings stay as they are."""
+    if isinstance(value, str):
+        changed = change(value)
+        # An enum's member stays a member.
+        return value if changed == value else changed
+    if isinstance(value, Mapping):
+        return {key: _map_texts(inner, change) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_map_texts(inner, change) for inner in value]
+    if isinstance(value, tuple):
+        items = [_map_texts(inner, change) for inner in value]
+        # A named tuple stays one.
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    if is_dataclass(value) and not isinstance(value, type):
+        texts = {
+            each.name: _map_texts(getattr(value, each.name), change)
+            for each in fields(value)
+            if each.init
+        }
+        return replace(value, **texts)
+    return value
 
 
 _current: contextvars.ContextVar[ServerContext | None] = contextvars.ContextVar(
