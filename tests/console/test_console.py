@@ -29,6 +29,7 @@ PAGES = (
     f"/jobs/{JOB}/outputs",
 )
 NARROW = 360
+HOSTILE = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>"
 # A second on a quiet machine; here a job and other tests have the processors too.
 BUSY_MS = 3_000
 
@@ -211,6 +212,22 @@ def test_side_outputs_come_first_and_a_dead_letter_tells_its_reason(
     operator.picture("outputs")
 
 
+def test_text_of_records_is_shown_and_never_run(operator: Visitor, store: Store) -> None:
+    """One record reaches a side output; the other is no JSON, and becomes a dead letter."""
+    operator.open(f"/jobs/{JOB}/outputs?output=missing-users")
+    page = operator.page
+    store.write_order_of_nobody(itemName=HOSTILE)
+    store.write_order(HOSTILE)
+    rows = page.get_by_role("region", name="Newest rows", exact=True).last
+    rows.get_by_role("button").filter(has_text=HOSTILE).first.click()
+    rows.locator("pre").filter(has_text=HOSTILE).wait_for()
+    letters = page.get_by_role("region", name="Dead letters", exact=True).last
+    letters.get_by_role("button", expanded=False).filter(has_text=HOSTILE).first.click()
+    letters.get_by_label("Raw record").filter(has_text=HOSTILE).wait_for()
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("main img, main script").count() == 0
+
+
 @pytest.mark.parametrize("path", PAGES)
 def test_no_page_scrolls_sideways_on_a_phone(browser: Browser, running: str, path: str) -> None:
     with visiting(browser, running, width=NARROW, height=740, dark=True) as visitor:
@@ -218,6 +235,7 @@ def test_no_page_scrolls_sideways_on_a_phone(browser: Browser, running: str, pat
         visitor.page.wait_for_timeout(1_000)
         width = visitor.page.evaluate("document.documentElement.scrollWidth")
         assert width <= NARROW
+        assert "<style" not in visitor.page.locator("body").inner_text(), "markup shown as text"
         assert visitor.errors == []
         if path == f"/jobs/{JOB}":
             visitor.picture("phone")

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import time
 import urllib.request
 from collections.abc import Iterator
 
 import pytest
 from console_shop import Store, best_of, chromium, serving, visiting
-from past_jobs import keep, make_history, make_job
+from past_jobs import NOON, RUN, keep, make_history, make_job
 from playwright.sync_api import Browser
+
+from headgate.jobs.home import JobHome
 
 VIEW, OPERATE = "v" * 24, "o" * 24
 JOBS, CHECKPOINTS = 50, 10_000
 ANSWER_MS = 300.0
+HOSTILE = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>"
 
 
 @pytest.fixture(scope="module")
@@ -29,9 +33,25 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
         home = make_job(made.home, f"job-{number:02d}")
         if number == 7:
             make_history(home, CHECKPOINTS, kept=20)
+        elif number == 8:
+            fail(home)
         else:
             keep(home, 7)
     return made
+
+
+def fail(home: JobHome) -> None:
+    """Make a job FAILED, with text in every place that a failure has."""
+    failure = {
+        "attempt": 1, "code": "QUERY_FAILED", "message": HOSTILE, "root_cause": HOSTILE,
+        "where": "query", "hint": HOSTILE, "retryable": False,
+    }  # fmt: skip
+    keep(home, 7)
+    home.write_status({"state": "FAILED", "lineage": RUN, "reason": HOSTILE, "todo": HOSTILE})
+    events = ({"event": "FAILURE", **failure}, {"event": "CHECKPOINT_FAILED", "message": HOSTILE})
+    with (home.path / "events.jsonl").open("w") as file:
+        for event in events:
+            file.write(json.dumps({"format": 1, "at": NOON.isoformat(), **event}) + "\n")
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +99,52 @@ def test_who_may_operate_is_offered_what_can_be_done(browser: Browser, guarded: 
         visitor.page.get_by_role("button", name="Submit a flow").wait_for()
         visitor.open("/jobs/job-07")
         visitor.page.get_by_role("button", name="Start", exact=True).first.wait_for()
+
+
+@pytest.mark.parametrize("path", ["/", "/jobs/job-08", "/jobs/job-08/checkpoints"])
+def test_text_of_a_failure_is_shown_and_never_run(
+    browser: Browser, guarded: str, store: Store, path: str
+) -> None:
+    with visiting(browser, guarded) as visitor:
+        visitor.page.goto(guarded)
+        visitor.page.get_by_label("Token").fill(VIEW)
+        visitor.page.get_by_role("button", name="Sign in").click()
+        visitor.open(path)
+        visitor.page.get_by_text("window.hacked = 1").first.wait_for()
+        assert visitor.page.evaluate("window.hacked") is None
+        assert visitor.page.locator("main img, main script").count() == 0
+        assert visitor.errors == []
+
+
+def test_focus_and_opened_details_stay_while_a_page_updates(
+    browser: Browser, guarded: str, store: Store
+) -> None:
+    home = JobHome(store.home, "job-09")
+    with visiting(browser, guarded) as visitor:
+        visitor.page.goto(guarded)
+        visitor.page.get_by_label("Token").fill(VIEW)
+        visitor.page.get_by_role("button", name="Sign in").click()
+        visitor.open("/")
+        link = visitor.page.get_by_role("link", name="job-09")
+        link.focus()
+        link.evaluate("element => (element.mark = 'the same element')")
+        # The row goes from the middle of the list to its top.
+        home.write_status({"state": "FAILED", "lineage": RUN, "reason": "it broke"})
+        row = visitor.page.get_by_role("row").filter(has_text="job-09")
+        row.get_by_text("FAILED").wait_for()
+        focused = visitor.page.evaluate(
+            "[document.activeElement.textContent, document.activeElement.mark]"
+        )
+        assert focused == ["job-09", "the same element"]
+        visitor.open("/jobs/job-08")
+        failure = visitor.page.locator("details.hg-failure").first
+        failure.wait_for()
+        failure.locator("summary").click()
+        assert failure.get_attribute("open") is None, (
+            "the newest was open, and is closed by the click"
+        )
+        visitor.page.wait_for_timeout(6_000)
+        assert failure.get_attribute("open") is None, "an update does not open it again"
 
 
 @pytest.mark.parametrize(

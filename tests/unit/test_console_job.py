@@ -12,8 +12,8 @@ from headgate.jobs.service import (
 )
 from headgate.server.console.pages.overview import job_head
 from headgate.server.console.panels.job_actions import actions_for, describe_loss
-from headgate.server.console.panels.job_history import describe_facts, failures_markup
-from headgate.server.console.panels.settings import setting_rows
+from headgate.server.console.panels.job_history import describe_facts, show_failures
+from headgate.server.console.panels.settings import show_settings
 from headgate.server.console.parts.formats import NONE
 
 
@@ -70,11 +70,11 @@ def test_failures_show_the_root_cause_first() -> None:
         hint="headgate start orders",
         retryable=False,
     )
-    shown = failures_markup(Exceptions("orders", (failure,), (), 12))
+    shown = show_failures(Exceptions("orders", (failure,), (), 12))
     assert shown.index("java.io.IOException: disk") < shown.index("QUERY_FAILED")
     assert "and 11 earlier" in shown
     assert "<code>headgate start orders</code>" in shown
-    assert "has failed" in failures_markup(Exceptions("orders", (), (), 0))
+    assert "has failed" in show_failures(Exceptions("orders", (), (), 0))
 
 
 def test_facts_of_an_event_are_written_for_people() -> None:
@@ -84,8 +84,10 @@ def test_facts_of_an_event_are_written_for_people() -> None:
 
 
 def test_settings_that_somebody_chose_stand_out() -> None:
-    rows = setting_rows(
+    shown = show_settings(
         {"retain": {"value": 10, "from": "default"}, "on": {"value": "files:t", "from": "flag"}}
     )
-    assert [each["class"] for each in rows] == ["", "hg-chosen"]
-    assert rows[0]["value"] == "<code>10</code>"
+    assert '<tr data-key="retain">' in shown
+    assert '<tr data-key="on" class="hg-chosen">' in shown
+    assert "<code>10</code>" in shown
+    assert "not known yet" in show_settings({})

@@ -13,6 +13,8 @@ from console_job import NOW, make_job
 from fake_clock import FakeClock
 from hypothesis import given
 from hypothesis import strategies as st
+from jinja2 import UndefinedError
+from markupsafe import Markup
 
 from headgate.errors import HeadgateError
 from headgate.server.console.pages.glance import Glances
@@ -20,7 +22,7 @@ from headgate.server.console.pages.jobs import (
     count_states,
     filter_jobs,
     format_lag,
-    job_row,
+    show_jobs_table,
     sort_jobs,
 )
 from headgate.server.console.pages.login import login_page
@@ -35,7 +37,7 @@ from headgate.server.console.parts.formats import (
     format_rate,
     format_short,
 )
-from headgate.server.console.parts.markup import Html, act, element, join
+from headgate.server.console.parts.templates import note, render
 from headgate.server.console.parts.theme import tone_of
 from headgate.server.console.parts.waiting import ask_slowly
 from headgate.server.console.parts.widgets import error_box
@@ -45,32 +47,32 @@ from headgate.server.security.tokens import Token
 from headgate.server.settings import ServerSettings
 from headgate.server.signed_in import let_in
 
-# Markup.
+# Templates.
 
 
 @given(st.text())
 def test_text_never_becomes_markup(text: str) -> None:
-    made = element("p", text, title=text)
-    inner = made.removesuffix("</p>").partition(">")[2]
-    assert not set(inner) & set("<>\"'")
-    assert made.count("<") == 2
-    assert made.count(">") == 2
+    shown = render("error", code=text, message=text, hint=text)
+    assert re.sub(r"</?(?:div|strong|span|code)[^<>]*>", "", shown).count("<") == 0
+    assert render("facts", rows=[(text, text)]).count("<") == 8
+    assert note(text).count("<") == note(text).count(">") == 2
+
+
+def test_text_never_leaves_its_attribute() -> None:
+    shown = render("crumbs", job='" onclick="x', tab="overview")
+    assert "&#34; onclick=&#34;x" in shown
+    assert '" onclick' not in shown
 
 
 def test_markup_inside_markup_is_left_as_it_is() -> None:
-    assert element("p", element("b", "1 < 2"), " and") == "<p><b>1 &lt; 2</b> and</p>"
-    assert join("<", None, Html("<br/>")) == "&lt;<br/>"
+    shown = render("facts", rows=[("<name>", Markup("<b>1</b>")), ("other", "<b>")])
+    assert "<dt>&lt;name&gt;</dt><dd><b>1</b></dd>" in shown
+    assert "<dd>&lt;b&gt;</dd>" in shown
 
 
-def test_attributes_that_are_off_are_left_out() -> None:
-    made = element("input", type="text", required=True, hidden=False, title=None, data_act="x")
-    assert made == '<input type="text" required data-act="x"/>'
-
-
-def test_a_button_tells_its_action_and_value() -> None:
-    assert act("Pin", "pin", 'a"b').startswith(
-        '<button type="button" data-act="pin" data-value="a&'
-    )
+def test_a_name_that_a_template_misspells_is_an_error() -> None:
+    with pytest.raises(UndefinedError):
+        render("error", code="X", message="y")
 
 
 # Numbers.
@@ -141,13 +143,14 @@ def test_states_are_counted_and_the_chosen_one_is_pressed() -> None:
 
 def test_a_failed_job_says_why_and_what_to_do() -> None:
     job = make_job("orders", "FAILED", reason="<disk> is full", todo="headgate start orders")
-    row = job_row(job, (1.0, 2.0), NOW)
-    assert "&lt;disk&gt; is full" in row["job"]
-    assert "<code>headgate start orders</code>" in row["job"]
-    assert row["rate"] == NONE
-    healthy = job_row(make_job("orders", reason="it was started again"), (), NOW)
-    assert "started again" not in healthy["job"]
-    assert healthy["trend"] == ""
+    shown = show_jobs_table([job], {"orders": (1.0, 2.0)}, NOW)
+    assert "&lt;disk&gt; is full" in shown
+    assert "<code>headgate start orders</code>" in shown
+    assert f'<td data-label="In" class="hg-num">{NONE}</td>' in shown
+    assert '<svg viewBox="0 0 96 22"' in shown
+    healthy = show_jobs_table([make_job("orders", reason="it was started again")], {}, NOW)
+    assert "started again" not in healthy
+    assert '<td data-label="Last 15 min"></td>' in healthy
 
 
 def test_lag_names_what_is_counted_and_how_old_it_is() -> None:
@@ -233,11 +236,34 @@ def test_an_error_shows_code_message_and_hint() -> None:
 
 def test_the_login_page_needs_nothing_from_elsewhere_and_escapes_where_to_go() -> None:
     shown = login_page(onward='/jobs/"><script>', failed=True)
-    assert '<input type="hidden" name="next" value="/jobs/&quot;&gt;&lt;script&gt;"/>' in shown
+    assert '<input type="hidden" name="next" value="/jobs/&#34;&gt;&lt;script&gt;">' in shown
     assert 'role="alert"' in shown
     assert "none of this server" not in login_page(onward="/", failed=False)
     assert not re.search(r'(?:src|href)="(?!/|data:|#)', shown)
     assert not re.search(r"@import|url\(", shown)
+
+
+def test_one_filter_takes_known_secrets_out_of_values_of_any_shape(tmp_path: Path) -> None:
+    token = Token("a-secret-that-nobody-sees")
+    context = ServerContext(ServerSettings(home=tmp_path, tokens=(token,), keeps_up=False))
+    job = make_job(
+        "orders", "FAILED", reason=f"cannot reach {token.secret}", uptime=timedelta(seconds=3),
+        status={"failures": [{"message": f"password=hush {token.secret}"}]},
+    )  # fmt: skip
+    (hidden,) = context.hide_in((job,))
+    assert token.secret not in str(hidden)
+    assert "hush" not in str(hidden)
+    assert (hidden.name, hidden.state, hidden.uptime) == (job.name, job.state, job.uptime)
+    records = {"value": f"password=hush {token.secret}", "kind": Role.VIEW}
+    shown = context.hide_in(records, guess=False)
+    assert "password=hush" in shown["value"]
+    assert token.secret not in shown["value"]
+    assert shown["kind"] is Role.VIEW
+    error = context.hide_error(
+        HeadgateError("ODD", token.secret, hint=token.secret, retryable=True)
+    )
+    assert (error.code, error.retryable) == ("ODD", True)
+    assert token.secret not in error.message + error.hint
 
 
 def test_a_slow_question_is_of_somebody_who_is_signed_in_and_its_error_hides_secrets(
@@ -249,7 +275,7 @@ def test_a_slow_question_is_of_somebody_who_is_signed_in_and_its_error_hides_sec
     )
 
     class Status:
-        def show(self, _says: Html) -> None:
+        def show(self, _says: str) -> None:
             pass
 
     def fail() -> None:

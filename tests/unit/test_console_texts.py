@@ -27,7 +27,8 @@ from headgate.jobs.service import (
     StateValue,
 )
 from headgate.server.console.charts.checkpoint_chart import POINTS, chart_options
-from headgate.server.console.panels.checkpoint_history import find_kept, history_row
+from headgate.server.console.panels.checkpoint_history import find_kept, show_checkpoints
+from headgate.server.console.parts.formats import cut, pretty
 from headgate.server.console.texts.checkpoints import (
     ask_pin,
     ask_restore,
@@ -38,7 +39,7 @@ from headgate.server.console.texts.checkpoints import (
     tell_settings,
     tell_state,
 )
-from headgate.server.console.texts.json_text import cut, pretty, show_differences, show_json
+from headgate.server.console.texts.json_text import show_differences, show_json
 from headgate.server.console.texts.outputs import (
     ask_replay,
     show_counts,
@@ -207,32 +208,37 @@ def _moment(**changes: Any) -> PastMoment:
     return PastMoment(**{**values, **changes})
 
 
+def _checkpoint(entry: PastCheckpoint, *kept: PastMoment, may: bool = True) -> str:
+    """Return the row of an entry."""
+    return show_checkpoints([entry], Past(kept, ()), may=may).partition("<tbody>")[2]
+
+
 def test_a_kept_checkpoint_can_be_pinned_and_restored() -> None:
-    row = history_row(_entry(), _moment(), may=True)
-    assert row["records"] == "1,234"
-    assert 'data-act="pin"' in row["actions"]
-    assert 'data-value="run/chk-1"' in row["actions"]
-    assert "kept" in row["status"]
+    row = _checkpoint(_entry(), _moment())
+    assert '<td data-label="Records" class="hg-num">1,234</td>' in row
+    assert 'data-act="pin"' in row
+    assert 'data-value="run/chk-1"' in row
+    assert ">kept<" in row
 
 
 def test_a_pinned_one_can_be_let_go() -> None:
-    row = history_row(_entry(), _moment(pinned=True), may=True)
-    assert 'data-act="unpin"' in row["actions"]
-    assert "pinned" in row["status"]
+    row = _checkpoint(_entry(), _moment(pinned=True))
+    assert 'data-act="unpin"' in row
+    assert ", pinned" in row
 
 
 def test_those_who_may_only_look_are_told_why_the_buttons_are_dead() -> None:
-    actions = history_row(_entry(), _moment(), may=False)["actions"]
-    assert actions.count(" disabled") == 2
-    assert "role operate" in actions
+    row = _checkpoint(_entry(), _moment(), may=False)
+    assert row.count(" disabled") == row.count("role operate") == 2
+    assert 'data-act="restore"' not in row
 
 
 def test_what_is_gone_or_failed_offers_nothing() -> None:
-    gone = history_row(_entry(kept=False), None, may=True)
-    failed = history_row(_entry(status="FAILED", kept=False, reason="disk full"), None, may=True)
-    assert gone["actions"] == failed["actions"] == ""
-    assert "gone" in gone["status"]
-    assert "disk full" in failed["status"]
+    gone = _checkpoint(_entry(kept=False))
+    failed = _checkpoint(_entry(status="FAILED", kept=False, reason="disk full"))
+    assert "<button" not in gone + failed
+    assert ">gone<" in gone
+    assert "disk full" in failed
 
 
 def test_a_kept_one_is_found_by_its_run_and_id() -> None:
@@ -317,7 +323,7 @@ def test_a_history_shows_each_field_that_changed() -> None:
     )
     shown = show_history(history)
     assert shown.index("chk-1") < shown.index("now")
-    assert "&quot;Eve&quot;" in shown
+    assert "&#34;Eve&#34;" in shown
     assert "<Ulm>" not in shown
 
 
@@ -345,7 +351,7 @@ def test_rows_of_any_shape_are_a_table() -> None:
     )
     shown = show_rows(rows)
     assert shown.count("<tr") == 3
-    assert "{&quot;a&quot;: [1, 2]}" in shown
+    assert "{&#34;a&#34;: [1, 2]}" in shown
     assert f'title="{"x" * 500}"' in shown
     assert "…" in shown
 
@@ -501,7 +507,7 @@ def test_a_huge_value_is_cut_and_says_how_much_is_missing() -> None:
 
 def test_differences_are_told_as_was_and_is() -> None:
     shown = show_differences({"city": ("Ulm", None)})
-    assert "&quot;Ulm&quot;" in shown
+    assert "&#34;Ulm&#34;" in shown
     assert "nothing" in shown
 
 

@@ -54,7 +54,16 @@ OUTSIDE: dict[str, frozenset[str]] = {
     "windows": frozenset(),
     "cli": frozenset({"typer", "rich"}),
     "server": frozenset(
-        {"fastapi", "starlette", "uvicorn", "nicegui", "prometheus_client", "pydantic"}
+        {
+            "fastapi",
+            "starlette",
+            "uvicorn",
+            "nicegui",
+            "jinja2",
+            "markupsafe",
+            "prometheus_client",
+            "pydantic",
+        }
     ),
     "client": frozenset({"httpx"}),
     "producers": frozenset({"numpy"}),

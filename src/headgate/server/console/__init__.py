@@ -16,24 +16,23 @@ _RECONNECT_S = 30.0
 
 
 def mount(app: FastAPI) -> None:
-    """Serve the console under `app`; its pages answer on the paths that `app` leaves free."""
+    """Serve the console under `app`; its pages answer on the paths that `app` leaves free.
+
+    NiceGUI has one app for the whole process, so this is called once in a process.
+    """
     from nicegui import app as console
     from nicegui import ui
 
     from headgate.server.console.pages import checkpoints, jobs, outputs, overview, state
     from headgate.server.console.pages.login import add_login_page
-    from headgate.server.console.parts.plain_page import not_found_page
+    from headgate.server.console.parts.plain_page import plain_page
     from headgate.server.console.parts.theme import ICON, head
 
     add_login_page(app)
     for each in (jobs, overview, checkpoints, state, outputs):
         each.register()
-    if _EARLY not in console.config.vue_config_script:
-        ui.add_head_html(head(), shared=True)
-        console.config.vue_config_script += _EARLY
-    # NiceGUI has one app for the whole process, and run_with adds these anew.
-    console.user_middleware.clear()
-    console.middleware_stack = None
+    ui.add_head_html(head(), shared=True)
+    console.config.vue_config_script += _EARLY
     ui.run_with(
         app,
         title="Headgate",
@@ -48,4 +47,4 @@ def mount(app: FastAPI) -> None:
 
     @console.exception_handler(404)
     async def not_found(request: Request, _error: Exception) -> Response:
-        return HTMLResponse(not_found_page(request.url.path[:256]), status_code=404)
+        return HTMLResponse(plain_page("not_found", path=request.url.path[:256]), status_code=404)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from urllib.parse import quote
 
+from markupsafe import Markup
+
 from headgate.jobs.service import GraphEdge, GraphNode, GraphView
 from headgate.server.console.charts.graph_layout import BOX_HEIGHT, BOX_WIDTH, Point, lay_out
-from headgate.server.console.parts import widgets
 from headgate.server.console.parts.formats import (
     NONE,
+    cut,
     format_bytes,
     format_count,
     format_duration,
@@ -18,9 +21,9 @@ from headgate.server.console.parts.formats import (
     format_rate,
     format_share,
     format_short,
+    job_path,
 )
-from headgate.server.console.parts.frame import job_path
-from headgate.server.console.parts.markup import Html, element, join, link
+from headgate.server.console.parts.templates import note, render
 
 _MARGIN = 8
 _SMALLEST = 0.8
@@ -37,74 +40,76 @@ _KINDS = {
     "dead-letters": "dead letters",
 }
 
-COLUMNS = (
-    widgets.Column("node", "Node"),
-    widgets.Column("kind", "Kind"),
-    widgets.Column("in", "In", number=True),
-    widgets.Column("out", "Out", number=True),
-    widgets.Column("state", "State", number=True),
-    widgets.Column("watermark", "Watermark"),
-    widgets.Column("busy", "Busy", number=True),
-    widgets.Column("lag", "Lag", number=True),
-)
+_LINK = Markup('<a href="{}">{}</a>')
 
 
-def draw_graph(view: GraphView, chosen: str | None = None) -> Html:
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """A node as it is drawn; `lines` are what it says of itself."""
+
+    node: GraphNode
+    x: str
+    y: str
+    kind: str
+    lines: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """An edge as it is drawn; a label is a place and a text."""
+
+    key: str
+    look: str
+    curve: str
+    arrow: str
+    labels: list[tuple[str, str, str]]
+
+
+def draw_graph(view: GraphView, chosen: str | None = None) -> Markup:
     """Return the graph as SVG: boxes from left to right, the lines between them, what moves.
 
     Every box is a button (`data-act="node"`, its value the node's id).
     """
     if not view.nodes:
-        return element(
-            "p", "No attempt of this job got as far as to have a graph.", class_="hg-empty"
-        )
+        return note("No attempt of this job got as far as to have a graph.")
     layout = lay_out(
-        [each.id for each in view.nodes],
-        [(each.source, each.target) for each in view.edges],
-        lowest=[each.id for each in view.nodes if each.kind == "dead-letters"],
+        [node.id for node in view.nodes],
+        [(edge.source, edge.target) for edge in view.edges],
+        lowest=[node.id for node in view.nodes if node.kind == "dead-letters"],
     )
-    lines = [
-        _line(edge, points, _label_place(view.edges, edge))
-        for edge, points in zip(view.edges, layout.lines, strict=True)
-        if points
-    ]
-    boxes = [_box(each, layout.boxes[each.id], each.id == chosen) for each in view.nodes]
     width, height = layout.width + 2 * _MARGIN, layout.height + 2 * _MARGIN
-    return element(
-        "svg",
-        element("g", *lines, class_="hg-lines", aria_hidden="true"),
-        element("g", *boxes),
-        viewBox=f"{-_MARGIN} {-_MARGIN} {width:.0f} {height:.0f}",
+    return render(
+        "graph",
+        view=view,
+        chosen=chosen,
+        lines=[
+            _line(edge, points, _label_place(view.edges, edge))
+            for edge, points in zip(view.edges, layout.lines, strict=True)
+            if points
+        ],
+        boxes=[_box(node, layout.boxes[node.id]) for node in view.nodes],
+        margin=_MARGIN,
+        width=f"{width:.0f}",
+        height=f"{height:.0f}",
         # Made smaller to fit, as long as it can be read; then it scrolls in its own box.
-        style=f"width: {width:.0f}px; min-width: {width * _SMALLEST:.0f}px",
-        class_="hg-graph",
-        role="group",
-        aria_label=f"Graph of {view.job}: {len(view.nodes)} nodes",
+        least_width=f"{width * _SMALLEST:.0f}",
+        box_width=BOX_WIDTH,
+        box_height=BOX_HEIGHT,
+        title_length=_TITLE_LENGTH,
+        line_length=_LINE_LENGTH,
     )
 
 
-def node_rows(view: GraphView) -> list[dict[str, str | Html]]:
-    """Return the nodes as rows of a table, in the order rows pass them."""
-    return [
-        {
-            "id": each.id,
-            "node": widgets.act(each.title, "node", each.id, class_="hg-link"),
-            "kind": _kind(each),
-            "in": format_count(each.facts.records_in),
-            "out": format_count(each.facts.records_out),
-            "state": format_bytes(each.facts.state_bytes),
-            "watermark": format_moment(each.facts.watermark),
-            "busy": format_share(each.facts.busy),
-            "lag": format_node_lag(each),
-        }
-        for each in view.nodes
-    ]
+def show_nodes(view: GraphView) -> Markup:
+    """Return the nodes as a table, in the order rows pass them."""
+    nodes = [(node, _kind(node), format_node_lag(node)) for node in view.nodes]
+    return render("nodes", nodes=nodes)
 
 
-def node_facts(view: GraphView, node: GraphNode) -> list[tuple[str, str | Html]]:
+def node_facts(view: GraphView, node: GraphNode) -> list[tuple[str, str]]:
     """Return all that is known of a node, as names and values; what does not apply is left out."""
     facts = node.facts
-    rows: list[tuple[str, str | Html]] = [
+    rows: list[tuple[str, str]] = [
         ("Kind", _kind(node)),
         ("What it does", node.detail),
         ("In", _counted(facts.records_in, facts.in_per_s)),
@@ -114,24 +119,16 @@ def node_facts(view: GraphView, node: GraphNode) -> list[tuple[str, str | Html]]
         ("Watermark (UTC)", format_moment(facts.watermark)),
         ("Lag", format_node_lag(node)),
     ]
-    found = [each for each in rows if each[1] != NONE]
-    found += [(f"From {e.source}", _moves(e)) for e in view.edges if e.target == node.id]
-    found += [(f"To {e.target}", _moves(e)) for e in view.edges if e.source == node.id]
+    known = [(name, value) for name, value in rows if value != NONE]
+    known += [(f"From {e.source}", _moves(e)) for e in view.edges if e.target == node.id]
+    known += [(f"To {e.target}", _moves(e)) for e in view.edges if e.source == node.id]
     if facts.state_rows is not None:
-        found.append(
-            (
-                "Its state",
-                link("Look into it", f"{job_path(view.job, 'state')}?operator={quote(node.id)}"),
-            )
-        )
+        path = f"{job_path(view.job, 'state')}?operator={quote(node.id)}"
+        known.append(("Its state", _LINK.format(path, "Look into it")))
     if node.kind in ("output", "dead-letters"):
-        found.append(
-            (
-                "Its rows",
-                link("See them come", f"{job_path(view.job, 'outputs')}?output={quote(node.id)}"),
-            )
-        )
-    return found
+        path = f"{job_path(view.job, 'outputs')}?output={quote(node.id)}"
+        known.append(("Its rows", _LINK.format(path, "See them come")))
+    return known
 
 
 def format_node_lag(node: GraphNode) -> str:
@@ -170,32 +167,9 @@ def _moves(edge: GraphEdge) -> str:
     return ", ".join([*words, _counted(edge.records, edge.per_s)])
 
 
-def _box(node: GraphNode, at: Point, chosen: bool) -> Html:
+def _box(node: GraphNode, at: Point) -> _Box:
     x, y = at
-    lines = _box_lines(node)
-    says = f"{_kind(node)} {node.title}: {node.detail}. " + "; ".join(lines)
-    texts = [
-        element("text", _cut(each, _LINE_LENGTH), x="12", y=54 + 17 * number, class_="hg-box-line")
-        for number, each in enumerate(lines[:2])
-    ]
-    return element(
-        "g",
-        element("title", f"{node.title}: {node.detail}"),
-        element("rect", width=BOX_WIDTH, height=BOX_HEIGHT, rx="5", class_="hg-box-edge"),
-        element("text", _kind(node), x="12", y="18", class_="hg-box-kind"),
-        element("text", _cut(node.title, _TITLE_LENGTH), x="12", y="36", class_="hg-box-title"),
-        *texts,
-        _busy(node.facts.busy),
-        transform=f"translate({x:.0f} {y:.0f})",
-        class_=f"hg-box hg-box-{node.kind}{' hg-side' if node.side else ''}",
-        tabindex="0",
-        role="button",
-        aria_label=says,
-        aria_pressed="true" if chosen else "false",
-        data_act="node",
-        data_value=node.id,
-        data_key=node.id,
-    )
+    return _Box(node, f"{x:.0f}", f"{y:.0f}", _kind(node), _box_lines(node))
 
 
 def _box_lines(node: GraphNode) -> list[str]:
@@ -221,33 +195,15 @@ def _pace(per_s: float | None) -> str:
     return f", {format_rate(per_s)}" if per_s is not None else ""
 
 
-def _busy(share: float | None) -> Html | None:
-    if share is None:
-        return None
-    inner = BOX_WIDTH - 2
-    full = max(0.0, min(1.0, share))
-    tone = "hg-bad" if full >= 0.9 else "hg-warn" if full >= 0.7 else "hg-good"
-    return join(
-        element("text", f"busy {format_share(share)}", x=BOX_WIDTH - 12, y="18",
-                text_anchor="end", class_="hg-box-kind"),
-        element("rect", x="1", y=BOX_HEIGHT - 6, width=inner, height="5", class_="hg-bar-room"),
-        element("rect", x="1", y=BOX_HEIGHT - 6, width=f"{inner * full:.1f}", height="5",
-                class_=f"hg-bar {tone}"),
-    )  # fmt: skip
-
-
-def _line(edge: GraphEdge, points: Sequence[Point], place: float) -> Html:
+def _line(edge: GraphEdge, points: Sequence[Point], place: float) -> _Line:
     x, y = points[-1]
-    labels = _label(_on_curve(points[-2], points[-1], place), _label_lines(edge))
-    return element(
-        "g",
-        element("path", d=_curve(points), class_="hg-line"),
-        element("path", d=f"M{x - 7:.0f} {y - 4:.0f}L{x:.0f} {y:.0f}L{x - 7:.0f} {y + 4:.0f}",
-                class_="hg-line"),
-        *labels,
-        class_="hg-faint" if edge.label == _REFUSED else "hg-dry" if edge.records == 0 else None,
-        data_key=f"{edge.source} {edge.target} {edge.label}",
-    )  # fmt: skip
+    return _Line(
+        key=f"{edge.source} {edge.target} {edge.label}",
+        look="hg-faint" if edge.label == _REFUSED else "hg-dry" if edge.records == 0 else "",
+        curve=_curve(points),
+        arrow=f"M{x - 7:.0f} {y - 4:.0f}L{x:.0f} {y:.0f}L{x - 7:.0f} {y + 4:.0f}",
+        labels=_labels(_on_curve(points[-2], points[-1], place), _label_lines(edge)),
+    )
 
 
 def _label_lines(edge: GraphEdge) -> list[str]:
@@ -255,7 +211,7 @@ def _label_lines(edge: GraphEdge) -> list[str]:
     if edge.label == _REFUSED:
         # Every source has such a line, and their sum stands in the box they lead to.
         return []
-    words = [_cut(each, _LABEL_LENGTH) for each in (_keyed(edge.exchange), edge.label) if each]
+    words = [cut(each, _LABEL_LENGTH) for each in (_keyed(edge.exchange), edge.label) if each]
     lines = [*words[:1], " ".join(each for each in (*words[1:], count) if each)]
     return [each for each in lines if each]
 
@@ -270,14 +226,10 @@ def _label_place(edges: Sequence[GraphEdge], edge: GraphEdge) -> float:
     return 0.68 if parts_here else 0.32 if meets_there else 0.5
 
 
-def _label(at: Point, lines: Sequence[str]) -> list[Html]:
+def _labels(at: Point, texts: Sequence[str]) -> list[tuple[str, str, str]]:
     x, y = at
-    first = y - 5 if len(lines) > 1 else y - 4
-    return [
-        element("text", each, x=f"{x:.0f}", y=f"{first + 13 * number:.0f}",
-                text_anchor="middle", class_="hg-line-text")
-        for number, each in enumerate(lines)
-    ]  # fmt: skip
+    first = y - 5 if len(texts) > 1 else y - 4
+    return [(f"{x:.0f}", f"{first + 13 * n:.0f}", text) for n, text in enumerate(texts)]
 
 
 def _on_curve(start: Point, end: Point, share: float) -> Point:
@@ -304,7 +256,3 @@ def _curve(points: Sequence[Point]) -> str:
             else f"C{ax + bend:.0f} {ay:.0f} {bx - bend:.0f} {by:.0f} {bx:.0f} {by:.0f}"
         )
     return "".join(path)
-
-
-def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"

@@ -7,13 +7,20 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from markupsafe import Markup
 from nicegui import ui
 
 from headgate.jobs.service import Samples
 from headgate.server.console.parts import widgets
-from headgate.server.console.parts.formats import format_bytes, format_ms, format_rate, format_short
+from headgate.server.console.parts.formats import (
+    format_bytes,
+    format_duration,
+    format_ms,
+    format_rate,
+    format_short,
+)
 from headgate.server.console.parts.live import Live
-from headgate.server.console.parts.markup import Html, element, join
+from headgate.server.console.parts.templates import render
 from headgate.server.console.parts.theme import SERIES
 
 POINTS = 300
@@ -162,11 +169,10 @@ class Charts:
         begin, end = axis_of(samples, self.since, now)
         for each in self._charts:
             each.show(samples, begin, end)
-        every = widgets.format_duration(samples.every)
         self._note.show(
-            join(f"a point every {every}, times in UTC")
+            f"a point every {format_duration(samples.every)}, times in UTC"
             if samples.at
-            else join("nothing was measured in this time")
+            else "nothing was measured in this time"
         )
 
     async def _choose(self, _action: str, name: str) -> None:
@@ -174,16 +180,9 @@ class Charts:
         self._choice.show(self._ranges())
         await self._on_range()
 
-    def _ranges(self) -> Html:
-        return join(
-            *(
-                element(
-                    "button", label, type="button", data_act="range", data_value=name,
-                    aria_pressed="true" if name == self._range else "false",
-                )
-                for name, label, _ in RANGES
-            )
-        )  # fmt: skip
+    def _ranges(self) -> Markup:
+        ranges = [(name, label) for name, label, _ in RANGES]
+        return render("chart_ranges", ranges=ranges, chosen=self._range)
 
 
 class _Chart:
@@ -264,19 +263,12 @@ def _line(theme: Theme, number: int, series: Series, units: Sequence[Unit]) -> d
     return line
 
 
-def _caption(theme: Theme, series: Sequence[Series]) -> Html:
-    keys = (
-        element(
-            "span",
-            element("i", style=f"background: {SERIES[number % len(SERIES)]}"),
-            f"{each.name} ",
-            element("b", each.unit.write(last_value(each.values))),
-            class_="hg-key",
-        )
-        for number, each in enumerate(series)
-    )
-    title = element("h3", theme.title, " ", element("span", theme.says, class_="hg-quiet"))
-    return join(title, element("div", *keys, class_="hg-keys"))
+def _caption(theme: Theme, series: Sequence[Series]) -> Markup:
+    keys = [
+        (line.name, SERIES[number % len(SERIES)], line.unit.write(last_value(line.values)))
+        for number, line in enumerate(series)
+    ]
+    return render("chart_caption", theme=theme, keys=keys)
 
 
 def _any(values: Values) -> bool:

@@ -4,32 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from markupsafe import Markup
+
 from headgate.server.console.parts.formats import format_rate
-from headgate.server.console.parts.markup import Html, element
+from headgate.server.console.parts.templates import render
 
 WIDTH = 96
 HEIGHT = 22
 _EDGE = 1.5
 
 
-def sparkline(values: Sequence[float | None]) -> Html:
+def sparkline(values: Sequence[float | None]) -> Markup:
     """Return numbers as a small line from left to right; its floor is 0, gaps stay gaps."""
-    known = [each for each in values if each is not None]
+    known = [value for value in values if value is not None]
     if len(known) < 2:
-        return Html()
+        return Markup()
     most = max(known)
-    lines = "".join(_pieces(values, most or 1.0))
-    says = f"from {format_rate(known[0])} to {format_rate(known[-1])}, at most {format_rate(most)}"
-    return element(
-        "svg",
-        element("path", d=lines, fill="none", vector_effect="non-scaling-stroke"),
-        viewBox=f"0 0 {WIDTH} {HEIGHT}",
-        width=WIDTH,
-        height=HEIGHT,
-        class_="hg-spark",
-        role="img",
-        aria_label=says,
-    )
+    label = f"from {format_rate(known[0])} to {format_rate(known[-1])}, at most {format_rate(most)}"
+    path = "".join(_pieces(values, most or 1.0))
+    return render("sparkline", path=path, width=WIDTH, height=HEIGHT, label=label)
 
 
 def _pieces(values: Sequence[float | None], most: float) -> list[str]:

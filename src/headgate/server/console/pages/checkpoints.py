@@ -10,13 +10,12 @@ from headgate.errors import HeadgateError
 from headgate.jobs.service import JobView, Past, get_start, look_at, view_past
 from headgate.server.actions import verbs
 from headgate.server.console.pages.known_job import is_known
-from headgate.server.console.panels.checkpoint_history import HistoryPanel, tell_overview
+from headgate.server.console.panels.checkpoint_history import HistoryPanel
 from headgate.server.console.panels.questions import VIEW_ONLY, ask_and_do
 from headgate.server.console.panels.restore import RestorePanel
 from headgate.server.console.parts import widgets
 from headgate.server.console.parts.frame import page, serve
 from headgate.server.console.parts.live import Live
-from headgate.server.console.parts.markup import join
 from headgate.server.console.parts.page_style import add_look
 from headgate.server.console.texts.checkpoints import ask_savepoint, ask_stop, tell_settings
 from headgate.server.context import ServerContext, get_context
@@ -54,11 +53,11 @@ class _Checkpoints:
                 self._take = widgets.button("Take a savepoint", self._take_savepoint, kind="main")
                 self._stop = widgets.button("Stop with savepoint", self._stop_job, kind="danger")
                 self._why_not = Live(tag="span").classes("hg-quiet")
-            self._overview = widgets.facts(())
+            self._overview = Live()
         self._restore = RestorePanel(self._job, self._look)
         self._history = HistoryPanel(self._job, self._restore.restore, self._look)
         with widgets.panel("Configuration"):
-            self._settings = widgets.facts(())
+            self._settings = Live()
         await self._look()
         widgets.every(_LOOK_EVERY_S, self._keep_up, at_once=True)
 
@@ -74,11 +73,13 @@ class _Checkpoints:
         self._view = view
         self._take.set_enabled(self._may)
         self._stop.set_enabled(self._may and view.is_alive)
-        self._why_not.show(join(self._tell_why_not(view)))
-        self._settings.set_rows(settings)
+        self._why_not.show(self._tell_why_not(view))
+        self._settings.show_template("facts", rows=settings)
         history = await self._history.look(past)
         if history is not None:
-            self._overview.set_rows(tell_overview(history, datetime.now(UTC)))
+            self._overview.show_template(
+                "checkpoint_overview", history=history, now=datetime.now(UTC)
+            )
         self._restore.show(past, view)
 
     def _tell_why_not(self, view: JobView) -> str:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from headgate.errors import HeadgateError
 from headgate.jobs.service import JobView, list_jobs, read_samples
-from headgate.server.console.parts.redaction import hide_job
 from headgate.server.context import ServerContext
 
 # Ten browsers that look every 2 s cost the disk as much as one.
@@ -61,8 +60,7 @@ class Glances:
             memory = self._homes.setdefault(root, _Memory())
         with memory.lock:
             if self._clock() - memory.at > _FRESH_FOR_S:
-                found = tuple(hide_job(context, each) for each in list_jobs(root))
-                memory.jobs, memory.at = found, self._clock()
+                memory.jobs, memory.at = context.hide_in(tuple(list_jobs(root))), self._clock()
                 known = {each.name for each in memory.jobs}
                 memory.trends = {k: v for k, v in memory.trends.items() if k in known}
             if trends:

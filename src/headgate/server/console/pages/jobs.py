@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from markupsafe import Markup
 from nicegui import ui
 
 from headgate.jobs.service import JobView
@@ -15,15 +17,13 @@ from headgate.server.console.panels.submission import ask_for_flow
 from headgate.server.console.parts import widgets
 from headgate.server.console.parts.formats import (
     NONE,
-    format_age,
     format_bytes,
     format_duration,
-    format_rate,
     format_short,
 )
-from headgate.server.console.parts.frame import job_path, page, serve
+from headgate.server.console.parts.frame import page, serve
 from headgate.server.console.parts.live import Live
-from headgate.server.console.parts.markup import Html, element, join, link
+from headgate.server.console.parts.templates import note, render
 from headgate.server.context import get_context
 from headgate.server.signed_in import current_access
 
@@ -35,16 +35,6 @@ _TROUBLE = (
     ("STARTING", "STOPPING", "CANCELLING", "RESCALING"),
     ("RUNNING",),
 )
-_COLUMNS = (
-    widgets.Column("job", "Job"),
-    widgets.Column("state", "State"),
-    widgets.Column("uptime", "Uptime", number=True),
-    widgets.Column("rate", "In", number=True),
-    widgets.Column("trend", "Last 15 min"),
-    widgets.Column("lag", "Lag", number=True),
-    widgets.Column("checkpoint", "Last checkpoint"),
-)
-
 _glances = Glances()
 
 
@@ -77,8 +67,7 @@ class _Jobs:
             if current_access().may_operate and get_context().settings.flows is not None:
                 widgets.button("Submit a flow", ask_for_flow, kind="main")
         with ui.element("section").classes("hg-panel").props('aria-label="Jobs"'):
-            self._table = widgets.table(_COLUMNS, (), key="name", label="Jobs")
-            self._nothing = Live()
+            self._table = Live().classes("hg-table-box")
         self._show()
 
     async def look(self) -> None:
@@ -97,14 +86,22 @@ class _Jobs:
         self._show()
 
     def _show(self) -> None:
-        jobs = sort_jobs(filter_jobs(self._seen.jobs, self._text, self._state))
-        now = datetime.now(UTC)
+        jobs = filter_jobs(self._seen.jobs, self._text, self._state)
         self._counts.show(count_states(self._seen.jobs, self._state))
-        self._table.set_rows(
-            [job_row(each, self._seen.trends.get(each.name, ()), now) for each in jobs]
-        )
-        self._table.set_visibility(bool(jobs))
-        self._nothing.show(_nothing(any_jobs=bool(self._seen.jobs)) if not jobs else Html())
+        if jobs:
+            self._table.show(show_jobs_table(jobs, self._seen.trends, datetime.now(UTC)))
+        else:
+            self._table.show(_tell_why_none(any_jobs=bool(self._seen.jobs)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """What the table says of a job besides its own values."""
+
+    job: JobView
+    lag: str
+    trend: Markup
+    in_trouble: bool
 
 
 def sort_jobs(jobs: Sequence[JobView]) -> list[JobView]:
@@ -123,31 +120,20 @@ def filter_jobs(jobs: Sequence[JobView], text: str, state: str) -> list[JobView]
     ]
 
 
-def count_states(jobs: Sequence[JobView], chosen: str) -> Html:
+def count_states(jobs: Sequence[JobView], chosen: str) -> Markup:
     """Return how many jobs are in each state, as buttons that show those alone."""
-    counts = Counter(each.state for each in jobs)
-    states = sorted(counts, key=lambda state: (_rank(state), state))
-    return join(
-        _count("", "All", len(jobs), chosen),
-        *(_count(state, widgets.badge(state), counts[state], chosen) for state in states),
-    )
+    counts = Counter(job.state for job in jobs)
+    ranked = sorted(counts.items(), key=lambda item: (_rank(item[0]), item[0]))
+    return render("job_counts", counts=ranked, total=len(jobs), chosen=chosen)
 
 
-def job_row(job: JobView, trend: Trend, now: datetime) -> dict[str, str | Html]:
-    """Return one job as a row of the table."""
-    return {
-        "name": job.name,
-        "job": join(
-            link(job.name, job_path(job.name), class_="hg-job"),
-            _trouble(job) if _is_bad(job) else None,
-        ),
-        "state": widgets.badge(job.state),
-        "uptime": format_duration(job.uptime),
-        "rate": format_rate(job.records_per_s) if job.is_alive else NONE,
-        "trend": sparkline(trend),
-        "lag": format_lag(job),
-        "checkpoint": _checkpoint(job, now),
-    }
+def show_jobs_table(jobs: Sequence[JobView], trends: Mapping[str, Trend], now: datetime) -> Markup:
+    """Return jobs as a table, those in trouble first."""
+    lines = [
+        _Line(job, format_lag(job), sparkline(trends.get(job.name, ())), _is_bad(job))
+        for job in sort_jobs(jobs)
+    ]
+    return render("jobs", lines=lines, now=now)
 
 
 def format_lag(job: JobView) -> str:
@@ -172,36 +158,9 @@ def _is_bad(job: JobView) -> bool:
     return bool(job.reason) and _rank(job.state) <= 1
 
 
-def _trouble(job: JobView) -> Html:
-    todo = element("span", "Next: ", element("code", job.todo)) if job.todo else None
-    return element("div", element("span", job.reason), todo, class_="hg-trouble")
-
-
-def _checkpoint(job: JobView, now: datetime) -> str | Html:
-    if job.checkpoint is None:
-        return NONE
-    age = element("span", format_age(job.checkpoint_at, now), class_="hg-quiet")
-    return element(
-        "span", link(job.checkpoint, job_path(job.name, "checkpoints")), " ", age, class_="hg-keep"
-    )
-
-
-def _count(state: str, label: str | Html, count: int, chosen: str) -> Html:
-    return element(
-        "button", label, element("span", str(count)), type="button", class_="hg-count",
-        data_act="state", data_value=state, data_key=state or "all",
-        aria_pressed="true" if chosen == state else "false",
-    )  # fmt: skip
-
-
-def _nothing(*, any_jobs: bool) -> Html:
+def _tell_why_none(*, any_jobs: bool) -> Markup:
     if any_jobs:
-        return element("p", "No job is like that. Clear the filter to see all.", class_="hg-empty")
+        return note("No job is like that. Clear the filter to see all.")
     settings = get_context().settings
     flow = "FLOW.py" if settings.flows is None else f"{settings.flows}/FLOW.py"
-    return element(
-        "div",
-        element("p", "There are no jobs in this home yet. Start one:"),
-        element("pre", element("code", f"headgate run {flow} --detach --home {settings.home}")),
-        class_="hg-empty",
-    )
+    return render("no_jobs", flow=flow, home=settings.home)

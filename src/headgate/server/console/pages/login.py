@@ -5,7 +5,6 @@ from __future__ import annotations
 from fastapi import FastAPI, Request
 from starlette.responses import HTMLResponse
 
-from headgate.server.console.parts.markup import element
 from headgate.server.console.parts.plain_page import plain_page
 
 
@@ -28,32 +27,4 @@ def login_page(*, onward: str, failed: bool) -> str:
         onward: Where to go once signed in.
         failed: Whether a token was refused just now.
     """
-    refused = element(
-        "p",
-        "That token is none of this server's. Look at HEADGATE_TOKEN, or at the token file it was "
-        "started with.",
-        class_="hg-login-refused",
-        role="alert",
-        id="refused",
-    )
-    form = element(
-        "form",
-        element("input", type="hidden", name="next", value=onward),
-        element("label", "Token", for_="token"),
-        element(
-            "input", id="token", name="token", type="password", autocomplete="current-password",
-            required=True, autofocus=True, aria_describedby="refused" if failed else None,
-        ),
-        element("button", "Sign in", type="submit", class_="hg-act hg-login-go"),
-        method="post",
-        action="/login",
-    )  # fmt: skip
-    body = element(
-        "main",
-        element("h1", "Headgate"),
-        element("p", "This server needs a token.", class_="hg-quiet"),
-        refused if failed else None,
-        form,
-        class_="hg-panel hg-login",
-    )
-    return plain_page("Sign in", body)
+    return plain_page("login", onward=onward, failed=failed)

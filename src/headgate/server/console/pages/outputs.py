@@ -11,10 +11,11 @@ from headgate.jobs.service import OutputKind, OutputRecord, OutputView, list_out
 from headgate.server.console.pages.known_job import is_known
 from headgate.server.console.panels.dead_letters import LettersPanel
 from headgate.server.console.parts import widgets
-from headgate.server.console.parts.frame import job_path, page, serve
+from headgate.server.console.parts.formats import job_path
+from headgate.server.console.parts.frame import page, serve
 from headgate.server.console.parts.live import Live
-from headgate.server.console.parts.markup import element, join
 from headgate.server.console.parts.page_style import add_look
+from headgate.server.console.parts.templates import note
 from headgate.server.console.texts.outputs import show_outputs, show_records
 from headgate.server.context import ServerContext, get_context
 
@@ -83,7 +84,7 @@ class _Outputs:
         if self._chosen not in names:
             self._chosen = names[0] if names else ""
         self._list.show(show_outputs(found, self._chosen))
-        self._title.show(join(self._chosen))
+        self._title.show(self._chosen)
 
     async def _look_at_rows(self) -> None:
         chosen = self._chosen
@@ -107,11 +108,11 @@ class _Outputs:
         self._opened.clear()
         self._records = ()
         self._set_paused(False)
-        self._rows.show(element("p", "Reading…", class_="hg-empty"))
+        self._rows.show(note("Reading…"))
         query = urlencode({"output": output})
         ui.navigate.history.replace(f"{job_path(self._job, 'outputs')}?{query}")
         self._list.show(show_outputs(self._outputs, output))
-        self._title.show(join(output))
+        self._title.show(output)
         await self._look_at_rows()
 
     def _open(self, _action: str, place: str) -> None:
@@ -148,7 +149,7 @@ class _Outputs:
             if (kind is OutputKind.DEAD_LETTERS)
             else ""
         )
-        self._status.show(join(f"{live}, newest {count} of at most {ROWS}{more}"))
+        self._status.show(f"{live}, newest {count} of at most {ROWS}{more}")
 
 
 def _read_outputs(context: ServerContext, job: str) -> tuple[OutputView, ...]:
@@ -159,4 +160,5 @@ def _read_outputs(context: ServerContext, job: str) -> tuple[OutputView, ...]:
 def _read_rows(context: ServerContext, job: str, output: str) -> tuple[OutputRecord, ...]:
     context.check_shown(job)
     with context.slow_read():
-        return tail_output(context.settings.home, job, output, lines=ROWS)
+        rows = tail_output(context.settings.home, job, output, lines=ROWS)
+    return context.hide_in(rows, guess=False)

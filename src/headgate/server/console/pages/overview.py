@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from markupsafe import Markup
 from nicegui import ui
 
 from headgate.errors import HeadgateError
@@ -25,22 +26,15 @@ from headgate.jobs.service import (
 from headgate.server.console.charts import graph
 from headgate.server.console.charts.job_charts import POINTS, Charts
 from headgate.server.console.pages.jobs import format_lag
-from headgate.server.console.panels.job_actions import actions_for, buttons, run_action
+from headgate.server.console.panels.job_actions import actions_for, run_action
 from headgate.server.console.panels.job_history import EventsPanel, ExceptionsPanel
 from headgate.server.console.panels.logs import LogsPanel
-from headgate.server.console.panels.settings import setting_rows, show_settings
+from headgate.server.console.panels.settings import show_settings
 from headgate.server.console.parts import widgets
-from headgate.server.console.parts.formats import (
-    format_age,
-    format_count,
-    format_duration,
-    format_moment,
-    format_rate,
-)
-from headgate.server.console.parts.frame import job_path, page, serve
+from headgate.server.console.parts.formats import format_moment
+from headgate.server.console.parts.frame import page, serve
 from headgate.server.console.parts.live import Live
-from headgate.server.console.parts.markup import Html, element, join, link
-from headgate.server.console.parts.redaction import hide_events, hide_exceptions, hide_job
+from headgate.server.console.parts.templates import render
 from headgate.server.context import ServerContext, get_context
 from headgate.server.security.names import check_job
 from headgate.server.signed_in import current_access
@@ -67,7 +61,7 @@ async def show_page(job: str) -> None:
         ui.context.client.status_code = 404 if error.code.endswith("_NOT_FOUND") else 400
         with page("Job"):
             Live(widgets.error_box(error)).classes("hg-panel")
-            Live(element("p", link("All jobs", "/")))
+            Live(Markup('<p><a href="/">All jobs</a></p>'))
         return
     with page(job, job=job, tab="overview"):
         _JobPage(context, seen)
@@ -112,7 +106,7 @@ class _JobPage:
             with widgets.panel(
                 "Settings", note=f"flow {self._seen.flow}" if self._seen.flow else ""
             ):
-                self._settings = show_settings(self._seen.settings)
+                self._settings = Live().classes("hg-table-box hg-narrow")
             with widgets.panel("Events", note=f"the last {_EVENTS}, newest first"):
                 self._events = EventsPanel()
         with widgets.panel("Logs"):
@@ -124,9 +118,8 @@ class _JobPage:
             self._side = Live().classes("hg-graph-side").on_act(self._choose)
             self._side.props('aria-live="polite"')
         with ui.element("details").classes("hg-details"):
-            Live(Html("As a table"), tag="summary")
-            self._nodes = widgets.table(graph.COLUMNS, (), key="id", label="Nodes of the graph")
-            self._nodes.on_act(self._choose)
+            Live("As a table", tag="summary")
+            self._nodes = Live().classes("hg-table-box").on_act(self._choose)
 
     async def _look(self) -> None:
         seen = await widgets.ask(_read_job, self._context, self._name)
@@ -167,22 +160,22 @@ class _JobPage:
     def _show(self) -> None:
         job = self._seen.job
         self._head.show(job_head(job, datetime.now(UTC)))
-        found = actions_for(job) if current_access().may_operate else []
-        self._buttons.show(buttons(found))
-        self._settings.set_rows(setting_rows(self._seen.settings))
+        actions = actions_for(job) if current_access().may_operate else []
+        self._buttons.show_template("job_buttons", actions=actions)
+        self._settings.show(show_settings(self._seen.settings))
         self._show_graph()
 
     def _show_graph(self) -> None:
         view = self._seen.graph
         self._drawing.show(graph.draw_graph(view, self._chosen))
-        self._nodes.set_rows(graph.node_rows(view))
+        self._nodes.show(graph.show_nodes(view))
         self._side.show(side_panel(view, self._chosen))
 
 
 def _read_job(context: ServerContext, name: str) -> _Seen:
     root = context.settings.home
     # In short: a job may have thousands of checkpoints, and this is read every other second.
-    job = hide_job(context, look_at(root, name))
+    job = context.hide_in(look_at(root, name))
     try:
         flow, options = get_start(root, name)
     except HeadgateError:
@@ -193,59 +186,25 @@ def _read_job(context: ServerContext, name: str) -> _Seen:
 
 def _read_history(context: ServerContext, name: str) -> tuple[Exceptions, Events]:
     root = context.settings.home
-    exceptions = hide_exceptions(context, list_exceptions(root, name))
-    return exceptions, hide_events(context, list_events(root, name, limit=_EVENTS))
+    seen = list_exceptions(root, name), list_events(root, name, limit=_EVENTS)
+    return context.hide_in(seen)
 
 
-def job_head(job: JobView, now: datetime) -> Html:
+def job_head(job: JobView, now: datetime) -> Markup:
     """Return what a job is, at a glance; in trouble, why and what to do."""
-    status = job.status
-    rows: list[tuple[str, str | Html]] = [
-        ("State", join(widgets.badge(job.state), _since(job, now))),
-        ("Uptime", format_duration(job.uptime)),
-        ("Attempt", _attempt(job)),
-        ("In", format_rate(job.records_per_s) if job.is_alive else "–"),
-        ("Lag", format_lag(job)),
-        ("Last checkpoint", _checkpoint(job, now)),
-        ("Batch", format_count(status.get("batch"))),
-        ("Watermark (UTC)", _watermark(status)),
-        ("Run", str(status.get("lineage") or "–")),
-        ("Resumed from", str(status.get("resumed_from") or "nothing, it began empty")),
-    ]
-    return join(widgets.facts_markup(rows), _trouble(job), _notice(status))
+    return render(
+        "job_head",
+        job=job,
+        now=now,
+        attempt=_attempt(job),
+        lag=format_lag(job),
+        watermark=_watermark(job.status),
+    )
 
 
 def _watermark(status: Mapping[str, Any]) -> str:
     holder = status.get("held_back_by")
     return format_moment(status.get("watermark")) + (f", held back by {holder}" if holder else "")
-
-
-def side_panel(view: GraphView, chosen: str | None) -> Html:
-    """Return the details of the node that was chosen; nothing where none was."""
-    node = next((each for each in view.nodes if each.id == chosen), None)
-    if node is None:
-        return Html()
-    return element(
-        "div",
-        element(
-            "div",
-            element("h3", node.title),
-            widgets.act("Close", "close"),
-            class_="hg-side-head",
-        ),
-        widgets.facts_markup(graph.node_facts(view, node)),
-        class_="hg-side-panel",
-        role="region",
-        aria_label=f"Details of {node.title}",
-    )
-
-
-def _since(job: JobView, now: datetime) -> Html | None:
-    if job.since is None:
-        return None
-    return element(
-        "span", f" since {format_age(job.since, now).removesuffix(' ago')}", class_="hg-quiet"
-    )
 
 
 def _attempt(job: JobView) -> str:
@@ -254,28 +213,9 @@ def _attempt(job: JobView) -> str:
     return f"{job.attempt}{again if restarts else ''}"
 
 
-def _checkpoint(job: JobView, now: datetime) -> str | Html:
-    if job.checkpoint is None:
-        return "none yet"
-    age = element("span", f" {format_age(job.checkpoint_at, now)}", class_="hg-quiet")
-    return join(link(job.checkpoint, job_path(job.name, "checkpoints")), age)
-
-
-def _trouble(job: JobView) -> Html | None:
-    if not job.reason:
-        return None
-    todo = (
-        element("span", "Next: ", element("code", job.todo), class_="hg-hint") if job.todo else None
-    )
-    wait = job.status.get("restart_after_s")
-    soon = (
-        element("span", f"It is started again after {format_duration(float(wait))}.")
-        if job.state == "RESTARTING" and wait is not None
-        else None
-    )
-    return element("div", element("span", job.reason), soon, todo, class_="hg-reason")
-
-
-def _notice(status: Any) -> Html | None:
-    notice = str(status.get("notice") or "")
-    return element("p", notice, class_="hg-quiet") if notice else None
+def side_panel(view: GraphView, chosen: str | None) -> Markup:
+    """Return the details of the node that was chosen; nothing where none was."""
+    node = next((node for node in view.nodes if node.id == chosen), None)
+    if node is None:
+        return Markup()
+    return render("side_panel", node=node, rows=graph.node_facts(view, node))

@@ -21,11 +21,11 @@ from headgate.jobs.service import (
 )
 from headgate.server.console.pages.known_job import is_known
 from headgate.server.console.parts import widgets
-from headgate.server.console.parts.formats import format_moment
-from headgate.server.console.parts.frame import job_path, page, serve
+from headgate.server.console.parts.formats import format_moment, job_path
+from headgate.server.console.parts.frame import page, serve
 from headgate.server.console.parts.live import Live
-from headgate.server.console.parts.markup import Html, element, join
 from headgate.server.console.parts.page_style import add_look
+from headgate.server.console.parts.templates import note
 from headgate.server.console.parts.waiting import ask_slowly
 from headgate.server.console.texts.state import (
     find_operator,
@@ -109,16 +109,12 @@ class _State:
                 widgets.button("Look up", lambda: None, kind="main").props("type=submit")
             self._hint = Live(tag="p").classes("hg-quiet")
             self._status = Live(tag="p").classes("hg-status").props('role="status"')
-            self._value = Live(
-                element("p", "Type a key to see what is held under it.", class_="hg-empty")
-            )
+            self._value = Live(note("Type a key to see what is held under it."))
 
     def _build_history(self) -> None:
         with widgets.panel("Time machine", note="the same at every retained checkpoint, and now"):
             self._history_status = Live(tag="p").classes("hg-status").props('role="status"')
-            self._history = Live(
-                element("p", "What changed from checkpoint to checkpoint.", class_="hg-empty")
-            )
+            self._history = Live(note("What changed from checkpoint to checkpoint."))
 
     def _build_rows(self) -> None:
         with widgets.panel("First rows", note=f"{FIRST_ROWS} of them, at the moment chosen above"):
@@ -150,9 +146,9 @@ class _State:
         self._overview = overview
         self._uid = find_operator(overview.operators, self._uid)
         self._operators.show(show_operators(overview, self._uid))
-        nothing = "" if overview.operators else "No operator of this job holds state."
-        self._none.show(element("p", nothing, class_="hg-empty") if nothing else Html())
-        self._hint.show(join(self._tell_key()))
+        nothing = "No operator of this job holds state."
+        self._none.show("" if overview.operators else note(nothing))
+        self._hint.show(self._tell_key())
         self._offer(past)
 
     def _offer(self, past: Past) -> None:
@@ -181,12 +177,12 @@ class _State:
             return
         self._uid = uid
         for shown in (self._value, self._history, self._rows, self._answer):
-            shown.show(Html())
+            shown.show("")
         for status in (self._rows_status, self._sql_status, self._history_status):
-            status.show(join(""))
+            status.show("")
         if self._overview is not None:
             self._operators.show(show_operators(self._overview, uid))
-        self._hint.show(join(self._tell_key()))
+        self._hint.show(self._tell_key())
         self._remember()
         if str(self._key.value or "").strip():
             await self._look_up()
@@ -210,12 +206,12 @@ class _State:
         self._busy = True
         self._remember()
         for shown in (self._value, self._history):
-            shown.show(Html())
+            shown.show("")
         try:
             await self._show_value(uid, key)
         except HeadgateError as error:
             self._value.show(widgets.error_box(error))
-            self._history.show(Html())
+            self._history.show("")
         finally:
             self._busy = False
 
@@ -232,7 +228,7 @@ class _State:
             at,
         )
         self._value.show(show_value(found.value))
-        self._status.show(join(tell_took(found.seconds)))
+        self._status.show(tell_took(found.seconds))
         history = await ask_slowly(
             self._history_status,
             lambda seconds: tell_waiting(seconds, what="Looking at every checkpoint…"),
@@ -244,7 +240,7 @@ class _State:
         )
         self._history.show(show_history(history.value))
         count = len(history.value.entries)
-        self._history_status.show(join(f"{count} moments, {tell_took(history.seconds)}"))
+        self._history_status.show(f"{count} moments, {tell_took(history.seconds)}")
 
     async def _read_rows(self) -> None:
         context, uid, at = get_context(), self._uid, self._when()
@@ -283,9 +279,7 @@ class _State:
             rows = answer.value
             shown.show(show_rows(rows))
             more = ", there are more" if rows.cut else ""
-            status.show(
-                join(f"{tell_took(answer.seconds, len(rows.rows))}, at {rows.checkpoint}{more}")
-            )
+            status.show(f"{tell_took(answer.seconds, len(rows.rows))}, at {rows.checkpoint}{more}")
         finally:
             button.enable()
 
@@ -308,19 +302,22 @@ def _read_overview(context: ServerContext, job: str) -> tuple[StateOverview, Pas
 def _look_up(context: ServerContext, job: str, uid: str, key: str, at: str | None) -> StateValue:
     context.check_shown(job)
     with context.slow_read():
-        return context.state.look_up(job, uid, key, at=at)
+        value = context.state.look_up(job, uid, key, at=at)
+    return context.hide_in(value, guess=False)
 
 
 def _read_history(context: ServerContext, job: str, uid: str, key: str) -> StateHistory:
     context.check_shown(job)
     with context.slow_read():
-        return context.state.history(job, uid, key)
+        history = context.state.history(job, uid, key)
+    return context.hide_in(history, guess=False)
 
 
 def _first_rows(context: ServerContext, job: str, uid: str, at: str | None) -> StateRows:
     context.check_shown(job)
     with context.slow_read():
-        return context.state.first_rows(job, uid, at=at, limit=FIRST_ROWS)
+        rows = context.state.first_rows(job, uid, at=at, limit=FIRST_ROWS)
+    return context.hide_in(rows, guess=False)
 
 
 def _query(
@@ -328,4 +325,5 @@ def _query(
 ) -> StateRows:
     context.check_shown(job)
     with context.slow_read():
-        return context.state.query(job, sql, uid=uid, at=at, limit=QUERIED_ROWS)
+        rows = context.state.query(job, sql, uid=uid, at=at, limit=QUERIED_ROWS)
+    return context.hide_in(rows, guess=False)

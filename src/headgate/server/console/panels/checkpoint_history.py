@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 
+from markupsafe import Markup
 from nicegui import ui
 
 from headgate.jobs.service import (
@@ -20,16 +20,9 @@ from headgate.server.actions import verbs
 from headgate.server.console.charts.checkpoint_chart import POINTS, chart_options
 from headgate.server.console.panels.questions import ask_and_do
 from headgate.server.console.parts import widgets
-from headgate.server.console.parts.formats import (
-    NONE,
-    format_age,
-    format_bytes,
-    format_count,
-    format_moment,
-    format_ms,
-)
+from headgate.server.console.parts.formats import format_count
 from headgate.server.console.parts.live import Live
-from headgate.server.console.parts.markup import Html, act, element, join
+from headgate.server.console.parts.templates import note, render
 from headgate.server.console.texts.checkpoints import ask_pin
 from headgate.server.context import ServerContext, get_context
 from headgate.server.signed_in import current_access
@@ -37,17 +30,6 @@ from headgate.server.signed_in import current_access
 ROWS = 20
 # Failed checkpoints change nothing of what is kept; so often somebody looks all the same.
 _READ_EVERY_S = 10.0
-_COLUMNS = (
-    widgets.Column("id", "Checkpoint"),
-    widgets.Column("at", "Completed (UTC)"),
-    widgets.Column("took", "Took", number=True),
-    widgets.Column("new", "New", number=True),
-    widgets.Column("full", "Size", number=True),
-    widgets.Column("records", "Records", number=True),
-    widgets.Column("status", "Status"),
-    widgets.Column("actions", ""),
-)
-_NEEDS_OPERATE = "needs a token with the role operate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +72,7 @@ class HistoryPanel:
         with widgets.panel("History", note="kept, gone and failed, newest first"):
             self._chart = widgets.chart(chart_options(()), height="15rem")
             self._chart.props('role="img" aria-label="Size and duration of checkpoints over time"')
-            self._table = widgets.table(
-                _COLUMNS,
-                (),
-                key="number",
-                label="Checkpoints",
-                empty="No checkpoint has been taken yet.",
-            )
-            self._table.on_act(self._act)
+            self._table = Live().classes("hg-table-box").on_act(self._act)
             with ui.element("div").classes("hg-toolbar hg-gap"):
                 self._newer = widgets.button("Newer", lambda: self._turn(-ROWS))
                 self._older = widgets.button("Older", lambda: self._turn(ROWS))
@@ -119,12 +94,7 @@ class HistoryPanel:
             return
         self._page = seen.page
         self._total = seen.page.total
-        self._table.set_rows(
-            [
-                history_row(each, find_kept(each, self._past), may=self._may)
-                for each in seen.page.entries
-            ]
-        )
+        self._table.show(show_checkpoints(seen.page.entries, self._past, may=self._may))
         self._show_where(len(seen.page.entries))
         if seen.newest is not None:
             self._show_chart(seen.newest)
@@ -132,7 +102,7 @@ class HistoryPanel:
 
     def _show_where(self, count: int) -> None:
         first = self._offset + 1 if count else 0
-        self._where.show(join(f"{first} to {self._offset + count} of {format_count(self._total)}"))
+        self._where.show(f"{first} to {self._offset + count} of {format_count(self._total)}")
         self._newer.set_enabled(self._offset > 0)
         self._older.set_enabled(self._offset + count < self._total)
 
@@ -185,90 +155,41 @@ def find_kept(entry: PastCheckpoint, past: Past) -> PastMoment | None:
     return None
 
 
-def history_row(
-    entry: PastCheckpoint, kept: PastMoment | None, *, may: bool
-) -> dict[str, str | Html]:
-    """Return an entry as a row of the table."""
-    took = None if entry.took is None else entry.took.total_seconds() * 1000
-    return {
-        "number": str(entry.number),
-        "id": join(
-            element("strong", entry.id or entry.kind),
-            element("span", " savepoint", class_="hg-quiet") if entry.kind == "savepoint" else None,
-        ),
-        "at": format_moment(entry.at),
-        "took": format_ms(took),
-        "new": format_bytes(entry.new_bytes),
-        "full": format_bytes(entry.full_bytes),
-        "records": NONE if kept is None else format_count(kept.records),
-        "status": _status(entry, kept),
-        "actions": _actions(entry, kept, may=may),
-        "class": "" if entry.kept else "hg-gone",
-    }
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """An entry of the table.
+
+    Attributes:
+        kept: The checkpoint it tells of, if it can be gone back to.
+        source: What `restore --from` takes; empty where there is nothing to restore.
+    """
+
+    entry: PastCheckpoint
+    kept: PastMoment | None
+    took_ms: float | None
+    source: str
 
 
-def tell_overview(history: CheckpointHistory, now: datetime) -> list[tuple[str, str | Html]]:
-    """Return the counts and the latest of each kind, as names and values."""
-    latest = history.latest
-    failed = latest.get("failed")
-    return [
-        ("Completed", format_count(history.completed)),
-        ("Failed", format_count(history.failed)),
-        ("Savepoints", format_count(history.savepoints)),
-        ("Restores", format_count(history.restores)),
-        ("Latest completed", _latest(latest.get("completed"), now)),
-        ("Latest savepoint", _latest(latest.get("savepoint"), now)),
-        ("Latest restore", _latest(latest.get("restore"), now, word="from ")),
-        (
-            "Latest failed",
-            NONE
-            if failed is None
-            else join(
-                format_age(failed.at, now),
-                element("br"),
-                element("span", failed.reason, class_="hg-failed"),
-            ),
-        ),
-    ]
+def show_checkpoints(entries: Sequence[PastCheckpoint], past: Past, *, may: bool) -> Markup:
+    """Return entries as a table with the buttons of each.
+
+    Args:
+        may: Whether the buttons can be pressed.
+    """
+    if not entries:
+        return note("No checkpoint has been taken yet.")
+    lines = [_line(entry, find_kept(entry, past)) for entry in entries]
+    return render("checkpoints", lines=lines, may=may)
 
 
-def _latest(entry: PastCheckpoint | None, now: datetime, *, word: str = "") -> str | Html:
-    if entry is None:
-        return NONE
-    size = f", {format_bytes(entry.full_bytes)}" if entry.full_bytes is not None else ""
-    age = element("span", f"{format_age(entry.at, now)}{size}", class_="hg-quiet")
-    return join(f"{word}{entry.id}", element("br"), age)
-
-
-def _status(entry: PastCheckpoint, kept: PastMoment | None) -> Html:
-    if entry.status != "COMPLETED":
-        return join(
-            element("span", "FAILED", class_="hg-badge hg-bad"),
-            element("span", f" {entry.reason}", class_="hg-quiet"),
-        )
-    if not entry.kept:
-        return element("span", "gone", class_="hg-badge hg-idle")
-    pinned = element("span", ", pinned", class_="hg-quiet") if kept and kept.pinned else None
-    return join(element("span", "kept", class_="hg-badge hg-good"), pinned)
-
-
-def _actions(entry: PastCheckpoint, kept: PastMoment | None, *, may: bool) -> Html | str:
-    if not entry.kept or entry.status != "COMPLETED":
-        return ""
-    source = kept.source if kept is not None else _source(entry)
-    label = f"Restore from {entry.id}"
-    restore = act("Restore…", "restore", source, aria_label=label, **_allowed(may))
-    if kept is None or entry.kind != "checkpoint":
-        return element("span", restore, class_="hg-row-actions")
-    verb, label = ("unpin", "Unpin") if kept.pinned else ("pin", "Pin")
-    pin = act(label, verb, entry.id, aria_label=f"{label} {entry.id}", **_allowed(may))
-    return element("span", pin, restore, class_="hg-row-actions")
+def _line(entry: PastCheckpoint, kept: PastMoment | None) -> _Line:
+    took_ms = None if entry.took is None else entry.took.total_seconds() * 1000
+    source = ""
+    if entry.kept and entry.status == "COMPLETED":
+        source = kept.source if kept is not None else _source(entry)
+    return _Line(entry, kept, took_ms, source)
 
 
 def _source(entry: PastCheckpoint) -> str:
     of_run = entry.kind == "checkpoint" and entry.run is not None
     return f"{entry.run}/{entry.id}" if of_run else entry.id
-
-
-def _allowed(may: bool) -> dict[str, object]:
-    return {} if may else {"disabled": True, "title": _NEEDS_OPERATE}

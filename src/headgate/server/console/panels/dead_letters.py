@@ -18,7 +18,6 @@ from headgate.server.console.panels.questions import VIEW_ONLY, ask_and_do
 from headgate.server.console.parts import widgets
 from headgate.server.console.parts.formats import format_count
 from headgate.server.console.parts.live import Live
-from headgate.server.console.parts.markup import element, join
 from headgate.server.console.texts.outputs import (
     ask_replay,
     show_counts,
@@ -94,21 +93,21 @@ class LettersPanel:
         kind, _, value = what.partition(":")
         ids = (value,) if kind == "id" else ()
         reason = value if kind == "reason" else None
-        self._status.show(join("Counting what would be sent…"))
+        self._status.show("Counting what would be sent…")
         foreseen = await widgets.ask(_foresee, get_context(), self._job, ids, reason, access.who)
-        self._status.show(join(""))
+        self._status.show("")
         if foreseen is None:
             return
         if not foreseen.total:
             left = " ".join(tell_left_out(foreseen)) or "There is none."
-            self._status.show(join(f"Nothing to send. {left}"))
+            self._status.show(f"Nothing to send. {left}")
             return
         which = f"with reason {reason}" if reason else ""
         done = await ask_and_do(
             ask_replay(foreseen, which), verbs.replay, self._job, ids=ids, reason=reason
         )
         if done is not None and done.error is None:
-            self._status.show(join(tell_replayed(done.result)))
+            self._status.show(tell_replayed(done.result))
             if ids:
                 self._opened = await widgets.ask(_read_one, get_context(), self._job, ids[0])
         await self.look()
@@ -120,9 +119,7 @@ class LettersPanel:
         least = "at least " if seen.at_least else ""
         shown = f", newest {len(seen.letters)}" if seen.letters else ""
         of = f" with reason {self._reason}" if self._reason else ""
-        self._total.show(
-            element("span", f"{least}{format_count(seen.total)} in topic {seen.topic}{shown}{of}")
-        )
+        self._total.show(f"{least}{format_count(seen.total)} in topic {seen.topic}{shown}{of}")
         self._all.set_visibility(seen.total > 0)
         self._counts.show(show_counts(seen, self._reason, may_replay=self._may))
         self._list.show(show_letters(seen.letters, self._opened, may_replay=self._may))
@@ -131,15 +128,17 @@ class LettersPanel:
 def _read(context: ServerContext, job: str, reason: str | None) -> DeadLetters:
     context.check_shown(job)
     with context.slow_read():
-        return list_dead_letters(
+        letters = list_dead_letters(
             context.settings.home, job, reason=reason, limit=LETTERS, count_up_to=_COUNTED
         )
+    return context.hide_in(letters, guess=False)
 
 
 def _read_one(context: ServerContext, job: str, letter: str) -> DeadLetter:
     context.check_shown(job)
     with context.slow_read():
-        return get_dead_letter(context.settings.home, job, letter)
+        found = get_dead_letter(context.settings.home, job, letter)
+    return context.hide_in(found, guess=False)
 
 
 def _foresee(

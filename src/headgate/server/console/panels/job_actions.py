@@ -10,7 +10,6 @@ from headgate.jobs.service import JobView, Loss, foresee_cancel
 from headgate.server.actions import verbs
 from headgate.server.console.parts import widgets
 from headgate.server.console.parts.formats import format_bytes
-from headgate.server.console.parts.markup import Html, act, join
 from headgate.server.context import get_context
 from headgate.server.operations import Operation
 from headgate.server.signed_in import current_access
@@ -53,21 +52,6 @@ def actions_for(job: JobView) -> list[Action]:
     held = job.state == "PAUSED" or bool(job.status.get("held"))
     return [_savepoint(job), *([_resume(name)] if held else [_pause(name)]), _restart(name),
             _stop(name), _stop_with_savepoint(name), _cancel(name)]  # fmt: skip
-
-
-def buttons(found: Sequence[Action]) -> Html:
-    """Return the buttons as markup."""
-    return join(
-        *(
-            act(
-                each.label,
-                each.name,
-                class_=f"hg-act hg-action{' hg-danger' if each.dangerous else ''}",
-                data_key=each.name,
-            )
-            for each in found
-        )
-    )
 
 
 async def run_action(name: str, job: JobView) -> None:

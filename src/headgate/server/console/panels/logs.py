@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from markupsafe import Markup
 from nicegui import ui
 
 from headgate.errors import HeadgateError
 from headgate.jobs.service import Log, get_log, tail_log
 from headgate.server.console.parts import widgets
 from headgate.server.console.parts.live import Live
-from headgate.server.console.parts.markup import Html, element
+from headgate.server.console.parts.templates import note, render
 from headgate.server.context import get_context
 
 LINES = (100, 300, 1000)
@@ -97,17 +98,8 @@ def cut_line(line: str) -> str:
     return f"{line[:_LONGEST_LINE]}… ({len(line) - _LONGEST_LINE:,} more characters)"
 
 
-def show_lines(lines: list[str], text: str) -> Html:
+def show_lines(lines: list[str], text: str) -> Markup:
     """Return lines as markup; without any, why there are none."""
-    if not lines:
-        says = f"None of these lines has “{text}”." if text else "Nothing was written yet."
-        return element("p", says, class_="hg-empty")
-    return element(
-        "pre",
-        "\n".join(lines),
-        class_="hg-log",
-        data_stick=True,
-        tabindex="0",
-        role="region",
-        aria_label="Log",
-    )
+    if lines:
+        return render("log", lines=lines)
+    return note(f"None of these lines has “{text}”." if text else "Nothing was written yet.")

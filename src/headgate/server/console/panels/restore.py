@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
 
+from markupsafe import Markup
 from nicegui import ui
 
 from headgate.errors import HeadgateError
@@ -17,7 +18,7 @@ from headgate.server.console.panels.questions import agreed
 from headgate.server.console.parts import widgets
 from headgate.server.console.parts.formats import format_moment
 from headgate.server.console.parts.live import Live
-from headgate.server.console.parts.markup import Html, element, join
+from headgate.server.console.parts.templates import note, render
 from headgate.server.console.texts.checkpoints import ask_restore, show_plan
 from headgate.server.context import get_context
 from headgate.server.signed_in import current_access
@@ -28,12 +29,7 @@ _COUNT_EVERY_S = 60.0
 # The marks move as time goes on; where nothing else changed they are drawn again so often.
 _DRAW_EVERY_S = 10.0
 
-_LEGEND = (
-    ('<span class="hg-track-mark checkpoint"></span>', "checkpoint"),
-    ('<span class="hg-track-mark savepoint"></span>', "savepoint"),
-    ('<span class="hg-track-restore"></span>', "restored here"),
-    ('<span class="hg-track-again"></span>', "read again"),
-)
+_WORKING = note("Working out what a restore would do…")
 
 
 class RestorePanel:
@@ -61,9 +57,9 @@ class RestorePanel:
             with ui.element("div"):
                 self._track = MomentsTrack(self._go)
                 self._words = Live(tag="p").classes("hg-quiet hg-gap")
-                Live(_legend())
+                Live(render("legend"))
             with ui.element("div").classes("hg-plan-box").props('aria-live="polite"'):
-                self._shown = Live(_working())
+                self._shown = Live(_WORKING)
                 self._button = widgets.button("Restore here", self._restore_chosen, kind="main")
                 self._button.set_visibility(False)
                 self._why_not = Live(tag="p").classes("hg-quiet")
@@ -104,14 +100,14 @@ class RestorePanel:
         self._choose()
         chosen = self._chosen
         if chosen is not None and chosen.source != self._plan_of:
-            self._shown.show(_working())
+            self._shown.show(_WORKING)
             self._plan = None
             self._allow()
             await self._foresee(chosen)
 
     def _choose(self) -> None:
         self._chosen = None if self._moment is None else self._past.find_at(self._moment)
-        self._words.show(join(self._tell()))
+        self._words.show(self._tell())
         if self._chosen is None:
             self._plan = self._plan_of = None
             self._shown.show(_nothing(any_moments=bool(self._past.moments)))
@@ -139,8 +135,8 @@ class RestorePanel:
         if plan is not None:
             self._shown.show(show_plan(plan, now=datetime.now(UTC)))
         elif refusal is not None:
-            says = element("p", f"{chosen.id} cannot be restored:")
-            self._shown.show(join(says, widgets.error_box(refusal)))
+            refused = Markup("<p>{} cannot be restored:</p>").format(chosen.id)
+            self._shown.show(refused + widgets.error_box(refusal))
         self._allow()
 
     def _allow(self) -> None:
@@ -148,7 +144,7 @@ class RestorePanel:
         self._button.set_visibility(self._plan is not None)
         self._button.set_enabled(may)
         why = "" if may or self._plan is None else "To restore, sign in with the role operate."
-        self._why_not.show(join(why))
+        self._why_not.show(why)
 
     async def _restore_chosen(self) -> None:
         if self._plan is not None and self._plan_of is not None:
@@ -185,25 +181,10 @@ class RestorePanel:
         return f"{when} a restore takes {self._chosen.id}."
 
 
-def _working() -> Html:
-    return element("p", "Working out what a restore would do…", class_="hg-empty")
-
-
-def _nothing(*, any_moments: bool) -> Html:
+def _nothing(*, any_moments: bool) -> Markup:
     says = (
         "No checkpoint was complete at this moment. Move to the right."
         if any_moments
         else "There is nothing to go back to yet: no checkpoint is complete."
     )
-    return element("p", says, class_="hg-empty")
-
-
-def _legend() -> Html:
-    return element(
-        "ul",
-        *(
-            element("li", element("i", Html(mark), aria_hidden="true"), text)
-            for mark, text in _LEGEND
-        ),
-        class_="hg-legend",
-    )
+    return note(says)

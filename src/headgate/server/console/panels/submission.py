@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from markupsafe import Markup
 from nicegui import ui
 
 from headgate.jobs.service import parse_typed
 from headgate.server.actions.flow_folder import FlowFile, list_flows
 from headgate.server.console.parts import widgets
-from headgate.server.console.parts.frame import job_path
+from headgate.server.console.parts.formats import job_path
 from headgate.server.console.parts.live import Live
-from headgate.server.console.parts.markup import element
+from headgate.server.console.parts.templates import note
 from headgate.server.context import get_context
 from headgate.server.security.names import SETTINGS
 from headgate.server.signed_in import current_access
@@ -24,11 +25,12 @@ async def ask_for_flow() -> None:
     if flows is None:
         return
     with ui.dialog() as dialog, ui.card().classes("hg-dialog"):
-        Live(element("h2", "Submit a flow"))
+        Live(Markup("<h2>Submit a flow</h2>"))
         if flows:
             form = _Form(flows)
         else:
-            widgets.empty(f"There is no flow in {context.settings.flows}. Put a flow.py there.")
+            folder = context.settings.flows
+            Live(note(f"There is no flow in {folder}. Put a flow.py there."))
         with ui.element("div").classes("hg-actions"):
             widgets.button("Back", lambda: dialog.submit(False))
             if flows:
@@ -52,10 +54,9 @@ class _Form:
         self._fresh = ui.checkbox("Start empty: leave the state of an earlier run behind")
         self._fresh.props("dense")
         self._rows: list[tuple[ui.select, ui.input, ui.element]] = []
-        Live(element("h3", "Settings"))
-        Live(
-            element("p", "Those of the flow's headgate.toml hold where nothing is set here.")
-        ).classes("hg-quiet")
+        Live(Markup("<h3>Settings</h3>"))
+        rule = "Those of the flow's headgate.toml hold where nothing is set here."
+        Live(Markup("<p>{}</p>").format(rule)).classes("hg-quiet")
         self._list = ui.element("div").classes("hg-settings")
         widgets.button("Add a setting", self._add)
 

@@ -1,8 +1,11 @@
-"""Numbers and moments as the console writes them; a dash where there is none."""
+"""Numbers, moments, JSON and addresses as the console writes them; a dash for what is missing."""
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import quote
 
 from headgate._units import format_size
 
@@ -92,3 +95,31 @@ def format_moment(moment: datetime | str | None) -> str:
 def format_share(share: float | None) -> str:
     """Return a share of 1 in percent: `42 %`."""
     return NONE if share is None else f"{round(100 * share)} %"
+
+
+def write_json(value: Any) -> str:
+    """Return a value as JSON on several lines; text outside ASCII stays as it is."""
+    return json.dumps(value, indent=2, ensure_ascii=False, default=str)
+
+
+def write_line(value: Any) -> str:
+    """Return a value as JSON on one line."""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def pretty(text: str) -> str:
+    """Return JSON text on several lines; what is no JSON stays as it is."""
+    try:
+        return write_json(json.loads(text))
+    except ValueError:
+        return text
+
+
+def cut(text: str, most: int) -> str:
+    """Return text of at most so many characters; what was cut ends with three dots."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def job_path(job: str, tab: str = "overview") -> str:
+    """Return where a page of a job is."""
+    return f"/jobs/{quote(job, safe='')}" + ("" if tab == "overview" else f"/{tab}")

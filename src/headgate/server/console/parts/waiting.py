@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Generic, ParamSpec, TypeVar
 
 from headgate.server.console.parts.live import Live
-from headgate.server.console.parts.markup import element, join
 from headgate.server.console.parts.widgets import begin_read
 
 P = ParamSpec("P")
@@ -45,8 +44,8 @@ async def ask_slowly(
     answer = begin_read(function, *args, **kwargs)
     try:
         while not answer.done():
-            status.show(element("span", says(time.monotonic() - began)))
+            status.show(says(time.monotonic() - began))
             await asyncio.wait({answer}, timeout=_TELL_EVERY_S)
     finally:
-        status.show(join(""))
+        status.show("")
     return Answer(answer.result(), time.monotonic() - began)

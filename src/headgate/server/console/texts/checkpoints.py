@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from markupsafe import Markup
+
 from headgate.server.console.parts.formats import NONE, format_age, format_count, format_moment
-from headgate.server.console.parts.markup import Html, element, join
+from headgate.server.console.parts.templates import render
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,82 +169,18 @@ def tell_settings(settings: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, 
     ]
 
 
-def show_plan(plan: Mapping[str, Any], *, now: datetime) -> Html:
+def show_plan(plan: Mapping[str, Any], *, now: datetime) -> Markup:
     """Return the dry run of a restore as markup."""
-    done = datetime.fromisoformat(str(plan["completed_at"]))
     again: Mapping[str, int | None] = plan.get("records_again") or {}
-    largest = max((count or 0 for count in again.values()), default=0)
-    outputs = list(plan.get("outputs_with_repeats") or ())
-    repeats = any(count is None or count for count in again.values())
-    how = (
-        "as it was"
-        if plan.get("as_it_was")
-        else "state is taken over by uid, since the flow or its settings differ"
+    return render(
+        "plan",
+        plan=plan,
+        again=again,
+        largest=max((count or 0 for count in again.values()), default=0),
+        repeats=any(count is None or count for count in again.values()),
+        done=datetime.fromisoformat(str(plan["completed_at"])),
+        now=now,
     )
-    return element(
-        "div",
-        element(
-            "p",
-            element("strong", str(plan["checkpoint"]), class_="hg-plan-id"),
-            element("span", str(plan["kind"])),
-            element("span", f"{format_moment(done)} UTC, {format_age(done, now)}"),
-            class_="hg-plan-head",
-        ),
-        element(
-            "dl",
-            _fact("Goes on", how),
-            *_state_facts(plan),
-            _fact(
-                "Read again",
-                element("ul", *(_again(name, count, largest) for name, count in again.items()))
-                if again
-                else NONE,
-            ),
-            _fact(
-                "Written again",
-                element("ul", *(element("li", each) for each in outputs))
-                if outputs and repeats
-                else "nothing",
-            ),
-            class_="hg-plan-facts",
-        ),
-        class_="hg-plan",
-    )
-
-
-def _state_facts(plan: Mapping[str, Any]) -> list[Html]:
-    named = (
-        ("state_taken", "Keep state"),
-        ("state_dropped", "Lose state"),
-        ("starts_empty", "Start empty"),
-    )
-    facts = []
-    for name, label in named:
-        uids = list(plan.get(name) or ())
-        if uids or name == "state_taken":
-            listed = element("ul", *(element("li", each) for each in uids)) if uids else "none"
-            facts.append(_fact(label, listed))
-    return facts
-
-
-def _again(name: str, count: int | None, largest: int) -> Html:
-    share = (count or 0) / largest if largest else 0.0
-    told = "cannot be told" if count is None else f"{format_count(count)} records"
-    return element(
-        "li",
-        element("span", name),
-        element("span", told, class_="hg-num"),
-        element(
-            "span", element("span", style=f"width:{share * 100:.1f}%"), class_="hg-bar",
-            aria_hidden="true",
-        ),
-        class_="hg-again",
-        data_key=name,
-    )  # fmt: skip
-
-
-def _fact(name: str, value: str | Html) -> Html:
-    return element("div", element("dt", name), element("dd", join(value)), data_key=name)
 
 
 def _list(names: Sequence[str]) -> str:

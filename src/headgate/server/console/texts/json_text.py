@@ -2,106 +2,61 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headgate.server.console.parts.markup import Html, element, join
+from markupsafe import Markup
+
+from headgate.server.console.parts.formats import cut, write_json, write_line
+from headgate.server.console.parts.templates import render
 
 # What is shown of one value; more than this is not read on a page.
 MOST = 64 * 1024
 _NARROW = 72
+_LONGEST_SIDE = 400
+
+_NAME = Markup("<b>{}</b>")
+_STRING = Markup('<span class="hg-string">{}</span>')
+_WORD = Markup('<span class="hg-word">{}</span>')
+_DIGITS = Markup('<span class="hg-digits">{}</span>')
 
 
-def write_json(value: Any) -> str:
-    """Return a value as JSON on several lines; text outside ASCII stays as it is."""
-    return json.dumps(value, indent=2, ensure_ascii=False, default=str)
-
-
-def write_line(value: Any) -> str:
-    """Return a value as JSON on one line."""
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def pretty(text: str) -> str:
-    """Return JSON text on several lines; what is no JSON stays as it is."""
-    try:
-        return write_json(json.loads(text))
-    except ValueError:
-        return text
-
-
-def cut(text: str, most: int) -> str:
-    """Return text of at most so many characters; what was cut ends with three dots."""
-    return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
-def show_json(value: Any) -> Html:
+def show_json(value: Any) -> Markup:
     """Return a value as markup: names, text, numbers and words told apart."""
-    told = write_json(value)
-    if len(told) > MOST:
-        rest = f"… {len(told) - MOST:,} more characters"
-        return element("pre", told[:MOST], "\n", element("em", rest), class_="hg-json")
-    return element("pre", _value(value, 0), class_="hg-json")
+    text = write_json(value)
+    if len(text) > MOST:
+        rest = f"… {len(text) - MOST:,} more characters"
+        return Markup('<pre class="hg-json">{}\n<em>{}</em></pre>').format(text[:MOST], rest)
+    return Markup('<pre class="hg-json">{}</pre>').format(_value(value, 0))
 
 
-def show_differences(differences: Mapping[str, Sequence[Any]]) -> Html:
+def show_differences(differences: Mapping[str, Sequence[Any]]) -> Markup:
     """Return what changed as markup: a line for each field, the old value and the new one."""
-    return element(
-        "ul",
-        *(_difference(name, *pair) for name, pair in differences.items()),
-        class_="hg-differences",
-    )
+    lines = [(name, _side(old), _side(new)) for name, (old, new) in differences.items()]
+    return render("differences", differences=lines)
 
 
-def _difference(name: str, old: Any, new: Any) -> Html:
-    return element(
-        "li",
-        element("span", name or "value", class_="hg-field"),
-        _side("del", "was", old),
-        element("span", "→", class_="hg-arrow", aria_hidden="true"),
-        _side("ins", "is", new),
-        data_key=name,
-    )
+def _side(value: Any) -> str:
+    return "nothing" if value is None else cut(write_line(value), _LONGEST_SIDE)
 
 
-def _side(tag: str, says: str, value: Any) -> Html:
-    told = "nothing" if value is None else cut(write_line(value), 400)
-    return element(tag, element("span", f"{says} ", class_="hg-unseen"), told)
-
-
-def _value(value: Any, depth: int) -> Html:
-    pad, inner = "  " * depth, "  " * (depth + 1)
+def _value(value: Any, depth: int) -> Markup:
+    pad, inner = Markup("  " * depth), Markup("  " * (depth + 1))
     match value:
         case {**members} if members:
             lines = [
-                join(inner, element("b", json.dumps(str(name), ensure_ascii=False)), ": ", told)
-                for name, each in members.items()
-                for told in (_value(each, depth + 1),)
+                inner + _NAME.format(write_line(str(name))) + ": " + _value(member, depth + 1)
+                for name, member in members.items()
             ]
-            return join("{\n", *_with_commas(lines), "\n", pad, "}")
+            return Markup("{\n") + Markup(",\n").join(lines) + "\n" + pad + "}"
         case [*items] if items:
             flat = write_line(items)
-            if len(flat) <= _NARROW and not any(isinstance(each, dict | list) for each in items):
-                told = [_value(each, 0) for each in items]
-                return join("[", *_between(told, ", "), "]")
-            lines = [join(inner, _value(each, depth + 1)) for each in items]
-            return join("[\n", *_with_commas(lines), "\n", pad, "]")
+            if len(flat) <= _NARROW and not any(isinstance(item, dict | list) for item in items):
+                return Markup("[") + Markup(", ").join(_value(item, 0) for item in items) + "]"
+            lines = [inner + _value(item, depth + 1) for item in items]
+            return Markup("[\n") + Markup(",\n").join(lines) + "\n" + pad + "]"
         case str():
-            return element("span", json.dumps(value, ensure_ascii=False), class_="hg-string")
+            return _STRING.format(write_line(value))
         case None | bool():
-            return element("span", json.dumps(value), class_="hg-word")
-    return element("span", json.dumps(value, ensure_ascii=False, default=str), class_="hg-digits")
-
-
-def _with_commas(lines: Sequence[Html]) -> list[Html]:
-    return _between(lines, ",\n")
-
-
-def _between(parts: Sequence[Html], mark: str) -> list[Html]:
-    told: list[Html] = []
-    for each in parts:
-        if told:
-            told.append(Html(mark))
-        told.append(each)
-    return told
+            return _WORD.format(write_line(value))
+    return _DIGITS.format(write_line(value))

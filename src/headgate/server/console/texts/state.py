@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from markupsafe import Markup
+
 from headgate.jobs.service import (
     HistoryEntry,
     StateHistory,
@@ -15,9 +17,9 @@ from headgate.jobs.service import (
     StateRows,
     StateValue,
 )
-from headgate.server.console.parts.formats import format_bytes, format_count, format_moment
-from headgate.server.console.parts.markup import Html, element, join
-from headgate.server.console.texts.json_text import cut, show_differences, show_json, write_line
+from headgate.server.console.parts.formats import format_count, format_moment, write_line
+from headgate.server.console.parts.templates import note, render
+from headgate.server.console.texts.json_text import show_differences, show_json
 
 _LONGEST_CELL = 200
 _WORDS = {
@@ -61,94 +63,62 @@ def fold(entries: Iterable[HistoryEntry]) -> list[Version]:
     return found
 
 
-def show_operators(overview: StateOverview, chosen: str | None) -> Html:
+@dataclass(frozen=True, slots=True)
+class _Version:
+    """A version as the page shows it."""
+
+    checkpoint: str
+    change: str
+    checkpoints: str
+    moments: str
+    words: str
+    content: Markup
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    column: str
+    text: str
+    is_number: bool
+
+
+def show_operators(overview: StateOverview, chosen: str | None) -> Markup:
     """Return the operators to choose from, each with its size beside the largest one's."""
-    largest = max((each.bytes for each in overview.operators), default=0)
-    return element(
-        "ul",
-        *(_operator(each, largest, chosen) for each in overview.operators),
-        class_="hg-choices",
-    )
+    operators = [
+        (operator, ", ".join(f"{name} {kind}" for name, kind in _keys(operator)))
+        for operator in overview.operators
+    ]
+    largest = max((operator.bytes for operator in overview.operators), default=0)
+    return render("operators", operators=operators, largest=largest, chosen=chosen)
 
 
-def show_value(value: StateValue) -> Html:
+def show_value(value: StateValue) -> Markup:
     """Return what a key's value was at a checkpoint, or now."""
-    of = element(
-        "p",
-        element("strong", f"{value.uid} [{value.key}]"),
-        f" at {value.checkpoint}, {format_moment(value.moment)} UTC",
-        class_="hg-quiet",
-    )
-    if not value.found:
-        says = (
-            "A tombstone deleted what was under this key."
-            if value.deleted
-            else "There is nothing under this key."
-        )
-        return join(of, element("p", says, class_="hg-empty"))
-    return join(of, show_json(value.value))
+    return render("state_value", value=value, shown=show_json(value.value))
 
 
-def show_history(history: StateHistory) -> Html:
+def show_history(history: StateHistory) -> Markup:
     """Return a key's versions, oldest first: what changed, from which checkpoint on."""
     versions = fold(history.entries)
     if not versions:
-        return element("p", "No checkpoint is retained yet.", class_="hg-empty")
-    older = f"{format_count(history.left_off)} older checkpoints are left off."
-    left_off = element("p", older, class_="hg-quiet") if history.left_off else Html()
-    shown = element(
-        "ol",
-        *(_version(each, before=index > 0) for index, each in enumerate(versions)),
-        class_="hg-versions",
-    )
-    return join(left_off, shown)
+        return note("No checkpoint is retained yet.")
+    shown = [_show_version(version, before=n > 0) for n, version in enumerate(versions)]
+    return render("state_history", versions=shown, left_off=history.left_off)
 
 
-def show_rows(rows: StateRows) -> Html:
+def show_rows(rows: StateRows) -> Markup:
     """Return rows as a table that scrolls in itself."""
     if not rows.rows:
-        return element("p", "No rows.", class_="hg-empty")
-    numbers = [any(_is_number(row[place]) for row in rows.rows) for place in _places(rows)]
-    heads = (
-        element("th", name, scope="col", class_="hg-num" if number else None)
-        for name, number in zip(rows.columns, numbers, strict=True)
-    )
-    lines = (
-        element("tr", *map(_cell, rows.columns, row), data_key=str(number))
-        for number, row in enumerate(rows.rows)
-    )
-    return element(
-        "table",
-        element("thead", element("tr", *heads)),
-        element("tbody", *lines),
-        class_="hg-table hg-grid",
-    )
-
-
-def _operator(operator: StateOperator, largest: int, chosen: str | None) -> Html:
-    share = operator.bytes / largest if largest else 0.0
-    keys = ", ".join(f"{name} {kind}" for name, kind in _keys(operator))
-    return element(
-        "li",
-        element(
-            "button",
-            element("strong", operator.uid),
-            element("span", format_bytes(operator.bytes), class_="hg-num"),
-            element("small", f"{operator.kind}, by {keys}" if keys else operator.kind),
-            element("small", f"{format_count(operator.rows)} rows", class_="hg-num"),
-            element(
-                "span",
-                element("span", style=f"width:{share * 100:.1f}%"),
-                class_="hg-bar",
-                aria_hidden="true",
-            ),
-            type="button",
-            class_="hg-choice",
-            data_act="operator",
-            data_value=operator.uid,
-            aria_pressed="true" if operator.uid == chosen else "false",
-        ),
-        data_key=operator.uid,
+        return note("No rows.")
+    columns = list(zip(*rows.rows, strict=True))
+    return render(
+        "state_rows",
+        heads=[
+            (name, any(map(_is_number, values)))
+            for name, values in zip(rows.columns, columns, strict=True)
+        ],
+        rows=[list(map(_cell, rows.columns, row)) for row in rows.rows],
+        longest=_LONGEST_CELL,
     )
 
 
@@ -164,30 +134,24 @@ def _keys(operator: StateOperator) -> list[tuple[str, str]]:
     return list(zip(operator.keys, operator.key_types, strict=True))
 
 
-def _version(version: Version, *, before: bool) -> Html:
+def _show_version(version: Version, *, before: bool) -> _Version:
     entry, until = version.entry, version.until
-    span = entry.checkpoint if version.count == 1 else f"{entry.checkpoint} to {until.checkpoint}"
     word = _WORDS.get(entry.change, entry.change)
     same = version.count - 1
     more = f", then unchanged over {format_count(same)} more" if same else ""
     if entry.change == "absent":
         more = f" over {format_count(version.count)} checkpoints" if same else ""
-    return element(
-        "li",
-        element(
-            "div",
-            element("strong", span),
-            element("span", _span(entry.moment, until.moment)),
-            element("span", f"{word}{more}"),
-            class_="hg-version-head",
-        ),
-        _content(entry, before=before),
-        class_=entry.change,
-        data_key=entry.checkpoint,
+    return _Version(
+        checkpoint=entry.checkpoint,
+        change=entry.change,
+        checkpoints=f"{entry.checkpoint} to {until.checkpoint}" if same else entry.checkpoint,
+        moments=_span(entry.moment, until.moment),
+        words=f"{word}{more}",
+        content=_content(entry, before=before),
     )
 
 
-def _content(entry: HistoryEntry, *, before: bool) -> Html | None:
+def _content(entry: HistoryEntry, *, before: bool) -> Markup:
     match entry.change:
         case "changed" if entry.differences:
             return show_differences(entry.differences)
@@ -196,8 +160,8 @@ def _content(entry: HistoryEntry, *, before: bool) -> Html | None:
         case "same" if not before:
             return show_json(entry.value)
         case "unreadable":
-            return element("p", entry.problem, class_="hg-quiet")
-    return None
+            return Markup('<p class="hg-quiet">{}</p>').format(entry.problem)
+    return Markup()
 
 
 def _span(first: datetime, last: datetime) -> str:
@@ -208,24 +172,13 @@ def _span(first: datetime, last: datetime) -> str:
     return f"{format_moment(first)} to {told.split(' ')[-1] if same_day else told} UTC"
 
 
-def _places(rows: StateRows) -> range:
-    return range(len(rows.columns))
-
-
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _cell(column: str, value: Any) -> Html:
-    told = "" if value is None else value if isinstance(value, str) else write_line(value)
-    long = told if len(told) > _LONGEST_CELL else None
-    return element(
-        "td",
-        cut(told, _LONGEST_CELL),
-        title=None if long is None else cut(long, 4_000),
-        data_label=column,
-        class_="hg-num" if _is_number(value) else None,
-    )
+def _cell(column: str, value: Any) -> _Cell:
+    text = "" if value is None else value if isinstance(value, str) else write_line(value)
+    return _Cell(column, text, _is_number(value))
 
 
 def tell_waiting(seconds: float, *, what: str) -> str:
