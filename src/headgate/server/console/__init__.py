@@ -29,8 +29,8 @@ def mount(app: FastAPI) -> None:
     from headgate.server.console.parts.theme import ICON, head
 
     add_login_page(app)
-    for each in (jobs, overview, checkpoints, state, outputs):
-        each.register()
+    for page in (jobs, overview, checkpoints, state, outputs):
+        page.register()
     ui.add_head_html(head(), shared=True)
     console.config.vue_config_script += _EARLY
     ui.run_with(

@@ -163,7 +163,7 @@ def _counted(records: int | None, per_s: float | None) -> str:
 
 
 def _moves(edge: GraphEdge) -> str:
-    words = [each for each in (edge.label, edge.exchange) if each]
+    words = [word for word in (edge.label, edge.exchange) if word]
     return ", ".join([*words, _counted(edge.records, edge.per_s)])
 
 
@@ -211,16 +211,16 @@ def _label_lines(edge: GraphEdge) -> list[str]:
     if edge.label == _REFUSED:
         # Every source has such a line, and their sum stands in the box they lead to.
         return []
-    words = [cut(each, _LABEL_LENGTH) for each in (_keyed(edge.exchange), edge.label) if each]
-    lines = [*words[:1], " ".join(each for each in (*words[1:], count) if each)]
-    return [each for each in lines if each]
+    words = [cut(word, _LABEL_LENGTH) for word in (_keyed(edge.exchange), edge.label) if word]
+    lines = [*words[:1], " ".join(word for word in (*words[1:], count) if word)]
+    return [line for line in lines if line]
 
 
 def _label_place(edges: Sequence[GraphEdge], edge: GraphEdge) -> float:
     """Return how far along its line an edge is labelled: where no other line is near."""
-    drawn = [each for each in edges if each.label != _REFUSED]
-    parts_here = sum(each.source == edge.source for each in drawn) > 1
-    meets_there = sum(each.target == edge.target for each in drawn) > 1
+    drawn = [other for other in edges if other.label != _REFUSED]
+    parts_here = sum(other.source == edge.source for other in drawn) > 1
+    meets_there = sum(other.target == edge.target for other in drawn) > 1
     if parts_here and meets_there:
         return 0.4
     return 0.68 if parts_here else 0.32 if meets_there else 0.5

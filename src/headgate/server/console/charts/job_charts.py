@@ -109,7 +109,7 @@ def pick_lag(samples: Samples) -> list[Series]:
     if _any(samples.lag_bytes):
         series.append(Series("bytes", samples.lag_bytes, BYTES))
     if _any(samples.lag_s):
-        ms = tuple(None if each is None else each * 1000 for each in samples.lag_s)
+        ms = tuple(None if seconds is None else seconds * 1000 for seconds in samples.lag_s)
         series.append(Series("age", ms, MS))
     # A chart has two axes.
     return series[:1] + series[-1:] if len(series) > 2 else series
@@ -153,7 +153,7 @@ class Charts:
             self._choice.classes("hg-themes hg-ranges").props('role="group" aria-label="Range"')
             self._note = Live().classes("hg-quiet")
         with ui.element("div").classes("hg-charts"):
-            self._charts = [_Chart(each) for each in THEMES]
+            self._charts = [_Chart(theme) for theme in THEMES]
 
     @property
     def since(self) -> timedelta | None:
@@ -167,8 +167,8 @@ class Charts:
             return
         self._newest = newest
         begin, end = axis_of(samples, self.since, now)
-        for each in self._charts:
-            each.show(samples, begin, end)
+        for chart in self._charts:
+            chart.show(samples, begin, end)
         self._note.show(
             f"a point every {format_duration(samples.every)}, times in UTC"
             if samples.at
@@ -197,10 +197,10 @@ class _Chart:
         series = self._theme.pick(samples)
         options = chart_options(self._theme, series)
         options["xAxis"] |= {"min": begin, "max": end}
-        times = [round(each.timestamp() * 1000) for each in samples.at]
-        for drawn, each in zip(options["series"], series, strict=True):
+        times = [round(moment.timestamp() * 1000) for moment in samples.at]
+        for drawn, line in zip(options["series"], series, strict=True):
             # Tuples: what is a list would be watched for changes, point by point.
-            drawn["data"] = tuple(zip(times, each.values, strict=True))
+            drawn["data"] = tuple(zip(times, line.values, strict=True))
         self._chart.props["options"] = widgets.themed(options)
         self._caption.show(_caption(self._theme, series))
 
@@ -217,7 +217,7 @@ def axis_of(samples: Samples, since: timedelta | None, now: datetime) -> tuple[i
 
 def chart_options(theme: Theme, series: Sequence[Series]) -> dict[str, Any]:
     """Return a chart without its data."""
-    units = list(dict.fromkeys(each.unit for each in series))[:2] or [COUNT]
+    units = list(dict.fromkeys(line.unit for line in series))[:2] or [COUNT]
     return {
         "useUTC": True,
         "xAxis": {"type": "time", "splitNumber": 4, "axisLabel": _TIMES},
@@ -234,13 +234,13 @@ def chart_options(theme: Theme, series: Sequence[Series]) -> dict[str, Any]:
             for number, unit in enumerate(units)
         ],
         "grid": {"left": 4, "right": 8, "top": 10, "bottom": 4, "containLabel": True},
-        "series": [_line(theme, number, each, units) for number, each in enumerate(series)],
+        "series": [_line(theme, number, line, units) for number, line in enumerate(series)],
     }
 
 
 def last_value(values: Values) -> float | None:
     """Return the newest value that is known."""
-    return next((each for each in reversed(values) if each is not None), None)
+    return next((value for value in reversed(values) if value is not None), None)
 
 
 def _line(theme: Theme, number: int, series: Series, units: Sequence[Unit]) -> dict[str, Any]:
@@ -272,4 +272,4 @@ def _caption(theme: Theme, series: Sequence[Series]) -> Markup:
 
 
 def _any(values: Values) -> bool:
-    return any(each is not None for each in values)
+    return any(value is not None for value in values)

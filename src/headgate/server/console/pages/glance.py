@@ -61,17 +61,17 @@ class Glances:
         with memory.lock:
             if self._clock() - memory.at > _FRESH_FOR_S:
                 memory.jobs, memory.at = context.hide_in(tuple(list_jobs(root))), self._clock()
-                known = {each.name for each in memory.jobs}
+                known = {job.name for job in memory.jobs}
                 memory.trends = {k: v for k, v in memory.trends.items() if k in known}
             if trends:
                 self._read_trends(root, memory)
-            jobs = tuple(each for each in memory.jobs if only is None or each.name == only)
+            jobs = tuple(job for job in memory.jobs if only is None or job.name == only)
             return Glance(jobs, {name: trend for name, (_, trend) in memory.trends.items()})
 
     def _read_trends(self, root: Path, memory: _Memory) -> None:
         now = self._clock()
         read_at = {name: at for name, (at, _) in memory.trends.items()}
-        due = [each.name for each in memory.jobs if _is_due(each, read_at.get(each.name), now)]
+        due = [job.name for job in memory.jobs if _is_due(job, read_at.get(job.name), now)]
         due.sort(key=lambda name: read_at.get(name, float("-inf")))
         for name in due[:_TRENDS_AT_ONCE]:
             memory.trends[name] = (now, _read_trend(root, name))

@@ -106,17 +106,17 @@ class _Line:
 
 def sort_jobs(jobs: Sequence[JobView]) -> list[JobView]:
     """Return jobs with those in trouble first, then by name."""
-    return sorted(jobs, key=lambda each: (_rank(each.state), each.name))
+    return sorted(jobs, key=lambda job: (_rank(job.state), job.name))
 
 
 def filter_jobs(jobs: Sequence[JobView], text: str, state: str) -> list[JobView]:
     """Return the jobs in a state (all, if empty) that have every word in what is shown of them."""
     words = text.lower().split()
     return [
-        each
-        for each in jobs
-        if (not state or each.state == state)
-        and all(word in f"{each.name} {each.state} {each.reason}".lower() for word in words)
+        job
+        for job in jobs
+        if (not state or job.state == state)
+        and all(word in f"{job.name} {job.state} {job.reason}".lower() for word in words)
     ]
 
 

@@ -76,14 +76,14 @@ class _Outputs:
         await self._letters.look()
 
     async def _look_at_outputs(self) -> None:
-        found = await widgets.ask(_read_outputs, get_context(), self._job)
-        if found is None:
+        outputs = await widgets.ask(_read_outputs, get_context(), self._job)
+        if outputs is None:
             return
-        self._outputs = found
-        names = [each.id for each in found]
+        self._outputs = outputs
+        names = [output.id for output in outputs]
         if self._chosen not in names:
             self._chosen = names[0] if names else ""
-        self._list.show(show_outputs(found, self._chosen))
+        self._list.show(show_outputs(outputs, self._chosen))
         self._title.show(self._chosen)
 
     async def _look_at_rows(self) -> None:
@@ -91,14 +91,14 @@ class _Outputs:
         if not chosen:
             return
         try:
-            found = await widgets.read(_read_rows, get_context(), self._job, chosen)
+            records = await widgets.read(_read_rows, get_context(), self._job, chosen)
         except HeadgateError as error:
             self._records = ()
             self._rows.show(widgets.error_box(error))
             return
         # Meanwhile another output may have been chosen.
         if chosen == self._chosen:
-            self._records = found
+            self._records = records
             self._show()
 
     async def _choose(self, _action: str, output: str) -> None:
@@ -136,14 +136,14 @@ class _Outputs:
         self._show_status()
 
     def _show(self) -> None:
-        self._opened &= {each.place for each in self._records}
+        self._opened &= {record.place for record in self._records}
         self._rows.show(show_records(self._records, self._opened))
         self._show_status()
 
     def _show_status(self) -> None:
         count = len(self._records)
         live = "paused" if self._paused else "live"
-        kind = next((each.kind for each in self._outputs if each.id == self._chosen), None)
+        kind = next((output.kind for output in self._outputs if output.id == self._chosen), None)
         more = (
             ", as they are written; below they are told apart"
             if (kind is OutputKind.DEAD_LETTERS)

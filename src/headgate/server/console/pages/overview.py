@@ -140,9 +140,9 @@ class _JobPage:
             self._charts.show(samples, now)
 
     async def _look_at_history(self) -> None:
-        found = await widgets.ask(_read_history, self._context, self._name)
-        if found is not None:
-            exceptions, events = found
+        history = await widgets.ask(_read_history, self._context, self._name)
+        if history is not None:
+            exceptions, events = history
             self._exceptions.show(exceptions)
             self._events.show(events)
 

@@ -154,8 +154,8 @@ class _State:
     def _offer(self, past: Past) -> None:
         """Offer the moments that there are; the one that was chosen stays, gone or not."""
         choices = {_NOW: "now"}
-        for each in reversed(past.moments):
-            choices[each.id] = f"{each.id}, {format_moment(each.at)}"
+        for moment in reversed(past.moments):
+            choices[moment.id] = f"{moment.id}, {format_moment(moment.at)}"
         if self._at not in choices:
             choices[self._at] = self._at
         if choices != self._moment.options or self._moment.value != self._at:
@@ -168,7 +168,11 @@ class _State:
     def _operator(self) -> StateOperator | None:
         overview = self._overview
         return next(
-            (each for each in (overview.operators if overview else ()) if each.uid == self._uid),
+            (
+                operator
+                for operator in (overview.operators if overview else ())
+                if operator.uid == self._uid
+            ),
             None,
         )
 
@@ -217,7 +221,7 @@ class _State:
 
     async def _show_value(self, uid: str, key: str) -> None:
         context, at = get_context(), self._when()
-        found = await ask_slowly(
+        value = await ask_slowly(
             self._status,
             lambda seconds: tell_waiting(seconds, what="Looking it up…"),
             _look_up,
@@ -227,8 +231,8 @@ class _State:
             key,
             at,
         )
-        self._value.show(show_value(found.value))
-        self._status.show(tell_took(found.seconds))
+        self._value.show(show_value(value.value))
+        self._status.show(tell_took(value.seconds))
         history = await ask_slowly(
             self._history_status,
             lambda seconds: tell_waiting(seconds, what="Looking at every checkpoint…"),

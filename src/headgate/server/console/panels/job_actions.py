@@ -56,7 +56,7 @@ def actions_for(job: JobView) -> list[Action]:
 
 async def run_action(name: str, job: JobView) -> None:
     """Ask whether an action is meant, do it, and show how it goes."""
-    action = next((each for each in actions_for(job) if each.name == name), None)
+    action = next((action for action in actions_for(job) if action.name == name), None)
     if action is None:
         return
     says = list(action.says)

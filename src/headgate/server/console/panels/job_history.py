@@ -55,8 +55,8 @@ def show_failures(exceptions: Exceptions) -> Markup:
 
 def describe_facts(facts: Mapping[str, Any]) -> str:
     """Return what an event tells, in a line: sizes and times as people write them."""
-    told = (_describe(name, value) for name, value in facts.items() if value not in (None, "", {}))
-    return ", ".join(told) or NONE
+    words = (_describe(name, value) for name, value in facts.items() if value not in (None, "", {}))
+    return ", ".join(words) or NONE
 
 
 def _describe(name: str, value: Any) -> str:

@@ -33,13 +33,13 @@ class LogsPanel:
         self._job = job
         with ui.element("div").classes("hg-toolbar"):
             self._log = ui.select(
-                {each.value: _SAYS[each] for each in Log},
+                {log.value: _SAYS[log] for log in Log},
                 value=Log.SPARK.value,
                 label="Log",
                 on_change=self.look,
             )
             self._lines = ui.select(
-                {each: f"last {each}" for each in LINES},
+                {count: f"last {count}" for count in LINES},
                 value=LINES[0],
                 label="Lines",
                 on_change=self.look,
@@ -85,10 +85,10 @@ def read_lines(
         text: Whether it is in capitals does not count; empty for all lines.
         hide: Takes secrets out of what is shown.
     """
-    found = tail_log(get_log(root, job, log), last=last)
-    lines = (cut_line(each.decode("utf-8", errors="backslashreplace")) for each in found)
+    tail = tail_log(get_log(root, job, log), last=last)
+    lines = (cut_line(line.decode("utf-8", errors="backslashreplace")) for line in tail)
     wanted = text.lower()
-    return [each for each in map(hide, lines) if wanted in each.lower()]
+    return [line for line in map(hide, lines) if wanted in line.lower()]
 
 
 def cut_line(line: str) -> str:

@@ -48,7 +48,7 @@ class _Form:
     """What is asked: the flow, whether to begin anew, and settings."""
 
     def __init__(self, flows: list[FlowFile]) -> None:
-        known = {each.flow: _title(each) for each in flows}
+        known = {flow.flow: _title(flow) for flow in flows}
         self._flow = ui.select(known, value=flows[0].flow, label="Flow")
         self._flow.props("dense outlined options-dense").classes("hg-wide")
         self._fresh = ui.checkbox("Start empty: leave the state of an earlier run behind")
@@ -85,7 +85,7 @@ class _Form:
         self._rows.append((key, value, row))
 
     def _remove(self, row: ui.element) -> None:
-        self._rows = [each for each in self._rows if each[2] is not row]
+        self._rows = [entry for entry in self._rows if entry[2] is not row]
         row.delete()
 
 

@@ -44,7 +44,7 @@ def format_bytes(size: float | None) -> str:
     if size is None:
         return NONE
     text = format_size(round(size))
-    split = next(at for at, each in enumerate(text) if each.isalpha())
+    split = next(at for at, character in enumerate(text) if character.isalpha())
     return f"{text[:split]} {text[split:]}"
 
 
@@ -80,7 +80,7 @@ def format_age(moment: datetime | None, now: datetime | None = None) -> str:
     if moment is None:
         return NONE
     seconds = max(0, int(((now or datetime.now(UTC)) - moment).total_seconds()))
-    size, unit = next((each for each in _UNITS if seconds >= each[0]), _UNITS[-1])
+    size, unit = next((step for step in _UNITS if seconds >= step[0]), _UNITS[-1])
     return f"{seconds // size}{unit} ago"
 
 

@@ -178,21 +178,21 @@ async def follow(operation: Operation, *, says: str = "") -> Operation:
         says: What is being done, in a few words; the operation's kind where it is empty.
     """
     operations = get_context().operations
-    told = says or f"{operation.kind} {operation.job or ''}".strip()
-    news = ui.notification(told, spinner=True, timeout=None, position="bottom-left")
+    title = says or f"{operation.kind} {operation.job or ''}".strip()
+    news = ui.notification(title, spinner=True, timeout=None, position="bottom-left")
     try:
         current = operation
         while str(current.state) == "RUNNING":
             await asyncio.sleep(_LOOK_EVERY_S)
             current = operations.get(operation.id)
             progress = str(current.progress or "")
-            news.message = f"{told}: {progress}" if progress else told
+            news.message = f"{title}: {progress}" if progress else title
     finally:
         news.dismiss()
     if str(current.state) == "FAILED":
-        show_error(current.error or {"code": "FAILED", "message": told})
+        show_error(current.error or {"code": "FAILED", "message": title})
     else:
-        ui.notify(f"{told}: done", position="bottom-left", timeout=3000)
+        ui.notify(f"{title}: done", position="bottom-left", timeout=3000)
     return current
 
 
@@ -238,7 +238,7 @@ def themed(options: dict[str, Any]) -> dict[str, Any]:
     for name in ("xAxis", "yAxis"):
         axes = themed.get(name)
         if isinstance(axes, list):
-            themed[name] = [_themed_axis(each) for each in axes]
+            themed[name] = [_themed_axis(axis) for axis in axes]
         elif isinstance(axes, dict):
             themed[name] = _themed_axis(axes)
     return themed

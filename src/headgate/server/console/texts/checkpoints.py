@@ -92,7 +92,7 @@ def ask_restore(
     says = [first, begins, tell_state(plan), tell_again(plan), tell_outputs(plan)]
     return Question(
         f"Restore from {checkpoint}?",
-        tuple(each for each in says if each),
+        tuple(sentence for sentence in says if sentence),
         "Stop and restore" if alive else "Restore",
         dangerous=True,
     )
@@ -122,8 +122,8 @@ def tell_again(plan: Mapping[str, Any]) -> str:
     unknown = [name for name, count in again.items() if count is None]
     said = []
     if counted:
-        each = ", ".join(f"{name} {format_count(count)}" for name, count in counted.items())
-        said.append(f"{format_count(sum(counted.values()))} records are read again: {each}.")
+        by_source = ", ".join(f"{name} {format_count(count)}" for name, count in counted.items())
+        said.append(f"{format_count(sum(counted.values()))} records are read again: {by_source}.")
     elif not unknown:
         said.append("No record is read again.")
     if unknown:

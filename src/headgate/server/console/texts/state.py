@@ -50,17 +50,17 @@ class Version:
 
 def fold(entries: Iterable[HistoryEntry]) -> list[Version]:
     """Return a history with what stayed the same as one version."""
-    found: list[Version] = []
-    for each in entries:
-        last = found[-1] if found else None
+    versions: list[Version] = []
+    for entry in entries:
+        last = versions[-1] if versions else None
         gone = last is not None and last.entry.change in ("absent", "deleted")
         known = last is not None and last.entry.change != "unreadable"
-        stays = (each.change == "same" and known) or (each.change == "absent" and gone)
+        stays = (entry.change == "same" and known) or (entry.change == "absent" and gone)
         if last is not None and stays:
-            found[-1] = Version(last.entry, each, last.count + 1)
+            versions[-1] = Version(last.entry, entry, last.count + 1)
         else:
-            found.append(Version(each, each, 1))
-    return found
+            versions.append(Version(entry, entry, 1))
+    return versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +167,9 @@ def _content(entry: HistoryEntry, *, before: bool) -> Markup:
 def _span(first: datetime, last: datetime) -> str:
     if first == last:
         return f"{format_moment(first)} UTC"
-    told = format_moment(last)
+    end = format_moment(last)
     same_day = first.date() == last.date()
-    return f"{format_moment(first)} to {told.split(' ')[-1] if same_day else told} UTC"
+    return f"{format_moment(first)} to {end.split(' ')[-1] if same_day else end} UTC"
 
 
 def _is_number(value: Any) -> bool:
@@ -183,11 +183,11 @@ def _cell(column: str, value: Any) -> _Cell:
 
 def tell_waiting(seconds: float, *, what: str) -> str:
     """Return what is said while the reader works."""
-    told = f"{what} {seconds:.0f} s."
+    words = f"{what} {seconds:.0f} s."
     if seconds < 2:
-        return told
+        return words
     return (
-        f"{told} The first question starts a reader, which takes some 10 s; the next ones are "
+        f"{words} The first question starts a reader, which takes some 10 s; the next ones are "
         "quick."
     )
 
@@ -200,7 +200,7 @@ def tell_took(seconds: float, count: int | None = None) -> str:
 
 def find_operator(operators: Sequence[StateOperator], wanted: str | None) -> str | None:
     """Return the operator to show: the one that is wanted, else that with most rows."""
-    uids = [each.uid for each in operators]
+    uids = [operator.uid for operator in operators]
     if wanted in uids:
         return wanted
-    return max(operators, key=lambda each: each.rows).uid if operators else None
+    return max(operators, key=lambda operator: operator.rows).uid if operators else None
