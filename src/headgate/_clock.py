@@ -1,4 +1,4 @@
-"""The clock as a value, so that what waits or looks at the time can be tested without waiting."""
+"""The clock as a value, so that code that waits can be tested without waiting."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What the rest of Headgate may ask of time."""
+    """The clock as the rest of Headgate uses it."""
 
     def now(self) -> datetime:
-        """Return the time of day, aware and in UTC; it may jump."""
+        """Return the current time in UTC; it may jump."""
 
     def monotonic(self) -> float:
-        """Return seconds since some moment; it never goes back."""
+        """Return monotonic seconds since an arbitrary moment."""
 
     def sleep(self, duration: timedelta) -> None:
-        """Return once `duration` has passed; at once where it is zero or negative."""
+        """Return after `duration`; at once if it is zero or negative."""
 
 
 class SystemClock:
-    """The machine's own clock."""
+    """The machine's clock."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Durations, sizes and counts: text a person writes, to and from values."""
+"""Durations, sizes and counts: parsed from text, and formatted for people."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SIZE_NAMES = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def parse_duration(text: str) -> timedelta:
-    """Return the duration that `text` writes, exact to the microsecond.
+    """Return the duration that `text` describes, exact to the microsecond.
 
     Units are ms, s, m, h and d; several may follow one another, largest first (`1h30m`).
     Negative durations and numbers without a unit are refused with BAD_DURATION.
@@ -43,7 +43,7 @@ def parse_duration(text: str) -> timedelta:
     parts = _DURATION_PART.findall(written)
     ranks = [_LARGEST_FIRST.index(unit) for _, unit in parts]
     if ranks != sorted(set(ranks)):
-        raise _bad_duration(text, "its units are not in falling order, each used once")
+        raise _bad_duration(text, "its units must be in descending order, each used once")
     total = sum((Fraction(number) * _MICROSECONDS[unit] for number, unit in parts), Fraction(0))
     if total.denominator != 1:
         raise _bad_duration(text, "it is finer than a microsecond")
@@ -71,7 +71,7 @@ def format_duration(duration: timedelta) -> str:
 
 
 def parse_size(text: str) -> int:
-    """Return the bytes that `text` writes.
+    """Return the number of bytes that `text` describes.
 
     KiB, MiB, GiB and TiB, and the bare k, m, g and t, count in 1024; kB, MB, GB and TB in
     1000. The case of a unit is free. What is no whole number of bytes is BAD_SIZE.
@@ -91,14 +91,14 @@ def format_size(size: int) -> str:
     if size < 0:
         raise _bad_size(str(size), "it is negative")
     value, rank = float(size), 0
-    # Rounding comes first, so that one byte short of 1 MiB reads as 1MiB and not 1024KiB.
+    # Round first, so that one byte short of 1 MiB reads as 1MiB and not 1024KiB.
     while round(value, 1) >= 1024 and rank < len(_SIZE_NAMES) - 1:
         value, rank = value / 1024, rank + 1
     return f"{_trim(f'{value:.1f}')}{_SIZE_NAMES[rank]}"
 
 
 def format_count(count: int) -> str:
-    """Return a count with its thousands apart: `1,234`."""
+    """Return a count with thousands separators: `1,234`."""
     return f"{count:,}"
 
 
@@ -112,11 +112,11 @@ def _trim(number: str) -> str:
     return number.rstrip("0").rstrip(".")
 
 
-def _bad_duration(text: str, found: str) -> HeadgateError:
+def _bad_duration(text: str, problem: str) -> HeadgateError:
     return HeadgateError(
-        "BAD_DURATION", f"cannot read duration {text!r}: {found}", hint=_DURATION_HINT
+        "BAD_DURATION", f"cannot read duration {text!r}: {problem}", hint=_DURATION_HINT
     )
 
 
-def _bad_size(text: str, found: str) -> HeadgateError:
-    return HeadgateError("BAD_SIZE", f"cannot read size {text!r}: {found}", hint=_SIZE_HINT)
+def _bad_size(text: str, problem: str) -> HeadgateError:
+    return HeadgateError("BAD_SIZE", f"cannot read size {text!r}: {problem}", hint=_SIZE_HINT)

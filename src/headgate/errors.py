@@ -1,4 +1,4 @@
-"""The one error type of Headgate: a stable code, what went wrong, and the next step."""
+"""The only error type of Headgate: a stable code, the problem, and the next step."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from typing import Any
 
 
 class Domain(enum.StrEnum):
-    """Whose move it is after a failure."""
+    """Who has to act after a failure."""
 
     USER = "user"
     EXTERNAL = "external"
     INTERNAL = "internal"
 
 
-# What the system refuses, by its number: the code, and one next step.
+# Refusals of the operating system by error number: the code, and one next step.
 _REFUSALS = {
-    errno.EACCES: ("NO_ACCESS", "get the right to it, or choose another folder"),
-    errno.EPERM: ("NO_ACCESS", "get the right to it, or choose another folder"),
-    errno.EROFS: ("NO_ACCESS", "choose a folder that can be written"),
-    errno.ENOTDIR: ("NOT_A_FOLDER", "name a folder, or move the file away"),
-    errno.ENOSPC: ("DISK_FULL", "free some space; df -h tells how much there is"),
-    errno.EDQUOT: ("DISK_FULL", "free some space; df -h tells how much there is"),
+    errno.EACCES: ("NO_ACCESS", "get access to it, or choose another folder"),
+    errno.EPERM: ("NO_ACCESS", "get access to it, or choose another folder"),
+    errno.EROFS: ("NO_ACCESS", "choose a writable folder"),
+    errno.ENOTDIR: ("NOT_A_FOLDER", "choose a folder, or move the file away"),
+    errno.ENOSPC: ("DISK_FULL", "free some disk space; df -h shows how much is left"),
+    errno.EDQUOT: ("DISK_FULL", "free some disk space; df -h shows how much is left"),
     errno.EMFILE: ("TOO_MANY_FILES", "ulimit -n 65536"),
-    errno.ENFILE: ("TOO_MANY_FILES", "end other programs"),
+    errno.ENFILE: ("TOO_MANY_FILES", "stop other programs"),
 }
-# Space and files may be freed while a job waits; rights are not given by waiting.
+# Waiting may free disk space and file handles, but never grants access.
 _PASSING = frozenset({"DISK_FULL", "TOO_MANY_FILES"})
 
 _EXIT_CODES = {Domain.USER: 2, Domain.EXTERNAL: 3, Domain.INTERNAL: 70}
 
 
 class HeadgateError(Exception):
-    """Tells what could not be done, why, and what to do next.
+    """Says what could not be done, why, and what to do next.
 
     Args:
         code: Stable and countable, in upper snake case; what programs may match on.
@@ -58,7 +58,7 @@ class HeadgateError(Exception):
         retryable: bool = False,
         root_cause: str = "",
     ) -> None:
-        # Both in args: that is what pickle gives back to __init__; the rest follows by __dict__.
+        # Both must be in args, which pickle passes to __init__; __dict__ carries the rest.
         super().__init__(code, message)
         self.code = code
         self.message = message
@@ -103,7 +103,7 @@ class HeadgateError(Exception):
 
 
 def find_refusal(error: OSError, what: str) -> HeadgateError | None:
-    """Return what the system refused by its code, or None where the system said something else.
+    """Return the refusal of the operating system as an error, or None for other errors.
 
     Args:
         what: What could not be done then, as in `cannot finish 'headgate run'`.
@@ -115,7 +115,7 @@ def find_refusal(error: OSError, what: str) -> HeadgateError | None:
 
 
 def system_refusal(number: int, message: str) -> HeadgateError:
-    """Return the error of something that the system refused with this number."""
+    """Return the error for a system error number in the table of refusals."""
     code, hint = _REFUSALS[number]
     return HeadgateError(
         code, message, hint=hint, domain=Domain.EXTERNAL, retryable=code in _PASSING

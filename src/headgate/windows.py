@@ -1,6 +1,6 @@
-"""Windows of event time, what they find out, and when they tell it early.
+"""Windows of event time, their aggregates, and triggers of early results.
 
-The names are short, and some are Python's own: import those you use, or the module.
+The names are short, and some shadow Python's own: import the ones you use, or the module.
 
     from headgate import windows
 

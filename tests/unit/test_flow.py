@@ -203,7 +203,7 @@ def test_two_operators_with_one_uid_are_refused_with_the_likely_slip() -> None:
         lambda: first.matched.enrich("with-user", users, on="userId", into="other"),
     )
     assert error.message == (
-        "cannot add enrich 'with-user' to flow 'shop': enrich 'with-user' has that uid already"
+        "cannot add enrich 'with-user' to flow 'shop': enrich 'with-user' already has that uid"
     )
     assert "copied" in error.hint
 

@@ -389,7 +389,7 @@ def test_a_changed_default_is_told_and_breaks_nothing() -> None:
 def test_other_nulls_inside_a_list_are_told() -> None:
     old, new = (Schema((Field("a", ListOf(BIGINT, holes), False),)) for holes in (True, False))
     assert difference(old, new) == [
-        "a changed its type from ARRAY<BIGINT> to ARRAY<BIGINT> with other nulls inside"
+        "a changed its type from ARRAY<BIGINT> to ARRAY<BIGINT> with different nullability inside"
     ]
     assert not only_adds(old, new)
 

@@ -1,7 +1,6 @@
-"""Declare: what a user writes, as inert values. Standard library only; nothing here runs.
+"""Declare: a user's flow as inert values. Standard library only; nothing here runs.
 
-`Flow` and `Stream` grow a `Graph`; the graph is what the rest of Headgate reads, and what is
-written as JSON.
+`Flow` and `Stream` build a `Graph`. The rest of Headgate reads the graph, and stores it as JSON.
 """
 
 from headgate.flow.exchange import Edge, Exchange, edges_of

@@ -1,4 +1,4 @@
-"""What a window tells of its events: plain values, and the functions users make them with."""
+"""Aggregates of a window: plain values, and the functions that create them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MORE_DIGITS = 10
 
 
 class AggregateKind(enum.StrEnum):
-    """What is done with the values of a column; nulls are left out."""
+    """How an aggregate combines the values of a column; nulls are ignored."""
 
     COUNT = "count"
     SUM = "sum"
@@ -29,7 +29,7 @@ class AggregateKind(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """One figure of a window.
+    """One aggregate of a window.
 
     Attributes:
         column: A column or a dotted path; None counts rows.
@@ -41,41 +41,41 @@ class Aggregate:
     limit: int | None = None
 
     def describe(self) -> str:
-        """Return the aggregate as it is written, more or less."""
+        """Return the aggregate much as the user wrote it."""
         more = "" if self.limit is None else f", {self.limit}"
         return f"{self.kind.value.replace('-', '_')}({self.column or ''}{more})"
 
 
 @dataclass(frozen=True, slots=True)
 class NamedAggregate:
-    """An aggregate and the column its value becomes."""
+    """An aggregate and the name of its result column."""
 
     name: str
     aggregate: Aggregate
 
 
 def count(column: str | None = None) -> Aggregate:
-    """Count events, or those where a column is not null."""
+    """Count events, or the events in which a column is not null."""
     return Aggregate(AggregateKind.COUNT, column)
 
 
 def sum(column: str) -> Aggregate:  # noqa: A001 - the word for it
-    """Add up a column of numbers; whole numbers that overflow give null."""
+    """Add up a numeric column; an integer overflow gives null."""
     return Aggregate(AggregateKind.SUM, column)
 
 
 def min(column: str) -> Aggregate:  # noqa: A001 - the word for it
-    """Take the least value of a column."""
+    """Take the smallest value of a column."""
     return Aggregate(AggregateKind.MIN, column)
 
 
 def max(column: str) -> Aggregate:  # noqa: A001 - the word for it
-    """Take the greatest value of a column."""
+    """Take the largest value of a column."""
     return Aggregate(AggregateKind.MAX, column)
 
 
 def avg(column: str) -> Aggregate:
-    """Take the mean of a column of numbers."""
+    """Take the mean of a numeric column."""
     return Aggregate(AggregateKind.AVG, column)
 
 
@@ -90,28 +90,29 @@ def last(column: str) -> Aggregate:
 
 
 def count_distinct(column: str) -> Aggregate:
-    """Count the different values of a column exactly; each is kept in state."""
+    """Count the distinct values of a column exactly; state holds every value."""
     return Aggregate(AggregateKind.COUNT_DISTINCT, column)
 
 
 def approx_count_distinct(column: str) -> Aggregate:
-    """Count the different values of a column to within 2 % or so, in 4 KiB of state at most."""
+    """Estimate the number of distinct values within about 2 %, in at most 4 KiB of state."""
     return Aggregate(AggregateKind.APPROX_COUNT_DISTINCT, column)
 
 
 def collect(column: str, limit: int) -> Aggregate:
-    """Keep the first values of a column that came, up to a limit."""
+    """Keep the first values of a column to arrive, up to a limit."""
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
         raise HeadgateError(
             "BAD_AGGREGATE",
-            f"cannot collect {column!r}: its limit is {limit!r}, and it is a number of values",
-            hint=f"say how many to keep: collect({column!r}, 100)",
+            f"cannot collect {column!r}: limit must be a positive integer, got {limit!r}",
+            hint=f"give the number of values to keep: collect({column!r}, 100)",
         )
     return Aggregate(AggregateKind.COLLECT, column, limit)
 
 
 def result_field(named: NamedAggregate, column: Field | None) -> Field | None:
-    """Return the field an aggregate makes, or None where its column's type does not fit.
+    """Return the field that an aggregate produces, or None if it does not support the column's
+    type.
 
     Args:
         column: What the aggregate's column is; None where it counts rows.

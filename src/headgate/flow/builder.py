@@ -1,4 +1,4 @@
-"""The graph while it grows: each node is checked against those before it, then added."""
+"""The graph under construction: each node is checked against the nodes before it, then added."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Builder:
         self.schemas: dict[Port, Schema] = {}
 
     def add(self, node: Node) -> None:
-        """Add a node, or refuse it and stay as before."""
+        """Add a node; a refused node leaves the builder unchanged."""
         what = self.cannot_add(label(node))
         if node.id in self.nodes:
             raise _taken(node, self.nodes[node.id], what)
@@ -30,11 +30,11 @@ class Builder:
         self.nodes[node.id] = node
 
     def cannot_add(self, what: str) -> str:
-        """Return how a refusal to add `what` begins."""
+        """Return the opening words of a refusal to add `what`."""
         return f"cannot add {what} to flow {self.name!r}"
 
     def free_id(self, port: Port, operator: str) -> str:
-        """Return an id for a stateless operator on `port`: readable, and the same every time.
+        """Return a readable id for a stateless operator on `port`, the same on every build.
 
         It is named after the source or the stateful output that its rows come from.
         """
@@ -56,13 +56,13 @@ def _taken(node: Node, other: Node, what: str) -> HeadgateError:
     if isinstance(node, Output) and isinstance(other, Output):
         return HeadgateError(
             "DUPLICATE_OUTPUT",
-            f"{what}: {str(other.input)!r} is written to {other.topic.describe()} already",
-            hint=f"give it another topic: .to('{node.id}-2')",
+            f"{what}: {str(other.input)!r} is already written to {other.topic.describe()}",
+            hint=f"choose another topic: .to('{node.id}-2')",
         )
     if isinstance(node, Source):
-        hint = f"say uid='{node.id}-2' on one of them"
+        hint = f"set uid='{node.id}-2' on one of them"
     elif isinstance(node, Output):
         hint = f"write to another topic, or rename {label(other)}"
     else:
-        hint = "give each its own uid; a line that was copied keeps the uid of the first"
-    return HeadgateError("DUPLICATE_UID", f"{what}: {label(other)} has that uid already", hint=hint)
+        hint = "give each operator its own uid; a copied line keeps the uid of the original"
+    return HeadgateError("DUPLICATE_UID", f"{what}: {label(other)} already has that uid", hint=hint)

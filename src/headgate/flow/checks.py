@@ -1,4 +1,4 @@
-"""What a single node must keep to, given the nodes before it."""
+"""Checks of a single node against the nodes before it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Schemas = Mapping[Port, Schema]
 
 
 def check_node(node: Node, nodes: Nodes, schemas: Schemas, *, what: str) -> None:
-    """Refuse a node that cannot work on what is before it.
+    """Refuse a node that does not fit the nodes before it.
 
     Args:
         node: The node to add.
@@ -68,25 +68,25 @@ def check_node(node: Node, nodes: Nodes, schemas: Schemas, *, what: str) -> None
 
 
 def is_table(node: Node) -> bool:
-    """Tell whether a node is the source of a table."""
+    """Return True if a node is the source of a table."""
     return isinstance(node, Source) and node.kind is SourceKind.TABLE
 
 
 def _check_inputs(node: Node, nodes: Nodes, schemas: Schemas, what: str) -> None:
-    # The stream comes first, the table after it: `input_ports` says so.
+    # `input_ports` gives the stream first, then the table.
     for port, wanted in zip(input_ports(node), ("stream", "table"), strict=False):
         if port not in schemas:
             raise HeadgateError(
                 "PORT_UNKNOWN",
-                f"{what}: it takes rows from {str(port)!r}, and nothing before it has that output",
+                f"{what}: it reads from {str(port)!r}, and no earlier node has that output",
                 hint=did_you_mean(str(port), map(str, schemas)),
             )
-        found = "table" if is_table(nodes[port.node]) else "stream"
-        if found != wanted:
+        actual = "table" if is_table(nodes[port.node]) else "stream"
+        if actual != wanted:
             raise HeadgateError(
                 "PORT_UNKNOWN",
-                f"{what}: it needs a {wanted}, and {str(port)!r} is a {found}",
-                hint=f"give it the output of a {wanted}",
+                f"{what}: it needs a {wanted}, and {str(port)!r} is a {actual}",
+                hint=f"pass the output of a {wanted}",
             )
 
 
@@ -116,12 +116,13 @@ def _check_output(node: Output, schema: Schema, what: str) -> None:
 
 
 def _check_text(schema: Schema, what: str) -> None:
-    types = [each.type for each in schema.fields]
+    types = [field.type for field in schema.fields]
     if len(types) != 1 or types[0] not in (Primitive("string"), Unknown()):
         raise HeadgateError(
             "BAD_OUTPUT",
-            f"{what}: text is one column, a string, and its rows have {schema.to_ddl()}",
-            hint="make the text first: .select(\"concat(a, ' ', b) AS line\"), then .to(...)",
+            f'{what}: format "text" needs exactly one string column, and the rows have '
+            f"{schema.to_ddl()}",
+            hint="build the text first: .select(\"concat(a, ' ', b) AS line\"), then .to(...)",
         )
 
 
@@ -131,19 +132,19 @@ def _check_key(table: Source, what: str) -> None:
     if len(set(table.key)) < len(table.key):
         raise HeadgateError(
             "DUPLICATE_COLUMN",
-            f"{what}: its key {_listed(table.key)} names a column twice",
+            f"{what}: its key {_listed(table.key)} names the same column twice",
             hint="name each column of the key once",
         )
     for name in table.key:
-        found = table.schema.find_column(name)
-        if found is None:
+        column = table.schema.find_column(name)
+        if column is None:
             raise HeadgateError(
                 "KEY_NOT_IN_SCHEMA",
-                f"{what}: its key {name!r} is no column of its schema",
+                f"{what}: its key {name!r} is not a column of its schema",
                 hint=did_you_mean(name, table.schema.names),
             )
-        if key_kind(found.type) is None:
-            raise _no_key(name, type_to_ddl(found.type), what)
+        if key_kind(column.type) is None:
+            raise _no_key(name, type_to_ddl(column.type), what)
 
 
 def _check_meta(schema: Schema, name: str, what: str) -> None:
@@ -151,20 +152,20 @@ def _check_meta(schema: Schema, name: str, what: str) -> None:
     if name.lower() in (column.lower() for column in schema.names):
         raise HeadgateError(
             "DUPLICATE_COLUMN",
-            f"{what}: meta {name!r} is a column of its schema already",
+            f"{what}: meta {name!r} is already a column of its schema",
             hint=f"use another name: meta='{name}_record'",
         )
 
 
 def _check_version(schema: Schema, name: str, what: str) -> None:
-    found = get_column(schema, name, what=what)
-    name_of_type = found.type.name if isinstance(found.type, Primitive) else ""
+    column = get_column(schema, name, what=what)
+    name_of_type = column.type.name if isinstance(column.type, Primitive) else ""
     if name_of_type not in INTEGERS | {"timestamp"}:
         raise HeadgateError(
             "BAD_VERSION",
-            f"{what}: version {name!r} is {type_to_ddl(found.type)}, "
-            "and changes are ordered by an integer or a timestamp",
-            hint="name an integer or timestamp column, or leave version out",
+            f"{what}: version {name!r} must be an integer or a timestamp, got "
+            f"{type_to_ddl(column.type)}",
+            hint="name an integer or timestamp column, or omit version",
         )
 
 
@@ -176,15 +177,15 @@ def _check_enrich(node: Enrich, nodes: Nodes, schemas: Schemas, what: str) -> No
             "KEY_MISMATCH",
             f"{what}: on is {_listed(node.on)}, "
             f"and the key of table {table.id!r} is {_listed(table.key)}",
-            hint="name one column for each column of the key, in the key's order",
+            hint="name one column for each key column, in the order of the key",
         )
     for path, key in zip(node.on, table.key, strict=True):
         column, key_field = events.get(path, what=what), table.schema.find_column(key)
         assert key_field is not None, "the table's key was checked when it was added"
-        found, needed = key_kind(column.type), key_kind(key_field.type)
-        if found is None:
+        actual, needed = key_kind(column.type), key_kind(key_field.type)
+        if actual is None:
             raise _no_key(path, type_to_ddl(column.type), what)
-        if found != needed and "unknown" not in (found, needed):
+        if actual != needed and "unknown" not in (actual, needed):
             raise HeadgateError(
                 "KEY_MISMATCH",
                 f"{what}: {path!r} is {type_to_ddl(column.type)}, and the key {key!r} of table "
@@ -196,14 +197,16 @@ def _check_enrich(node: Enrich, nodes: Nodes, schemas: Schemas, what: str) -> No
     if node.into.lower() in (name.lower() for name in events.names):
         raise HeadgateError(
             "DUPLICATE_COLUMN",
-            f"{what}: into {node.into!r} is a column of its events already",
+            f"{what}: into {node.into!r} is already a column of its events",
             hint=f"use another name: into='{node.into}_row'",
         )
 
 
 def _check_columns(columns: Sequence[Column], schema: Schema, what: str) -> None:
     if not columns:
-        raise HeadgateError("NO_COLUMNS", f"{what}: it names no column", hint="name one or more")
+        raise HeadgateError(
+            "NO_COLUMNS", f"{what}: it needs at least one column", hint="name one or more columns"
+        )
     seen: set[str] = set()
     for column in columns:
         check_expression(column.expression, what=what)
@@ -211,7 +214,7 @@ def _check_columns(columns: Sequence[Column], schema: Schema, what: str) -> None
         if column.name.lower() in seen:
             raise HeadgateError(
                 "DUPLICATE_COLUMN",
-                f"{what}: two of its columns are named {column.name!r}",
+                f"{what}: two columns are named {column.name!r}",
                 hint=f"rename one: {column.expression} AS {column.name}_2",
             )
         seen.add(column.name.lower())
@@ -221,12 +224,12 @@ def _check_no_state_before(node: Transform, nodes: Nodes, what: str) -> None:
     above = nodes[node.input.node]
     while True:
         if above.stateful:
-            # The planner would have to split the stream there, and Spark runs a stateful
-            # operator once for every branch that hangs from it.
+            # The planner would have to split the stream there, and Spark runs a stateful operator
+            # once per branch below it.
             raise HeadgateError(
                 "TRANSFORM_AFTER_STATE",
-                f"{what}: it comes after {above.operator} {above.id!r}, which holds state, and "
-                "a transform is for rows before the first such operator",
+                f"{what}: a transform must come before the first operator with state, and it "
+                f"comes after {above.operator} {above.id!r}",
                 hint="call transform before the first enrich, or use with_columns or where",
             )
         ports = input_ports(above)

@@ -14,7 +14,7 @@ _NAMED = re.compile(
     r"\s*(?P<expression>.*\S)\s+AS\s+(?P<name>[A-Za-z_][A-Za-z0-9_]*|`(?:[^`]|``)+`)\s*",
     re.IGNORECASE | re.DOTALL,
 )
-# Words that are values in SQL by themselves, so that they may stand where a column might.
+# SQL words that are values by themselves and may stand in place of a column.
 _WORDS = frozenset(
     {
         "null",
@@ -34,7 +34,7 @@ _WORDS = frozenset(
 
 
 def parse_column(text: str, *, what: str) -> Column:
-    """Return the column that `text` writes.
+    """Return the column that `text` describes.
 
     Args:
         text: "user", "user.firstName" or "price * 2 AS total".
@@ -48,31 +48,31 @@ def parse_column(text: str, *, what: str) -> Column:
     if match is None:
         raise HeadgateError(
             "COLUMN_UNNAMED",
-            f"{what}: {text!r} is an expression without a name",
+            f"{what}: expression {text!r} has no name",
             hint=f"add a name: {text.strip()} AS my_name",
         )
     return Column(unquote(match["name"]), match["expression"])
 
 
 def check_expression(text: str, *, what: str) -> str:
-    """Return `text` if there is something in it; only Spark can check the SQL itself."""
+    """Return `text` if it is not blank; only Spark can check the SQL itself."""
     if not isinstance(text, str) or not text.strip():
         raise HeadgateError(
             "BAD_EXPRESSION",
-            f"{what}: {text!r} is no SQL expression",
+            f"{what}: {text!r} is not a SQL expression",
             hint="write SQL as text: 'price * 2' or 'price > 10'",
         )
     return text
 
 
 def check_names_in(expression: str, schema: Schema, *, what: str) -> None:
-    """Refuse an expression that is a plain column name or path, and of no column."""
+    """Refuse an expression that is a plain column name or path if no such column exists."""
     path = expression.strip()
     if split_path(path) is not None and path.lower() not in _WORDS:
         schema.get(path, what=what)
 
 
 def field_of(column: Column, schema: Schema) -> Field:
-    """Return the field a column makes; its type is unknown unless it is a plain path."""
-    found = schema.find(column.expression)
-    return replace(found, name=column.name) if found else Field(column.name, Unknown(), True)
+    """Return the field of a column; its type is unknown unless the column is a plain path."""
+    field = schema.find(column.expression)
+    return replace(field, name=column.name) if field else Field(column.name, Unknown(), True)

@@ -1,4 +1,4 @@
-"""What a whole flow must keep to before it may be planned: nothing leads nowhere."""
+"""Checks of a whole flow before it is planned."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from headgate.flow.topics import Topic
 
 
 def check_complete(graph: Graph) -> None:
-    """Refuse a flow with no stream, an unused table, a main output without a reader or a loop."""
+    """Refuse a flow without streams, with an unused table, an unread main output or a loop."""
     what = f"cannot build flow {graph.name!r}"
     if not graph.streams():
         raise HeadgateError(
@@ -32,7 +32,7 @@ def _check_main_outputs(graph: Graph, what: str) -> None:
             if output not in node.side_outputs and not graph.consumers(port):
                 raise HeadgateError(
                     "OUTPUT_NOWHERE",
-                    f"{what}: output {output!r} of {label(node)} goes nowhere",
+                    f"{what}: output {output!r} of {label(node)} is not used",
                     hint=f"write it to a topic: .to('{port.node.replace('.', '-')}-out')",
                 )
 
@@ -55,16 +55,17 @@ def _check_topics(graph: Graph, what: str) -> None:
             f"{what}: dead letters cannot be written to {dead_letters.describe()}",
             hint="use a topic that can be written: dead_letters='dead-letters'",
         )
-    read = [each.topic for each in (*graph.streams(), *graph.tables())]
+    read = [source.topic for source in (*graph.streams(), *graph.tables())]
     _check_no_loop(dead_letters, read, what)
     for output in graph.outputs():
         _check_no_loop(output.topic, read, what)
         if output.topic.name == dead_letters.name:
             raise HeadgateError(
                 "DUPLICATE_OUTPUT",
-                f"{what}: {str(output.input)!r} is written to {output.topic.describe()}, "
-                "where the flow's dead letters go",
-                hint="write it elsewhere, or move those: Flow(..., dead_letters='rejected')",
+                f"{what}: {str(output.input)!r} is written to {output.topic.describe()}, the "
+                "topic of the flow's dead letters",
+                hint="write it to another topic, or move the dead letters: Flow(..., "
+                "dead_letters='rejected')",
             )
 
 
@@ -72,6 +73,6 @@ def _check_no_loop(topic: Topic, read: list[Topic], what: str) -> None:
     if topic in read:
         raise HeadgateError(
             "OUTPUT_IS_SOURCE",
-            f"{what}: it writes to {topic.describe()}, which it also reads, and would never end",
+            f"{what}: it reads and writes {topic.describe()}, so it would never end",
             hint=f"write to another topic: '{topic.name}-out'",
         )

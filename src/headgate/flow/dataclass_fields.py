@@ -1,4 +1,4 @@
-"""Schemas from dataclasses: what a class says in Python, as fields."""
+"""Schemas from dataclasses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _HINT = (
 
 
 def is_dataclass_type(value: object) -> bool:
-    """Tell whether `value` is a dataclass itself, not an instance of one."""
+    """Return True if `value` is a dataclass itself, not an instance."""
     return isinstance(value, type) and dataclasses.is_dataclass(value)
 
 
@@ -41,7 +41,9 @@ def fields_of_dataclass(cls: type) -> tuple[Field, ...]:
 
 def _fields(cls: type, outer: tuple[type, ...]) -> tuple[Field, ...]:
     if cls in outer:
-        raise _unsupported(cls.__name__, "it holds itself, and a column's type must end")
+        raise _unsupported(
+            cls.__name__, "it contains itself, and recursive types are not supported"
+        )
     try:
         hints = typing.get_type_hints(cls)
     except (NameError, TypeError, SyntaxError) as cause:
@@ -63,22 +65,22 @@ def _type(hint: object, where: str, outer: tuple[type, ...]) -> tuple[Type, bool
     """Return the type of an annotation, and whether it allows None."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        present = [each for each in arguments if each is not types.NoneType]
+        present = [argument for argument in arguments if argument is not types.NoneType]
         if len(present) != 1 or len(present) == len(arguments):
-            raise _unsupported(where, f"its type is {_shown(hint)}, a choice of several")
+            raise _unsupported(where, f"its type {_shown(hint)} is a union")
         return _type(present[0], where, outer)[0], True
     if origin is list:
         return ListOf(*_type(arguments[0], where, outer)), False
     if origin is dict:
         if arguments[0] is not str:
-            raise _unsupported(where, f"its type is {_shown(hint)}, and keys of a map are str")
+            raise _unsupported(where, f"its type is {_shown(hint)}, and map keys must be str")
         return MapOf(*_type(arguments[1], where, outer)), False
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         return Struct(_fields(hint, outer)), False
     try:
         return Primitive(_PRIMITIVES[hint]), False
     except (KeyError, TypeError):
-        raise _unsupported(where, f"its type is {_shown(hint)}") from None
+        raise _unsupported(where, f"its type {_shown(hint)} is not supported") from None
 
 
 def _default(declared: dataclasses.Field[object], kind: Type, where: str) -> Json | Missing:
@@ -90,7 +92,7 @@ def _default(declared: dataclasses.Field[object], kind: Type, where: str) -> Jso
 
 
 def _as_json(value: object, kind: Type, where: str) -> Json:
-    """Return a default as JSON of the field's own kind, so that it reads back the same."""
+    """Return a default as JSON of the field's type, so that it reads back unchanged."""
     match kind, value:
         case _, None:
             return None
@@ -113,7 +115,7 @@ def _as_json(value: object, kind: Type, where: str) -> Json:
             }
     raise HeadgateError(
         "SCHEMA_UNSUPPORTED",
-        f"cannot make a schema of {where}: its default {value!r} does not fit its type",
+        f"cannot build a schema of {where}: its default {value!r} does not fit its type",
         hint="use a plain number, text, boolean, list or dict of the field's type, or None",
     )
 
@@ -126,7 +128,7 @@ def _shown(hint: object) -> str:
     return hint.__qualname__ if isinstance(hint, type) else str(hint)
 
 
-def _unsupported(where: str, found: str) -> HeadgateError:
+def _unsupported(where: str, problem: str) -> HeadgateError:
     return HeadgateError(
-        "SCHEMA_UNSUPPORTED", f"cannot make a schema of {where}: {found}", hint=_HINT
+        "SCHEMA_UNSUPPORTED", f"cannot build a schema of {where}: {problem}", hint=_HINT
     )

@@ -39,12 +39,12 @@ class _Token:
 
 
 def parse_ddl(ddl: str) -> tuple[Field, ...]:
-    """Return the fields that `ddl` declares, or refuse with SCHEMA_BAD_DDL and the place."""
+    """Return the fields that `ddl` declares; an error names the position."""
     return _Parser(ddl).parse()
 
 
 class _Parser:
-    """Reads tokens from left to right, one method for each rule of the grammar."""
+    """Reads tokens from left to right, with one method per grammar rule."""
 
     def __init__(self, ddl: str) -> None:
         self._ddl = ddl
@@ -103,7 +103,7 @@ class _Parser:
 
     def _map(self) -> MapOf:
         if not self._peek().is_word("string"):
-            raise self._bad("STRING, since keys of a map are strings")
+            raise self._bad("STRING, since map keys are strings")
         self._take()
         self._expect_mark(",")
         return MapOf(self._type(), nullable=True)
@@ -138,9 +138,9 @@ class _Parser:
         return self._tokens[self._next]
 
     def _take_mark(self, mark: str) -> bool:
-        found = self._peek().kind == "mark" and self._peek().text == mark
-        self._next += found
-        return found
+        is_mark = self._peek().kind == "mark" and self._peek().text == mark
+        self._next += is_mark
+        return is_mark
 
     def _expect_mark(self, mark: str) -> None:
         if not self._take_mark(mark):
@@ -168,10 +168,10 @@ class _Parser:
         return self._refusal(self._peek(), needed, hint)
 
     def _refusal(self, token: _Token, needed: str, hint: str) -> HeadgateError:
-        found = repr(token.text) if token.text else "the end"
+        actual = repr(token.text) if token.text else "the end"
         return HeadgateError(
             "SCHEMA_BAD_DDL",
-            f"cannot read schema {self._ddl!r}: at character {token.place + 1} "
-            f"there is {found} where {needed} was needed",
+            f"cannot read schema {self._ddl!r}: expected {needed} at character "
+            f"{token.place + 1}, got {actual}",
             hint=hint,
         )

@@ -1,4 +1,4 @@
-"""Event time: the column that says when an event happened, and how late it may come."""
+"""Event time: the column with an event's time, and how late an event may arrive."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from headgate.flow.names import did_you_mean
 from headgate.flow.operators import TimeUnit
 from headgate.flow.schema import Field, Primitive, Schema
 
-# For how long a stream without records holds the others back, unless it says otherwise.
+# How long a stream without records holds back the others, by default.
 IDLE_AFTER = timedelta(seconds=30)
 _TIMES = frozenset({"int", "bigint", "timestamp", "string"})
-# Only where it counts seconds: there it may have a fraction.
+# Only if the unit is seconds, where the number may have a fraction.
 _FRACTIONS = "double"
 
 
 def parse_out_of_orderness(
     event_time: str | None, given: str | timedelta, *, what: str
 ) -> timedelta | None:
-    """Return how late an event may come, or None for a stream without event time."""
+    """Return how late an event may arrive, or None for a stream without event time."""
     duration = parse_duration(given) if isinstance(given, str) else given
     if duration < timedelta(0):
         raise HeadgateError(
             "BAD_DURATION",
-            f"{what}: out_of_orderness is negative",
+            f"{what}: out_of_orderness must not be negative",
             hint="use out_of_orderness='0s' or more",
         )
     if event_time is not None:
@@ -33,7 +33,7 @@ def parse_out_of_orderness(
     if duration:
         raise HeadgateError(
             "EVENT_TIME_MISSING",
-            f"{what}: it has out_of_orderness and no event_time to measure it by",
+            f"{what}: out_of_orderness needs an event_time",
             hint="name the column: event_time='createdAt'",
         )
     return None
@@ -42,50 +42,50 @@ def parse_out_of_orderness(
 def parse_idle_after(
     event_time: str | None, given: str | timedelta | None, *, what: str
 ) -> timedelta | None:
-    """Return for how long a silent stream holds back event time, or None for ever."""
+    """Return how long a silent stream holds back event time, or None for no limit."""
     if event_time is None or given is None:
         return None
     duration = parse_duration(given) if isinstance(given, str) else given
     if duration <= timedelta(0):
         raise HeadgateError(
             "BAD_DURATION",
-            f"{what}: idle_after is not above zero",
+            f"{what}: idle_after must be greater than zero",
             hint="use idle_after='30s', or idle_after=None to wait for ever",
         )
     return duration
 
 
 def parse_time_unit(given: str, *, what: str) -> TimeUnit:
-    """Return what a number that is a time counts."""
+    """Return the unit of a numeric event time."""
     try:
         return TimeUnit(given)
     except ValueError:
         raise HeadgateError(
             "BAD_EVENT_TIME",
-            f"{what}: event_time_unit is {given!r}, and it is 'ms' or 's'",
+            f"{what}: event_time_unit must be 'ms' or 's', got {given!r}",
             hint="use event_time_unit='ms' or event_time_unit='s'",
         ) from None
 
 
 def check_event_time(schema: Schema, column: str, unit: TimeUnit, *, what: str) -> None:
-    """Refuse a column that is not there, or that cannot hold a time."""
+    """Refuse a column that does not exist or cannot hold a time."""
     found = get_column(schema, column, what=what)
     name = found.type.name if isinstance(found.type, Primitive) else ""
     if name not in _TIMES and not (name == _FRACTIONS and unit is TimeUnit.SECONDS):
         raise HeadgateError(
             "BAD_EVENT_TIME",
-            f"{what}: event_time {column!r} is neither a whole number, nor a timestamp, nor text",
+            f"{what}: event_time {column!r} must be an integer, a timestamp or text",
             hint="declare the column as int (epoch milliseconds), datetime or str (ISO 8601)",
         )
 
 
 def get_column(schema: Schema, name: str, *, what: str) -> Field:
     """Return a top-level column by its exact name, or raise UNKNOWN_COLUMN."""
-    found = schema.find_column(name)
-    if found is None:
+    column = schema.find_column(name)
+    if column is None:
         raise HeadgateError(
             "UNKNOWN_COLUMN",
             f"{what}: there is no column {name!r}",
             hint=did_you_mean(name, schema.names),
         )
-    return found
+    return column

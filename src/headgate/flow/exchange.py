@@ -1,4 +1,4 @@
-"""How rows get from one node to the next: the edges of a graph."""
+"""The edges of a graph: how rows get from one node to the next."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from headgate.flow.operators import Dedupe, Enrich, Node, Port, Source, Window, 
 
 
 class Exchange(enum.StrEnum):
-    """What happens to rows on an edge."""
+    """How an edge distributes rows."""
 
     FORWARD = "forward"
     HASH = "hash"
@@ -20,7 +20,7 @@ class Exchange(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Rows from a port to a node; `by` holds the columns of a hash."""
+    """Rows from a port to a node; `by` holds the hash columns."""
 
     source: Port
     target: str
@@ -33,7 +33,7 @@ class Edge:
 
 
 def edges_of(graph: Graph) -> tuple[Edge, ...]:
-    """Return every edge of a graph, by the order of the nodes they lead to."""
+    """Return every edge of a graph, ordered by target node."""
     return tuple(_edge(port, node, graph) for node in graph.nodes for port in input_ports(node))
 
 

@@ -26,7 +26,7 @@ from headgate.flow.operators import (
 
 
 def explain(graph: Graph) -> str:
-    """Return the graph as text, the same for equal graphs; no line ends in a blank."""
+    """Return the graph as text, equal for equal graphs, without trailing blanks."""
     edges = edges_of(graph)
     lines = [f"flow {graph.name}", f"dead letters: {graph.dead_letters.describe()}"]
     for source in (*graph.streams(), *graph.tables()):
@@ -46,7 +46,7 @@ def _branches(graph: Graph, edges: Sequence[Edge], node: Node, margin: str) -> I
         target = graph.node(edge.target)
         arrow = f"{stem}{' ─' if name else ''}[{edge.describe()}]→ "
         if isinstance(target, Enrich) and edge.source != target.input:
-            # The operator's own branches are drawn once, below its stream.
+            # The operator's branches are drawn once, below its stream.
             yield f"{arrow}{target.id}"
             continue
         yield f"{arrow}{_line(target)}"
@@ -54,12 +54,12 @@ def _branches(graph: Graph, edges: Sequence[Edge], node: Node, margin: str) -> I
 
 
 def _outgoing(edges: Sequence[Edge], node: Node) -> Iterator[tuple[str, Edge | None]]:
-    """Give each output with each edge from it; a side output without one, with None."""
+    """Yield every edge with its output; an unused side output yields None."""
     for output in node.outputs:
-        found = [edge for edge in edges if edge.source == Port(node.id, output)]
-        if not found and output in node.side_outputs:
+        outgoing = [edge for edge in edges if edge.source == Port(node.id, output)]
+        if not outgoing and output in node.side_outputs:
             yield output, None
-        for edge in found:
+        for edge in outgoing:
             yield output, edge
 
 
@@ -68,7 +68,7 @@ def _line(node: Node) -> str:
 
 
 def describe_node(node: Node) -> str:
-    """Return what a node does, in a few words."""
+    """Return a short description of a node."""
     match node:
         case Source(kind=SourceKind.STREAM):
             return f"stream of {node.topic.describe()}{_times(node)}"
@@ -80,10 +80,10 @@ def describe_node(node: Node) -> str:
             return f"enrich from {node.table} into {node.into}"
         case Window():
             figures = ", ".join(
-                f"{each.aggregate.describe()} AS {each.name}" for each in node.aggregates
+                f"{named.aggregate.describe()} AS {named.name}" for named in node.aggregates
             )
             late = f", {format_duration(node.lateness)} of lateness" if node.lateness else ""
-            early = "".join(f", early {each.describe()}" for each in node.early)
+            early = "".join(f", early {trigger.describe()}" for trigger in node.early)
             return f"window {node.windows.describe()}: {figures}{late}{early}"
         case Dedupe():
             return f"dedupe by {', '.join(node.by)} within {format_duration(node.within)}"

@@ -1,4 +1,4 @@
-"""The flow: where a user begins, and what a job is made from."""
+"""The flow: the entry point for users, and the source of a job."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from headgate.flow.topics import Topic, as_topic
 
 
 class Flow:
-    """Declares what is read, what is done and what is written; runs nothing.
+    """Declares inputs, operators and outputs; runs nothing.
 
     Args:
         name: Lower-case letters, digits and '-'; the job is known by it.
@@ -55,17 +55,17 @@ class Flow:
         """Read a topic of events.
 
         Args:
-            topic: A name, or a topic bound on its own.
+            topic: A topic name, or a topic bound to one place.
             schema: A dataclass, DDL or a schema.
-            event_time: The column that says when the event happened: a number since 1970, a
-                timestamp, or text as in ISO 8601 (UTC where it names no zone).
-            event_time_unit: What a number counts: "ms" or "s".
-            out_of_orderness: How late an event may come: "5s".
-            idle_after: For how long a stream without records holds back the event time of the
-                flow, which is that of its slowest stream; None for ever.
-            meta: The name of a further column, a struct with where each record was and what came
-                with it: topic, partition, offset, timestamp, key, headers, event_time.
-            uid: What the source's position is kept under; the topic's name where left out.
+            event_time: The column with the time of the event: a number since 1970, a timestamp, or
+                ISO 8601 text (UTC if it names no zone).
+            event_time_unit: The unit of a numeric event time: "ms" or "s".
+            out_of_orderness: How late an event may arrive: "5s".
+            idle_after: How long a stream without records holds back the flow's event time, which
+                follows the slowest stream; None for no limit.
+            meta: The name of an extra struct column that describes the record: topic, partition,
+                offset, timestamp, key, headers, event_time.
+            uid: The id under which the source's position is stored; by default the topic's name.
         """
         bound = as_topic(topic)
         source_id = bound.name if uid is None else check_uid(uid)
@@ -101,14 +101,14 @@ class Flow:
         """Read a changelog: the latest row for each key.
 
         Args:
-            topic: A name, or a topic bound on its own.
+            topic: A topic name, or a topic bound to one place.
             schema: A dataclass, DDL or a schema.
-            key: The column or columns that tell rows apart.
-            version: An integer or timestamp column whose greater value is the newer row;
-                where left out, the record's place in the topic decides.
-            load: "first" reads the table to its end before streams begin, on a first start;
-                "together" reads it beside them.
-            uid: What the source's position is kept under; the topic's name where left out.
+            key: The column or columns that identify a row.
+            version: An integer or timestamp column; the larger value is the newer row. By default
+                the record's position in the topic decides.
+            load: "first" reads the table to its end before the streams on a first start; "together"
+                reads both at once.
+            uid: The id under which the source's position is stored; by default the topic's name.
         """
         bound = as_topic(topic)
         source_id = bound.name if uid is None else check_uid(uid)
@@ -128,7 +128,7 @@ class Flow:
         return Table(source_id, self._builder)
 
     def graph(self) -> Graph:
-        """Return the flow as a graph, or refuse it where something leads nowhere."""
+        """Return the flow as a graph; refuse one that is not complete."""
         builder = self._builder
         graph = Graph(builder.name, tuple(builder.nodes.values()), builder.dead_letters)
         check_complete(graph)
@@ -140,7 +140,7 @@ class Flow:
 
     @classmethod
     def from_graph(cls, graph: Graph) -> Flow:
-        """Return the flow of a graph, each node checked as if it were declared anew."""
+        """Return the flow of a graph; each node is checked as if newly declared."""
         flow = cls(graph.name, dead_letters=graph.dead_letters)
         for node in graph.nodes:
             flow._builder.add(node)
@@ -156,9 +156,9 @@ def _load(text: str, what: str) -> Load:
     try:
         return Load(text)
     except ValueError:
-        known = [each.value for each in Load]
+        known = [load.value for load in Load]
         raise HeadgateError(
             "BAD_LOAD",
-            f"{what}: load is {text!r}, and it is 'first' or 'together'",
+            f"{what}: load must be 'first' or 'together', got {text!r}",
             hint=did_you_mean(str(text), known),
         ) from None

@@ -1,4 +1,4 @@
-"""The graph of a flow: the one value that the rest of Headgate takes a flow from."""
+"""The graph of a flow, as the rest of Headgate reads it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A flow as plain values: every node comes after those it takes rows from.
+    """A flow as plain values: every node comes after its inputs.
 
     Reading a graph from JSON checks its shape, not its sense, so that what an older release
     wrote can be looked at; `Flow.from_graph` checks the rest.
@@ -38,19 +38,19 @@ class Graph:
     dead_letters: Topic
 
     def node(self, node_id: str) -> Node:
-        """Return the node of this id, or raise NODE_UNKNOWN."""
-        for each in self.nodes:
-            if each.id == node_id:
-                return each
+        """Return the node with this id, or raise NODE_UNKNOWN."""
+        for node in self.nodes:
+            if node.id == node_id:
+                return node
         raise HeadgateError(
             "NODE_UNKNOWN",
             f"cannot find {node_id!r} in flow {self.name!r}: it has no such node",
-            hint=did_you_mean(node_id, [each.id for each in self.nodes]),
+            hint=did_you_mean(node_id, [node.id for node in self.nodes]),
         )
 
     def consumers(self, port: Port) -> tuple[Node, ...]:
-        """Return the nodes that take rows from a port, in the graph's order."""
-        return tuple(each for each in self.nodes if port in input_ports(each))
+        """Return the nodes that read from a port, in the graph's order."""
+        return tuple(node for node in self.nodes if port in input_ports(node))
 
     def schema_of(self, port: Port) -> Schema:
         """Return the schema of the rows that leave by a port."""
@@ -58,8 +58,8 @@ class Graph:
         if port not in schemas:
             raise HeadgateError(
                 "PORT_UNKNOWN",
-                f"cannot tell the schema of {str(port)!r} in flow {self.name!r}: "
-                "it has no such output",
+                f"cannot find the schema of {str(port)!r} in flow {self.name!r}: it has no "
+                "such output",
                 hint=did_you_mean(str(port), map(str, schemas)),
             )
         return schemas[port]
@@ -67,8 +67,8 @@ class Graph:
     def schemas(self) -> dict[Port, Schema]:
         """Return the schema of every port."""
         known: dict[Port, Schema] = {}
-        for each in self.nodes:
-            known.update(output_schemas(each, known))
+        for node in self.nodes:
+            known.update(output_schemas(node, known))
         return known
 
     def streams(self) -> tuple[Source, ...]:
@@ -80,21 +80,21 @@ class Graph:
         return self._sources(SourceKind.TABLE)
 
     def outputs(self) -> tuple[Output, ...]:
-        """Return the outputs, without the one for dead letters."""
-        return tuple(each for each in self.nodes if isinstance(each, Output))
+        """Return the outputs, without the dead letters."""
+        return tuple(node for node in self.nodes if isinstance(node, Output))
 
     def topics(self) -> tuple[Topic, ...]:
-        """Return every topic that is read or written, dead letters last."""
-        ends = [each.topic for each in self.nodes if isinstance(each, Source | Output)]
+        """Return every topic that the flow reads or writes, dead letters last."""
+        ends = [node.topic for node in self.nodes if isinstance(node, Source | Output)]
         return (*ends, self.dead_letters)
 
     def stateful(self) -> tuple[Node, ...]:
-        """Return the operators that hold state, in the graph's order."""
-        return tuple(each for each in self.nodes if each.stateful)
+        """Return the operators with state, in the graph's order."""
+        return tuple(node for node in self.nodes if node.stateful)
 
     def unused_side_outputs(self) -> tuple[Port, ...]:
-        """Return the side outputs that nobody takes rows from: counted, not written."""
-        ports = (Port(each.id, side) for each in self.nodes for side in each.side_outputs)
+        """Return the unused side outputs: their rows are counted, not written."""
+        ports = (Port(node.id, side) for node in self.nodes for side in node.side_outputs)
         return tuple(port for port in ports if not self.consumers(port))
 
     def to_json(self) -> str:
@@ -113,12 +113,12 @@ class Graph:
         try:
             holder = as_object(json.loads(text), "it")
         except ValueError as cause:
-            raise bad_json(f"it is no JSON ({cause})") from cause
+            raise bad_json(f"it is not JSON ({cause})") from cause
         if get_value(holder, "format") != FORMAT:
             raise HeadgateError(
                 "FLOW_FORMAT_UNSUPPORTED",
-                f"cannot read the JSON of a flow: its format is {holder['format']!r}, "
-                f"and this release reads {FORMAT}",
+                f"cannot read the JSON of a flow: its format is {holder['format']!r}, and "
+                f"this release reads {FORMAT}",
                 hint="use the release of headgate that wrote it, or a newer one",
             )
         nodes = [as_object(value, "a node") for value in get_list(holder, "nodes")]
@@ -129,4 +129,4 @@ class Graph:
         )
 
     def _sources(self, kind: SourceKind) -> tuple[Source, ...]:
-        return tuple(each for each in self.nodes if isinstance(each, Source) and each.kind is kind)
+        return tuple(node for node in self.nodes if isinstance(node, Source) and node.kind is kind)

@@ -1,4 +1,4 @@
-"""What each output of a node looks like, from what its inputs look like."""
+"""The schema of each output of a node, derived from its inputs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from headgate.flow.window_checks import (
     key_names,
 )
 
-# Where a record was in its topic, and what came with it: the column `meta` of a stream.
+# The column `meta` of a stream: a record's position in its topic, and its metadata.
 META = Struct(
     (
         Field("topic", Primitive("string"), nullable=True),
@@ -89,9 +89,10 @@ def _updates(node: Window, events: Schema) -> Schema:
     ]
     figures = [
         result_field(
-            each, None if (path := each.aggregate.column) is None else _found(events, path)
+            named,
+            None if (path := named.aggregate.column) is None else _found(events, path),
         )
-        for each in node.aggregates
+        for named in node.aggregates
     ]
     time, flag = Primitive("timestamp"), Primitive("boolean")
     return Schema(
@@ -99,7 +100,7 @@ def _updates(node: Window, events: Schema) -> Schema:
             *keys,
             Field(WINDOW_START, time, nullable=False),
             Field(WINDOW_END, time, nullable=False),
-            *(each for each in figures if each is not None),
+            *(figure for figure in figures if figure is not None),
             Field(PARTIAL, flag, nullable=False),
             Field(CORRECTION, flag, nullable=False),
             Field(PROCESSED_AT, time, nullable=False),

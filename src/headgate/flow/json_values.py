@@ -1,4 +1,4 @@
-"""Reading JSON that may have been written by hand: each value is checked for its kind."""
+"""Checked access to JSON that may have been written by hand."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 JsonObject: TypeAlias = "dict[str, Json]"
 
 
-def bad_json(found: str) -> HeadgateError:
+def bad_json(problem: str) -> HeadgateError:
     """Return the error for JSON that is not what `Graph.to_json` writes."""
     return HeadgateError(
         "FLOW_BAD_JSON",
-        f"cannot read the JSON of a flow: {found}",
+        f"cannot read the JSON of a flow: {problem}",
         hint="write it again with flow.graph().to_json()",
     )
 
@@ -22,21 +22,21 @@ def bad_json(found: str) -> HeadgateError:
 def as_object(value: Json, what: str) -> JsonObject:
     """Return `value` if it is an object."""
     if not isinstance(value, dict):
-        raise bad_json(f"{what} is {_kind(value)} where an object was needed")
+        raise bad_json(f"{what} must be an object, got {_kind(value)}")
     return value
 
 
 def as_list(value: Json, what: str) -> list[Json]:
     """Return `value` if it is a list."""
     if not isinstance(value, list):
-        raise bad_json(f"{what} is {_kind(value)} where a list was needed")
+        raise bad_json(f"{what} must be a list, got {_kind(value)}")
     return value
 
 
 def as_text(value: Json, what: str) -> str:
     """Return `value` if it is text."""
     if not isinstance(value, str):
-        raise bad_json(f"{what} is {_kind(value)} where text was needed")
+        raise bad_json(f"{what} must be text, got {_kind(value)}")
     return value
 
 
@@ -82,15 +82,15 @@ def get_bool(holder: JsonObject, key: str) -> bool:
     """Return the boolean at `key`."""
     value = get_value(holder, key)
     if not isinstance(value, bool):
-        raise bad_json(f"{key!r} is {_kind(value)} where true or false was needed")
+        raise bad_json(f"{key!r} must be true or false, got {_kind(value)}")
     return value
 
 
 def get_int(holder: JsonObject, key: str) -> int:
-    """Return the whole number at `key`."""
+    """Return the integer at `key`."""
     value = get_value(holder, key)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise bad_json(f"{key!r} is {_kind(value)} where a whole number was needed")
+        raise bad_json(f"{key!r} must be an integer, got {_kind(value)}")
     return value
 
 

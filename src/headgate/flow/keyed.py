@@ -1,4 +1,4 @@
-"""Streams on their way into windows: by a key, then by time, then aggregated."""
+"""Keyed and windowed streams, before they are aggregated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyedStream:
-    """Rows that are looked at key by key; without columns, all together."""
+    """Rows grouped by key; without columns, all rows form one group."""
 
     port: Port
     columns: tuple[str, ...]
@@ -40,37 +40,42 @@ class KeyedStream:
         """Cut each key's events into windows of event time.
 
         Args:
-            uid: Names the operator's state for good; keep it and the state is found again.
+            uid: The permanent id of the operator's state; keep it to keep the state.
             windows: `tumbling("15m")`, `sliding("15m", every="5m")` or `session(gap="30m")`.
-            allowed_lateness: For how long after its end a window still takes events, each time
-                with a correction; later ones go to `late`.
-            early: When a window gives results before its end: `every_events(4)`,
+            allowed_lateness: How long after its end a window still takes events, each followed by a
+                correction; later events go to `late`.
+            early: When a window emits results before its end: `every_events(4)`,
                 `every_event_time("2m")`, `every_processing_time("10s")`, or several.
         """
         if not isinstance(windows, Tumbling | Sliding | Session):
-            raise self._bad(uid, f"{windows!r} is no kind of windows", 'use tumbling("15m")')
+            raise self._bad(uid, f"{windows!r} is not a kind of window", 'use tumbling("15m")')
         triggers = tuple(early) if isinstance(early, Sequence) else (early,)
-        for each in triggers:
-            if not isinstance(each, EveryEvents | EveryEventTime | EveryProcessingTime):
-                raise self._bad(uid, f"{early!r} is no trigger", 'use early=every_event_time("2m")')
+        for trigger in triggers:
+            if not isinstance(trigger, EveryEvents | EveryEventTime | EveryProcessingTime):
+                raise self._bad(
+                    uid, f"{early!r} is not a trigger", 'use early=every_event_time("2m")'
+                )
         given = allowed_lateness
         lateness = parse_duration(given) if isinstance(given, str) else given
         if lateness < timedelta(0):
             raise HeadgateError(
                 "BAD_DURATION",
-                f"{self._builder.cannot_add(f'window {uid!r}')}: allowed_lateness is negative",
+                f"{self._builder.cannot_add(f'window {uid!r}')}: allowed_lateness must not be "
+                "negative",
                 hint="use allowed_lateness='0s' or more",
             )
         return WindowedStream(self, uid, windows, lateness, triggers)
 
-    def _bad(self, uid: str, found: str, hint: str) -> HeadgateError:
+    def _bad(self, uid: str, problem: str, hint: str) -> HeadgateError:
         what = self._builder.cannot_add(f"window {uid!r}")
-        return HeadgateError("BAD_WINDOW", f"{what}: {found}", hint=f"{hint}, of headgate.windows")
+        return HeadgateError(
+            "BAD_WINDOW", f"{what}: {problem}", hint=f"{hint}, from headgate.windows"
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WindowedStream:
-    """A window operator that still has to be told what to find out."""
+    """A window operator without its aggregates."""
 
     _keyed: KeyedStream
     uid: str
@@ -79,7 +84,7 @@ class WindowedStream:
     early: tuple[Trigger, ...]
 
     def aggregate(self, **aggregates: Aggregate) -> Windowed:
-        """Find these figures for each key and window.
+        """Compute these aggregates for each key and window.
 
         Rows of `updates` have the key's columns, `window_start`, `window_end`, these figures,
         `partial`, `correction` and `processed_at`.
@@ -88,15 +93,15 @@ class WindowedStream:
             aggregates: By the names of their columns: visits=count(), total=sum("price").
         """
         keyed = self._keyed
-        for name, each in aggregates.items():
-            if not isinstance(each, Aggregate):
+        for name, aggregate in aggregates.items():
+            if not isinstance(aggregate, Aggregate):
                 raise HeadgateError(
                     "BAD_AGGREGATE",
-                    f"{keyed._builder.cannot_add(f'window {self.uid!r}')}: {name} is {each!r}, "
-                    "which is no figure",
+                    f"{keyed._builder.cannot_add(f'window {self.uid!r}')}: {name} must be an "
+                    f"aggregate, got {aggregate!r}",
                     hint="from headgate.windows import count, sum, min, max",
                 )
-        named = tuple(NamedAggregate(name, each) for name, each in aggregates.items())
+        named = tuple(NamedAggregate(name, aggregate) for name, aggregate in aggregates.items())
         node = Window(
             self.uid, keyed.port, keyed.columns, self.windows, named, self.lateness, self.early
         )

@@ -1,4 +1,4 @@
-"""What may be called how: names of flows, operators, topics, columns and functions."""
+"""Rules for names of flows, operators, topics, columns and functions."""
 
 from __future__ import annotations
 
@@ -20,40 +20,40 @@ _PARTS = re.compile(_PART)
 
 
 def check_flow_name(name: str) -> str:
-    """Return `name` if a flow may have it: it becomes a job's name and a folder's."""
+    """Return `name` if it is a valid flow name; it also names the job and its folder."""
     return _checked(
         name, _FLOW, "a flow", "lower-case letters, digits and '-', a letter or digit first"
     )
 
 
 def check_uid(uid: str) -> str:
-    """Return `uid` if an operator may have it."""
+    """Return `uid` if it is valid for an operator."""
     return _checked(
         uid, _UID, "an operator", "letters, digits, '-' and '_', a letter or digit first"
     )
 
 
 def check_topic_name(name: str) -> str:
-    """Return `name` if a topic may have it on every log that Headgate knows."""
+    """Return `name` if it is a valid topic name on every log."""
     return _checked(
         name, _TOPIC, "a topic", "letters, digits, '.', '_' and '-', no '.' or '_' first"
     )
 
 
 def check_function(name: str) -> str:
-    """Return `name` if it is written `module:function`."""
+    """Return `name` if it has the form `module:function`."""
     if not isinstance(name, str):
         raise HeadgateError(
             "BAD_NAME",
-            f"cannot use {name!r} as a function: a flow keeps functions by name, "
-            "so that it can be written as JSON",
-            hint='move it to a module and name it: transform("my_module:my_function")',
+            f"cannot use {name!r} as a function: a flow stores functions by name, so that it "
+            "can be written as JSON",
+            hint='move it to a module and pass its name: transform("my_module:my_function")',
         )
     return _checked(name, _FUNCTION, "a function", "module:function, as in my_package.clean:run")
 
 
 def check_path(path: str | os.PathLike[str]) -> str:
-    """Return `path` as text if its name is UTF-8, as the JVM takes it.
+    """Return `path` as text if its name is UTF-8, which the JVM requires.
 
     Raises:
         HeadgateError: PATH_NOT_UTF8.
@@ -64,19 +64,19 @@ def check_path(path: str | os.PathLike[str]) -> str:
     except UnicodeEncodeError as error:
         raise HeadgateError(
             "PATH_NOT_UTF8",
-            f"cannot use {text!r}: the name is not UTF-8, and Spark could not find it again",
+            f"cannot use {text!r}: the name is not UTF-8, and Spark could not open it",
             hint="rename it, or use another folder",
         ) from error
     return text
 
 
 def check_column_name(name: str) -> str:
-    """Return `name` if a new column may have it without quoting."""
+    """Return `name` if it is valid for a new column without quoting."""
     return _checked(name, re.compile(_PLAIN), "a column", "letters, digits and '_', no digit first")
 
 
 def split_path(path: str) -> tuple[str, ...] | None:
-    """Return the parts of a dotted column path, or None where `path` is something else.
+    """Return the parts of a dotted column path, or None if `path` is something else.
 
     A part that is no plain name stands in backquotes: "user.`first name`".
     """
@@ -86,24 +86,24 @@ def split_path(path: str) -> tuple[str, ...] | None:
 
 
 def quote(name: str) -> str:
-    """Return a column's name as SQL reads it: in backquotes where it must be."""
+    """Return a column's name as SQL, in backquotes if needed."""
     return name if re.fullmatch(_PLAIN, name) else "`" + name.replace("`", "``") + "`"
 
 
 def unquote(name: str) -> str:
-    """Return a name as it is: without backquotes."""
+    """Return a name without backquotes."""
     return name[1:-1].replace("``", "`") if name.startswith("`") else name
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a hint that offers the nearest known name, or lists what there is."""
+    """Return a hint with the nearest known name, or with all known names."""
     names = list(known)
     by_lower = {candidate.lower(): candidate for candidate in names}
     close = difflib.get_close_matches(name.lower(), by_lower, n=1)
     if close:
         return f"did you mean {by_lower[close[0]]!r}?"
     shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-    return f"there are: {shown}" if names else "there are none"
+    return f"known: {shown}" if names else "there are none"
 
 
 def _checked(name: str, pattern: re.Pattern[str], what: str, needed: str) -> str:
@@ -115,7 +115,7 @@ def _checked(name: str, pattern: re.Pattern[str], what: str, needed: str) -> str
         hint = f"try {mended!r}" if mended else ""
     raise HeadgateError(
         "BAD_NAME",
-        f"cannot name {what} {name!r}: a name is made of {needed}",
+        f"cannot name {what} {name!r}: a name must have {needed}",
         hint=hint or f"use {needed}",
     )
 

@@ -1,4 +1,4 @@
-"""The nodes of a flow's graph: frozen values that say what is to be done, and do nothing."""
+"""The nodes of a flow's graph: frozen values that describe operators."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from headgate.flow.windowing import Windows
 
 
 class SourceKind(enum.StrEnum):
-    """What the records of a source are."""
+    """The kind of a source's records."""
 
     STREAM = "stream"
     TABLE = "table"
 
 
 class Load(enum.StrEnum):
-    """When a table is read on a job's first start: before streams are, or beside them."""
+    """When a table is read on a job's first start: before the streams, or together with them."""
 
     FIRST = "first"
     TOGETHER = "together"
 
 
 class TimeUnit(enum.StrEnum):
-    """What a number that is a time counts since 1970."""
+    """The unit of a numeric event time, counted from 1970."""
 
     MILLISECONDS = "ms"
     SECONDS = "s"
 
 
 class OutputFormat(enum.StrEnum):
-    """How rows are written: as JSON objects, or their one column as it is."""
+    """The format of output rows: JSON objects, or the text of a single column."""
 
     JSON = "json"
     TEXT = "text"
@@ -44,7 +44,7 @@ class OutputFormat(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """One output of one node; `out` where a node has a single one."""
+    """One output of one node; named `out` if it is the only one."""
 
     node: str
     output: str
@@ -55,7 +55,7 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A SQL expression and the name its value gets."""
+    """A SQL expression and the name of its result."""
 
     name: str
     expression: str
@@ -66,15 +66,15 @@ class Source:
     """Reads a topic: events of a stream, or the changelog of a table.
 
     Attributes:
-        event_time: Streams: the column with the time of the event, if one was named.
-        out_of_orderness: Streams: how late an event may come; None without event time.
-        key: Tables: the columns that tell rows apart; empty for a stream.
-        version: Tables: the column that orders the changes of a row, if one was named.
-        load: Tables: when to read it on a first start; streams have TOGETHER.
-        meta: Streams: the column that tells where a record was, if one was asked for.
-        idle_after: Streams: for how long a stream without records holds event time back; None
-            for ever.
-        event_time_unit: Streams: what a number in the event time's column counts.
+        event_time: Streams: the column with the time of the event, or None.
+        out_of_orderness: Streams: how late an event may arrive; None without event time.
+        key: Tables: the columns that identify a row; empty for a stream.
+        version: Tables: the column that orders the changes of a row, or None.
+        load: Tables: when to read it on a first start; TOGETHER for streams.
+        meta: Streams: the column with the record's metadata, or None.
+        idle_after: Streams: how long a stream without records holds back event time; None for no
+            limit.
+        event_time_unit: Streams: the unit of a numeric event time.
     """
 
     id: str
@@ -98,7 +98,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Enrich:
-    """Adds the table's row of the same key to each event, as the struct `into`.
+    """Adds the table row with the same key to each event, as the struct `into`.
 
     Events with a row go to `matched`; the others, as they came, to `missing`.
     """
@@ -117,7 +117,7 @@ class Enrich:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Finds figures of each key's events, window by window of event time.
+    """Aggregates the events of each key in windows of event time.
 
     Results go to `updates`; events whose windows are over, as they came, to `late`.
 
@@ -143,7 +143,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Dedupe:
-    """Lets the first event of a key pass, and none like it within a span of event time."""
+    """Passes the first event of a key and drops duplicates within a span of event time."""
 
     id: str
     input: Port
@@ -158,7 +158,7 @@ class Dedupe:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """Makes a row of these columns and no others."""
+    """Reduces rows to these columns."""
 
     id: str
     input: Port
@@ -186,7 +186,7 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class WithColumns:
-    """Adds columns, or replaces those of the same name; all see the row as it came."""
+    """Adds columns, or replaces those of the same name; every expression sees the original row."""
 
     id: str
     input: Port
@@ -200,7 +200,7 @@ class WithColumns:
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """Calls a named function on the DataFrame; it gives rows of `schema`."""
+    """Calls a named function on the DataFrame, which returns rows of `schema`."""
 
     id: str
     input: Port
@@ -218,7 +218,7 @@ class Output:
     """Writes rows to a topic.
 
     Attributes:
-        key: The column whose text is the message's key, on logs that have keys.
+        key: The column whose text is the message key, on logs with keys.
     """
 
     id: str
@@ -239,7 +239,7 @@ Node: TypeAlias = (
 
 
 def input_ports(node: Node) -> tuple[Port, ...]:
-    """Return the ports a node takes rows from: its stream first, then its table."""
+    """Return the ports that a node reads: its stream first, then its table."""
     match node:
         case Source():
             return ()
@@ -250,6 +250,6 @@ def input_ports(node: Node) -> tuple[Port, ...]:
 
 
 def label(node: Node) -> str:
-    """Return what messages call a node: its operator and its id."""
+    """Return the name of a node in messages: its operator and its id."""
     operator = node.kind.value if isinstance(node, Source) else node.operator
     return f"{operator} {node.id!r}"

@@ -63,7 +63,7 @@ def node_from_json(holder: JsonObject) -> Node:
     """Return the node that `node_to_json` wrote."""
     operator = get_text(holder, "operator")
     if operator not in _READERS:
-        raise bad_json(f"{operator!r} is no operator; there are {', '.join(_READERS)}")
+        raise bad_json(f"{operator!r} is not an operator; known: {', '.join(_READERS)}")
     return _READERS[operator](get_text(holder, "id"), holder)
 
 
@@ -148,7 +148,7 @@ def _source(node_id: str, holder: JsonObject) -> Source:
 
 def _idle_after(holder: JsonObject) -> timedelta | None:
     if "idle_after" not in holder:
-        # Of an older release: what the same flow says today.
+        # Written by an older release: the default of today.
         return None if find_text(holder, "event_time") is None else IDLE_AFTER
     text = find_text(holder, "idle_after")
     return None if text is None else parse_duration(text)
@@ -220,7 +220,9 @@ def _port(holder: JsonObject) -> Port:
 
 def _columns(holder: JsonObject) -> tuple[Column, ...]:
     columns = [as_object(value, "a column") for value in get_list(holder, "columns")]
-    return tuple(Column(get_text(each, "name"), get_text(each, "expression")) for each in columns)
+    return tuple(
+        Column(get_text(column, "name"), get_text(column, "expression")) for column in columns
+    )
 
 
 def _late_member(kind: type[E], holder: JsonObject, key: str, default: E) -> E:
@@ -233,4 +235,4 @@ def _member(kind: type[E], holder: JsonObject, key: str) -> E:
     try:
         return kind(text)
     except ValueError as cause:
-        raise bad_json(f"{key!r} is {text!r} where one of {', '.join(kind)} was needed") from cause
+        raise bad_json(f"{key!r} must be one of {', '.join(kind)}, got {text!r}") from cause

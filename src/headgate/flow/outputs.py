@@ -1,4 +1,4 @@
-"""The results of operators that have several: small named objects, a field for each output."""
+"""The results of operators with several outputs: small named objects, one field per output."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Enriched:
-    """What `enrich` gives.
+    """The outputs of `enrich`.
 
     Attributes:
         matched: Events with the table's row added. The main output: it must go somewhere.
@@ -25,7 +25,7 @@ class Enriched:
 
 @dataclass(frozen=True, slots=True)
 class Windowed:
-    """What `aggregate` gives.
+    """The outputs of `aggregate`.
 
     Attributes:
         updates: A row for each result of a window. The main output: it must go somewhere.
@@ -39,7 +39,7 @@ class Windowed:
 
 @dataclass(frozen=True, slots=True)
 class Deduped:
-    """What `dedupe` gives.
+    """The outputs of `dedupe`.
 
     Attributes:
         unique: The first event of each key. The main output: it must go somewhere.

@@ -1,7 +1,7 @@
 """Schemas: the columns of a topic or of an operator's output.
 
-This module is where the rest of Headgate takes schemas from: the types, `Schema`,
-`schema_of` for what a user writes, and what changed between two schemas.
+The rest of Headgate imports schemas from here: the types, `Schema`, `schema_of`, and the
+differences between two schemas.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The columns of a row, in order; names are unique without regard to case."""
+    """The columns of a row, in order; names are unique, ignoring case."""
 
     fields: tuple[Field, ...]
 
@@ -68,19 +68,19 @@ class Schema:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns, in order."""
-        return tuple(each.name for each in self.fields)
+        return tuple(field.name for field in self.fields)
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The dotted paths of the columns and of all that lies in structs."""
+        """The dotted paths of all columns and of all fields in structs."""
         return tuple(_paths(self.fields, ""))
 
     def find_column(self, name: str) -> Field | None:
-        """Return the column of exactly this name."""
-        return next((each for each in self.fields if each.name == name), None)
+        """Return the column with exactly this name, or None."""
+        return next((field for field in self.fields if field.name == name), None)
 
     def find(self, path: str) -> Field | None:
-        """Return what a dotted path leads to, or None where it leads nowhere.
+        """Return the field at a dotted path, or None if there is none.
 
         The path goes into structs, into maps by key and through lists of structs, as in
         Spark. The field found is nullable where any step of the way is.
@@ -88,37 +88,37 @@ class Schema:
         parts = split_path(path)
         if parts is None:
             return None
-        found = self.find_column(parts[0])
+        field = self.find_column(parts[0])
         for part in parts[1:]:
-            if found is None:
+            if field is None:
                 return None
-            found = _step(found, part)
-        return found
+            field = _step(field, part)
+        return field
 
     def get(self, path: str, *, what: str) -> Field:
-        """Return what a dotted path leads to, or raise UNKNOWN_COLUMN.
+        """Return the field at a dotted path, or raise UNKNOWN_COLUMN.
 
         Args:
             path: A column's name or a dotted path.
             what: What could not be done, for the message: "cannot add where 'w'".
         """
-        found = self.find(path)
-        if found is None:
+        field = self.find(path)
+        if field is None:
             raise HeadgateError(
                 "UNKNOWN_COLUMN",
                 f"{what}: there is no column {path!r}",
                 hint=did_you_mean(path, self.paths),
             )
-        return found
+        return field
 
     def with_fields(self, *fields: Field) -> Schema:
-        """Return this schema with columns replaced in their place, or added at the end."""
-        new = {each.name.lower(): each for each in fields}
-        kept = [new.pop(each.name.lower(), each) for each in self.fields]
+        """Return this schema with columns replaced in place, or added at the end."""
+        new = {field.name.lower(): field for field in fields}
+        kept = [new.pop(field.name.lower(), field) for field in self.fields]
         return Schema((*kept, *new.values()))
 
     def to_ddl(self) -> str:
-        """Return the schema as DDL for people to read.
+        """Return the schema as readable DDL.
 
         Defaults, and whether elements of lists and maps may be null, are not shown.
         """
@@ -144,18 +144,18 @@ def schema_of(source: type | str | Schema) -> Schema:
         return Schema(fields_of_dataclass(source))
     raise HeadgateError(
         "SCHEMA_UNSUPPORTED",
-        f"cannot make a schema of {source!r}: it is no dataclass, DDL string or Schema",
+        f"cannot build a schema of {source!r}: it is not a dataclass, a DDL string or a Schema",
         hint="put @dataclass above the class, or write DDL: 'id BIGINT NOT NULL, name STRING'",
     )
 
 
 def difference(old: Schema, new: Schema) -> list[str]:
-    """Return what changed from `old` to `new`, a readable line for each change."""
+    """Return the changes from `old` to `new`, one readable line each."""
     return schema_changes.difference(old.fields, new.fields)
 
 
 def only_adds(old: Schema, new: Schema) -> bool:
-    """Tell whether rows of `old` can be read as `new`.
+    """Return True if rows of `old` can be read as `new`.
 
     True where columns were only added, each nullable or with a default, and those of `old`
     are there unchanged and in their order. A changed default changes no row that exists.
@@ -164,17 +164,17 @@ def only_adds(old: Schema, new: Schema) -> bool:
 
 
 def _paths(fields: tuple[Field, ...], prefix: str) -> Iterator[str]:
-    for each in fields:
-        path = f"{prefix}{quote(each.name)}"
+    for field in fields:
+        path = f"{prefix}{quote(field.name)}"
         yield path
-        if isinstance(each.type, Struct):
-            yield from _paths(each.type.fields, f"{path}.")
+        if isinstance(field.type, Struct):
+            yield from _paths(field.type.fields, f"{path}.")
 
 
 def _step(holder: Field, name: str) -> Field | None:
     match holder.type:
         case Struct(fields):
-            inner = next((each for each in fields if each.name == name), None)
+            inner = next((field for field in fields if field.name == name), None)
             return inner and Field(name, inner.type, holder.nullable or inner.nullable)
         case MapOf(value, _):
             return Field(name, value, nullable=True)

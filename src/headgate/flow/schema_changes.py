@@ -1,4 +1,4 @@
-"""What changed between two schemas, for people and for the choice whether state still reads."""
+"""The differences between two schemas, and whether old state can still be read."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ Fields = tuple[Field, ...]
 
 
 def difference(old: Fields, new: Fields) -> list[str]:
-    """Return a line for each field that was removed, added, changed or moved."""
+    """Return a line for each removed, added, changed or moved field."""
     return list(_difference(old, new, ""))
 
 
 def only_adds(old: Fields, new: Fields) -> bool:
-    """Tell whether every field of `old` is in `new` unchanged, and the rest may be absent."""
-    before = {each.name: each for each in old}
-    kept = [each for each in new if each.name in before]
-    added = [each for each in new if each.name not in before]
-    return [_essence(each) for each in kept] == [_essence(each) for each in old] and all(
-        each.nullable or not isinstance(each.default, Missing) for each in added
+    """Return True if every field of `old` is unchanged in `new` and the new fields are optional."""
+    before = {field.name: field for field in old}
+    kept = [field for field in new if field.name in before]
+    added = [field for field in new if field.name not in before]
+    return [_essence(field) for field in kept] == [_essence(field) for field in old] and all(
+        field.nullable or not isinstance(field.default, Missing) for field in added
     )
 
 
 def _difference(old: Fields, new: Fields, prefix: str) -> Iterator[str]:
-    before = {each.name: each for each in old}
-    after = {each.name: each for each in new}
-    for name, each in before.items():
+    before = {field.name: field for field in old}
+    after = {field.name: field for field in new}
+    for name, field in before.items():
         path = f"{prefix}{quote(name)}"
         if name not in after:
-            yield f"{path} was removed ({_shape(each)})"
+            yield f"{path} was removed ({_shape(field)})"
         else:
-            yield from _changes(each, after[name], path)
-    for name, each in after.items():
+            yield from _changes(field, after[name], path)
+    for name, field in after.items():
         if name not in before:
-            yield f"{prefix}{quote(name)} was added ({_shape(each)})"
+            yield f"{prefix}{quote(name)} was added ({_shape(field)})"
     kept_before = [name for name in before if name in after]
     kept_after = [name for name in after if name in before]
     if kept_before != kept_after:
@@ -59,19 +59,19 @@ def _changes(old: Field, new: Field, path: str) -> Iterator[str]:
 
 
 def _told(old: Type, new: Type) -> str:
-    """Return the new type, with a word more where DDL shows both alike."""
+    """Return the new type, with a remark if DDL shows both alike."""
     ddl = type_to_ddl(new)
-    return f"{ddl} with other nulls inside" if ddl == type_to_ddl(old) else ddl
+    return f"{ddl} with different nullability inside" if ddl == type_to_ddl(old) else ddl
 
 
-def _shape(each: Field) -> str:
-    default = "" if isinstance(each.default, Missing) else f", default {each.default!r}"
-    return f"{type_to_ddl(each.type)}{'' if each.nullable else ' NOT NULL'}{default}"
+def _shape(field: Field) -> str:
+    default = "" if isinstance(field.default, Missing) else f", default {field.default!r}"
+    return f"{type_to_ddl(field.type)}{'' if field.nullable else ' NOT NULL'}{default}"
 
 
-def _default(each: Field) -> str:
-    return "none" if isinstance(each.default, Missing) else repr(each.default)
+def _default(field: Field) -> str:
+    return "none" if isinstance(field.default, Missing) else repr(field.default)
 
 
-def _essence(each: Field) -> tuple[str, Type, bool]:
-    return each.name, each.type, each.nullable
+def _essence(field: Field) -> tuple[str, Type, bool]:
+    return field.name, field.type, field.nullable

@@ -1,4 +1,4 @@
-"""Whether state that one flow's operator wrote can be read by another's."""
+"""Whether an operator can read the state that another flow's operator wrote."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from headgate.flow.schema import Schema, key_kind, type_to_ddl
 
 
 def find_state_change(old: Graph, new: Graph, uid: str) -> str | None:
-    """Return what an operator's state is of and what it is given now, or None where they fit.
+    """Return how an operator's state differs from what the flow needs, or None if it fits.
 
     Early results, lateness and how long `dedupe` remembers may change: state does not hold them.
     What tables look like is compared elsewhere, with every schema they have had.
     """
     before, now = old.node(uid), new.node(uid)
-    found, wanted = _shape(before, old), _shape(now, new)
-    if found == wanted:
+    old_shape, new_shape = _shape(before, old), _shape(now, new)
+    if old_shape == new_shape:
         return None
-    return f"holds {found}, and the flow gives it {wanted}"
+    return f"holds {old_shape}, and the flow needs {new_shape}"
 
 
 def _shape(node: Node, graph: Graph) -> str:
@@ -28,29 +28,29 @@ def _shape(node: Node, graph: Graph) -> str:
             keyed = f" by {_keys(node.key, node, graph)}" if node.key else ""
             return f"{node.windows.describe()} windows{keyed} of {_figures(node, graph)}"
         case Dedupe(by=by):
-            return f"what was seen by {_keys(by, node, graph)}"
+            return f"keys seen by {_keys(by, node, graph)}"
         case _:
             return "no state"
 
 
 def _keys(paths: tuple[str, ...], node: Window | Dedupe, graph: Graph) -> str:
-    """Return the key's columns with their kinds, which say how its text is read."""
+    """Return the key columns with their kinds, which decide how a key's text is read."""
     events = graph.schema_of(node.input)
-    found = [(path, events.find(path)) for path in paths]
+    fields = [(path, events.find(path)) for path in paths]
     return ", ".join(
-        path if each is None else f"{path} ({key_kind(each.type)})" for path, each in found
+        path if field is None else f"{path} ({key_kind(field.type)})" for path, field in fields
     )
 
 
 def _figures(node: Window, graph: Graph) -> str:
-    """Return the figures with the types of their columns, which say what state looks like."""
+    """Return the aggregates with the types of their columns, which decide the state's layout."""
     events = graph.schema_of(node.input)
     return ", ".join(
-        f"{each.aggregate.describe()} AS {each.name}{_type(each.aggregate.column, events)}"
-        for each in node.aggregates
+        f"{named.aggregate.describe()} AS {named.name}{_type(named.aggregate.column, events)}"
+        for named in node.aggregates
     )
 
 
 def _type(path: str | None, events: Schema) -> str:
-    found = None if path is None else events.find(path)
-    return "" if found is None else f" of {type_to_ddl(found.type)}"
+    field = None if path is None else events.find(path)
+    return "" if field is None else f" of {type_to_ddl(field.type)}"

@@ -1,4 +1,4 @@
-"""What a user chains operators on: rows that flow, and where they are to go."""
+"""Streams: the values that users chain operators on."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ from headgate.flow.windowing import Windows, parse_span
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stream:
-    """Rows that leave by one port of a flow; every operator adds a node and leaves this as is."""
+    """The rows of one output port; every operator adds a node and returns a new stream."""
 
     port: Port
     _builder: Builder
 
     @property
     def schema(self) -> Schema:
-        """The columns of a row, as far as they are known before Spark starts."""
+        """The columns of a row, as far as they are known without Spark."""
         return self._builder.schemas[self.port]
 
     def enrich(self, uid: str, table: Table, *, on: str | Sequence[str], into: str) -> Enriched:
-        """Add the table's row of the same key to each event, as the column `into`.
+        """Add the table row with the same key to each event, as the column `into`.
 
         Args:
             uid: Names the operator's state for good; keep it and the state is found again.
@@ -56,8 +56,8 @@ class Stream:
         if not isinstance(table, Table) or table._builder is not self._builder:
             raise HeadgateError(
                 "TABLE_FOREIGN",
-                f"{what}: what it is given is no table of this flow",
-                hint="make it with this flow: flow.table('users', User, key='id')",
+                f"{what}: its table is not a table of this flow",
+                hint="create it with this flow: flow.table('users', User, key='id')",
             )
         columns = (on,) if isinstance(on, str) else tuple(on)
         self._builder.add(Enrich(uid, self.port, table.id, columns, into))
@@ -66,17 +66,17 @@ class Stream:
         )
 
     def key_by(self, *columns: str) -> KeyedStream:
-        """Look at events key by key: what `window` cuts up.
+        """Group events by key for `window`.
 
         Args:
             columns: One or more; dotted paths work.
         """
-        if not columns or not all(isinstance(each, str) for each in columns):
+        if not columns or not all(isinstance(column, str) for column in columns):
             raise HeadgateError(
                 "KEY_MISMATCH",
-                f"{self._builder.cannot_add('key_by')}: it names no column",
-                hint="name one or several: key_by('shop', 'user.id'); for all events together "
-                "call window without it",
+                f"{self._builder.cannot_add('key_by')}: it needs at least one column",
+                hint="name one or more columns: key_by('shop', 'user.id'); for all events together "
+                "call window without key_by",
             )
         return KeyedStream(self.port, columns, self._builder, self._at)
 
@@ -88,7 +88,7 @@ class Stream:
         allowed_lateness: str | timedelta = "0s",
         early: Trigger | Sequence[Trigger] = (),
     ) -> WindowedStream:
-        """Cut all events together into windows of event time; one task does it.
+        """Cut all events into windows of event time, without keys; a single task does it.
 
         Args:
             uid: Names the operator's state for good.
@@ -98,7 +98,7 @@ class Stream:
         return together.window(uid, windows, allowed_lateness=allowed_lateness, early=early)
 
     def dedupe(self, uid: str, *, by: str | Sequence[str], within: str | timedelta) -> Deduped:
-        """Let the first event of each key pass, and tell those like it apart.
+        """Pass the first event of each key and separate the duplicates.
 
         Args:
             uid: Names the operator's state for good; keep it and the state is found again.
@@ -114,7 +114,7 @@ class Stream:
         )
 
     def select(self, *columns: str) -> Stream:
-        """Keep these columns and no others.
+        """Keep only these columns.
 
         Args:
             columns: Each a name ("user"), a dotted path ("user.firstName", which gives
@@ -132,11 +132,11 @@ class Stream:
     def with_columns(self, *columns: str, **named: str) -> Stream:
         """Add columns, or replace those of the same name.
 
-        Every expression sees the row as it came, none sees the columns added beside it.
+        Every expression sees the original row, not the columns added beside it.
 
         Args:
-            columns: SQL with a name: "price * 2 AS total".
-            named: The same the other way round: total="price * 2".
+            columns: SQL expressions with names: "price * 2 AS total".
+            named: SQL expressions by name: total="price * 2".
         """
         node_id, what = self._named(WithColumns.operator)
         parsed = [parse_column(column, what=what) for column in columns]
@@ -147,7 +147,7 @@ class Stream:
         return self._add(WithColumns(node_id, self.port, tuple(parsed)))
 
     def transform(self, function: str, schema: type | str | Schema | None = None) -> Stream:
-        """Call a function on the rows as a DataFrame: the way out for stateless work.
+        """Call a function on the rows as a DataFrame, for stateless work that SQL cannot express.
 
         It is refused after an operator that holds state.
 
@@ -167,7 +167,7 @@ class Stream:
         key: str | None = None,
         format: str = "json",  # noqa: A002 - the word for it
     ) -> None:
-        """Write the rows to a topic: a name, or a topic bound on its own.
+        """Write the rows to a topic, given by name or bound to one place.
 
         Args:
             key: The column whose text is the message's key; dotted paths work. Logs that have
@@ -197,6 +197,6 @@ def _format(text: str, what: str) -> OutputFormat:
     except ValueError:
         raise HeadgateError(
             "BAD_OUTPUT",
-            f"{what}: its format is {text!r}, and it is 'json' or 'text'",
+            f"{what}: format must be 'json' or 'text', got {text!r}",
             hint=did_you_mean(str(text), list(OutputFormat)),
         ) from None

@@ -1,4 +1,4 @@
-"""What `Flow.table` gives: a table that streams may be enriched with."""
+"""Tables: the values that streams are enriched with."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headgate.flow.schema import Schema
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """The latest row for each key of a changelog, by the id of its source."""
+    """The latest row per key of a changelog."""
 
     id: str
     _builder: Builder

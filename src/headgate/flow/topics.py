@@ -1,4 +1,4 @@
-"""Topics: what a flow reads and writes, by logical name or bound to a log on its own.
+"""Topics that a flow reads and writes: logical names, or topics bound to one log.
 
 Connectors bring kinds of their own with `register_topic`; nothing here knows them by name.
 """
@@ -15,7 +15,7 @@ from headgate.flow.names import check_topic_name, did_you_mean
 
 
 class Topic(Protocol):
-    """A frozen value that names a topic, and says where it lies if it is bound.
+    """A frozen value that names a topic and, if it is bound, its place.
 
     Attributes:
         kind: The tag in JSON; one for each connector.
@@ -29,14 +29,14 @@ class Topic(Protocol):
 
     @property
     def name(self) -> str:
-        """The name in the flow: what the source or the output is known by."""
+        """The name in the flow, which identifies the source or the output."""
 
     @property
     def pattern(self) -> str | None:
-        """What the names of all topics match that are read as one; None for one topic."""
+        """The pattern of the topics that are read as one; None for a single topic."""
 
     def describe(self) -> str:
-        """Return a few words for `explain`."""
+        """Return a short description for `explain`."""
 
     def to_json(self) -> JsonObject:
         """Return every field but the kind, as JSON."""
@@ -51,7 +51,7 @@ _KINDS: dict[str, Callable[[JsonObject], Topic]] = {}
 
 
 def register_topic(cls: type[T]) -> type[T]:
-    """Make a kind of topic known to the JSON of flows; used as a class decorator."""
+    """Register a kind of topic for the JSON of flows; used as a class decorator."""
     _KINDS[cls.kind] = cls.from_json
     return cls
 
@@ -59,7 +59,7 @@ def register_topic(cls: type[T]) -> type[T]:
 @register_topic
 @dataclass(frozen=True, slots=True)
 class LogicalTopic:
-    """A topic by name alone; the log it lies on is chosen when the flow is run."""
+    """A topic known by name only; the run decides which log holds it."""
 
     name: str
 
@@ -72,7 +72,7 @@ class LogicalTopic:
         check_topic_name(self.name)
 
     def describe(self) -> str:
-        """Return the name, said to be a topic's."""
+        """Return the name, marked as a topic."""
         return f"topic {self.name}"
 
     def to_json(self) -> JsonObject:
@@ -81,12 +81,12 @@ class LogicalTopic:
 
     @classmethod
     def from_json(cls, holder: JsonObject) -> LogicalTopic:
-        """Return the topic of that name."""
+        """Return the topic with that name."""
         return cls(get_text(holder, "name"))
 
 
 def as_topic(topic: str | Topic) -> Topic:
-    """Return a topic; a string is a logical one."""
+    """Return a topic; a string becomes a logical topic."""
     return LogicalTopic(topic) if isinstance(topic, str) else topic
 
 
@@ -96,12 +96,12 @@ def topic_to_json(topic: Topic) -> JsonObject:
 
 
 def topic_from_json(holder: JsonObject) -> Topic:
-    """Return the topic that `topic_to_json` wrote, of any kind that is registered."""
+    """Return the topic that `topic_to_json` wrote, of any registered kind."""
     kind = get_text(holder, "kind")
     if kind not in _KINDS:
         raise HeadgateError(
             "TOPIC_UNKNOWN_KIND",
-            f"cannot read a topic of kind {kind!r}: no connector brings it",
+            f"cannot read a topic of kind {kind!r}: no connector has registered it",
             hint=did_you_mean(kind, sorted(_KINDS)),
         )
     return _KINDS[kind](holder)

@@ -1,4 +1,4 @@
-"""When a window gives a result before it is complete."""
+"""Triggers of early results, before a window is complete."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headgate.flow.windowing import parse_span
 
 @dataclass(frozen=True, slots=True)
 class EveryEvents:
-    """With each n-th event of the window."""
+    """After every n events of the window."""
 
     n: int
 
@@ -24,7 +24,7 @@ class EveryEvents:
 
 @dataclass(frozen=True, slots=True)
 class EveryEventTime:
-    """Whenever the watermark passes a multiple of the span, if there are new events."""
+    """When the watermark passes a multiple of the span, if there are new events."""
 
     span: timedelta
 
@@ -35,7 +35,7 @@ class EveryEventTime:
 
 @dataclass(frozen=True, slots=True)
 class EveryProcessingTime:
-    """Whenever the span has gone by on the clock since the last result, if there are new events."""
+    """When the span has passed on the clock since the last result, if there are new events."""
 
     span: timedelta
 
@@ -48,21 +48,21 @@ Trigger: TypeAlias = EveryEvents | EveryEventTime | EveryProcessingTime
 
 
 def every_events(n: int) -> EveryEvents:
-    """Return a trigger for an early result with each n-th event of a window."""
+    """Return a trigger for an early result after every n events of a window."""
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
         raise HeadgateError(
             "BAD_WINDOW",
-            f"cannot use every_events with {n!r}: it is no number of events",
+            f"cannot use every_events({n!r}): the number of events must be a positive integer",
             hint="use every_events(4)",
         )
     return EveryEvents(n)
 
 
 def every_event_time(span: str | timedelta) -> EveryEventTime:
-    """Return a trigger for an early result every so much of event time."""
+    """Return a trigger for an early result after each span of event time."""
     return EveryEventTime(parse_span(span, "every_event_time"))
 
 
 def every_processing_time(span: str | timedelta) -> EveryProcessingTime:
-    """Return a trigger for an early result every so much time on the clock."""
+    """Return a trigger for an early result after each span of processing time."""
     return EveryProcessingTime(parse_span(span, "every_processing_time"))

@@ -36,7 +36,7 @@ _KEY_KINDS = frozenset({"boolean", "string", "date", "timestamp"})
 
 
 class Missing(enum.Enum):
-    """The type of MISSING: a field has no default, and a record must bring its value."""
+    """The type of MISSING: the field has no default, so a record must contain it."""
 
     MISSING = "missing"
 
@@ -57,7 +57,7 @@ class Primitive:
         if match is None or not 1 <= int(match[1]) <= 38 or int(match[2]) > int(match[1]):
             raise HeadgateError(
                 "SCHEMA_UNSUPPORTED",
-                f"cannot use type {self.name!r}: it is no type of a column",
+                f"cannot use type {self.name!r}: it is not a column type",
                 hint=f"use one of {', '.join(sorted(PRIMITIVES))} or decimal(38,18)",
             )
 
@@ -80,7 +80,7 @@ class MapOf:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """A row inside a row: at least one field, names unique without regard to case."""
+    """A row inside a row: at least one field, names unique, ignoring case."""
 
     fields: tuple[Field, ...]
 
@@ -90,7 +90,7 @@ class Struct:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A type that only Spark can tell, once the flow is planned."""
+    """A type that only Spark can determine, when the flow is planned."""
 
 
 Type: TypeAlias = Primitive | ListOf | MapOf | Struct | Unknown
@@ -101,10 +101,10 @@ class Field:
     """A named column or part of a struct.
 
     Attributes:
-        name: As records spell it.
-        type: What its values are.
-        nullable: True where null is a value of it.
-        default: The value where a record leaves the field out, as JSON; MISSING for none.
+        name: The name as records spell it.
+        type: The type of the values.
+        nullable: True if the value may be null.
+        default: The value as JSON if a record omits the field; MISSING for none.
     """
 
     name: str
@@ -114,11 +114,11 @@ class Field:
 
 
 def check_fields(fields: tuple[Field, ...]) -> None:
-    """Refuse an empty row, and two names that Spark takes for one."""
+    """Refuse an empty row, and two names that differ only by case."""
     if not fields:
         raise HeadgateError(
             "SCHEMA_UNSUPPORTED",
-            "cannot make a schema: it has no field",
+            "cannot build a schema: it has no fields",
             hint="give it at least one field",
         )
     seen: dict[str, str] = {}
@@ -126,15 +126,15 @@ def check_fields(fields: tuple[Field, ...]) -> None:
         if name.lower() in seen:
             raise HeadgateError(
                 "DUPLICATE_COLUMN",
-                f"cannot make a schema with columns {seen[name.lower()]!r} and {name!r}: "
-                "Spark reads column names without regard to case",
+                f"cannot build a schema with columns {seen[name.lower()]!r} and {name!r}: "
+                "Spark ignores the case of column names",
                 hint="rename one of them",
             )
         seen[name.lower()] = name
 
 
 def key_kind(type_: Type) -> str | None:
-    """Return the kind a key of this type is compared by, or None where it can be no key.
+    """Return the kind by which keys of this type are compared, or None if it cannot be a key.
 
     All integer types are one kind, all decimals one. A type yet unknown has kind "unknown".
     """
@@ -152,7 +152,7 @@ def key_kind(type_: Type) -> str | None:
 
 
 def type_to_ddl(type_: Type) -> str:
-    """Return a type as DDL for people to read; a type yet unknown is `?`."""
+    """Return a type as readable DDL; a type that is not known yet is `?`."""
     match type_:
         case Primitive(name):
             return name.upper()
@@ -167,7 +167,7 @@ def type_to_ddl(type_: Type) -> str:
 
 
 def fields_to_ddl(fields: Iterable[Field], *, separator: str = " ") -> str:
-    """Return fields as DDL for people to read."""
+    """Return fields as readable DDL."""
     return ", ".join(
         f"{quote(each.name)}{separator}{type_to_ddl(each.type)}"
         + ("" if each.nullable else " NOT NULL")
@@ -203,11 +203,11 @@ def type_from_json(value: Json) -> Type:
         return MapOf(type_from_json(holder["map"]), get_bool(holder, "nullable"))
     if "struct" in holder:
         return Struct(fields_from_json(get_list(holder, "struct")))
-    raise bad_json("a type is no list, map or struct")
+    raise bad_json("a type must be a list, map or struct")
 
 
 def field_to_json(each: Field) -> Json:
-    """Return a field as a JSON object; no default, no key for it."""
+    """Return a field as a JSON object; a field without default has no such key."""
     holder: JsonObject = {
         "name": each.name,
         "type": type_to_json(each.type),

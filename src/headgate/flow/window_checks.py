@@ -1,4 +1,4 @@
-"""What operators on event time must keep to, given the nodes before them."""
+"""Checks of operators on event time against the nodes before them."""
 
 from __future__ import annotations
 
@@ -17,30 +17,32 @@ Nodes = Mapping[str, Node]
 
 
 def check_window(node: Window, nodes: Nodes, schema: Schema, *, what: str) -> None:
-    """Refuse a window without event time, or with columns that cannot be."""
+    """Refuse a window without event time or with columns that do not fit."""
     _check_timed(node, nodes, what)
     _check_key(node.key, schema, what)
     if not node.aggregates:
         raise HeadgateError(
             "BAD_AGGREGATE",
-            f"{what}: it is to find out nothing",
-            hint="name a figure: .aggregate(events=count())",
+            f"{what}: it has no aggregates",
+            hint="add an aggregate: .aggregate(events=count())",
         )
-    for each in node.aggregates:
-        _check_aggregate(each, schema, what)
+    for named in node.aggregates:
+        _check_aggregate(named, schema, what)
     _check_names(node, what)
 
 
 def check_dedupe(node: Dedupe, nodes: Nodes, schema: Schema, *, what: str) -> None:
-    """Refuse a dedupe without event time, or by what cannot be a key."""
+    """Refuse a dedupe without event time, or by columns that cannot be a key."""
     _check_timed(node, nodes, what)
     if not node.by:
-        raise HeadgateError("KEY_MISMATCH", f"{what}: by is empty", hint="use by='event_id'")
+        raise HeadgateError(
+            "KEY_MISMATCH", f"{what}: by must name at least one column", hint="use by='event_id'"
+        )
     _check_key(node.by, schema, what)
 
 
 def key_names(node: Window) -> tuple[str, ...]:
-    """Return what the key's columns are called in the rows of `updates`."""
+    """Return the names of the key columns in the rows of `updates`."""
     return tuple((split_path(path) or (path,))[-1] for path in node.key)
 
 
@@ -52,7 +54,7 @@ def _check_timed(node: Window | Dedupe, nodes: Nodes, what: str) -> None:
     if above.event_time is None:
         raise HeadgateError(
             "EVENT_TIME_MISSING",
-            f"{what}: {label(above)} does not say when its events happened",
+            f"{what}: {label(above)} has no event_time",
             hint=f"name the column: flow.stream({above.topic.name!r}, ..., event_time='createdAt')",
         )
 
@@ -77,7 +79,7 @@ def _check_aggregate(named: NamedAggregate, schema: Schema, what: str) -> None:
         raise HeadgateError(
             "BAD_AGGREGATE",
             f"{what}: {named.aggregate.describe()} does not work on {type_to_ddl(column.type)}",
-            hint="use a column of a type that fits, or make one with with_columns",
+            hint="use a column of a supported type, or create one with with_columns",
         )
 
 
@@ -87,9 +89,9 @@ def _check_names(node: Window, what: str) -> None:
         if name.lower() in seen:
             raise HeadgateError(
                 "DUPLICATE_COLUMN",
-                f"{what}: two columns of its rows are named {name!r}",
-                hint=f"rename one: with_columns({name}_2='...') and key_by('{name}_2'), or another "
-                "name in aggregate",
+                f"{what}: two of its result columns are named {name!r}",
+                hint=f"rename one: with_columns({name}_2='...') and key_by('{name}_2'), or use "
+                "another name in aggregate",
             )
         seen.add(name.lower())
 
@@ -97,4 +99,4 @@ def _check_names(node: Window, what: str) -> None:
 def _names(node: Window) -> Iterator[str]:
     yield from (WINDOW_START, WINDOW_END, PARTIAL, CORRECTION, PROCESSED_AT)
     yield from key_names(node)
-    yield from (each.name for each in node.aggregates)
+    yield from (named.name for named in node.aggregates)

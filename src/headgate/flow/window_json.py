@@ -47,7 +47,7 @@ def windows_from_json(value: Json) -> Windows:
         case "session":
             return Session(_span(holder, "gap"))
         case other:
-            raise bad_json(f"{other!r} is no type of windows")
+            raise bad_json(f"{other!r} is not a type of windows")
 
 
 def trigger_to_json(trigger: Trigger) -> JsonObject:
@@ -72,17 +72,17 @@ def trigger_from_json(value: Json) -> Trigger:
         case "processing-time":
             return EveryProcessingTime(_span(holder, "every"))
         case other:
-            raise bad_json(f"{other!r} is no type of trigger")
+            raise bad_json(f"{other!r} is not a type of trigger")
 
 
 def aggregate_to_json(named: NamedAggregate) -> JsonObject:
     """Return an aggregate as a JSON object."""
-    each = named.aggregate
+    aggregate = named.aggregate
     return {
         "name": named.name,
-        "kind": each.kind.value,
-        "column": each.column,
-        "limit": each.limit,
+        "kind": aggregate.kind.value,
+        "column": aggregate.column,
+        "limit": aggregate.limit,
     }
 
 
@@ -95,7 +95,7 @@ def aggregates_from_json(holder: JsonObject) -> tuple[NamedAggregate, ...]:
 def _aggregate(holder: JsonObject) -> Aggregate:
     kind = get_text(holder, "kind")
     if kind not in list(AggregateKind):
-        raise bad_json(f"{kind!r} is no aggregate; there are {', '.join(AggregateKind)}")
+        raise bad_json(f"{kind!r} is not an aggregate; known: {', '.join(AggregateKind)}")
     limit = None if get_value(holder, "limit") is None else get_int(holder, "limit")
     return Aggregate(AggregateKind(kind), find_text(holder, "column"), limit)
 

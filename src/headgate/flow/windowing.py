@@ -1,4 +1,4 @@
-"""How event time is cut into windows: plain values, and the functions users make them with."""
+"""Windows of event time: plain values, and the functions that create them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Tumbling:
-    """Windows of one size, one after the other, from the full hour, day, ... on in UTC."""
+    """Windows of one size, back to back, aligned to the full hour or day in UTC."""
 
     size: timedelta
 
@@ -25,7 +25,7 @@ class Tumbling:
 
 @dataclass(frozen=True, slots=True)
 class Sliding:
-    """Windows of one size that begin every so often: an event is in several."""
+    """Windows of one size that start at a fixed interval: an event is in several."""
 
     size: timedelta
     every: timedelta
@@ -37,7 +37,7 @@ class Sliding:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Windows that last as long as events follow one another within a gap."""
+    """Windows that last while events follow one another within a gap."""
 
     gap: timedelta
 
@@ -50,7 +50,7 @@ Windows: TypeAlias = Tumbling | Sliding | Session
 
 
 def tumbling(size: str | timedelta) -> Tumbling:
-    """Return windows of one size, side by side: `tumbling("15m")`."""
+    """Return windows of one size, back to back: `tumbling("15m")`."""
     return Tumbling(parse_span(size, "tumbling"))
 
 
@@ -60,25 +60,25 @@ def sliding(size: str | timedelta, *, every: str | timedelta) -> Sliding:
     if windows.every > windows.size:
         raise HeadgateError(
             "BAD_WINDOW",
-            f"cannot make sliding windows of {format_duration(windows.size)} every "
-            f"{format_duration(windows.every)}: events in between would be in none",
-            hint="let every be the size or less, or use tumbling",
+            f"cannot use sliding windows of {format_duration(windows.size)} every "
+            f"{format_duration(windows.every)}: events in between would be in no window",
+            hint="make every at most the size, or use tumbling",
         )
     return windows
 
 
 def session(*, gap: str | timedelta) -> Session:
-    """Return windows that end once nothing has happened for a while: `session(gap="30m")`."""
+    """Return windows that end after a gap without events: `session(gap="30m")`."""
     return Session(parse_span(gap, "session"))
 
 
 def parse_span(given: str | timedelta, what: str) -> timedelta:
-    """Return a span of time of one millisecond or more, or refuse it."""
+    """Return a duration of at least one millisecond, or refuse it."""
     span = parse_duration(given) if isinstance(given, str) else given
     if span < _MILLISECOND or span % _MILLISECOND:
         raise HeadgateError(
             "BAD_WINDOW",
-            f"cannot use {what} with {given!r}: it is no whole number of milliseconds",
-            hint="use a span such as '15m' or '45s'",
+            f"cannot use {what} with {given!r}: it must be a positive whole number of milliseconds",
+            hint="use a duration such as '15m' or '45s'",
         )
     return span
