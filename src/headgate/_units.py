@@ -73,8 +73,8 @@ def format_duration(duration: timedelta) -> str:
 def parse_size(text: str) -> int:
     """Return the number of bytes that `text` describes.
 
-    KiB, MiB, GiB and TiB, and the bare k, m, g and t, count in 1024; kB, MB, GB and TB in
-    1000. The case of a unit is free. What is no whole number of bytes is BAD_SIZE.
+    KiB, MiB, GiB and TiB, and the bare k, m, g and t, count in 1024; kB, MB, GB and TB in 1000.
+    Units ignore case. A fraction of a byte is BAD_SIZE.
     """
     match = _SIZE.fullmatch(text.strip())
     unit = _BYTES.get(match[2].lower()) if match else None

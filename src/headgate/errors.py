@@ -38,14 +38,14 @@ class HeadgateError(Exception):
     """Says what could not be done, why, and what to do next.
 
     Args:
-        code: Stable and countable, in upper snake case; what programs may match on.
-        message: What could not be done and to what, a colon, what was found against what
-            was needed.
-        hint: One next step that works when pasted; empty where there is none.
-        domain: Who can mend it; decides the exit code.
-        retryable: True where waiting and trying again may mend it.
-        root_cause: The innermost cause in the words of whoever raised it, where that was not
-            Python; empty where `__cause__` tells.
+        code: Stable, in upper snake case; programs may match on it.
+        message: What could not be done and to what, a colon, and the actual value against the
+            needed one.
+        hint: One next step that works when pasted; empty if there is none.
+        domain: Who can fix it; decides the exit code.
+        retryable: True if trying again later may succeed.
+        root_cause: The innermost cause as text, if it was not a Python exception; empty if
+            `__cause__` holds it.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ def find_refusal(error: OSError, what: str) -> HeadgateError | None:
     """Return the refusal of the operating system as an error, or None for other errors.
 
     Args:
-        what: What could not be done then, as in `cannot finish 'headgate run'`.
+        what: What could not be done, as in `cannot finish 'headgate run'`.
     """
     if error.errno not in _REFUSALS:
         return None

@@ -95,7 +95,7 @@ def test_a_topic_that_is_there_in_another_way_is_refused_with_what_differs(
     result = run("topics", "create", name, "--partitions", "4", "--compact", "--on", kafka.url)
     assert result.exit_code == 2
     assert result.stderr.startswith(f"error TOPIC_EXISTS: cannot create topic '{name}'")
-    assert "it has 2 partitions and not 4, it is not compacted" in result.stderr
+    assert "it has 2 partitions instead of 4, it is not compacted" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -269,9 +269,9 @@ def test_setup_makes_the_topics_of_a_flow_and_warns_of_those_that_will_not_do(
     assert (orders["partitions"], orders["retention"], orders["warnings"]) == (3, "1d", [])
     assert users["existed"] is True
     assert [warning.partition(",")[0] for warning in users["warnings"]] == [
-        "it has 2 partitions and not 3",
+        "it has 2 partitions instead of 3",
         "it is not compacted",
-        "its rows are lost after 7d",
+        "its rows are deleted after 7d",
     ]
     assert found["headgate-epochs"]["compacted"] is True
     assert found["headgate-epochs"]["partitions"] == 1

@@ -84,7 +84,7 @@ def test_create_makes_a_topic_once_as_it_was_asked_for(pulsar: PulsarBroker) -> 
     other = run("topics", "create", name, "--partitions", "4", "--compact", *on)
     assert other.exit_code == 2
     assert other.stderr.startswith(f"error TOPIC_EXISTS: cannot create topic '{name}'")
-    assert "it has 3 partitions and not 4, it is not compacted" in other.stderr
+    assert "it has 3 partitions instead of 4, it is not compacted" in other.stderr
 
 
 def test_a_topic_of_which_nothing_is_said_keeps_its_records_for_a_while(
@@ -219,11 +219,11 @@ def test_setup_makes_what_a_flow_needs_and_tells_what_was_there(pulsar: PulsarBr
     assert "Topic 'out' was there, and its deduplication was turned on" in again.stdout
     assert "was given a JSON schema" not in again.stdout, "users is only read"
     assert again.stderr.splitlines() == [
-        "warning: topic 'orders' was there, and its schema has column 'note' as string and not as "
+        "warning: topic 'orders' was there, and its schema has column 'note' as string instead of "
         "long",
-        "warning: topic 'users' was there, and it has no retention, so that records may be gone "
+        "warning: topic 'users' was there, and it has no retention, so records may be deleted "
         "before they are read",
-        "warning: topic 'out' was there, and its schema has column 'note' as string and not as "
+        "warning: topic 'out' was there, and its schema has column 'note' as string instead of "
         "long",
     ]
     assert pulsar.ask("GET", f"{path}/out/deduplicationEnabled") is True

@@ -86,7 +86,7 @@ def test_ids_of_topics_are_compared_whatever_alphabet_they_are_written_in() -> N
 def test_reasons_why_rows_may_not_be_seen_are_told() -> None:
     facts = topic((0, 50), (3, 60), compacted=True)
     expired, compacted, hidden = doubts_of(facts, {0: 49, 1: 60})
-    assert "partition 1, are not kept any more" in expired
+    assert "partition 1, have been deleted" in expired
     assert "compacted" in compacted
     assert "partition 0, and hides" in hidden
     assert list(doubts_of(topic((0, 50)), {0: 50})) == []

@@ -147,7 +147,7 @@ def test_positions_are_compared_and_counted(connector: Connector[Any]) -> None:
 @every_connector
 def test_starts_read_back_and_the_example_is_one(connector: Connector[Any]) -> None:
     starts = connector.starts
-    for text in ("earliest", "latest", "2026-11-15T10:05", starts.EXAMPLE):
+    for text in ("earliest", "latest", "2026-11-15T10:05", starts.example):
         checked = starts.check_start(text, topic="orders")
         assert starts.check_start(checked, topic="orders") == checked
     with pytest.raises(HeadgateError) as caught:

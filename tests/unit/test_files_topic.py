@@ -230,7 +230,7 @@ def test_a_page_in_the_making_is_not_read(topic: TopicFolder) -> None:
 def test_a_missing_page_is_told(topic: TopicFolder) -> None:
     put_ledger(topic, 0, "a.jsonl")
     put_ledger(topic, 2, "c.jsonl")
-    with pytest.raises(HeadgateError, match="file number 1 is in no page") as caught:
+    with pytest.raises(HeadgateError, match="file number 1 is on no page") as caught:
         topic.read_ledger()
     assert caught.value.code == "TOPIC_LEDGER_BROKEN"
 

@@ -12,7 +12,7 @@ from headgate import Flow, Graph, HeadgateError
 from headgate.connectors import Kafka
 from headgate.connectors.connector import Reading
 from headgate.connectors.kafka._spark import SOURCE, output_option, source_options
-from headgate.connectors.kafka.starts import check_start, kernel_start
+from headgate.connectors.kafka.starts import STARTS
 from headgate.flow.topics import topic_from_json, topic_to_json
 
 POSITION = '{"format":1,"topics":{"orders":{"id":"a","next":[5]}}}'
@@ -158,5 +158,5 @@ def test_a_start_that_is_given_wins_over_the_topics_own() -> None:
 
 @pytest.mark.parametrize("text", ["earliest", "2026-11-15T10:05:00+00:00", "offsets:0=1"])
 def test_a_start_that_was_checked_stays_as_it_is(text: str) -> None:
-    assert check_start(text, topic="t") == text
-    assert kernel_start(kernel_start(text)) == kernel_start(text)
+    assert STARTS.check_start(text, topic="t") == text
+    assert STARTS.kernel_start(STARTS.kernel_start(text)) == STARTS.kernel_start(text)

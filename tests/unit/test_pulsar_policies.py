@@ -68,7 +68,7 @@ def test_a_topic_that_is_there_differs_only_in_what_was_said() -> None:
     assert found(usual) == ()
     assert found(usual, partitions=4, retention=WEEK) == ()
     assert found(usual, partitions=3, deduplicate=True) == (
-        "it has 4 partitions and not 3",
+        "it has 4 partitions instead of 3",
         "its deduplication is off",
     )
     assert found(usual, compact=True) == (
@@ -163,10 +163,10 @@ def test_a_registered_schema_is_compared_by_its_columns() -> None:
     registered = json_schema("other", columns)["schema"]
     assert schema_differences(registered, columns) == ()
     assert schema_differences(registered, schema_of("id STRING, name STRING, x INT")) == (
-        "its schema has column 'id' as long and not as string",
+        "its schema has column 'id' as long instead of string",
         "its schema has no column 'x'",
     )
-    assert schema_differences('"string"', columns) == ("its schema is no record",)
+    assert schema_differences('"string"', columns) == ("its schema is not a record",)
 
 
 def stats(*ledgers: tuple[int, int], open_entries: int, last: str) -> dict[str, Any]:
@@ -233,20 +233,20 @@ def test_a_position_names_the_plain_topics_it_lies_in() -> None:
     ("role", "retention", "deduplicated", "told"),
     [
         (TopicRole.TABLE, FOREVER, False, ()),
-        (TopicRole.TABLE, WEEK, False, ("its rows are lost after 7d",)),
+        (TopicRole.TABLE, WEEK, False, ("its rows are deleted after 7d",)),
         (TopicRole.STREAM, WEEK, False, ()),
         (
             TopicRole.STREAM,
             NOTHING,
             False,
-            ("it has no retention, so that records may be gone before they are read",),
+            ("it has no retention, so records may be deleted before they are read",),
         ),
         (TopicRole.OUTPUT, WEEK, True, ()),
         (
             TopicRole.DEAD_LETTERS,
             WEEK,
             False,
-            ("its deduplication is off, so that exactly-once does not start",),
+            ("its deduplication is off, which exactly-once needs",),
         ),
     ],
 )

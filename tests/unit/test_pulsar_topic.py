@@ -18,7 +18,7 @@ from headgate.connectors.pulsar._spark import SOURCE, output_option, source_opti
 from headgate.connectors.pulsar.client import ClientSpec
 from headgate.connectors.pulsar.log import PulsarLog, parse_pulsar_log
 from headgate.connectors.pulsar.names import partition_name, topic_path
-from headgate.connectors.pulsar.starts import check_start, kernel_start
+from headgate.connectors.pulsar.starts import STARTS
 from headgate.connectors.references import is_secret
 from headgate.flow.topics import topic_from_json, topic_to_json
 
@@ -152,10 +152,10 @@ def test_the_kernels_sink_gets_the_whole_name() -> None:
     ],
 )
 def test_a_start_is_put_into_the_kernels_words(start: object, kernel: str) -> None:
-    checked = check_start(start, topic="orders")
+    checked = STARTS.check_start(start, topic="orders")
     assert checked is not None
-    assert check_start(checked, topic="orders") == checked
-    assert kernel_start(checked) == kernel
+    assert STARTS.check_start(checked, topic="orders") == checked
+    assert STARTS.kernel_start(checked) == kernel
 
 
 def test_a_job_s_own_start_wins_over_the_topic_s() -> None:

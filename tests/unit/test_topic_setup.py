@@ -89,7 +89,9 @@ def test_another_number_of_partitions_that_was_asked_for_is_warned_of() -> None:
     TopicFolder(Path(".headgate/topics/orders")).create(2)
     asked = run("setup", "flow.py", "--partitions", "3")
     assert asked.exit_code == 0
-    assert asked.stderr == "warning: topic 'orders' was there, and it has 2 partitions and not 3\n"
+    assert (
+        asked.stderr == "warning: topic 'orders' was there, and it has 2 partitions instead of 3\n"
+    )
     assert run("setup", "flow.py").stderr == ""
 
 
@@ -183,8 +185,8 @@ def test_a_topic_that_is_there_differs_only_in_what_was_said() -> None:
     assert found() == ()
     assert found(partitions=4, replication=1, retention=WEEK) == ()
     assert found(partitions=3, replication=3) == (
-        "it has 4 partitions and not 3",
-        "it has 1 replicas and not 3",
+        "it has 4 partitions instead of 3",
+        "it has 1 replicas instead of 3",
     )
     assert found(compact=True) == ("it is not compacted",)
     assert found(retention=FOREVER) == ("its retention is 7d and not infinite",)
@@ -195,11 +197,11 @@ def test_a_topic_that_is_there_differs_only_in_what_was_said() -> None:
     [
         (TopicRole.TABLE, FOREVER, True, ""),
         (TopicRole.TABLE, WEEK, False, "it is not compacted"),
-        (TopicRole.TABLE, WEEK, True, "its rows are lost after 7d"),
+        (TopicRole.TABLE, WEEK, True, "its rows are deleted after 7d"),
         (TopicRole.STREAM, WEEK, False, ""),
         (TopicRole.STREAM, FOREVER, True, "it is compacted"),
         (TopicRole.OUTPUT, FOREVER, False, ""),
-        (TopicRole.EPOCHS, FOREVER, True, "it has 4 partitions and not 1"),
+        (TopicRole.EPOCHS, FOREVER, True, "it has 4 partitions instead of 1"),
     ],
 )
 def test_a_topic_on_kafka_that_will_not_do_is_warned_of(

@@ -1,7 +1,7 @@
-"""Connectors: topics that are bound on their own, in place of a name.
+"""Connectors: topics bound to one place, used instead of a name.
 
-Descriptors are plain values, made known to the JSON of flows by this import; what needs Spark
-lies in each connector's `_spark.py`, which only the engine reads.
+Descriptors are plain values; importing this package registers them for the JSON of flows. Code that
+needs Spark is in each connector's `_spark.py`, which only the engine imports.
 """
 
 from headgate.connectors.console import Console

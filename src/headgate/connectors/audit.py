@@ -1,4 +1,4 @@
-"""What an audit reads, on any log: the records of a source's range, and the rows of an output."""
+"""The input of an audit on any log: the records of a source's range, and the rows of an output."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _EVERY = 8_192
 
 @dataclass(frozen=True, slots=True)
 class AuditProgress:
-    """How many records of a topic were read, of how many at most; None if unknown."""
+    """The records of a topic read so far, and their maximum number if known."""
 
     topic: str
     done: int
@@ -24,24 +24,24 @@ class AuditProgress:
 
 @dataclass(frozen=True, slots=True)
 class Meter:
-    """Tells how far a reading has come."""
+    """Reports the progress of a read."""
 
     tell: Callable[[AuditProgress], None] = lambda _: None
 
     def over(self, records: Iterable[T], topic: str, total: int | None) -> Iterator[T]:
-        """Yield the records, and tell of them on the way."""
+        """Yield the records and report progress."""
         done = 0
         self.tell(AuditProgress(topic, 0, total))
         for done, record in enumerate(records, start=1):
             yield record
             if done % _EVERY == 0:
                 self.tell(AuditProgress(topic, done, total))
-        # Offsets have gaps: there were no more records, however many were thought possible.
+        # Offsets have gaps, so there may be fewer records than the estimate.
         self.tell(AuditProgress(topic, done, done))
 
 
 class Standing(enum.Enum):
-    """Where a place lies as seen from the range that is audited."""
+    """The location of a record relative to the audited range."""
 
     BEFORE = "before"
     WITHIN = "within"
@@ -52,9 +52,9 @@ class InputRecord(NamedTuple):
     """One record of the range.
 
     Attributes:
-        partition: The place of its partition in the input's list of them.
-        number: What a row of this record says of its partition.
-        offset: Likewise of its offset.
+        partition: The index of its partition in the input's list.
+        number: The partition number as rows of this record state it.
+        offset: The offset as rows of this record state it.
     """
 
     partition: int
@@ -66,12 +66,12 @@ class InputRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TopicRange:
-    """From where to where one topic was read, as far as its records are kept.
+    """The range that was read from one topic, as far as its records are still retained.
 
     Attributes:
         starts: The first offset, by partition.
-        ends: The offset behind the last that was read, by partition.
-        kept: The offset behind the last that is there; no more than the end.
+        ends: The offset after the last record read, by partition.
+        kept: The offset after the last retained record, at most `ends`.
     """
 
     topic: str
@@ -81,7 +81,7 @@ class TopicRange:
 
     @property
     def total(self) -> int:
-        """How many records there are at most."""
+        """The maximum number of records."""
         return sum(self.kept[number] - start for number, start in self.starts.items())
 
 
@@ -89,11 +89,11 @@ class Input(Protocol):
     """The records that a run read from one source.
 
     Attributes:
-        topic: The topic, or what stands for several.
-        ranges: Of each topic, if rows say where their records were; empty otherwise.
-        partitions: What the report calls them.
-        gaps: Why some may have gone since, in words; empty where none may.
-        notes: What has to be known besides.
+        topic: The topic, or the pattern for several topics.
+        ranges: The range of each topic, if rows name their records; otherwise empty.
+        partitions: The names of the partitions in the report.
+        gaps: Reasons why records may have been deleted since; empty if there are none.
+        notes: Further remarks for the report.
     """
 
     @property
@@ -115,11 +115,11 @@ class Input(Protocol):
         """Yield every record of the range."""
 
     def standing(self, number: int, offset: int) -> Standing:
-        """Tell where the place that a row names lies."""
+        """Return the location of the position that a row names."""
 
 
 class NothingRead:
-    """For a source of which nothing was read yet."""
+    """The input of a source from which nothing was read yet."""
 
     def __init__(self, topic: str) -> None:
         self.topic = topic
@@ -133,34 +133,34 @@ class NothingRead:
         return iter(())
 
     def standing(self, _number: int, _offset: int) -> Standing:
-        """Tell that all is still to come."""
+        """Report every position as not read yet."""
         return Standing.AHEAD
 
 
 def unknown_begin(topic: str) -> str:
-    """Return the note for a topic of which nobody noted where the run began to read it."""
+    """Return the note for a topic whose start position was not recorded."""
     return (
-        f"where the run began to read {topic!r} is not known: audited from the earliest record "
-        "there is"
+        f"the position at which the run started to read {topic!r} is unknown: audited from "
+        "the earliest record"
     )
 
 
-def input_gone(job: str, found: str) -> HeadgateError:
-    """Return the error for records that were read and cannot be read again."""
+def input_gone(job: str, problem: str) -> HeadgateError:
+    """Return the error for records that were read and have been deleted since."""
     return HeadgateError(
         "AUDIT_INPUT_GONE",
-        f"cannot audit job {job!r}: {found}, and with it records that it read",
+        f"cannot audit job {job!r}: {problem}, so records that it read are missing",
         hint=f"headgate run FLOW --fresh, then headgate audit {job}",
     )
 
 
 class AuditedRun(Protocol):
-    """The run that is audited.
+    """The audited run.
 
     Attributes:
-        batch: The last one that counts.
-        earlier: The runs that this one comes from, and those that were left behind on the way,
-            each with the last batch whose rows do not count.
+        batch: The last batch that counts.
+        earlier: The ancestors of this run and the runs abandoned on the way, each with the last
+            batch whose rows do not count.
     """
 
     @property
@@ -177,13 +177,13 @@ class AuditedRun(Protocol):
 
 
 class Row(NamedTuple):
-    """A row of the run that is audited.
+    """A row of the audited run.
 
     Attributes:
-        source: The source of its record; None where the log does not tell, and then neither
-            where the record was.
-        is_ahead: Whether the log itself tells that its batch does not count yet.
-        is_earlier: Whether a run wrote it that the audited one comes from.
+        source: The source of its record; None if the log does not record it, and then the record's
+            position is unknown too.
+        is_ahead: True if the log shows that its batch does not count yet.
+        is_earlier: True if an ancestor of the audited run wrote it.
     """
 
     source: str | None
@@ -196,7 +196,7 @@ class Row(NamedTuple):
 
 @dataclass(slots=True)
 class Passed:
-    """Counts what is in an output, as it is read."""
+    """Counts the rows of an output while they are read."""
 
     rows: int = 0
     other_runs: int = 0
@@ -208,11 +208,11 @@ class OutputRows(Protocol):
     """The rows of one output.
 
     Attributes:
-        doubts: Why a row that was written may not be among them, in words.
+        doubts: Reasons why a written row may be missing here.
     """
 
     @property
     def doubts(self) -> tuple[str, ...]: ...
 
     def read(self, passed: Passed, meter: Meter) -> Iterator[Row]:
-        """Yield the rows of the run, and count all there are."""
+        """Yield the rows of the run, and count all rows."""

@@ -16,6 +16,7 @@ from headgate.connectors.audit import AuditedRun, Input, OutputRows
 from headgate.connectors.places import Places
 from headgate.connectors.producing import KeyValues, Sink
 from headgate.connectors.setup import SetupOptions, TopicRole
+from headgate.connectors.starts import StartSyntax
 from headgate.connectors.topics import MadeTopic, Topics, WantedTopic
 from headgate.connectors.written import Batches, Writers, Written
 from headgate.flow.schema import Schema
@@ -25,28 +26,29 @@ T = TypeVar("T", bound=Topic, contravariant=True)
 
 
 class Log(Protocol):
-    """Where the topics of a flow lie that are known by name alone: what `--on` names."""
+    """The place of topics that a flow names only by name: the value of `--on`."""
 
     @property
     def folder(self) -> Path | None:
-        """The folder that all of it is in; None for a broker."""
+        """The folder that contains the log; None for a broker."""
 
     def bind(self, name: str) -> Topic:
-        """Return the topic of that name on this log."""
+        """Return the topic with that name on this log."""
 
     def anchored(self) -> Log:
-        """Return the same log with absolute paths, so that it can be used from any folder."""
+        """Return the same log with absolute paths."""
 
     def open_topics(self) -> Topics:
-        """Return its topics; no request is sent yet."""
+        """Return its topics; sends no request yet."""
 
     def make_topics(
         self, roles: Mapping[str, TopicRole], partitions: int | None
     ) -> tuple[MadeTopic, ...]:
-        """Create the missing topics, and return those on brokers that are new.
+        """Create the missing topics, and return the new ones on brokers.
 
         Args:
-            partitions: Of streams on embedded topics, of all topics elsewhere; None is the default.
+            partitions: For streams on embedded topics, and for all topics elsewhere; None for the
+                default.
         """
 
     def open_sink(
@@ -64,13 +66,13 @@ class Reading:
 
     Attributes:
         job: The name of the job, and of its subscription on Pulsar.
-        max_batch: How many bytes one batch reads at most, unless one record alone is larger.
-        max_record: Of a longer record, only the beginning is kept.
-        splits: How many tasks read a batch at most.
-        start: The JSON of a position, or a start as the topic may have it, which it wins over;
-            None leaves it to the topic, and `earliest` where that says nothing.
+        max_batch: The maximum number of bytes in a batch, unless a single record is larger.
+        max_record: The maximum size of a record in bytes; longer records are truncated.
+        splits: The maximum number of tasks that read a batch.
+        start: The JSON of a position, or a start in the topic's syntax; overrides the topic's own
+            start. None uses the topic's start, or `earliest`.
         on_data_loss: `fail` or `continue`: what to do when unread records have been deleted.
-        meta: Whether the flow asks for keys and headers of a stream's records.
+        meta: True if the flow needs the keys and headers of a stream's records.
     """
 
     job: str
@@ -83,79 +85,71 @@ class Reading:
 
 
 class SparkEnds(Protocol[T]):
-    """Topics as the kernel's source and sink take them: options, all of them text.
+    """A topic as options of the kernel's source and sink, all of them text.
 
     Attributes:
-        SOURCE: The class of the kernel that reads topics.
-        IS_PARTITIONED: Whether records are in order in their partition only.
+        SOURCE: The kernel class that reads topics.
+        IS_PARTITIONED: True if records are ordered only within their partition.
     """
 
     SOURCE: str
     IS_PARTITIONED: bool
 
     def source_options(self, topic: T, reading: Reading, /) -> dict[str, str]:
-        """Return what the source needs."""
+        """Return the options of the source."""
 
     def output_option(self, topic: T, /) -> dict[str, str]:
-        """Return where the sink writes: `kind`, and what that kind needs.
+        """Return the options of the sink: `kind`, and the options of that kind.
 
         Raises:
-            HeadgateError: BAD_TOPIC: the topic stands for a pattern.
+            HeadgateError: BAD_TOPIC: the topic is a pattern.
         """
 
     def prepare(self, topic: T, partitions: int, lineage: str | None, /) -> None:
-        """Create what must exist when a query starts.
+        """Create everything that must exist when a query starts.
 
         Args:
-            partitions: How many tasks write.
-            lineage: The run that writes the topic; None for a topic that is read.
+            partitions: The number of writing tasks.
+            lineage: The run that writes the topic; None for an input topic.
         """
-
-
-class Starts(Protocol):
-    """Where reading begins when nothing was read before; `EXAMPLE` is a position for `--start`."""
-
-    EXAMPLE: str
-
-    def check_start(self, start: object, *, topic: str) -> str | None:
-        """Return a start as text that reads back as the same, or raise BAD_TOPIC."""
 
 
 class Mark(Protocol):
-    """Where one source's position is shown to others."""
+    """A source's position as shown to the tools of its log."""
 
     def move(self, position: str) -> None:
-        """Show a position, as the kernel's source writes it."""
+        """Publish a position in the kernel's format."""
 
 
 class Positions(Protocol[T]):
-    """Positions as the kernel's source writes them, measured from outside."""
+    """Comparison of positions in the kernel's format."""
 
     def count_between(self, topic: T, start: str | None, end: str | None, /) -> int | None:
-        """Return how many records lie between two positions; None if that cannot be known.
+        """Return the number of records between two positions; None if unknown.
 
-        On Kafka it is at most so many, since offsets have gaps; on Pulsar it is at least so many,
-        since an entry may hold many records.
+        On Kafka this is an upper bound, since offsets have gaps; on Pulsar a lower bound, since an
+        entry may hold many records.
 
         Args:
-            start: None for the topic's beginning.
-            end: None for the end of what has been read.
+            start: None for the start of the topic.
+            end: None for the end of the records read so far.
         """
 
     def has_reached(self, position: str, target: str | None, /) -> bool:
-        """Tell whether a position lies at or behind another; an unknown target is reached."""
+        """Return True if a position is at or after another; an unknown target counts as reached."""
 
     def find_mark(self, topic: T, job: str, /) -> Mark | None:
-        """Return where a job's position is shown to the tools of the log; None for nowhere."""
+        """Return the mark that shows a job's position to the tools of the log; None if there is
+        none."""
 
 
 class Writing(Protocol[T]):
-    """What runs write to topics, and what is left of it.
+    """The rows that runs write to topics.
 
     Attributes:
-        rests_on: What makes exactly-once, in words.
-        can_repeat: Whether at-least-once is served too.
-        has_transactions: Whether tasks write in transactions, which must be ended for them.
+        rests_on: The mechanism behind exactly-once, for messages.
+        can_repeat: True if at-least-once is supported too.
+        has_transactions: True if tasks write in transactions, which may have to be ended for them.
     """
 
     rests_on: str
@@ -163,21 +157,21 @@ class Writing(Protocol[T]):
     has_transactions: bool
 
     def end_transactions(self, topic: T, ids: Iterable[str], /) -> None:
-        """End the transactions of tasks on the topic's cluster, and shut the tasks out."""
+        """End the transactions of tasks on the topic's cluster, and fence the tasks."""
 
     def find_written(
         self, topics: Mapping[str, T], writers: Writers, batches: Batches, /
     ) -> dict[str, Written]:
-        """Return what topics hold of a run's batches, by the names that they are given with."""
+        """Return what each topic holds of a run's batches, by the given names."""
 
 
 class TopicSetup(Protocol[T]):
-    """How the topics of a flow are made; `OPTIONS` are those of `headgate setup` that apply."""
+    """Creation of a flow's topics; `OPTIONS` are the supported options of `headgate setup`."""
 
     OPTIONS: frozenset[str]
 
     def find_companions(self, topic: T, /) -> Iterable[tuple[Topic, TopicRole]]:
-        """Return the topics that writing to one needs."""
+        """Return the additional topics that writing to a topic needs."""
 
     def wanted(
         self, topic: T, role: TopicRole, options: SetupOptions, schema: Schema | None = None, /
@@ -187,36 +181,36 @@ class TopicSetup(Protocol[T]):
     def find_problems(
         self, role: TopicRole, made: MadeTopic, options: SetupOptions, /
     ) -> Iterator[str]:
-        """Yield what is wrong with a topic that was there before, in words."""
+        """Yield the problems of a topic that already existed."""
 
 
 class Audit(Protocol[T]):
-    """Topics as an audit reads them.
+    """Topics as input of an audit.
 
     Attributes:
-        shows_places: Whether rows say which record they came from.
+        shows_places: True if rows name the record they came from.
     """
 
     shows_places: bool
 
     def open_input(self, job: str, topic: T, begin: str | None, end: str, /) -> Input:
-        """Return what a run read, or raise AUDIT_INPUT_GONE and others.
+        """Return the records that a run read, or raise AUDIT_INPUT_GONE and others.
 
         Args:
-            begin: Where it began; None for the earliest record there is.
-            end: How far it came.
+            begin: The start position; None for the earliest record.
+            end: The end position.
         """
 
     def open_rows(self, run: AuditedRun, topic: T, /) -> OutputRows:
-        """Return the rows of an output as it is now."""
+        """Return the current rows of an output."""
 
 
 class Connector(Protocol[T]):
     """One kind of topic.
 
     Attributes:
-        kind: As the topic has it.
-        has_keys: Whether records have keys.
+        kind: The kind of its topics.
+        has_keys: True if records have keys.
     """
 
     kind: str
@@ -227,53 +221,53 @@ class Connector(Protocol[T]):
         """Options for the engine."""
 
     @property
-    def starts(self) -> Starts:
-        """Where reading begins."""
+    def starts(self) -> StartSyntax:
+        """Starts of reading."""
 
     @property
     def positions(self) -> Positions[T]:
-        """How far reading came."""
+        """Positions of reading."""
 
     @property
     def writing(self) -> Writing[T]:
-        """What was written."""
+        """Rows written by runs."""
 
     @property
     def setup(self) -> TopicSetup[T]:
-        """How topics are made."""
+        """Creation of topics."""
 
     @property
     def audit(self) -> Audit[T] | None:
-        """How an audit reads; None if it cannot."""
+        """Input of an audit; None if audits are not supported."""
 
     def find_log(self, text: str) -> Log | None:
-        """Return the log that `--on` names; None for a text of another connector.
+        """Return the log for a value of `--on`; None if it belongs to another connector.
 
         Raises:
-            HeadgateError: What is wrong with the servers or options of a broker.
+            HeadgateError: The servers or options of a broker are not valid.
         """
 
     def log_of(self, topic: T, /) -> Log:
-        """Return the log that a topic is on."""
+        """Return the log of a topic."""
 
     def where(self, topic: T, /) -> str:
-        """Return the log of a topic as `--on` names it, without the options of its clients."""
+        """Return the log of a topic as a value of `--on`, without client options."""
 
     def find_cluster(self, topic: T, /) -> str | None:
-        """Return how a topic's cluster is reached, as JSON; None for no broker.
+        """Return the connection of a topic's cluster as JSON; None without a broker.
 
-        Equal texts are one cluster.
+        Equal texts mean the same cluster.
         """
 
     def reach(self, topic: T, doing: str, /) -> None:
-        """Return once the topic's cluster answers, or raise BROKER_UNREACHABLE and others.
+        """Return when the topic's cluster responds, or raise BROKER_UNREACHABLE and others.
 
         Args:
-            doing: What it is for, after the word cannot.
+            doing: The purpose, as in "cannot DOING".
         """
 
     def reads(self, read: T, topic: Topic, /) -> bool:
-        """Tell whether records of any topic come out of one that is read."""
+        """Return True if reading one topic gives records of another."""
 
     def open_places(self, topic: T, /) -> Places:
-        """Return the records of a topic; no request is sent yet."""
+        """Return the records of a topic; sends no request yet."""

@@ -1,4 +1,4 @@
-"""The console as a topic, as a value: it shows rows and keeps none."""
+"""The console as a topic: it prints rows and stores nothing."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from headgate.flow.topics import register_topic
 @register_topic
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Console:
-    """Prints the first rows of each batch; it can be written and not read.
+    """Prints the first rows of each batch; it cannot be read.
 
     Attributes:
-        rows: How many rows of a batch are shown.
-        name: Tells two consoles of one flow apart.
+        rows: The number of rows printed per batch.
+        name: Distinguishes two consoles of one flow.
     """
 
     rows: int = 20
@@ -34,16 +34,16 @@ class Console:
         if self.rows < 1:
             raise HeadgateError(
                 "BAD_ROWS",
-                f"cannot show {self.rows} rows on the console: it shows one or more",
+                f"cannot print {self.rows} rows on the console: rows must be at least 1",
                 hint="use Console(rows=20)",
             )
 
     def describe(self) -> str:
-        """Return the name and how much is shown."""
+        """Return the name and the number of rows."""
         return f"{self.name} ({self.rows} rows)"
 
     def to_json(self) -> JsonObject:
-        """Return the name and how much is shown."""
+        """Return the name and the number of rows."""
         return {"name": self.name, "rows": self.rows}
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Logs: where the topics of a flow lie that are known by name alone."""
+"""Logs: the places of topics that a flow names only by name."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ DEFAULT_LOG = "files:.headgate/topics"
 
 
 def parse_log(text: str) -> Log:
-    """Return the log that `--on` names.
+    """Return the log for a value of `--on`.
 
     Raises:
-        HeadgateError: LOG_UNSUPPORTED; and what is wrong with the servers or options of a broker.
+        HeadgateError: LOG_UNSUPPORTED; errors of a broker's servers or options.
     """
     for connector in CONNECTORS.values():
         log = connector.find_log(text)
@@ -26,29 +26,28 @@ def parse_log(text: str) -> Log:
             return log
     raise HeadgateError(
         "LOG_UNSUPPORTED",
-        f"cannot use {_without_secrets(text)!r} as a log: there are embedded topics, Kafka and "
-        "Pulsar",
-        hint="use --on files:DIR, --on kafka://HOST:9092 or --on pulsar://HOST:6650, or leave it "
-        "out for files:.headgate/topics",
+        f"cannot use {_without_secrets(text)!r} as a log: it must be files:, kafka:// or pulsar://",
+        hint="use --on files:DIR, --on kafka://HOST:9092 or --on pulsar://HOST:6650, or omit it "
+        "for files:.headgate/topics",
     )
 
 
 def anchored(text: str) -> str:
-    """Return what `--on` names with its files named from the root, to be read from anywhere.
+    """Return a value of `--on` with absolute paths.
 
     Raises:
-        HeadgateError: As `parse_log` does.
+        HeadgateError: As in `parse_log`.
     """
     return str(parse_log(text).anchored())
 
 
 def _without_secrets(text: str) -> str:
-    """Return a text without the parts in which somebody may have put a password."""
+    """Return a text without the parts that may hold a password."""
     return text.partition("?")[0].rpartition("@")[2]
 
 
 def bind(graph: Graph, log: Log) -> Graph:
-    """Return the flow with every topic bound; those bound on their own stay as they are."""
+    """Return the flow with every topic bound; topics that are bound already are unchanged."""
     return Graph(
         graph.name,
         tuple(_bind_node(node, log) for node in graph.nodes),

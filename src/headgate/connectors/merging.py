@@ -1,4 +1,4 @@
-"""The records of several partitions as one row."""
+"""The records of several partitions in one sequence."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ R = TypeVar("R")
 
 
 def merge(partitions: Iterable[Iterable[R]], *, time: Callable[[R], int]) -> Iterator[R]:
-    """Yield the records of partitions by time, and keep the order within each.
+    """Yield the records of partitions by time, in order within each partition.
 
-    Of the same time, those of the partition that is named first come first.
+    At equal times, earlier partitions come first.
     """
 
     def with_times(number: int, records: Iterable[R]) -> Iterator[tuple[int, int, int, R]]:
         latest = -1
         for place, record in enumerate(records):
-            # A record that was written late does not go before the one it follows.
+            # A record with an older time does not overtake its predecessor.
             latest = max(latest, time(record))
             yield latest, number, place, record
 
-    for *_, record in heapq.merge(*(with_times(*each) for each in enumerate(partitions))):
+    for *_, record in heapq.merge(*(with_times(*numbered) for numbered in enumerate(partitions))):
         yield record

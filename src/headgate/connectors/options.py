@@ -1,4 +1,4 @@
-"""What people write about topics on brokers: servers, options of clients, and patterns."""
+"""Parsing of servers, client options and patterns of topics on brokers."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from headgate.errors import HeadgateError
 
 _SERVER = re.compile(r"(?P<host>\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
-# Besides letters and digits: what stands for itself between `?`, `&` and `=`.
+# Characters that need no escaping between `?`, `&` and `=`.
 _PLAIN = "${}:/,.-_~*@!;()"
 
 
 def parse_servers(text: str, *, port: int, fault: Callable[[str], HeadgateError]) -> list[str]:
-    """Return servers, which are separated by commas, each with its port.
+    """Return comma-separated servers, each with its port.
 
     Args:
-        text: What was written.
-        port: Of a server that names none.
-        fault: Makes the error of what was found, in which a password never is.
+        text: The user's text.
+        port: The default port.
+        fault: Creates the error from a problem, which never quotes a password.
     """
     if not isinstance(text, str) or "@" in text:
-        raise fault("a name and a password stand before the servers, where none may")
-    return [_server(each.strip(), port, fault) for each in text.split(",")]
+        raise fault("a user name and password must not precede the servers")
+    return [_server(server.strip(), port, fault) for server in text.split(",")]
 
 
 def option_text(
@@ -36,24 +36,26 @@ def option_text(
     Args:
         name: The option's name, which is checked too.
         value: Text, a number, or true and false.
-        fault: Makes the error of a name, what was found, and a hint.
-        example: A name of such an option.
+        fault: Creates the error from a name, a problem and a hint.
+        example: The name of such an option.
     """
     if not _NAME.fullmatch(name):
-        raise fault(name, "it is no name of an option", f"use names such as {example}")
+        raise fault(name, "it is not an option name", f"use names such as {example}")
     match value:
         case bool():
             return "true" if value else "false"
         case str() | int() | float():
             return str(value)
         case _:
-            raise fault(name, f"its value is a {type(value).__name__}", "use text")
+            raise fault(
+                name, f"its value must be text or a number, got {type(value).__name__}", "use text"
+            )
 
 
 def parse_query(
     query: str, *, fault: Callable[[str, str, str], HeadgateError]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the names and values that follow the question mark of a log.
+    """Yield the names and values after the question mark of a log.
 
     Args:
         query: `name=value&name=value`; may be empty.
@@ -67,17 +69,17 @@ def parse_query(
 
 
 def query_text(pairs: Iterable[tuple[str, str]]) -> str:
-    """Return what `parse_query` reads, with the question mark; empty where there is nothing."""
+    """Return the text that `parse_query` reads, with the question mark; empty without pairs."""
     query = "&".join(f"{name}={quote(value, safe=_PLAIN)}" for name, value in pairs)
     return f"?{query}" if query else ""
 
 
 def check_pattern(name: str, pattern: str | None, *, positions: str | None) -> None:
-    """Refuse a pattern of topics that cannot be one.
+    """Refuse a topic pattern that is not valid.
 
     Args:
         name: The topic's name in the flow.
-        positions: What its start names, such as offsets, if that makes sense for one topic alone.
+        positions: The positions in its start, such as offsets, if they belong to a single topic.
 
     Raises:
         HeadgateError: BAD_TOPIC.
@@ -86,29 +88,29 @@ def check_pattern(name: str, pattern: str | None, *, positions: str | None) -> N
         return
     try:
         re.compile(pattern)
-        found = "" if pattern else "it is empty"
+        problem = "" if pattern else "it is empty"
     except re.error as error:
-        found = f"it is no regular expression ({error})"
-    if not found and positions is not None:
-        found = f"{positions} are of one topic, and it may match many"
-    if found:
+        problem = f"it is not a regular expression ({error})"
+    if not problem and positions is not None:
+        problem = f"{positions} belong to one topic, and the pattern may match many"
+    if problem:
         raise HeadgateError(
             "BAD_TOPIC",
-            f"cannot read topics by pattern {pattern!r} as {name!r}: {found}",
-            hint=f"use pattern='{name}-.*', and a time to start from other than the earliest",
+            f"cannot read topics by pattern {pattern!r} as {name!r}: {problem}",
+            hint=f"use pattern='{name}-.*', and a time as the start",
         )
 
 
 def _server(text: str, default_port: int, fault: Callable[[str], HeadgateError]) -> str:
     match = _SERVER.fullmatch(text)
     if match is None:
-        raise fault(f"{text!r} is no host and port" if text else "one of them is empty")
+        raise fault(f"{text!r} is not a host and port" if text else "one of them is empty")
     port = default_port if match["port"] is None else int(match["port"])
     if not 0 < port < 65536:
-        raise fault(f"{port} is no port, from 1 to 65535")
+        raise fault(f"{port} is not a port from 1 to 65535")
     return f"{match['host']}:{port}"
 
 
 def anchored_path(path: str | None) -> str | None:
-    """Return the absolute path of a file, to be read from any folder."""
+    """Return the absolute path of a file."""
     return None if path is None else str(Path(path).absolute())

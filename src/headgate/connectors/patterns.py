@@ -1,4 +1,4 @@
-"""Topics that stand for every topic whose name a pattern matches."""
+"""Topics that are a pattern and match several topics."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from headgate.flow.topics import Topic
 
 
 def has_name(topic: Topic, name: str) -> bool:
-    """Tell whether a topic is the one of a name, or stands for it."""
+    """Return True if a topic has a name, or its pattern matches it."""
     if topic.pattern is None:
         return topic.name == name
     return re.fullmatch(topic.pattern, name) is not None
 
 
 def check_writable(topic: Topic, *, instead: str) -> None:
-    """Refuse a topic that stands for many.
+    """Refuse a topic that is a pattern.
 
     Args:
-        instead: One that can be written, as Python has it.
+        instead: A topic that can be written, as Python code.
 
     Raises:
         HeadgateError: BAD_TOPIC.
@@ -27,13 +27,13 @@ def check_writable(topic: Topic, *, instead: str) -> None:
     if topic.pattern is not None:
         raise HeadgateError(
             "BAD_TOPIC",
-            f"cannot write to topic {topic.name!r}: it stands for every topic that matches "
-            f"{topic.pattern!r}, and rows go to one",
+            f"cannot write to topic {topic.name!r}: it is the pattern {topic.pattern!r}, and "
+            "rows must go to a single topic",
             hint=f"write to {instead}",
         )
 
 
 def share_server(servers: str, others: str) -> bool:
-    """Tell whether two lists of servers have one in common."""
-    first, second = (set(each.rpartition("//")[2].split(",")) for each in (servers, others))
+    """Return True if two lists of servers have a server in common."""
+    first, second = (set(text.rpartition("//")[2].split(",")) for text in (servers, others))
     return not first.isdisjoint(second)

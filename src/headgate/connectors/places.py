@@ -1,6 +1,6 @@
-"""The records of one topic by their places: its last ones, one by one, or all that are kept.
+"""The records of one topic by place: the last ones, single ones, or all retained ones.
 
-Each connector reads and fills its own topics; `PlacedRecord` is what they have in common.
+Each connector reads and writes its own topics; `PlacedRecord` is their common form.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Any, Protocol, TypeAlias
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedRecord:
-    """A record, and where it is.
+    """A record and its place.
 
     Attributes:
-        place: Names it in its topic for as long as it is kept: `PARTITION:OFFSET` on Kafka,
-            `PARTITION:LEDGER:ENTRY` on Pulsar (and its place in a batch), `FILE:BYTE` in a folder.
-        timestamp: When it was appended, in epoch milliseconds; -1 where nobody tells.
-        value: None for a record without one.
-        headers: Names and values in the order they were written.
-        event_time: What its producer said, in epoch milliseconds; None where nothing was said.
+        place: Identifies it in its topic while it is retained: `PARTITION:OFFSET` on Kafka,
+            `PARTITION:LEDGER:ENTRY` on Pulsar (and the index in a batch), `FILE:BYTE` in a folder.
+        timestamp: When it was appended, in epoch milliseconds; -1 if unknown.
+        value: None for a record without a value.
+        headers: Names and values in their original order.
+        event_time: The producer's event time in epoch milliseconds; None if it has none.
     """
 
     place: str
@@ -35,13 +35,13 @@ class PlacedRecord:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """What one part of a topic keeps, a partition or a file, or the end of that.
+    """The retained records of one partition or file, or the last of them.
 
     Attributes:
-        part: Names the part.
-        first: Where it begins; later places are greater.
-        end: The place behind the last.
-        kept_from: Where the part itself begins: before `first` if only its end was asked for.
+        part: The name of the partition or file.
+        first: The first place; later places are greater.
+        end: The place after the last record.
+        kept_from: The first retained place: before `first` if only the last records were requested.
     """
 
     part: str
@@ -51,33 +51,33 @@ class Stretch:
 
 
 Spot: TypeAlias = tuple[int, int]
-"""Where the kernel says that a record stood: partition and offset, each as it counts them."""
+"""A record's position in the kernel's terms: partition and offset."""
 
 Send: TypeAlias = Callable[[Sequence[PlacedRecord]], None]
-"""Takes records and returns when all are acknowledged; each goes to its partition."""
+"""Appends records and returns when all are acknowledged; each goes to its partition."""
 
 
 class Places(Protocol):
-    """The records of one topic. What it raises is what the log's clients raise."""
+    """The records of one topic. Raises the errors of the log's clients."""
 
     def last(self, count: int) -> list[PlacedRecord]:
         """Return the last records, newest last."""
 
     def stretches(self, at_most: int | None = None) -> list[Stretch]:
-        """Return what is kept, older parts first.
+        """Return the retained records, older parts first.
 
         Args:
-            at_most: About so many of the newest records over all parts; None for all.
+            at_most: About this many of the newest records over all parts; None for all.
         """
 
     def read(self, stretch: Stretch) -> Iterator[PlacedRecord]:
         """Yield the records of a stretch, oldest first."""
 
     def find(self, places: Collection[str]) -> dict[str, PlacedRecord]:
-        """Return the records at these places; those that are not there are left out."""
+        """Return the records at these places; missing ones are skipped."""
 
     def find_spots(self, spots: Collection[Spot]) -> dict[Spot, PlacedRecord]:
-        """Return the records that stood where the kernel says, as far as they are kept."""
+        """Return the records at the kernel's positions, as far as they are retained."""
 
     def sending(self) -> AbstractContextManager[Send]:
-        """Give a way to append records to the topic, which must be there."""
+        """Open a publisher for the topic, which must exist."""

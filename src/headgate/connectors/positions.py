@@ -1,4 +1,4 @@
-"""Positions on brokers, as the kernel's sources write them: what is the same on each."""
+"""Positions on brokers in the kernel's format: the part that all brokers share."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ P = TypeVar("P")
 
 
 def parse_topics(text: str, parse: Callable[[Mapping[str, Any]], P], *, on: str) -> dict[str, P]:
-    """Return what a position says of each topic, by the topic's name.
+    """Return the position in each topic, by the topic's name.
 
     Args:
-        parse: Makes it of the JSON; may raise as wrong JSON makes it.
+        parse: Parses the JSON of a topic; may raise ValueError, KeyError or TypeError.
         on: The broker's name, for the message.
 
     Raises:
@@ -26,16 +26,18 @@ def parse_topics(text: str, parse: Callable[[Mapping[str, Any]], P], *, on: str)
     try:
         content = json.loads(text)
         if content["format"] != FORMAT:
-            raise _unreadable(on, f"its format is {content['format']}, and {FORMAT} is known")
-        return {name: parse(each) for name, each in sorted(content["topics"].items())}
+            raise _unreadable(
+                on, f"its format is {content['format']}, and this release reads {FORMAT}"
+            )
+        return {name: parse(topic) for name, topic in sorted(content["topics"].items())}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise _unreadable(on, f"it is damaged ({error})") from error
+        raise _unreadable(on, f"it is corrupted ({error})") from error
 
 
-def _unreadable(on: str, found: str) -> HeadgateError:
+def _unreadable(on: str, problem: str) -> HeadgateError:
     return HeadgateError(
         "POSITION_UNREADABLE",
-        f"cannot read a position on {on}: {found}",
+        f"cannot read a position on {on}: {problem}",
         hint="restore from another checkpoint: headgate checkpoints NAME",
         domain=Domain.EXTERNAL,
     )

@@ -1,4 +1,4 @@
-"""The way of generated data into topics on brokers."""
+"""Sinks for generated data in topics on brokers."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from headgate.connectors.setup import SetupOptions, TopicRole
 from headgate.connectors.topics import MadeTopic, Topics, WantedTopic
 
 Sink: TypeAlias = Callable[[str, bytes, int], None]
-"""Takes a topic, lines with their newlines and how many; returns when they are acknowledged."""
+"""Takes a topic, lines with newlines and their number; returns when they are acknowledged."""
 
 KeyValues: TypeAlias = Callable[[str, bytes], Iterable[tuple[bytes | None, bytes | None]]]
-"""Gives the keys and values of a topic's lines, for logs that have keys."""
+"""Returns the keys and values of a topic's lines, for logs with keys."""
 
 
 class Sender(Protocol):
     """Sends records to the topics of a broker."""
 
     def send(self, topic: str, records: Iterable[tuple[bytes | None, bytes | None]]) -> int:
-        """Send records, and return how many were acknowledged."""
+        """Send records, and return the number of acknowledged records."""
 
 
 def make_missing(
@@ -29,7 +29,7 @@ def make_missing(
     roles: Mapping[str, TopicRole],
     partitions: int | None,
 ) -> tuple[MadeTopic, ...]:
-    """Make topics unless they are there, and return the new ones."""
+    """Create the missing topics, and return the new ones."""
     options = SetupOptions(partitions=partitions)
     made = (topics.make(wanted(name, role, options)) for name, role in roles.items())
     return tuple(topic for topic in made if not topic.existed)
@@ -37,7 +37,7 @@ def make_missing(
 
 @contextmanager
 def sink_of(opened: AbstractContextManager[Sender], key_values: KeyValues) -> Iterator[Sink]:
-    """Give the way into topics through a sender."""
+    """Open a sink for topics through a sender."""
     with opened as sender:
 
         def send(topic: str, lines: bytes, records: int) -> None:

@@ -1,4 +1,4 @@
-"""Java's properties files, which clients of brokers keep their options in."""
+"""Java properties files with the options of broker clients."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def read_properties(path: Path, *, broker: str) -> dict[str, str]:
     """Return the options of a client's properties file.
 
     Args:
-        broker: Whose client, such as Kafka; for the message.
+        broker: The broker's name for the message, such as Kafka.
 
     Raises:
         HeadgateError: CLIENT_CONFIG_UNREADABLE.
@@ -26,26 +26,26 @@ def read_properties(path: Path, *, broker: str) -> dict[str, str]:
     try:
         return parse_properties(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        found = getattr(error, "strerror", None) or "it is no UTF-8 text"
+        problem = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise HeadgateError(
             "CLIENT_CONFIG_UNREADABLE",
-            f"cannot read the options of {broker}'s clients from {path}: {found}",
+            f"cannot read the options of {broker}'s clients from {path}: {problem}",
             hint=f"ls -l {path}",
         ) from error
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """Return names and values as Java reads them; the last of two equal names counts."""
-    found = {}
+    """Return names and values as Java reads them; the last of equal names wins."""
+    options = {}
     for line in _lines(text):
         match = _PAIR.fullmatch(line)
         if match:
-            found[_plain(match[1])] = _plain(match[2])
-    return found
+            options[_plain(match[1])] = _plain(match[2])
+    return options
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Yield the lines with something in them, those that a backslash continues put together."""
+    """Yield the lines that are not blank, with continued lines joined."""
     begun = ""
     for line in text.splitlines():
         if not begun and (not line.strip() or _COMMENT.match(line)):

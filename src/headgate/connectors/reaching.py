@@ -1,4 +1,4 @@
-"""Whether brokers answer where a flow's topics are."""
+"""Whether the brokers of a flow's topics respond."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from headgate.flow.graph import Graph
 
 
 def check_brokers(graph: Graph) -> None:
-    """Refuse a flow whose brokers do not answer, within seconds.
+    """Refuse a flow whose brokers do not respond within seconds.
 
-    For a job that never ran: its user has most likely named the wrong servers. One that has may
-    wait for brokers that are down, as its restart strategy says.
+    For a job that has never run: its user has most likely named the wrong servers. A job that has
+    run may wait for its brokers, as its restart strategy says.
 
     Raises:
         HeadgateError: BROKER_UNREACHABLE.
@@ -20,6 +20,6 @@ def check_brokers(graph: Graph) -> None:
         try:
             get_connector(topic).reach(topic, f"run job {graph.name!r}")
         except HeadgateError as error:
-            # Whatever else this client objects to, such as a JKS store, may be fine with the job's.
+            # Other complaints of this client, such as a JKS store, may not affect the job's client.
             if error.code == "BROKER_UNREACHABLE":
                 raise

@@ -1,6 +1,6 @@
-"""Secrets by reference: `${env:NAME}` and `${file:/path}` stand for what is not written down.
+"""Secrets by reference: `${env:NAME}` and `${file:/path}` stand for values stored elsewhere.
 
-A reference is resolved where a client is made, in the process that makes it, and nowhere else.
+A reference is resolved only where a client is created, in that process.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MASK = "***"
 
 _REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 _SECRET = re.compile(r"password|secret|sasl\.jaas\.config|ssl\.key|token|authparams", re.IGNORECASE)
-# Names that say where or of what kind a secret is, which is none.
+# Names that describe the location or kind of a secret, and are not secrets.
 _ABOUT_A_SECRET = re.compile(
     r"\.(?:location|type|url|algorithm|provider|chain|file|ms|seconds|factor|jitter|class|name)$",
     re.IGNORECASE,
@@ -24,34 +24,34 @@ _ABOUT_A_SECRET = re.compile(
 
 
 def has_reference(value: str) -> bool:
-    """Tell whether a value names an environment variable or a file."""
+    """Return True if a value names an environment variable or a file."""
     return _REFERENCE.search(value) is not None
 
 
 def is_secret(name: str) -> bool:
-    """Tell whether an option of a client holds a secret."""
+    """Return True if a client option holds a secret."""
     return _SECRET.search(name) is not None and not _ABOUT_A_SECRET.search(name)
 
 
 def check_secret(name: str, value: str, *, broker: str, parts: Iterable[str] | None = None) -> None:
-    """Refuse a secret that is written out where it would be kept and shown.
+    """Refuse a secret in plain text, which would be stored and shown.
 
     Args:
         name: The option's name.
         value: Text with references or without.
-        broker: Whose option it is, such as Kafka; for the hint.
-        parts: What is secret in the value, where not all of it is.
+        broker: The broker's name for the hint, such as Kafka.
+        parts: The secret parts of the value, if not all of it is secret.
 
     Raises:
-        HeadgateError: SECRET_IN_PLAIN; the value is not in it.
+        HeadgateError: SECRET_IN_PLAIN; the message never quotes the value.
     """
     secrets = (value,) if parts is None else parts
-    if not is_secret(name) or all(not each or has_reference(each) for each in secrets):
+    if not is_secret(name) or all(not secret or has_reference(secret) for secret in secrets):
         return
     variable, file = f"{broker.upper()}_SECRET", f"/run/secrets/{broker.lower()}"
     raise HeadgateError(
         "SECRET_IN_PLAIN",
-        f"cannot keep {name}: its value is written out, and flows, plans and the files of jobs "
+        f"cannot store {name}: its value is in plain text, and flows, plans and job files "
         "would show it",
         hint=f"set the environment variable {variable} and write {name}=${{env:{variable}}}, "
         f"or {name}=${{file:{file}}}",
@@ -59,12 +59,12 @@ def check_secret(name: str, value: str, *, broker: str, parts: Iterable[str] | N
 
 
 def resolve(name: str, value: str, *, environment: Mapping[str, str] | None = None) -> str:
-    """Return a value with what its references stand for; a file's text is trimmed.
+    """Return a value with its references resolved; a file's text is trimmed.
 
     Args:
         name: The option's name, for the message.
         value: Text with references or without.
-        environment: This process's, if left out.
+        environment: By default this process's.
 
     Raises:
         HeadgateError: SECRET_NOT_FOUND.
@@ -76,17 +76,17 @@ def resolve(name: str, value: str, *, environment: Mapping[str, str] | None = No
         if kind == "env":
             if target in known:
                 return known[target]
-            raise _not_found(name, match[0], "there is no such variable", f"export {target}=…")
+            raise _not_found(name, match[0], "the variable is not set", f"export {target}=…")
         try:
             return Path(target).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
-            why = getattr(error, "strerror", None) or "it is no text"
+            why = getattr(error, "strerror", None) or "it is not text"
             raise _not_found(name, match[0], why, f"ls -l {target}") from error
 
     return _REFERENCE.sub(found, value)
 
 
-def _not_found(name: str, reference: str, found: str, hint: str) -> HeadgateError:
+def _not_found(name: str, reference: str, problem: str, hint: str) -> HeadgateError:
     return HeadgateError(
-        "SECRET_NOT_FOUND", f"cannot resolve {reference} for {name}: {found}", hint=hint
+        "SECRET_NOT_FOUND", f"cannot resolve {reference} for {name}: {problem}", hint=hint
     )

@@ -17,7 +17,7 @@ CONNECTORS = {each.kind: each for each in _ALL}
 
 
 def find_connector(topic: Topic | None) -> Connector[Any] | None:
-    """Return the connector of a topic; None for a terminal, or a name that is not bound."""
+    """Return the connector of a topic; None for the console, or an unbound name."""
     return None if topic is None else CONNECTORS.get(topic.kind)
 
 
@@ -31,7 +31,7 @@ def get_connector(topic: Topic) -> Connector[Any]:
     if connector is None:
         raise HeadgateError(
             "TOPIC_UNBOUND",
-            f"cannot run topic {topic.name!r}: no connector of this release serves "
+            f"cannot run topic {topic.name!r}: no connector of this release supports "
             f"{topic.describe()}",
             hint="bind it with --on files:DIR, --on kafka://HOST:9092 or --on pulsar://HOST:6650",
             domain=Domain.USER,
@@ -40,24 +40,24 @@ def get_connector(topic: Topic) -> Connector[Any]:
 
 
 def find_audit(topic: Topic) -> Audit[Any] | None:
-    """Return the audit part of a topic's connector; None if the topic cannot be audited."""
+    """Return the audit part of a topic's connector; None if audits are not supported."""
     connector = find_connector(topic)
     return None if connector is None else connector.audit
 
 
 def get_audit(topic: Topic) -> Audit[Any]:
-    """Return the audit part of the connector of a topic that can be audited."""
+    """Return the audit part of a topic's connector, which must support audits."""
     audit = find_audit(topic)
     assert audit is not None, f"{topic.describe()} cannot be audited"
     return audit
 
 
 def clusters_of(topics: Iterable[Topic]) -> dict[str, Topic]:
-    """Return one topic of each cluster, the first, by how the cluster is reached."""
-    found: dict[str, Topic] = {}
+    """Return the first topic of each cluster, by the cluster's connection."""
+    by_cluster: dict[str, Topic] = {}
     for topic in topics:
         connector = find_connector(topic)
         cluster = None if connector is None else connector.find_cluster(topic)
         if cluster is not None:
-            found.setdefault(cluster, topic)
-    return found
+            by_cluster.setdefault(cluster, topic)
+    return by_cluster

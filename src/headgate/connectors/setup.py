@@ -1,4 +1,4 @@
-"""How the topics of a flow are to be made: what is the same on every log. Pure."""
+"""Creation of a flow's topics: the part that all logs share. Pure."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from headgate.connectors.topics import (
     parse_retention,
 )
 
-# As many as the cores of a small machine: tasks can share partitions, never the other way round.
+# As many as the cores of a small machine: tasks can share partitions, but not the reverse.
 PARTITIONS = 4
 RETENTION = Retention(timedelta(days=7))
 
 
 class TopicRole(enum.StrEnum):
-    """What a topic is to a flow."""
+    """The role of a topic in a flow."""
 
     TABLE = "table"
     STREAM = "stream"
@@ -37,11 +37,11 @@ class TopicRole(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetupOptions:
-    """How topics are made; what is None was not asked for, and has a default.
+    """Settings of new topics; None means the default.
 
     Attributes:
-        retention: Of streams, outputs and dead letters: a duration, or `infinite`.
-        replication: How many brokers keep a copy.
+        retention: For streams, outputs and dead letters: a duration, or `infinite`.
+        replication: The number of replicas.
     """
 
     partitions: int | None = None
@@ -50,7 +50,7 @@ class SetupOptions:
 
 
 def wanted_topic(name: str, role: TopicRole, options: SetupOptions) -> WantedTopic:
-    """Return what a topic is to be like on a log with retention, compaction and replicas."""
+    """Return the settings of a topic on a log with retention, compaction and replicas."""
     keeps = role in (TopicRole.TABLE, TopicRole.EPOCHS)
     asked = RETENTION if options.retention is None else parse_retention(options.retention)
     one = role is TopicRole.EPOCHS
@@ -64,20 +64,20 @@ def wanted_topic(name: str, role: TopicRole, options: SetupOptions) -> WantedTop
 
 
 def find_problems(role: TopicRole, made: MadeTopic, options: SetupOptions) -> Iterator[str]:
-    """Yield in what a topic that was there is not as `wanted_topic` says, in words."""
+    """Yield the differences between an existing topic and `wanted_topic`."""
     wanted = wanted_topic(made.name, role, options)
     asked = options.partitions is not None or role is TopicRole.EPOCHS
     if asked and made.partitions != wanted.partitions:
-        yield f"it has {made.partitions} partitions and not {wanted.partitions}"
+        yield f"it has {made.partitions} partitions instead of {wanted.partitions}"
     if made.retention is None:
         return
     if options.replication is not None and made.replication != options.replication:
-        yield f"it has {made.replication} replicas and not {options.replication}"
+        yield f"it has {made.replication} replicas instead of {options.replication}"
     if wanted.compact and not made.compacted:
-        yield "it is not compacted, so that rows are lost or old ones pile up"
+        yield "it is not compacted, so rows get lost or old rows pile up"
     elif made.compacted and not wanted.compact:
-        yield "it is compacted, so that records with the same key are lost"
+        yield "it is compacted, so records with the same key get lost"
     if wanted.compact and made.retention != FOREVER:
-        yield f"its rows are lost after {made.retention}"
+        yield f"its rows are deleted after {made.retention}"
     elif options.retention is not None and made.retention != wanted.retention:
-        yield f"its retention is {made.retention} and not {wanted.retention}"
+        yield f"its retention is {made.retention} instead of {wanted.retention}"

@@ -1,4 +1,4 @@
-"""The topics of a log as people see them; each connector lists, makes and reads its own."""
+"""The topics of a log, as the CLI shows them; each connector lists, creates and reads its own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headgate.flow.schema import Schema
 
 INFINITE = "infinite"
 
-# Of the topics that there are, in a message.
+# The maximum number of existing topics in a message.
 _NAMED = 12
 
 
@@ -26,7 +26,7 @@ class Retention:
 
     Attributes:
         duration: None for ever.
-        size: How many bytes it keeps at most of them; None for any number.
+        size: The maximum number of bytes; None for no limit.
     """
 
     duration: timedelta | None
@@ -41,7 +41,7 @@ FOREVER = Retention(None)
 
 
 def parse_retention(text: str) -> Retention:
-    """Return what `--retention` says: a duration, or `infinite`.
+    """Return the value of `--retention`: a duration, or `infinite`.
 
     Raises:
         HeadgateError: BAD_DURATION.
@@ -70,16 +70,16 @@ def _unknown_of(topic: MadeTopic | TopicSummary) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedTopic:
-    """A topic to be made; what is None is left to the log.
+    """A topic to create; None keeps the default of the log.
 
     Attributes:
-        partitions: How many.
+        partitions: The number of partitions.
         retention: How long records are kept.
-        compact: Whether the last record of each key is kept whatever its age, and older ones go.
-        replication: How many brokers keep a copy.
-        deduplicate: Whether the brokers drop what a producer sends again.
-        schema: What records are like, on a log that keeps such a thing.
-        amend: Whether a topic that is there gets the deduplication and the schema that it lacks.
+        compact: True to keep the last record of each key at any age, and drop older ones.
+        replication: The number of replicas.
+        deduplicate: True if the brokers drop a producer's duplicates.
+        schema: The schema of the records, on a log that stores schemas.
+        amend: True to add a missing deduplication or schema to an existing topic.
     """
 
     name: str
@@ -94,17 +94,17 @@ class WantedTopic:
 
 @dataclass(frozen=True, slots=True)
 class MadeTopic:
-    """A topic that is there now, and whether it was there before.
+    """An existing topic, and whether it was just created.
 
     Attributes:
         where: A folder, or servers.
-        differences: In what a topic that was there is not as it was wanted, in words.
-        replication: None where the log has no such thing; likewise the retention.
+        differences: The differences between an existing topic and the wanted settings.
+        replication: None if the log has no such setting; likewise `retention`.
         retention: How long records are kept.
-        deduplicated: Whether the brokers drop what is sent again; None where they cannot.
+        deduplicated: True if the brokers drop duplicates; None if they cannot.
         schema: The kind of the schema it carries; None for none.
-        changes: What a topic that was there was given, in words.
-        warnings: What is odd about it, whatever was asked for, in words.
+        changes: The changes made to an existing topic.
+        warnings: Other peculiarities of the topic.
     """
 
     name: str
@@ -125,19 +125,18 @@ class MadeTopic:
 
 @dataclass(frozen=True, slots=True)
 class TopicSummary:
-    """A topic in a line.
+    """A topic in one line.
 
     Attributes:
-        files: How many; None on a log that has none.
-        size: In bytes; None where the log does not tell.
-        records: How many there are, or None if they were not counted.
-        newest: When the last file was published or the last record written; None while there
-            is none.
-        at_most: How many offsets there are, on a log that tells no more.
-        retention: How long records are kept; as text where a server told of it.
-        entries: How many entries, each a record or a batch of them, on a log of ledgers.
+        files: The number of files; None on a log without files.
+        size: In bytes; None if unknown.
+        records: The number of records, or None if they were not counted.
+        newest: When the last file was published or the last record written; None without records.
+        at_most: The number of offsets, an upper bound of the records.
+        retention: How long records are kept; text if a server reported it.
+        entries: The number of entries on a log of ledgers; each is a record or a batch.
         deduplicated: Whether the brokers drop what is sent again; None where they cannot.
-        schema: The kind of the schema it carries; None for none.
+        schema: The kind of its schema; None for none.
     """
 
     name: str
@@ -165,7 +164,7 @@ class PublishedFile:
 
     Attributes:
         path: Relative to the topic's folder.
-        number: Its place in the reading order, or None if no reader has seen it.
+        number: Its position in the reading order, or None if no reader has seen it.
     """
 
     path: str
@@ -179,10 +178,10 @@ class TopicPart:
     """One partition of a topic on a broker.
 
     Attributes:
-        first: The earliest offset that is kept.
-        next: The offset that the next record gets.
-        leader: The id of the broker that leads it; None while there is none.
-        in_sync: How many of its copies are complete.
+        first: The earliest retained offset.
+        next: The offset of the next record.
+        leader: The id of the leading broker; None without a leader.
+        in_sync: The number of complete replicas.
         newest: The latest timestamp of its records.
     """
 
@@ -197,13 +196,13 @@ class TopicPart:
 
 @dataclass(frozen=True, slots=True)
 class LedgerPart:
-    """One partition of a topic that is kept in ledgers.
+    """One partition of a topic in ledgers.
 
     Attributes:
-        first: The earliest entry that is kept, `ledger:entry`.
-        next: The entry that comes next.
-        ledgers: How many there are.
-        size: In bytes, as the brokers keep them.
+        first: The earliest retained entry, `ledger:entry`.
+        next: The next entry.
+        ledgers: The number of ledgers.
+        size: In bytes, as the brokers store them.
         newest: When the last entry was published.
     """
 
@@ -218,11 +217,11 @@ class LedgerPart:
 
 @dataclass(frozen=True, slots=True)
 class TopicSubscription:
-    """Who reads a topic, or marks how far somebody did.
+    """A subscription of a topic.
 
     Attributes:
-        unread: How many entries it has not passed.
-        consumers: How many are connected.
+        unread: The number of unread entries.
+        consumers: The number of connected consumers.
     """
 
     name: str
@@ -232,16 +231,16 @@ class TopicSubscription:
 
 @dataclass(frozen=True, slots=True)
 class TopicDetails:
-    """All there is to tell about a topic.
+    """The details of a topic.
 
     Attributes:
         where: A folder, or servers.
-        id: Made with the topic; None for a folder made by hand that nobody has read yet.
-        ledger: How many files have been numbered by readers, those since deleted among them;
-            None on a log that has no files.
+        id: Created with the topic; None for a folder created by hand that no reader has seen.
+        ledger: The number of files numbered by readers, including deleted ones; None on a log
+            without files.
         last_files: The last ones in reading order.
         parts: The partitions of a topic on a broker.
-        subscriptions: Of a log that has them; None on another.
+        subscriptions: None on a log without subscriptions.
     """
 
     summary: TopicSummary
@@ -274,20 +273,20 @@ class Topics(Protocol):
         """
 
     def show(self, name: str, *, count: bool, last_files: int) -> TopicDetails:
-        """Return all about one topic, or raise TOPIC_NOT_FOUND."""
+        """Return the details of a topic, or raise TOPIC_NOT_FOUND."""
 
     def make(self, wanted: WantedTopic) -> MadeTopic:
-        """Make a topic unless it is there; say in what one that is there differs."""
+        """Create a topic if it is missing; report the differences of an existing one."""
 
     def tail(self, name: str, *, last: int) -> list[bytes]:
         """Return the last records, without their newlines."""
 
     def follow(self, name: str, *, last: int, clock: Clock) -> Iterator[bytes]:
-        """Yield the last records, then every new one, for ever."""
+        """Yield the last records, then every new record, without end."""
 
 
 def check_partitions(name: str, partitions: int) -> int:
-    """Return the number if a topic may have so many partitions.
+    """Return the number of partitions if it is valid.
 
     Raises:
         HeadgateError: BAD_PARTITIONS.
@@ -295,19 +294,19 @@ def check_partitions(name: str, partitions: int) -> int:
     if partitions < 1:
         raise HeadgateError(
             "BAD_PARTITIONS",
-            f"cannot create topic '{name}' with {partitions} partitions: a topic has at least 1",
+            f"cannot create topic '{name}': partitions must be at least 1, got {partitions}",
             hint="use 1 or more partitions",
         )
     return partitions
 
 
 def topic_not_found(name: str, names: Sequence[str], *, where: str, on: str) -> HeadgateError:
-    """Return the error for a topic that a log does not have.
+    """Return the error for a topic that does not exist.
 
     Args:
-        names: The topics that it has.
-        where: Who was asked.
-        on: The log, as `--on` names it.
+        names: The existing topics.
+        where: The log, for the message.
+        on: The log, as a value of `--on`.
     """
     near = did_you_mean(name, names)
     more = ", ..." if len(names) > _NAMED else ""

@@ -1,4 +1,4 @@
-"""Whether a run has written some batches to a topic, as the topic itself can answer it. Pure."""
+"""Whether a topic holds batches that a run has written. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from headgate._codec import alias
 
 
 class Answer(enum.StrEnum):
-    """Whether a topic holds rows of a batch; what is unknown counts as written."""
+    """Whether a topic holds rows of a batch; unknown counts as written."""
 
     YES = "yes"
     NO = "no"
@@ -19,12 +19,12 @@ class Answer(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """The batches that are asked for.
+    """A range of batches.
 
     Attributes:
-        first: The first of them.
-        last: The last of them; None for all that follow.
-        since: When the first was begun: brokers forget producers that were idle for long.
+        first: The first batch.
+        last: The last batch; None for no end.
+        since: When the first batch began: brokers forget idle producers.
     """
 
     first: int
@@ -32,7 +32,7 @@ class Batches:
     since: datetime
 
     def has(self, batch: int) -> bool:
-        """Tell whether a batch is one of them."""
+        """Return True if a batch is in the range."""
         return batch >= self.first and (self.last is None or batch <= self.last)
 
 
@@ -41,11 +41,11 @@ class Writers:
     """The tasks of a run, as topics and brokers know them.
 
     Attributes:
-        lineage: What output files are named after.
-        run: What names the run to brokers: `headgate.JOB.LINEAGE`.
-        tasks: What names each task: producer names on Pulsar, transactional ids on Kafka.
-        are_gone: Whether no task can be alive, on this machine or another.
-        leave_marks: Whether all that they wrote to brokers left a mark there.
+        lineage: The part of output file names that identifies the run.
+        run: The name of the run on brokers: `headgate.JOB.LINEAGE`.
+        tasks: The names of the tasks: producer names on Pulsar, transactional ids on Kafka.
+        are_gone: True if no task can be alive, on this machine or another.
+        leave_marks: True if all rows written to brokers left a mark there.
     """
 
     lineage: str
@@ -57,12 +57,12 @@ class Writers:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a topic holds of the batches.
+    """The rows of a range of batches in a topic.
 
     Attributes:
-        rows: How many; None where that cannot be counted.
-        tasks: How many tasks wrote them; None where that cannot be counted.
-        why: Why it is unknown.
+        rows: The number of rows; None if unknown.
+        tasks: The number of tasks that wrote them; None if unknown.
+        why: The reason why it is unknown.
     """
 
     answer: Answer = field(metadata=alias("written"))
@@ -72,11 +72,11 @@ class Written:
 
     @property
     def is_possible(self) -> bool:
-        """Whether the topic holds, or may hold, rows of the batches."""
+        """True if the topic holds, or may hold, rows of the batches."""
         return self.answer is not Answer.NO
 
     def plus(self, other: Written) -> Written:
-        """Return what a topic holds of these and of others."""
+        """Return the combined answer for these and other rows."""
         if not (self.is_possible and other.is_possible):
             return self if self.is_possible else other
         is_known = Answer.UNKNOWN not in (self.answer, other.answer)
@@ -92,7 +92,7 @@ NOTHING = Written(Answer.NO, rows=0, tasks=0)
 
 
 def unknown(why: str) -> Written:
-    """Return that a topic cannot tell, and why."""
+    """Return an unknown answer with its reason."""
     return Written(Answer.UNKNOWN, why=why)
 
 
@@ -101,7 +101,7 @@ UNMARKED = unknown("delivery is at-least-once, which leaves no marks")
 
 
 def by_tasks(count: int) -> Written:
-    """Return what a topic holds if so many tasks have written."""
+    """Return the answer if this many tasks have written."""
     return Written(Answer.YES, tasks=count) if count else NOTHING
 
 

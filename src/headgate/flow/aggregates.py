@@ -33,7 +33,7 @@ class Aggregate:
 
     Attributes:
         column: A column or a dotted path; None counts rows.
-        limit: How many values `collect` keeps at most; None for the others.
+        limit: The maximum number of values that `collect` keeps; None for the others.
     """
 
     kind: AggregateKind
@@ -115,7 +115,7 @@ def result_field(named: NamedAggregate, column: Field | None) -> Field | None:
     type.
 
     Args:
-        column: What the aggregate's column is; None where it counts rows.
+        column: The aggregate's column; None if it counts rows.
     """
     type_ = _result_type(named.aggregate.kind, None if column is None else column.type)
     if type_ is None:

@@ -36,7 +36,7 @@ class Builder:
     def free_id(self, port: Port, operator: str) -> str:
         """Return a readable id for a stateless operator on `port`, the same on every build.
 
-        It is named after the source or the stateful output that its rows come from.
+        It is derived from the source or the stateful output that the rows come from.
         """
         origin = self._origin(port)
         number = 1

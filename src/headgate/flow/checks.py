@@ -40,7 +40,7 @@ def check_node(node: Node, nodes: Nodes, schemas: Schemas, *, what: str) -> None
         node: The node to add.
         nodes: The nodes before it, by id.
         schemas: The schemas of their ports.
-        what: What could not be done, for the message: "cannot add enrich 'x' to flow 'y'".
+        what: Opening words of the error message: "cannot add enrich 'x' to flow 'y'".
     """
     _check_inputs(node, nodes, schemas, what)
     match node:

@@ -38,7 +38,7 @@ def parse_column(text: str, *, what: str) -> Column:
 
     Args:
         text: "user", "user.firstName" or "price * 2 AS total".
-        what: What could not be done, for the message.
+        what: Opening words of the error message.
     """
     check_expression(text, what=what)
     parts = split_path(text.strip())

@@ -28,8 +28,8 @@ class Flow:
     """Declares inputs, operators and outputs; runs nothing.
 
     Args:
-        name: Lower-case letters, digits and '-'; the job is known by it.
-        dead_letters: Where records go that cannot be decoded.
+        name: Lower-case letters, digits and '-'; also the name of the job.
+        dead_letters: The topic for records that cannot be decoded.
     """
 
     def __init__(self, name: str, *, dead_letters: str | Topic = "dead-letters") -> None:

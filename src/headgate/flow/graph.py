@@ -29,8 +29,8 @@ FORMAT = 1
 class Graph:
     """A flow as plain values: every node comes after its inputs.
 
-    Reading a graph from JSON checks its shape, not its sense, so that what an older release
-    wrote can be looked at; `Flow.from_graph` checks the rest.
+    Reading a graph from JSON checks its shape only, so that graphs of older releases can be shown;
+    `Flow.from_graph` checks the rest.
     """
 
     name: str

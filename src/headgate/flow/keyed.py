@@ -86,11 +86,11 @@ class WindowedStream:
     def aggregate(self, **aggregates: Aggregate) -> Windowed:
         """Compute these aggregates for each key and window.
 
-        Rows of `updates` have the key's columns, `window_start`, `window_end`, these figures,
+        Rows of `updates` have the key columns, `window_start`, `window_end`, the aggregates,
         `partial`, `correction` and `processed_at`.
 
         Args:
-            aggregates: By the names of their columns: visits=count(), total=sum("price").
+            aggregates: Aggregates by result column: visits=count(), total=sum("price").
         """
         keyed = self._keyed
         for name, aggregate in aggregates.items():

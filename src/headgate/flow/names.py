@@ -78,7 +78,7 @@ def check_column_name(name: str) -> str:
 def split_path(path: str) -> tuple[str, ...] | None:
     """Return the parts of a dotted column path, or None if `path` is something else.
 
-    A part that is no plain name stands in backquotes: "user.`first name`".
+    A part that is not a plain name stands in backquotes: "user.`first name`".
     """
     if not _PATH.fullmatch(path):
         return None

@@ -100,7 +100,7 @@ class Source:
 class Enrich:
     """Adds the table row with the same key to each event, as the struct `into`.
 
-    Events with a row go to `matched`; the others, as they came, to `missing`.
+    Events with a row go to `matched`; the others go to `missing` unchanged.
     """
 
     id: str
@@ -119,12 +119,12 @@ class Enrich:
 class Window:
     """Aggregates the events of each key in windows of event time.
 
-    Results go to `updates`; events whose windows are over, as they came, to `late`.
+    Results go to `updates`; events whose windows are closed go to `late` unchanged.
 
     Attributes:
-        key: The columns that tell keys apart; empty where all events are taken together.
-        lateness: For how long after its end a window still takes events.
-        early: When there are results before the window's end.
+        key: The key columns; empty to aggregate all events together.
+        lateness: How long after its end a window still takes events.
+        early: When the window emits results before its end.
     """
 
     id: str

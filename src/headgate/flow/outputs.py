@@ -14,9 +14,9 @@ class Enriched:
     """The outputs of `enrich`.
 
     Attributes:
-        matched: Events with the table's row added. The main output: it must go somewhere.
-        missing: Events that found no row, as they came. A side output: where nobody uses it,
-            its rows are counted and not written.
+        matched: Events with the table's row added. The main output, which must be used.
+        missing: Events without a matching row, unchanged. A side output: if unused, its rows are
+            counted and not written.
     """
 
     matched: Stream
@@ -28,9 +28,9 @@ class Windowed:
     """The outputs of `aggregate`.
 
     Attributes:
-        updates: A row for each result of a window. The main output: it must go somewhere.
-        late: Events whose windows are over, as they came. A side output: where nobody uses it,
-            its rows are counted and not written.
+        updates: A row per result of a window. The main output, which must be used.
+        late: Events whose windows are closed, unchanged. A side output: if unused, its rows are
+            counted and not written.
     """
 
     updates: Stream
@@ -42,9 +42,9 @@ class Deduped:
     """The outputs of `dedupe`.
 
     Attributes:
-        unique: The first event of each key. The main output: it must go somewhere.
-        repeated: Events of a key that was seen before. A side output.
-        late: Events so old that what was seen at their time is forgotten. A side output.
+        unique: The first event of each key. The main output, which must be used.
+        repeated: Later events of the same key. A side output.
+        late: Events older than the operator's memory of keys. A side output.
     """
 
     unique: Stream

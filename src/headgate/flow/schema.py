@@ -82,8 +82,8 @@ class Schema:
     def find(self, path: str) -> Field | None:
         """Return the field at a dotted path, or None if there is none.
 
-        The path goes into structs, into maps by key and through lists of structs, as in
-        Spark. The field found is nullable where any step of the way is.
+        The path goes into structs, into maps by key and through lists of structs, as in Spark. The
+        field is nullable if any step of the path is.
         """
         parts = split_path(path)
         if parts is None:
@@ -100,7 +100,7 @@ class Schema:
 
         Args:
             path: A column's name or a dotted path.
-            what: What could not be done, for the message: "cannot add where 'w'".
+            what: Opening words of the error message: "cannot add where 'w'".
         """
         field = self.find(path)
         if field is None:
@@ -120,7 +120,7 @@ class Schema:
     def to_ddl(self) -> str:
         """Return the schema as readable DDL.
 
-        Defaults, and whether elements of lists and maps may be null, are not shown.
+        It omits defaults and the nullability of elements of lists and maps.
         """
         return fields_to_ddl(self.fields)
 
@@ -157,8 +157,8 @@ def difference(old: Schema, new: Schema) -> list[str]:
 def only_adds(old: Schema, new: Schema) -> bool:
     """Return True if rows of `old` can be read as `new`.
 
-    True where columns were only added, each nullable or with a default, and those of `old`
-    are there unchanged and in their order. A changed default changes no row that exists.
+    True if columns were only added, each nullable or with a default, and the columns of `old` are
+    unchanged and in order. A changed default changes no existing row.
     """
     return schema_changes.only_adds(old.fields, new.fields)
 

@@ -10,8 +10,8 @@ from headgate.flow.schema import Schema, key_kind, type_to_ddl
 def find_state_change(old: Graph, new: Graph, uid: str) -> str | None:
     """Return how an operator's state differs from what the flow needs, or None if it fits.
 
-    Early results, lateness and how long `dedupe` remembers may change: state does not hold them.
-    What tables look like is compared elsewhere, with every schema they have had.
+    Early results, lateness and the memory of `dedupe` may change: state does not depend on them.
+    Table schemas are compared elsewhere, against every schema the table has had.
     """
     before, now = old.node(uid), new.node(uid)
     old_shape, new_shape = _shape(before, old), _shape(now, new)

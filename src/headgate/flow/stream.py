@@ -47,9 +47,9 @@ class Stream:
         """Add the table row with the same key to each event, as the column `into`.
 
         Args:
-            uid: Names the operator's state for good; keep it and the state is found again.
+            uid: The permanent id of the operator's state; keep it to keep the state.
             table: A table of the same flow.
-            on: The columns that hold the table's key, in the key's order; dotted paths work.
+            on: The columns with the table's key, in the key's order; dotted paths work.
             into: The name of the new column, a struct with the table's columns.
         """
         what = self._builder.cannot_add(f"enrich {uid!r}")
@@ -91,8 +91,8 @@ class Stream:
         """Cut all events into windows of event time, without keys; a single task does it.
 
         Args:
-            uid: Names the operator's state for good.
-            windows: As in `KeyedStream.window`, and so are the others.
+            uid: The permanent id of the operator's state.
+            windows: As in `KeyedStream.window`, like the other arguments.
         """
         together = KeyedStream(self.port, (), self._builder, self._at)
         return together.window(uid, windows, allowed_lateness=allowed_lateness, early=early)
@@ -101,9 +101,9 @@ class Stream:
         """Pass the first event of each key and separate the duplicates.
 
         Args:
-            uid: Names the operator's state for good; keep it and the state is found again.
-            by: The column or columns that events are the same by; dotted paths work.
-            within: Events of one key less than this apart in event time are the same.
+            uid: The permanent id of the operator's state; keep it to keep the state.
+            by: The column or columns that identify duplicates; dotted paths work.
+            within: Events of one key closer than this in event time are duplicates.
         """
         columns = (by,) if isinstance(by, str) else tuple(by)
         self._builder.add(Dedupe(uid, self.port, columns, parse_span(within, f"dedupe {uid!r}")))
@@ -149,12 +149,12 @@ class Stream:
     def transform(self, function: str, schema: type | str | Schema | None = None) -> Stream:
         """Call a function on the rows as a DataFrame, for stateless work that SQL cannot express.
 
-        It is refused after an operator that holds state.
+        It is refused after an operator with state.
 
         Args:
-            function: Named "module:function"; takes a DataFrame and returns one. It must keep
-                to work on single rows: no aggregation, no join of streams.
-            schema: The columns it returns; those it was given where left out.
+            function: "module:function"; takes a DataFrame and returns one. It must work row by row:
+                no aggregation, no join of streams.
+            schema: The columns it returns; by default the columns it receives.
         """
         node_id, _ = self._named(Transform.operator)
         returned = self.schema if schema is None else schema_of(schema)
@@ -170,10 +170,10 @@ class Stream:
         """Write the rows to a topic, given by name or bound to one place.
 
         Args:
-            key: The column whose text is the message's key; dotted paths work. Logs that have
-                keys keep the rows of one key in order, and compact by it.
-            format: "json" for an object per row; "text" for the text of its one column, a
-                string, with line ends as blanks.
+            key: The column whose text is the message key; dotted paths work. Logs with keys keep
+                the rows of one key in order and compact by it.
+            format: "json" for an object per row; "text" for the text of its single string column,
+                with line breaks replaced by blanks.
         """
         target = as_topic(topic)
         what = self._builder.cannot_add(f"output {target.name!r}")

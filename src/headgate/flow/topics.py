@@ -1,6 +1,6 @@
 """Topics that a flow reads and writes: logical names, or topics bound to one log.
 
-Connectors bring kinds of their own with `register_topic`; nothing here knows them by name.
+Connectors register their own kinds with `register_topic`; this module does not know them by name.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ class Topic(Protocol):
     """A frozen value that names a topic and, if it is bound, its place.
 
     Attributes:
-        kind: The tag in JSON; one for each connector.
-        can_read: False for a topic that only takes rows, such as the console.
-        can_write: False for a topic that only gives them.
+        kind: The tag in JSON; each connector has its own.
+        can_read: False for a topic that can only be written, such as the console.
+        can_write: False for a topic that can only be read.
     """
 
     kind: ClassVar[str]

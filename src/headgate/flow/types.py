@@ -136,7 +136,8 @@ def check_fields(fields: tuple[Field, ...]) -> None:
 def key_kind(type_: Type) -> str | None:
     """Return the kind by which keys of this type are compared, or None if it cannot be a key.
 
-    All integer types are one kind, all decimals one. A type yet unknown has kind "unknown".
+    All integer types are one kind, all decimals one. A type that is not known yet has kind
+    "unknown".
     """
     match type_:
         case Unknown():

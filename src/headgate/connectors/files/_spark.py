@@ -1,4 +1,4 @@
-"""Embedded topics as the kernel's source and sink read them: options, all of them text."""
+"""Embedded topics as options of the kernel's source and sink."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from headgate.connectors.starts import WORDS
 from headgate.errors import HeadgateError
 
 SOURCE = "io.headgate.kernel.files.FilesSource"
-# An embedded topic is read as one long file, whatever its files are numbered.
+# An embedded topic is read as one long file.
 IS_PARTITIONED = False
 
 
 def source_options(topic: Files, reading: Reading) -> dict[str, str]:
-    """Return what the source needs.
+    """Return the options of the source.
 
     Raises:
-        HeadgateError: BAD_START: neither a word nor the JSON of a position.
+        HeadgateError: BAD_START: the start is neither a keyword nor the JSON of a position.
     """
     start = reading.start or "earliest"
     if not start.startswith("{") and start not in WORDS:
         raise HeadgateError(
             "BAD_START",
-            f"cannot begin to read {topic.describe()} at {start!r}: embedded topics know earliest "
-            "and latest",
+            f"cannot start reading {topic.describe()} at {start!r}: the start of an embedded "
+            "topic must be earliest or latest",
             hint=f"--start {topic.name}=latest",
         )
     return {
@@ -39,15 +39,15 @@ def source_options(topic: Files, reading: Reading) -> dict[str, str]:
 
 
 def output_option(topic: Files) -> dict[str, str]:
-    """Return where the sink writes."""
+    """Return the options of the sink."""
     return {"kind": "files", "path": str(_folder(topic))}
 
 
 def prepare(topic: Files, partitions: int, lineage: str | None) -> None:
-    """Make the topic if it is not there, so that a job may wait for its first file.
+    """Create the topic if it is missing, so that a job can wait for its first file.
 
-    A topic that is written gets a partition for each task. Staged files that killed tasks of this
-    lineage left are removed: a job has one driver at a time, so no task is writing them.
+    An output topic gets one partition per task. Staged files left by killed tasks of this lineage
+    are deleted: a job has one driver at a time, so no task is writing them.
     """
     folder = TopicFolder(_folder(topic))
     if lineage is None:

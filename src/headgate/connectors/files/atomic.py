@@ -1,9 +1,8 @@
-"""Files that appear whole or not at all, and never replace another.
+"""Files that appear complete or not at all, and never replace another file.
 
-A file is written in a staging folder and then placed under its final name. Placing is a hard
-link, which the file system refuses if the name is taken: of several writers exactly one wins,
-in whatever language they are written. Where hard links are not supported, an exclusive claim
-in the staging folder takes their place.
+A file is written in a staging folder and then placed under its final name. Placing is a hard link,
+which the file system refuses if the name is taken: of several writers exactly one wins. Without
+hard links, an exclusive claim in the staging folder takes their place.
 """
 
 import errno
@@ -22,7 +21,7 @@ _numbers = itertools.count()
 
 
 def unique_name() -> str:
-    """Return a name that no other call returns, on any machine; names sort by time."""
+    """Return a globally unique name; names sort by time."""
     micros = time.time_ns() // 1000
     number = next(_numbers) % 1_000_000
     return f"{micros:017d}-{os.getpid()}-{number:06d}-{secrets.token_hex(4)}"
@@ -36,12 +35,12 @@ def write_new(
     Args:
         path: The final name; its folder must exist.
         data: The content, whole or in pieces.
-        staging: A folder on the same file system; made if it is missing.
-        sync: Wait until the disk has the content and the name. Without it, a file outlives a
-            crash of this process, but may be lost, or be found empty, after a power failure.
+        staging: A folder on the same file system; created if missing.
+        sync: Wait until the content and the name are on disk. Without it, a file survives a crash
+            of this process, but may be lost or empty after a power failure.
 
     Raises:
-        FileExistsError: The name is taken. The file that has it is left as it is.
+        FileExistsError: The name is taken; the existing file is unchanged.
     """
     staging.mkdir(parents=True, exist_ok=True)
     draft = staging / unique_name()
@@ -71,8 +70,8 @@ def _place(draft: Path, path: Path) -> None:
 
 
 def _place_by_claim(draft: Path, path: Path) -> None:
-    # Opening the final name itself would show readers an empty file. So the name is claimed
-    # beside the draft, and renamed onto only while the claim is held and the name is free.
+    # Opening the final name would show readers an empty file. So the name is claimed beside the
+    # draft, and renamed only while the claim is held and the name is free.
     claim = draft.with_name(f"claim-{path.parent.name}-{path.name}")
     os.close(os.open(claim, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
     try:

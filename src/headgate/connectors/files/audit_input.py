@@ -1,4 +1,4 @@
-"""What a run read from an embedded topic."""
+"""The records that a run read from an embedded topic."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class FilesInput:
-    """The lines that a run read: from one place to another, each a file's number and a byte."""
+    """The lines that a run read: a range between two positions, each a file number and a byte."""
 
     job: str
     files: Files
@@ -46,19 +46,19 @@ class FilesInput:
 
     @property
     def partitions(self) -> tuple[str, ...]:
-        """The numbers of the folders that the files lie in."""
-        return tuple(sorted({_partition(each) for each in self.entries}, key=int))
+        """The numbers of the files' folders."""
+        return tuple(sorted({_partition(entry) for entry in self.entries}, key=int))
 
     def read(self, meter: Meter) -> Iterator[InputRecord]:
         """Yield every line of the range that is not blank.
 
         Raises:
-            HeadgateError: AUDIT_INPUT_GONE: a file is gone.
+            HeadgateError: AUDIT_INPUT_GONE: a file was deleted.
         """
         return meter.over(self._read(), self.topic, None)
 
     def standing(self, number: int, offset: int) -> Standing:
-        """Tell where a place lies."""
+        """Return the location of a position."""
         if (number, offset) >= self.end:
             return Standing.AHEAD
         return Standing.BEFORE if (number, offset) < self.begin else Standing.WITHIN
@@ -79,21 +79,21 @@ class FilesInput:
 
 
 def open_input(job: str, files: Files, begin: str | None, end: str) -> FilesInput:
-    """Return what a run read.
+    """Return the lines that a run read.
 
     Args:
-        begin: Where it began; None for the topic's beginning.
-        end: How far it came.
+        begin: The start position; None for the start of the topic.
+        end: The end position.
 
     Raises:
         HeadgateError: AUDIT_INPUT_GONE, TOPIC_NOT_FOUND, TOPIC_LEDGER_BROKEN.
     """
     folder = TopicFolder(Path(files.path))
     meta = folder.get_meta()
-    bounds = [json.loads(each) for each in (begin, end) if each is not None]
-    if any(each["topic"] != meta.id for each in bounds):
-        raise input_gone(job, f"topic {files.name!r} was made anew since the run read it")
-    places = [(int(each["file"]), int(each["byte"])) for each in bounds]
+    bounds = [json.loads(position) for position in (begin, end) if position is not None]
+    if any(position["topic"] != meta.id for position in bounds):
+        raise input_gone(job, f"topic {files.name!r} was recreated after the run read it")
+    places = [(int(position["file"]), int(position["byte"])) for position in bounds]
     return FilesInput(
         job,
         files,
@@ -110,15 +110,15 @@ def _partition(entry: LedgerEntry) -> str:
 
 
 def _lines(job: str, file: Path, first: int, last: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines that begin in a range of bytes, each with where it begins."""
+    """Yield the lines that start in a range of bytes, each with its first byte."""
     try:
         content = file.open("rb")
     except FileNotFoundError as error:
-        raise input_gone(job, f"{file} is not there any more") from error
+        raise input_gone(job, f"{file} was deleted") from error
     with content:
         at = first
         if first > 0:
-            # A line belongs to the range it begins in.
+            # A line belongs to the range in which it starts.
             content.seek(first - 1)
             at += len(content.readline()) - 1
         while at < last:

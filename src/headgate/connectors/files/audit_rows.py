@@ -1,4 +1,4 @@
-"""The rows that a run wrote to an embedded topic: files are named after the run and the batch."""
+"""The rows that a run wrote to an embedded topic: file names state the run and the batch."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from headgate.connectors.files.records import read_records as read_lines
 from headgate.connectors.files.topic import list_files
 from headgate.connectors.files.written import FILE
 
-# Behind every batch: nothing of a run counts that is not of the audited one's past.
+# After every batch: nothing counts of a run that is not an ancestor of the audited one.
 _ALL = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
 class FileRows:
-    """The rows of an embedded topic: files are named after the run and the batch."""
+    """The rows of an embedded topic: file names state the run and the batch."""
 
     topic: Files
     lineage: str
@@ -28,7 +28,7 @@ class FileRows:
     doubts: tuple[str, ...] = ()
 
     def read(self, passed: Passed, meter: Meter) -> Iterator[Row]:
-        """Yield the rows of the run, and count all there are."""
+        """Yield the rows of the run, and count all rows."""
         for line, match in meter.over(self._lines(), self.topic.name, None):
             if match is None:
                 passed.foreign += 1

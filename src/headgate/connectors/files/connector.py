@@ -1,4 +1,4 @@
-"""Embedded topics: all that Headgate needs of them."""
+"""The connector of embedded topics."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from headgate.connectors.audit import AuditedRun, Input, OutputRows
-from headgate.connectors.connector import Positions, SparkEnds, Starts, TopicSetup
+from headgate.connectors.connector import Positions, SparkEnds, TopicSetup
 from headgate.connectors.files import _spark, positions, setup, written
 from headgate.connectors.files.audit_input import open_input
 from headgate.connectors.files.audit_rows import FileRows
 from headgate.connectors.files.descriptor import Files
 from headgate.connectors.files.log import FilesLog
 from headgate.connectors.files.places import FilesPlaces
-from headgate.connectors.kafka import starts
+from headgate.connectors.kafka.starts import STARTS
 from headgate.connectors.written import MAYBE_ALIVE, Batches, Writers, Written
 from headgate.flow.topics import Topic
 
@@ -21,14 +21,14 @@ _SCHEME = "files:"
 
 
 class FilesWriting:
-    """Rows in files that are named by run, batch and task."""
+    """Rows in files named by run, batch and task."""
 
     rests_on = "files named by run, batch and task"
     can_repeat = False
     has_transactions = False
 
     def end_transactions(self, _topic: Files, _ids: Iterable[str]) -> None:
-        """Do nothing: a file is published as a whole."""
+        """Do nothing: a file is published at once."""
 
     def find_written(
         self, topics: Mapping[str, Files], writers: Writers, batches: Batches
@@ -43,7 +43,7 @@ class FilesWriting:
 
 
 class FilesAudit:
-    """Lines by their bytes, and rows by the names of their files."""
+    """Lines by their bytes, and rows by their file names."""
 
     shows_places = False
 
@@ -62,24 +62,24 @@ class FilesConnector:
     kind = Files.kind
     has_keys = False
     spark: SparkEnds[Files] = _spark
-    # The source refuses later, by name, what an embedded topic does not know.
-    starts: Starts = starts
+    # The source refuses starts that embedded topics do not support.
+    starts = STARTS
     positions: Positions[Files] = positions
     writing = FilesWriting()
     setup: TopicSetup[Files] = setup
     audit = FilesAudit()
 
     def find_log(self, text: str) -> FilesLog | None:
-        """Return the folder that a text names."""
+        """Return the folder for a value of `--on`."""
         root = text.removeprefix(_SCHEME)
         return FilesLog(Path(root)) if text.startswith(_SCHEME) and root else None
 
     def log_of(self, topic: Files) -> FilesLog:
-        """Return the folder that the topic's own is in."""
+        """Return the parent folder of the topic's folder."""
         return FilesLog(Path(topic.path).parent)
 
     def where(self, topic: Files) -> str:
-        """Return the folder of the log, or the topic's own if it has another name."""
+        """Return the folder of the log, or the topic's folder if it has another name."""
         path = Path(topic.path)
         return f"{_SCHEME}{path.parent if path.name == topic.name else path}"
 
@@ -90,7 +90,7 @@ class FilesConnector:
         """Return at once: a folder has no broker."""
 
     def reads(self, read: Files, topic: Topic) -> bool:
-        """Tell whether two topics are one folder."""
+        """Return True if two topics are the same folder."""
         return isinstance(topic, Files) and Path(read.path).resolve() == Path(topic.path).resolve()
 
     def open_places(self, topic: Files) -> FilesPlaces:

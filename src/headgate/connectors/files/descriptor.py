@@ -15,11 +15,11 @@ from headgate.flow.topics import register_topic
 @register_topic
 @dataclass(frozen=True, slots=True)
 class Files:
-    """A topic that lies in a folder, wherever the flow's other topics are.
+    """A topic in a folder, independent of the flow's other topics.
 
     Attributes:
         name: The topic's name in the flow.
-        dir: The topic's own folder; a relative one is taken from where the job is started.
+        dir: The topic's folder; a relative path starts at the job's working directory.
     """
 
     name: str
@@ -36,8 +36,8 @@ class Files:
         if not path:
             raise HeadgateError(
                 "BAD_NAME",
-                f"cannot bind topic {self.name!r} to a folder: dir is empty",
-                hint=f"say which: Files({self.name!r}, dir='data/{self.name}')",
+                f"cannot bind topic {self.name!r} to a folder: dir must not be empty",
+                hint=f"give the folder: Files({self.name!r}, dir='data/{self.name}')",
             )
         object.__setattr__(self, "dir", path)
 

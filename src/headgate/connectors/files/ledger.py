@@ -1,11 +1,11 @@
 """The ledger of an embedded topic: the order in which its files are read.
 
-The reader inside Spark is its only writer. It gives every file it finds the next number and
-never changes a number once given, so a position in the topic means the same for ever. Here the
-ledger is only read, to show a topic as its readers see it.
+The reader inside Spark is its only writer. It gives every new file the next number and never
+changes a number, so a position in the topic keeps its meaning. Here the ledger is only read, to
+show a topic as its readers see it.
 
-A plain page, `FIRST.json`, holds the files that one look found; a merged page, `FIRST-END.json`,
-what many pages held that are gone since. Where both have a number, the merged page is right.
+A plain page, `FIRST.json`, holds the files of one listing; a merged page, `FIRST-END.json`, holds
+the content of many deleted pages. If both contain a number, the merged page is right.
 """
 
 import json
@@ -21,7 +21,7 @@ FORMAT = 1
 MERGED_FORMAT = 2
 
 _NAME = re.compile(r"(\d{20})(?:-(\d{20}))?\.json")
-# Listings race with the reader inside Spark, which merges pages seldom.
+# A listing may race with the reader inside Spark, which rarely merges pages.
 _ATTEMPTS = 5
 
 
@@ -30,11 +30,11 @@ class LedgerEntry:
     """One numbered file.
 
     Attributes:
-        number: Its place in the reading order, counted from 0.
+        number: Its position in the reading order, from 0.
         path: Relative to the topic's folder, with forward slashes.
-        size: In bytes, when it was found.
-        start: The sizes of all files before it, added up.
-        seen: When it was found, in epoch milliseconds.
+        size: In bytes, when it was first seen.
+        start: The sum of the sizes of all files before it.
+        seen: When it was first seen, in epoch milliseconds.
     """
 
     number: int
@@ -46,7 +46,7 @@ class LedgerEntry:
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """A page by its name; `end` is the number behind its last file, None for a plain page."""
+    """A page by its name; `end` is the number after its last file, None for a plain page."""
 
     file: Path
     first: int
@@ -57,26 +57,26 @@ class _Page:
 
 
 class _GapError(Exception):
-    """A number is in no page, and later ones are."""
+    """A number is missing from the pages, and later numbers are present."""
 
 
 def read_ledger(topic: Path) -> list[LedgerEntry]:
     """Return every numbered file of a topic, by number; empty before its first reader.
 
     Raises:
-        HeadgateError: TOPIC_LEDGER_BROKEN: a page is missing, damaged or of another format.
+        HeadgateError: TOPIC_LEDGER_BROKEN: a page is missing, corrupted or of another format.
     """
-    found = ""
+    problem = ""
     for _ in range(_ATTEMPTS):
         try:
             return _read(topic)
         except FileNotFoundError as error:
-            # The page has been merged with others since the listing.
-            found = f"{Path(error.filename).name} is gone"
+            # The page was merged with others after the listing.
+            problem = f"{Path(error.filename).name} is missing"
         except _GapError as gap:
-            # A listing that races with the writer may show a page and not the one before it.
-            found = f"file number {gap} is in no page"
-    raise _broken(topic, found)
+            # A listing that races with the writer may show a page without its predecessor.
+            problem = f"file number {gap} is on no page"
+    raise _broken(topic, problem)
 
 
 def _read(topic: Path) -> list[LedgerEntry]:
@@ -94,7 +94,7 @@ def _read(topic: Path) -> list[LedgerEntry]:
                 raise _GapError(number)
             taken.append(number)
         entries += list(_read_page(topic, page))[number - page.first :]
-    # The name of a merged page's part is free again: a page that was read may be a late reader's.
+    # The name of a merged page's part is free again, so a page may come from a slow reader.
     now = _list_pages(topic) if taken else []
     if any(_find_merged(now, number) for number in taken):
         raise _GapError(taken[0])
@@ -102,12 +102,12 @@ def _read(topic: Path) -> list[LedgerEntry]:
 
 
 def _list_pages(topic: Path) -> list[_Page]:
-    found = []
+    pages = []
     for file in (topic / FOLDER).glob("[0-9]*.json"):
         match = _NAME.fullmatch(file.name)
         if match is not None:
-            found.append(_Page(file, int(match[1]), int(match[2]) if match[2] else None))
-    return found
+            pages.append(_Page(file, int(match[1]), int(match[2]) if match[2] else None))
+    return pages
 
 
 def _find_merged(pages: Sequence[_Page], number: int) -> _Page | None:
@@ -120,12 +120,14 @@ def _read_page(topic: Path, page: _Page) -> Iterator[LedgerEntry]:
     try:
         content = json.loads(page.file.read_bytes())
         if content["format"] != known:
-            found = content["format"]
-            raise _broken(topic, f"{page.file.name} has format {found}, and {known} is known")
+            format_ = content["format"]
+            raise _broken(
+                topic, f"{page.file.name} has format {format_}, and this release reads {known}"
+            )
         files = content["files"]
         count = len(files) if page.end is None else page.end - page.first
         if content["first"] != page.first or not files or len(files) != count:
-            raise _broken(topic, f"the files of {page.file.name} are not those of its name")
+            raise _broken(topic, f"the files of {page.file.name} do not match its name")
         for number, file in enumerate(files, start=page.first):
             yield LedgerEntry(
                 number=number,
@@ -138,10 +140,10 @@ def _read_page(topic: Path, page: _Page) -> Iterator[LedgerEntry]:
         raise _broken(topic, f"{page.file.name} cannot be read ({error})") from error
 
 
-def _broken(topic: Path, found: str) -> HeadgateError:
+def _broken(topic: Path, problem: str) -> HeadgateError:
     return HeadgateError(
         "TOPIC_LEDGER_BROKEN",
-        f"cannot read the ledger of topic '{topic.name}': {found}",
+        f"cannot read the ledger of topic '{topic.name}': {problem}",
         hint=f"restore {topic / FOLDER} from a backup, or copy the data files to a new topic",
         domain=Domain.EXTERNAL,
     )

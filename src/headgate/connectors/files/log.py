@@ -1,4 +1,4 @@
-"""A folder as the place where a flow's topics are: `files:DIR`."""
+"""A folder as a log: `files:DIR`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class FilesLog:
         return FilesTopics(self.folder)
 
     def make_topics(self, roles: Mapping[str, TopicRole], partitions: int | None) -> tuple[()]:
-        """Make the topics that are missing; only streams get more than one partition."""
+        """Create the missing topics; only streams get more than one partition."""
         for name, role in roles.items():
             folder = TopicFolder(self.folder / name)
             asked = partitions if role is TopicRole.STREAM else None
@@ -44,10 +44,10 @@ class FilesLog:
 
     @contextmanager
     def open_sink(self, roles: Mapping[str, TopicRole], _key_values: KeyValues) -> Iterator[Sink]:
-        """Give the way into topics that are there.
+        """Open a sink for existing topics.
 
-        Changelogs go to partition 0, so that the changes of a key stay in order, and slices of a
-        stream take its partitions in turn.
+        Changelogs go to partition 0, so that the changes of a key stay in order. Slices of a stream
+        rotate over its partitions.
         """
         topics = {name: TopicFolder(self.folder / name) for name in roles}
         turns = {

@@ -1,4 +1,4 @@
-"""The records of an embedded topic by their places: the file, and the byte a line begins at."""
+"""The records of an embedded topic by place: the file, and the first byte of a line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headgate.connectors.places import PlacedRecord, Send, Spot, Stretch
 _BLOCK = 1 << 16
 _BLANK = b" \t\r\n"
 _PARTITION = re.compile(r"part-([0-9]{1,9})/")
-# What a task of a job writes: the run, the batch and the task, which is the partition too.
+# The file names of a job's tasks: the run, the batch and the task, which is also the partition.
 _WRITTEN = re.compile(
     r"part-([0-9]+)/([0-9]{8}T[0-9]{6}-[0-9a-f]{6})-([0-9]{10})-([0-9]{5})\.jsonl"
 )
@@ -27,23 +27,23 @@ class FilesPlaces:
     """One embedded topic.
 
     Attributes:
-        path: The topic's own folder.
+        path: The topic's folder.
     """
 
     path: Path
 
     def last(self, count: int) -> list[PlacedRecord]:
         """Return the last records in reading order; files are read no further than needed."""
-        found: list[PlacedRecord] = []
+        records: list[PlacedRecord] = []
         for file in reversed(self._folder().files()):
             for byte, line in _backwards(file.path):
-                if len(found) >= count:
-                    return found[::-1]
-                found.append(_record(file, byte, line))
-        return found[::-1]
+                if len(records) >= count:
+                    return records[::-1]
+                records.append(_record(file, byte, line))
+        return records[::-1]
 
     def stretches(self, at_most: int | None = None) -> list[Stretch]:  # noqa: ARG002
-        """Return the files in reading order; they never change, so each is read once."""
+        """Return the files in reading order; files never change, so each is read once."""
         files = self._folder().files()
         return [Stretch(file.relative, 0, file.size, 0) for file in files]
 
@@ -65,36 +65,36 @@ class FilesPlaces:
             name, _, digits = place.rpartition(":")
             if digits.isascii() and digits.isdecimal():
                 wanted[name].add(int(digits))
-        found = {}
+        records = {}
         for file in self._folder().files() if wanted else ():
             for byte in sorted(wanted.get(name_file(file.relative), ())):
                 line = _line_at(file.path, byte)
                 if line is not None:
                     record = _record(file, byte, line)
-                    found[record.place] = record
-        return found
+                    records[record.place] = record
+        return records
 
     def find_spots(self, spots: Collection[Spot]) -> dict[Spot, PlacedRecord]:
-        """Return the records by the file's number in the ledger and the byte in it."""
+        """Return the records by file number in the ledger and first byte."""
         ledger = {entry.number: entry for entry in self._folder().read_ledger()}
-        found = {}
+        records = {}
         for number, byte in spots:
             entry = ledger.get(number)
             record = None if entry is None else self._at(entry, byte)
             if record is not None:
-                found[number, byte] = record
-        return found
+                records[number, byte] = record
+        return records
 
     @contextmanager
     def sending(self) -> Iterator[Send]:
-        """Give a way to publish lines: one file for each call and partition."""
+        """Open a publisher of lines: one file per call and partition."""
         folder = self._folder()
 
         def send(records: Sequence[PlacedRecord]) -> None:
             partitions = folder.partitions
             lines: dict[int, list[bytes]] = defaultdict(list)
             for record in records:
-                # A topic made by hand has files in folders of any name.
+                # A folder created by hand may have files in subfolders of any name.
                 partition = record.partition if record.partition < partitions else 0
                 lines[partition].append((record.value or b"") + b"\n")
             for partition, some in lines.items():
@@ -103,7 +103,7 @@ class FilesPlaces:
         yield send
 
     def _folder(self) -> TopicFolder:
-        # One that is not there has no files.
+        # A missing folder has no files.
         return TopicFolder(self.path)
 
     def _at(self, entry: LedgerEntry, byte: int) -> PlacedRecord | None:
@@ -111,13 +111,13 @@ class FilesPlaces:
         line = _line_at(path, byte)
         if line is None:
             return None
-        # What the kernel takes for a record's time: when its file was first seen.
+        # The kernel uses the time at which the file was first seen as a record's time.
         file = TopicFile(path, entry.path, entry.size, entry.seen * 1_000_000)
         return _record(file, byte, line)
 
 
 def name_file(relative: str) -> str:
-    """Return how places name a file of a topic: short for what a job wrote, and without slashes."""
+    """Return the name of a file in places: short for files of jobs, and without slashes."""
     match = _WRITTEN.fullmatch(relative)
     if match is not None and int(match[1]) == int(match[4]):
         return f"{match[2]}-{int(match[3])}-{int(match[4])}"
@@ -145,13 +145,13 @@ def _forwards(path: Path, start: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _backwards(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield where lines begin and the lines, last one first; none if the file is gone."""
+    """Yield the lines of a file with their first byte, last line first; none if it was deleted."""
     try:
         file = path.open("rb")
     except FileNotFoundError:
         return
     with file:
-        # The pieces of the line whose start has not been found yet, last piece first.
+        # The parts of the line whose start is not known yet, last part first.
         pieces: list[bytes] = []
         at = file.seek(0, 2)
         while at > 0:
@@ -173,7 +173,7 @@ def _backwards(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def _line_at(path: Path, byte: int) -> bytes | None:
-    """Return the line that begins at a byte, without its newline; None where none does."""
+    """Return the line that starts at a byte, without its newline; None if no line starts there."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, byte - 1))

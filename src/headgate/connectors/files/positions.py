@@ -1,4 +1,4 @@
-"""Positions in an embedded topic, as the reader inside Spark writes them, measured from outside."""
+"""Positions in an embedded topic, as the reader inside Spark writes them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from headgate.connectors.files.topic import TopicFolder
 
 
 def count_between(files: Files, start: str | None, end: str | None) -> int | None:
-    """Return how many records begin between two positions; None where that cannot be told.
+    """Return the number of records between two positions; None if unknown.
 
-    It cannot where the topic was made anew since, or files are gone.
+    It is unknown if the topic was recreated since, or files were deleted.
 
     Args:
-        start: A position's JSON; None for the topic's beginning.
-        end: Likewise; None for the end of what has been numbered.
+        start: The JSON of a position; None for the start of the topic.
+        end: The JSON of a position; None for the end of the numbered files.
     """
     topic = Path(files.path)
     meta = TopicFolder(topic).find_meta()
     entries = read_ledger(topic)
-    bounds = [None if each is None else json.loads(each) for each in (start, end)]
-    if meta is None or any(each is not None and each["topic"] != meta.id for each in bounds):
+    bounds = [None if entry is None else json.loads(entry) for entry in (start, end)]
+    if meta is None or any(entry is not None and entry["topic"] != meta.id for entry in bounds):
         return None
     first = 0 if bounds[0] is None else _place(entries, bounds[0])
     last = (
@@ -34,9 +34,11 @@ def count_between(files: Files, start: str | None, end: str | None) -> int | Non
     )
     try:
         return sum(
-            _count(topic / each.path, max(0, first - each.start), min(each.size, last - each.start))
-            for each in entries
-            if each.start < last and each.start + each.size > first
+            _count(
+                topic / entry.path, max(0, first - entry.start), min(entry.size, last - entry.start)
+            )
+            for entry in entries
+            if entry.start < last and entry.start + entry.size > first
         )
     except FileNotFoundError:
         return None
@@ -50,10 +52,10 @@ def _place(entries: Sequence[LedgerEntry], position: dict[str, int]) -> int:
 
 
 def _count(file: Path, start: int, end: int) -> int:
-    """Return how many lines with something in them begin in a range of bytes."""
+    """Return the number of lines that are not blank and start in a range of bytes."""
     with file.open("rb") as content:
         if start > 0:
-            # A line belongs to the range it begins in.
+            # A line belongs to the range in which it starts.
             content.seek(start - 1)
             content.readline()
         count = 0
@@ -66,15 +68,15 @@ def _count(file: Path, start: int, end: int) -> int:
 
 
 def has_reached(position: str, target: str | None) -> bool:
-    """Tell whether a position lies at or behind another; one that is not known is no hurdle."""
+    """Return True if a position is at or after another; an unknown target counts as reached."""
     if target is None:
         return True
     at, wanted = json.loads(position), json.loads(target)
     if at["topic"] != wanted["topic"]:
-        # The topic was made anew: nothing of what was wanted is left to read.
+        # The topic was recreated: none of the wanted records are left to read.
         return True
     return bool((at["file"], at["byte"]) >= (wanted["file"], wanted["byte"]))
 
 
 def find_mark(_topic: Files, _job: str) -> None:
-    """Return None: an embedded topic has no place for the position of a job."""
+    """Return None: an embedded topic does not store a job's position."""

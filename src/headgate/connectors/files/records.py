@@ -1,4 +1,4 @@
-"""The records of an embedded topic: its last ones, its new ones, how many there are.
+"""The records of an embedded topic: the last ones, new ones, and their number.
 
 A record is a line that is not blank. A last line without a newline counts too.
 """
@@ -33,16 +33,16 @@ def follow(
     last: int = 0,
     every: timedelta = timedelta(milliseconds=200),
 ) -> Iterator[bytes]:
-    """Yield the last records there are now, then every new record, for ever.
+    """Yield the last records, then every new record, without end.
 
-    What counts as new is settled by this call, not by the first step of the iterator. Each file
-    is read once. A folder that is missing is waited for.
+    This call decides what counts as new, not the first step of the iterator. Each file is read
+    once. A missing folder is waited for.
 
     Args:
         folder: The topic.
-        clock: Sleeps between two looks at the folder.
-        last: How many of the records there are now to yield first.
-        every: The pause between two looks that find nothing.
+        clock: Sleeps between two listings of the folder.
+        last: How many existing records to yield first.
+        every: The pause after a listing without new files.
     """
     return _follow(folder, folder.files(), last, clock, every)
 
@@ -62,12 +62,12 @@ def _follow(
 
 
 def count_records(folder: TopicFolder) -> int:
-    """Return how many records the topic has; reads every file, in blocks."""
+    """Return the number of records; reads every file, in blocks."""
     return sum(_count(file.path) for file in list_files(folder.path))
 
 
 def read_records(path: Path) -> Iterator[bytes]:
-    """Yield the records of one file; none if it is gone."""
+    """Yield the records of one file; nothing if it was deleted."""
     try:
         file = path.open("rb")
     except FileNotFoundError:
@@ -85,10 +85,10 @@ def _tail_of(files: Sequence[TopicFile], count: int) -> list[bytes]:
         for line in _read_backwards(file.path)
         if line.strip(_BLANK)
     )
-    # Asks for no more than it needs: the line before the last one may be far away.
-    found = list(itertools.islice(backwards, count))
-    found.reverse()
-    return found
+    # Stop as early as possible: the line before the last may be far away.
+    lines = list(itertools.islice(backwards, count))
+    lines.reverse()
+    return lines
 
 
 def _read_backwards(path: Path) -> Iterator[bytes]:
@@ -97,7 +97,7 @@ def _read_backwards(path: Path) -> Iterator[bytes]:
     except FileNotFoundError:
         return
     with file:
-        # The pieces of the line whose start has not been found yet, last piece first.
+        # The parts of the line whose start is not known yet, last part first.
         pieces: list[bytes] = []
         end = file.seek(0, 2)
         while end > 0:
@@ -124,7 +124,7 @@ def _count(path: Path) -> int:
     except FileNotFoundError:
         return 0
     records = 0
-    # Whether the line that the last block broke off in has anything in it so far.
+    # True if the unfinished line of the last block is not blank so far.
     begun = False
     with file:
         while block := file.read(_BLOCK):
@@ -140,7 +140,7 @@ def _count(path: Path) -> int:
 
 
 def _count_lines(block: bytes, first: int, final: int) -> int:
-    # From one newline to another; a search for blank lines is far cheaper than a split.
+    # Searching for blank lines is far cheaper than splitting.
     if _BLANK_LINE_MAY_START.search(block, first, final + 1):
         lines = block[first + 1 : final + 1].split(b"\n")
         return sum(1 for line in lines if line.strip(_BLANK))

@@ -1,4 +1,4 @@
-"""How embedded topics of a flow are made."""
+"""Creation of a flow's embedded topics."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ OPTIONS: frozenset[str] = frozenset()
 
 
 def find_companions(_topic: Files) -> tuple[()]:
-    """Return none: rows need no other topic."""
+    """Return nothing: rows need no other topic."""
     return ()
 
 
 def wanted(
     topic: Files, role: TopicRole, options: SetupOptions, _schema: Schema | None = None
 ) -> WantedTopic:
-    """Return what a topic is to be like; it keeps everything, and nothing can be said about it."""
+    """Return the settings of a topic; it keeps every record, and has no other settings."""
     partitions = wanted_topic(topic.name, role, options).partitions
     return WantedTopic(name=Path(topic.path).name, partitions=partitions)

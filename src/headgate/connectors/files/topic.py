@@ -3,13 +3,13 @@
 The layout, which the reader and the writer inside Spark share:
 
     DIR/<topic>/_topic.json          the topic's id and its number of partitions
-    DIR/<topic>/_ledger/             the order of its files; written by the reader alone
-    DIR/<topic>/_tmp/                files in the making
-    DIR/<topic>/part-<p>/*.jsonl     where writers publish; one JSON object a line
+    DIR/<topic>/_ledger/             the order of its files; only the reader writes it
+    DIR/<topic>/_tmp/                unfinished files
+    DIR/<topic>/part-<p>/*.jsonl     published files; one JSON object per line
 
-A file counts at any depth, whoever renamed it into the folder, unless a part of its path begins
-with `_` or `.`. Files never change once they are in. `_topic.json` may be missing (a folder
-somebody made by hand); then the topic has one partition until a reader or `create` says more.
+A file counts at any depth, no matter who renamed it into the folder, unless a part of its path
+begins with `_` or `.`. Files never change. `_topic.json` may be missing in a folder created by
+hand; then the topic has one partition until a reader or `create` writes the file.
 """
 
 import contextlib
@@ -39,7 +39,7 @@ _LONGEST_NAME = 249
 
 
 def check_topic_name(text: str) -> str:
-    """Return the name unchanged if a topic may have it.
+    """Return the name unchanged if it is a valid topic name.
 
     Raises:
         HeadgateError: BAD_TOPIC_NAME.
@@ -49,15 +49,15 @@ def check_topic_name(text: str) -> str:
     suggestion = re.sub(r"[^A-Za-z0-9._-]+", "-", text).lstrip("_.")[:_LONGEST_NAME].rstrip("-")
     raise HeadgateError(
         "BAD_TOPIC_NAME",
-        f"cannot use {text!r} as the name of a topic: a name has 1 to {_LONGEST_NAME} letters, "
-        "digits, '.', '_' and '-', and does not begin with '_' or '.'",
+        f"cannot use {text!r} as a topic name: a name must have 1 to {_LONGEST_NAME} letters, "
+        "digits, '.', '_' and '-', and must not begin with '_' or '.'",
         hint=f"try {suggestion or 'orders'}",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class TopicMeta:
-    """What `_topic.json` says: an id made with the topic, its birth in epoch ms, its partitions."""
+    """The content of `_topic.json`: the topic's id, its creation in epoch ms, its partitions."""
 
     id: str
     created: int
@@ -69,7 +69,7 @@ class TopicFile:
     """One file of a topic.
 
     Attributes:
-        path: Where it is.
+        path: The file's path.
         relative: Its path in the topic's folder, with forward slashes.
         size: In bytes.
         modified_ns: Its time of modification, in nanoseconds since the epoch.
@@ -85,9 +85,9 @@ class TopicFile:
 
 @dataclass(frozen=True, slots=True)
 class TopicFolder:
-    """An embedded topic on disk. Safe to use from several threads and processes at once.
+    """An embedded topic on disk. Safe for concurrent threads and processes.
 
-    Nothing is remembered between calls: each looks at the disk.
+    Nothing is cached: every call reads the disk.
     """
 
     path: Path
@@ -99,36 +99,36 @@ class TopicFolder:
 
     @property
     def exists(self) -> bool:
-        """Whether the folder is there, made by `create` or by hand."""
+        """Whether the folder exists, created by `create` or by hand."""
         return self.path.is_dir()
 
     @property
     def partitions(self) -> int:
-        """The number of partitions; 1 for a folder made by hand."""
+        """The number of partitions; 1 for a folder created by hand."""
         meta = self.find_meta()
         return 1 if meta is None else meta.partitions
 
     @property
     def size(self) -> int:
-        """The sizes of all files in bytes, added up."""
+        """The total size of all files in bytes."""
         return sum(file.size for file in list_files(self.path))
 
     def create(self, partitions: int = 1) -> bool:
-        """Make the topic, and return whether this call made it: False if it was there already.
+        """Create the topic; return False if it already existed.
 
-        Of several callers at once exactly one is told True. A folder made by hand becomes a
-        topic with that many partitions, and its files stay.
+        Of several concurrent callers exactly one gets True. A folder created by hand becomes a
+        topic with that many partitions and keeps its files.
 
         Raises:
-            HeadgateError: TOPIC_EXISTS: it is there with another number of partitions.
+            HeadgateError: TOPIC_EXISTS: it exists with another number of partitions.
                 BAD_PARTITIONS: a number below 1. TOPIC_UNREADABLE: it has a ledger and no id.
         """
         check_topic_name(self.name)
         if partitions < 1:
             raise HeadgateError(
                 "BAD_PARTITIONS",
-                f"cannot create topic '{self.name}' with {partitions} partitions: "
-                "a topic has at least 1",
+                f"cannot create topic '{self.name}': partitions must be at least 1, got "
+                f"{partitions}",
                 hint="use 1 or more partitions",
             )
         meta = self.find_meta()
@@ -147,15 +147,17 @@ class TopicFolder:
         return False
 
     def find_meta(self) -> TopicMeta | None:
-        """Return what `_topic.json` says, or None if there is none.
+        """Return the content of `_topic.json`, or None if it is missing.
 
         Raises:
-            HeadgateError: TOPIC_UNREADABLE: it is damaged, or of another format.
+            HeadgateError: TOPIC_UNREADABLE: it is corrupted, or of another format.
         """
         try:
             content = json.loads((self.path / META_FILE).read_bytes())
             if content["format"] != FORMAT:
-                raise self._unreadable(f"its format is {content['format']}, and {FORMAT} is known")
+                raise self._unreadable(
+                    f"its format is {content['format']}, and this release reads {FORMAT}"
+                )
             return TopicMeta(
                 id=str(content["id"]),
                 created=int(content["created"]),
@@ -164,13 +166,13 @@ class TopicFolder:
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError) as error:
-            raise self._unreadable(f"it is damaged ({error})") from error
+            raise self._unreadable(f"it is corrupted ({error})") from error
 
     def get_meta(self) -> TopicMeta:
-        """Return what `_topic.json` says.
+        """Return the content of `_topic.json`.
 
         Raises:
-            HeadgateError: TOPIC_NOT_FOUND: there is none. TOPIC_UNREADABLE.
+            HeadgateError: TOPIC_NOT_FOUND: it is missing. TOPIC_UNREADABLE.
         """
         meta = self.find_meta()
         if meta is None:
@@ -178,16 +180,15 @@ class TopicFolder:
         return meta
 
     def files(self) -> list[TopicFile]:
-        """Return the topic's files in reading order; empty if there is no folder.
+        """Return the topic's files in reading order; empty without a folder.
 
-        Files in the ledger come first, by number; then those no reader has seen, by time of
-        modification, then by path.
+        Files in the ledger come first, by number; then new files by modification time and path.
         """
         numbers = {entry.path: entry.number for entry in self.read_ledger()}
         return list_files(self.path, numbers=numbers)
 
     def read_ledger(self) -> list[LedgerEntry]:
-        """Return the numbered files by number, those that are gone from disk among them."""
+        """Return the numbered files by number, including deleted ones."""
         return ledger.read_ledger(self.path)
 
     def publish(
@@ -198,19 +199,19 @@ class TopicFolder:
         name: str | None = None,
         sync: bool = False,
     ) -> Path:
-        """Add one file to the topic, and return its path. Readers see it whole or not at all.
+        """Add one file to the topic, and return its path. Readers see it complete or not at all.
 
         Args:
             data: Lines, each with its newline, whole or in pieces.
-            partition: The partition; lines in one partition are read in the order they came.
-            name: The file's name, which ends in `.jsonl`; by default a new one that sorts by time.
-            sync: Wait for the disk. Off by default: a published file outlives a crash of any
+            partition: The partition; its lines are read in the order they were published.
+            name: The file's name, ending in `.jsonl`; by default a new name that sorts by time.
+            sync: Wait for the disk. Off by default: a published file survives a crash of any
                 process, but may be lost in a power failure.
 
         Raises:
-            HeadgateError: TOPIC_NOT_FOUND: there is no folder. BAD_PARTITIONS: the topic has no
-                such partition. BAD_FILE_NAME. TOPIC_FILE_EXISTS: a file of that name is there,
-                and is left as it is.
+            HeadgateError: TOPIC_NOT_FOUND: the folder is missing. BAD_PARTITIONS: the topic has no
+                such partition. BAD_FILE_NAME. TOPIC_FILE_EXISTS: a file with that name exists and
+                is unchanged.
         """
         if not self.exists:
             raise _not_found(self.path)
@@ -218,16 +219,16 @@ class TopicFolder:
         if not 0 <= partition < partitions:
             raise HeadgateError(
                 "BAD_PARTITIONS",
-                f"cannot publish to partition {partition} of topic '{self.name}': "
-                f"it has {partitions}, counted from 0",
+                f"cannot publish to partition {partition} of topic '{self.name}': its "
+                f"partitions are 0 to {partitions - 1}",
                 hint=f"use a partition from 0 to {partitions - 1}",
             )
         if name is not None and not _FILE_NAME.fullmatch(name):
             raise HeadgateError(
                 "BAD_FILE_NAME",
-                f"cannot publish a file named {name!r} to topic '{self.name}': a name ends in "
-                f"'{SUFFIX}', has no '/' and does not begin with '_' or '.'",
-                hint="leave out the name to get a new one",
+                f"cannot publish a file named {name!r} to topic '{self.name}': a name must "
+                f"end in '{SUFFIX}', must not contain '/' and must not begin with '_' or '.'",
+                hint="omit the name to get a new one",
             )
         folder = self.path / f"part-{partition}"
         folder.mkdir(exist_ok=True)
@@ -237,15 +238,15 @@ class TopicFolder:
         except FileExistsError as error:
             raise HeadgateError(
                 "TOPIC_FILE_EXISTS",
-                f"cannot publish {path.name} to topic '{self.name}': partition {partition} has a "
-                "file of that name, and files are never replaced",
-                hint="leave out the name to get a new one",
+                f"cannot publish {path.name} to topic '{self.name}': partition {partition} "
+                "already has a file of that name, and files are never replaced",
+                hint="omit the name to get a new one",
             ) from error
         return path
 
     def _check_new(self) -> None:
-        """Refuse a new id over a ledger: jobs would read every record once more."""
-        # The file is made before the first page, so that a second look tells who was faster.
+        """Refuse a new id if a ledger exists: jobs would read every record again."""
+        # A concurrent creator writes the file before the first page, so a second look finds it.
         if self.read_ledger() and self.find_meta() is None:
             raise self._unreadable("it is missing, and the topic has a ledger")
 
@@ -265,18 +266,18 @@ class TopicFolder:
             return False
         return True
 
-    def _unreadable(self, found: str) -> HeadgateError:
+    def _unreadable(self, problem: str) -> HeadgateError:
         return HeadgateError(
             "TOPIC_UNREADABLE",
-            f"cannot read {META_FILE} of topic '{self.name}': {found}",
-            hint=f"restore {self.path / META_FILE} from a backup, or remove it and _ledger to have "
-            "the topic made anew (jobs then read all of it once more)",
+            f"cannot read {META_FILE} of topic '{self.name}': {problem}",
+            hint=f"restore {self.path / META_FILE} from a backup, or delete it and _ledger to "
+            "recreate the topic (jobs then read all records again)",
             domain=Domain.EXTERNAL,
         )
 
 
 def list_topics(root: Path) -> list[TopicFolder]:
-    """Return the topics under a folder by name; empty if there is no such folder."""
+    """Return the topics in a folder by name; empty if the folder is missing."""
     if not root.is_dir():
         return []
     return [
@@ -287,7 +288,7 @@ def list_topics(root: Path) -> list[TopicFolder]:
 
 
 def get_topic(root: Path, name: str) -> TopicFolder:
-    """Return a topic that is there.
+    """Return an existing topic.
 
     Raises:
         HeadgateError: TOPIC_NOT_FOUND, BAD_TOPIC_NAME.
@@ -307,15 +308,15 @@ def list_files(
     """Return the data files in a topic's folder in reading order.
 
     Args:
-        path: The topic's folder; it may be missing.
+        path: The topic's folder; may be missing.
         numbers: The ledger's numbers by relative path.
-        without: Relative paths to leave out.
+        without: Relative paths to skip.
     """
     files = []
     for relative, entry in _walk(path):
         if relative in without:
             continue
-        # A file may be deleted between the listing and the look at it.
+        # A file may be deleted between the listing and this call.
         with contextlib.suppress(FileNotFoundError):
             stat = entry.stat()
             number = numbers.get(relative)
@@ -328,10 +329,10 @@ def list_files(
 def _walk(path: Path, below: str = "") -> Iterator[tuple[str, os.DirEntry[str]]]:
     try:
         with os.scandir(path) as entries:
-            found = list(entries)
+            files = list(entries)
     except FileNotFoundError:
         return
-    for entry in found:
+    for entry in files:
         if entry.name.startswith(("_", ".")):
             continue
         if entry.is_dir(follow_symlinks=False):
@@ -347,8 +348,8 @@ def _reading_order(file: TopicFile) -> tuple[bool, int, int, str]:
 
 
 def _not_found(path: Path) -> HeadgateError:
-    found = [folder.name for folder in list_topics(path.parent)]
-    listing = f"it has {', '.join(found)}" if found else "it has no topics"
+    names = [folder.name for folder in list_topics(path.parent)]
+    listing = f"it has {', '.join(names)}" if names else "it has no topics"
     return HeadgateError(
         "TOPIC_NOT_FOUND",
         f"cannot find topic '{path.name}' in {path.parent}: {listing}",

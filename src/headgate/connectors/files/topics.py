@@ -1,4 +1,4 @@
-"""The embedded topics under a folder as people see them."""
+"""The embedded topics in a folder, as the CLI shows them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class FilesTopics:
-    """The topics in the folders of a folder."""
+    """The topics in a folder's subfolders."""
 
     root: Path
 
@@ -38,7 +38,7 @@ class FilesTopics:
         ]
 
     def show(self, name: str, *, count: bool, last_files: int) -> TopicDetails:
-        """Return all about one topic, or raise TOPIC_NOT_FOUND."""
+        """Return the details of a topic, or raise TOPIC_NOT_FOUND."""
         folder = folders.get_topic(self.root, name)
         meta = folder.find_meta()
         files = folder.files()
@@ -55,10 +55,11 @@ class FilesTopics:
         )
 
     def make(self, wanted: WantedTopic) -> MadeTopic:
-        """Make a topic unless it is there; by default with 1 partition.
+        """Create a topic if it is missing; by default with 1 partition.
 
         Raises:
-            HeadgateError: TOPIC_OPTION_UNSUPPORTED: embedded topics keep everything, once.
+            HeadgateError: TOPIC_OPTION_UNSUPPORTED: embedded topics have no retention and no
+                replicas.
         """
         _check_supported(wanted)
         folder = TopicFolder(self.root / folders.check_topic_name(wanted.name))
@@ -74,7 +75,7 @@ class FilesTopics:
             has,
             str(folder.path),
             existed=not made,
-            differences=(f"it has {has} partitions and not {asked}",) if differs else (),
+            differences=(f"it has {has} partitions instead of {asked}",) if differs else (),
         )
 
     def tail(self, name: str, *, last: int) -> list[bytes]:
@@ -82,7 +83,7 @@ class FilesTopics:
         return records.tail(folders.get_topic(self.root, name), last)
 
     def follow(self, name: str, *, last: int, clock: Clock) -> Iterator[bytes]:
-        """Yield the last records, then every new one, for ever."""
+        """Yield the last records, then every new record, without end."""
         return records.follow(folders.get_topic(self.root, name), clock=clock, last=last)
 
 
@@ -96,9 +97,9 @@ def _check_supported(wanted: WantedTopic) -> None:
         if given:
             raise HeadgateError(
                 "TOPIC_OPTION_UNSUPPORTED",
-                f"cannot create topic '{wanted.name}' with {option}: embedded topics keep every "
-                "file, once, until somebody deletes it",
-                hint=f"leave {option} out, or create the topic on Kafka: --on kafka://HOST:9092",
+                f"cannot create topic '{wanted.name}' with {option}: embedded topics keep one "
+                "copy of every file until it is deleted",
+                hint=f"omit {option}, or create the topic on Kafka: --on kafka://HOST:9092",
             )
 
 

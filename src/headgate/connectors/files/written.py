@@ -1,4 +1,4 @@
-"""What a run has written to an embedded topic: its files carry the lineage, the batch, the task."""
+"""The batches that a run has written to an embedded topic, by its file names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FILE = re.compile(
 
 
 def find_written(topic: Path, writers: Writers, batches: Batches) -> Written:
-    """Return what a topic's folder holds of a run's batches; none of its tasks may be writing."""
+    """Return what a topic's folder holds of a run's batches; no task may be writing."""
     try:
         tasks, rows, files = set(), 0, 0
         for file in list_files(topic):

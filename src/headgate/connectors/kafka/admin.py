@@ -1,4 +1,4 @@
-"""What a cluster says of its topics, and topics made on it."""
+"""Requests to a cluster about its topics, and creation of topics."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from headgate.connectors.topics import Retention, TopicPart, topic_not_found
 from headgate.errors import HeadgateError
 
 _USUAL_REPLICATION = 3
-# Of a question that is asked of a whole cluster.
+# Timeout of a request to a whole cluster.
 _ASKED_AT_ONCE = 2000
 _PAUSE_S = 0.1
 _GONE = KafkaError.UNKNOWN_TOPIC_OR_PART
-# A topic that was just made has leaders a moment later.
+# A new topic has leaders a moment later.
 _PASSING = frozenset(
     {
         KafkaError.LEADER_NOT_AVAILABLE,
@@ -47,7 +47,7 @@ Partition = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One partition: the broker that leads it, and its copies."""
+    """One partition: the broker that leads it, and its replicas."""
 
     number: int
     leader: int | None
@@ -60,9 +60,9 @@ class Shape:
     """A topic as its cluster describes it.
 
     Attributes:
-        id: A topic made anew under the same name has another.
+        id: A recreated topic of the same name has another id.
         parts: By number.
-        config: Its settings, those that are the brokers' own among them.
+        config: Its settings, including those inherited from the brokers.
     """
 
     name: str
@@ -72,17 +72,17 @@ class Shape:
 
     @property
     def replication(self) -> int:
-        """How many copies the partition with the fewest has."""
+        """The smallest number of replicas of its partitions."""
         return min((part.replicas for part in self.parts), default=0)
 
 
 @dataclass(frozen=True, slots=True)
 class TopicFacts:
-    """A topic and how far its partitions reach.
+    """A topic and the offsets of its partitions.
 
     Attributes:
         parts: By number.
-        retention: How long records are kept; compaction keeps the last of a key whatever it is.
+        retention: How long records are kept; compaction always keeps the last record of a key.
     """
 
     name: str
@@ -93,7 +93,7 @@ class TopicFacts:
 
     @property
     def replication(self) -> int:
-        """How many copies the partition with the fewest has."""
+        """The smallest number of replicas of its partitions."""
         return min((part.replicas for part in self.parts), default=0)
 
     @property
@@ -103,12 +103,12 @@ class TopicFacts:
 
     @property
     def at_most(self) -> int:
-        """How many records there are at most: offsets have gaps."""
+        """The maximum number of records: offsets have gaps."""
         return sum(part.next - part.first for part in self.parts)
 
 
 class Cluster:
-    """One cluster, reached when this is made.
+    """One cluster; connects when created.
 
     Raises:
         HeadgateError: BROKER_UNREACHABLE, BROKER_REFUSED; from every method BROKER_FAILED too.
@@ -122,12 +122,12 @@ class Cluster:
         self._troubles: Troubles = opened[1]
 
     def names(self) -> list[str]:
-        """Return the names of the topics, without those that Kafka keeps for itself."""
-        found = read_metadata(self._admin, self._troubles, doing=self._doing)
-        return sorted(name for name in found.topics if not name.startswith("__"))
+        """Return the names of the topics, without Kafka's internal topics."""
+        metadata = read_metadata(self._admin, self._troubles, doing=self._doing)
+        return sorted(name for name in metadata.topics if not name.startswith("__"))
 
     def describe(self, names: Sequence[str]) -> list[TopicFacts]:
-        """Return what topics are like and how far they reach, in the order of their names.
+        """Return topics with their offsets, ordered by name.
 
         Raises:
             HeadgateError: TOPIC_NOT_FOUND.
@@ -162,59 +162,59 @@ class Cluster:
         ]
 
     def shapes(self, names: Sequence[str], *, just_made: bool = False) -> list[Shape]:
-        """Return what topics are like, in the order of their names.
+        """Return topics, ordered by name.
 
         Args:
-            just_made: They are there, even if a broker has not heard of them yet.
+            just_made: The topics exist, even if a broker does not know them yet.
 
         Raises:
             HeadgateError: TOPIC_NOT_FOUND.
         """
         if not names:
             return []
-        found = self._described(names, passing={_GONE} if just_made else ())
+        descriptions = self._described(names, passing={_GONE} if just_made else ())
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
         configs = self._ask(lambda: self._admin.describe_configs(resources, **_PATIENCE))
-        by_name = {each.name: entries for each, entries in configs.items()}
+        by_name = {part.name: entries for part, entries in configs.items()}
         return [
             Shape(
                 name,
-                _java_id(found[name].topic_id),
-                tuple(_part(each) for each in found[name].partitions),
+                _java_id(descriptions[name].topic_id),
+                tuple(_part(part) for part in descriptions[name].partitions),
                 {key: str(entry.value) for key, entry in by_name[name].items()},
             )
             for name in names
         ]
 
     def partitions(self, name: str) -> list[Partition]:
-        """Return the partitions of a topic that is there.
+        """Return the partitions of an existing topic.
 
         Raises:
             HeadgateError: TOPIC_NOT_FOUND.
         """
-        return [(name, each.id) for each in self._described([name])[name].partitions]
+        return [(name, part.id) for part in self._described([name])[name].partitions]
 
     def first_offsets(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
-        """Return the earliest offset that is kept of each."""
-        found = self._offsets(partitions, OffsetSpec.earliest())
-        return {each: answer.offset for each, answer in found.items()}
+        """Return the earliest retained offset of each partition."""
+        offsets = self._offsets(partitions, OffsetSpec.earliest())
+        return {partition: answer.offset for partition, answer in offsets.items()}
 
     def next_offsets(
         self, partitions: Iterable[Partition], *, committed: bool = True
     ) -> dict[Partition, int]:
-        """Return where each ends.
+        """Return the end offset of each partition.
 
         Args:
-            committed: Up to the first record of a transaction that is open.
+            committed: Stop before the first record of an open transaction.
         """
         level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
-        found = self._offsets(partitions, OffsetSpec.latest(), isolation_level=level)
-        return {each: answer.offset for each, answer in found.items()}
+        offsets = self._offsets(partitions, OffsetSpec.latest(), isolation_level=level)
+        return {partition: answer.offset for partition, answer in offsets.items()}
 
     def newest(self, partitions: Iterable[Partition]) -> dict[Partition, datetime | None]:
-        """Return the latest timestamp of each; None where it is empty."""
-        found = self._offsets(partitions, OffsetSpec.max_timestamp())
-        return {each: _moment(answer.timestamp) for each, answer in found.items()}
+        """Return the latest timestamp of each partition; None if it is empty."""
+        offsets = self._offsets(partitions, OffsetSpec.max_timestamp())
+        return {partition: _moment(answer.timestamp) for partition, answer in offsets.items()}
 
     def create(
         self,
@@ -224,16 +224,16 @@ class Cluster:
         replication: int | None,
         config: Mapping[str, str],
     ) -> bool:
-        """Make a topic, and return whether this call made it: False if it was there already.
+        """Create a topic; return False if it already existed.
 
         Args:
-            partitions: None leaves it to the brokers.
-            replication: None is as many copies as there are brokers, 3 at most.
-            config: Settings that are not the brokers' own.
+            partitions: None for the brokers' default.
+            replication: None for one replica per broker, at most 3.
+            config: Settings that override the brokers' defaults.
         """
         if replication is None:
-            found = read_metadata(self._admin, self._troubles, doing=self._doing)
-            replication = min(_USUAL_REPLICATION, max(1, len(found.brokers)))
+            metadata = read_metadata(self._admin, self._troubles, doing=self._doing)
+            replication = min(_USUAL_REPLICATION, max(1, len(metadata.brokers)))
         count = -1 if partitions is None else partitions
         new = NewTopic(name, count, replication, config={**config})
         try:
@@ -259,15 +259,18 @@ class Cluster:
     def _offsets(
         self, partitions: Iterable[Partition], spec: OffsetSpec, **options: Any
     ) -> dict[Partition, Any]:
-        left = [TopicPartition(*each) for each in partitions]
-        found: dict[Partition, Any] = {}
+        left = [TopicPartition(*partition) for partition in partitions]
+        offsets: dict[Partition, Any] = {}
         for first in range(0, len(left), _ASKED_AT_ONCE):
             asked = dict.fromkeys(left[first : first + _ASKED_AT_ONCE], spec)
             answers = self._ask(
                 functools.partial(self._admin.list_offsets, asked, **_PATIENCE, **options)
             )
-            found |= {(each.topic, each.partition): told for each, told in answers.items()}
-        return found
+            offsets |= {
+                (partition.topic, partition.partition): offset
+                for partition, offset in answers.items()
+            }
+        return offsets
 
     def _ask(
         self,
@@ -276,19 +279,18 @@ class Cluster:
         but: int | None = None,
         passing: Iterable[int] = (),
     ) -> dict[K, Any]:
-        """Return the answers; ask again while what is wrong will pass.
+        """Return the responses; repeat the request after temporary errors.
 
         Args:
-            but: An error that the caller has words for; it is raised as Kafka's own.
-            passing: Errors that will pass, besides those that always do.
+            but: An error that the caller handles; it is raised unchanged.
+            passing: Additional temporary errors.
         """
         patient = _PASSING | set(passing)
         deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
                 return {
-                    each: answer.result(timeout=PATIENCE_S + 1)
-                    for each, answer in question().items()
+                    key: answer.result(timeout=PATIENCE_S + 1) for key, answer in question().items()
                 }
             except KafkaException as error:
                 code = error.args[0].code()
@@ -297,8 +299,8 @@ class Cluster:
                         raise
                     raise self._troubles.explain(self._doing, error) from error
             except TimeoutError as error:
-                found = f"no answer in {PATIENCE_S:g}s"
-                raise unreachable(self._doing, self._client.servers, found) from error
+                problem = f"no response in {PATIENCE_S:g}s"
+                raise unreachable(self._doing, self._client.servers, problem) from error
             time.sleep(_PAUSE_S)
 
     def _not_found(self, name: str, names: Sequence[str]) -> HeadgateError:
@@ -316,5 +318,5 @@ def _part(described: Any) -> Part:
 
 
 def _java_id(uuid: Any) -> str:
-    # As Java writes it, and with it the positions of jobs: base64 that is safe in a URL.
+    # Java's form, used in the positions of jobs: base64 that is safe in a URL.
     return str(uuid).translate({ord("+"): "-", ord("/"): "_"}).rstrip("=")

@@ -1,4 +1,4 @@
-"""What a run read from topics on Kafka."""
+"""The records that a run read from topics on Kafka."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class KafkaInput:
     """The records that a run read from one or several topics.
 
     Attributes:
-        spans: The first offset and the one behind the last of all topics, by partition.
+        spans: The first offset and the end offset over all topics, by partition.
     """
 
     kafka: Kafka
@@ -39,34 +39,34 @@ class KafkaInput:
 
     @property
     def topic(self) -> str:
-        """The topic, or what stands for several."""
+        """The topic, or the pattern for several topics."""
         return self.kafka.name
 
     @property
     def partitions(self) -> tuple[str, ...]:
-        """Numbers; with the topic before them where there are several."""
+        """Partition numbers, with the topic before them if there are several topics."""
         alone = len(self.ranges) == 1
         return tuple(
-            str(number) if alone else f"{each.topic}/{number}"
-            for each in self.ranges
-            for number in each.ends
+            str(number) if alone else f"{range_.topic}/{number}"
+            for range_ in self.ranges
+            for number in range_.ends
         )
 
     def read(self, meter: Meter) -> Iterator[InputRecord]:
         """Yield every record of the range."""
         first = 0
-        for each in self.ranges:
-            places = {number: first + place for place, number in enumerate(each.ends)}
+        for range_ in self.ranges:
+            places = {number: first + place for place, number in enumerate(range_.ends)}
             first += len(places)
-            found = read_records(
-                self.kafka.client, each.topic, each.starts, each.kept, headers=False
+            records = read_records(
+                self.kafka.client, range_.topic, range_.starts, range_.kept, headers=False
             )
-            for record in meter.over(found, each.topic, each.total):
+            for record in meter.over(records, range_.topic, range_.total):
                 number = record.partition
-                yield InputRecord(places[number], each.topic, number, record.offset, record.value)
+                yield InputRecord(places[number], range_.topic, number, record.offset, record.value)
 
     def standing(self, number: int, offset: int) -> Standing:
-        """Tell where a place lies; of several topics, the range of any will do."""
+        """Return the location of a position; with several topics, it may be in the range of any."""
         first, end = self.spans.get(number, (0, 0))
         if offset >= end:
             return Standing.AHEAD
@@ -74,11 +74,11 @@ class KafkaInput:
 
 
 def open_input(job: str, kafka: Kafka, begin: str | None, end: str) -> KafkaInput:
-    """Return what a run read.
+    """Return the records that a run read.
 
     Args:
-        begin: Where it began; None for the earliest record there is.
-        end: How far it came.
+        begin: The start position; None for the earliest record.
+        end: The end position.
 
     Raises:
         HeadgateError: AUDIT_INPUT_GONE; what `Cluster` raises.
@@ -95,16 +95,16 @@ def open_input(job: str, kafka: Kafka, begin: str | None, end: str) -> KafkaInpu
         if not same_topic(position.id, facts.id) or (
             first is not None and not same_topic(first.id, position.id)
         ):
-            raise input_gone(job, f"topic {facts.name!r} was made anew since the run read it")
+            raise input_gone(job, f"topic {facts.name!r} was recreated after the run read it")
         ends = cluster.next_offsets([(facts.name, part.number) for part in facts.parts])
         there = {number: end for (_, number), end in ends.items()}
-        found, told = range_of(facts, there, first, position)
-        ranges.append(found)
-        notes += told
+        range_, remarks = range_of(facts, there, first, position)
+        ranges.append(range_)
+        notes += remarks
         if facts.compacted:
             gaps = f"topic {facts.name!r} is compacted"
     if kafka.options.get("isolation.level", _COMMITTED) != _COMMITTED:
-        gaps = "the job reads records that are not committed"
+        gaps = "the job reads uncommitted records"
     if begin is None:
         notes.append(unknown_begin(kafka.name))
     return KafkaInput(kafka, tuple(ranges), _spans(ranges), gaps, tuple(notes))
@@ -115,16 +115,16 @@ def _describe(job: str, cluster: Cluster, topics: Sequence[str]) -> list[TopicFa
         return cluster.describe(topics)
     except HeadgateError as error:
         if error.code == "TOPIC_NOT_FOUND":
-            raise input_gone(job, f"one of {', '.join(topics)} is not there any more") from error
+            raise input_gone(job, f"one of {', '.join(topics)} was deleted") from error
         raise
 
 
 def _spans(ranges: Sequence[TopicRange]) -> dict[int, tuple[int, int]]:
-    numbers = {number for each in ranges for number in each.ends}
+    numbers = {number for range_ in ranges for number in range_.ends}
     return {
         number: (
-            min(each.starts[number] for each in ranges if number in each.starts),
-            max(each.ends[number] for each in ranges if number in each.ends),
+            min(range_.starts[number] for range_ in ranges if number in range_.starts),
+            max(range_.ends[number] for range_ in ranges if number in range_.ends),
         )
         for number in numbers
     }
@@ -136,12 +136,12 @@ def range_of(
     begin: TopicPosition | None,
     end: TopicPosition,
 ) -> tuple[TopicRange, list[str]]:
-    """Return the range of a topic as far as its records are kept, and what is not.
+    """Return the retained range of a topic, and remarks on missing records.
 
     Args:
-        there: Where the topic ends for readers of committed records, by partition.
-        begin: None for the earliest record there is; partitions it does not name were added
-            later, and read from their beginning.
+        there: The end of the topic for readers of committed records, by partition.
+        begin: None for the earliest record; partitions that it does not name were added later, and
+            read from their start.
     """
     first = {part.number: part.first for part in facts.parts}
     starts: dict[int, int] = {}
@@ -154,8 +154,8 @@ def range_of(
         place = f"{facts.name}/{number}"
         if begin is not None and starts[number] > wanted:
             notes.append(
-                f"records of {place} before offset {format_count(starts[number])} are not kept "
-                "any more: not audited"
+                f"records of {place} before offset {format_count(starts[number])} have been "
+                "deleted: not audited"
             )
         if kept[number] < last:
             notes.append(
@@ -166,7 +166,7 @@ def range_of(
 
 
 def same_topic(one: str, other: str) -> bool:
-    """Tell whether two ids are one: Kafka's clients write them in two alphabets of base64."""
+    """Return True if two topic ids are equal: Kafka's clients use two alphabets of base64."""
     return _plain(one) == _plain(other)
 
 

@@ -1,4 +1,4 @@
-"""The rows that a run wrote to a topic on Kafka, each with what it says of its record."""
+"""The rows that a run wrote to a topic on Kafka, each with its mark."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from headgate.errors import HeadgateError
 
 @dataclass(frozen=True, slots=True)
 class KafkaRows:
-    """The committed rows of a topic, as of the moment it was opened.
+    """The committed rows of a topic at the time it was opened.
 
     Attributes:
         starts: The first offset, by partition.
-        ends: The offset behind the last, by partition.
+        ends: The end offset, by partition.
     """
 
     topic: Kafka
@@ -31,13 +31,13 @@ class KafkaRows:
 
     @property
     def total(self) -> int:
-        """How many rows there are at most."""
+        """The maximum number of rows."""
         return sum(end - self.starts[number] for number, end in self.ends.items())
 
     def read(self, passed: Passed, meter: Meter) -> Iterator[Row]:
-        """Yield the rows of the run, and count all there are."""
-        found = read_records(self.topic.client, self.topic.name, self.starts, self.ends)
-        for record in meter.over(found, self.topic.name, self.total):
+        """Yield the rows of the run, and count all rows."""
+        records = read_records(self.topic.client, self.topic.name, self.starts, self.ends)
+        for record in meter.over(records, self.topic.name, self.total):
             mark = find_mark(record.headers)
             if mark is None:
                 passed.foreign += 1
@@ -53,7 +53,7 @@ class KafkaRows:
 
 
 def open_rows(run: AuditedRun, topic: Kafka) -> KafkaRows:
-    """Return the rows of an output as it is now.
+    """Return the current rows of an output.
 
     Raises:
         HeadgateError: What `Cluster` raises.
@@ -64,7 +64,7 @@ def open_rows(run: AuditedRun, topic: Kafka) -> KafkaRows:
     except HeadgateError as error:
         if error.code != "TOPIC_NOT_FOUND":
             raise
-        return KafkaRows(topic, run.lineage, doubts=(f"topic {topic.name!r} is not there",))
+        return KafkaRows(topic, run.lineage, doubts=(f"topic {topic.name!r} does not exist",))
     ends = cluster.next_offsets([(topic.name, part.number) for part in facts.parts])
     committed = {number: end for (_, number), end in ends.items()}
     return KafkaRows(
@@ -78,22 +78,22 @@ def open_rows(run: AuditedRun, topic: Kafka) -> KafkaRows:
 
 
 def doubts_of(facts: TopicFacts, committed: Mapping[int, int]) -> Iterator[str]:
-    """Yield why a row that was written may not have been read.
+    """Yield reasons why a written row may not have been read.
 
     Args:
-        committed: The offset up to which rows can be read, by partition.
+        committed: The end of the readable rows, by partition.
     """
     expired = [str(part.number) for part in facts.parts if part.first > 0]
     if expired:
         yield (
-            f"the first rows of topic {facts.name!r}, partition {', '.join(expired)}, are not "
-            "kept any more"
+            f"the first rows of topic {facts.name!r}, partition {', '.join(expired)}, have "
+            "been deleted"
         )
     if facts.compacted:
         yield f"topic {facts.name!r} is compacted"
     hidden = [str(part.number) for part in facts.parts if committed[part.number] < part.next]
     if hidden:
         yield (
-            f"a transaction is open in topic {facts.name!r}, partition {', '.join(hidden)}, and "
-            "hides what comes after its first row"
+            f"an open transaction in topic {facts.name!r}, partition {', '.join(hidden)}, "
+            "hides the rows after its first row"
         )

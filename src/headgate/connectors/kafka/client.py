@@ -1,8 +1,8 @@
-"""How Kafka is reached, as a value: servers, options of its clients, and a file with more.
+"""The connection to Kafka as a value: servers, client options, and a properties file.
 
-Names of options are the Java client's. `sasl.username`, `sasl.password` and `ssl.ca.location`
-(a PEM file) are understood besides. An option that begins with `consumer.`, `producer.` or
-`admin.` is for that kind of client alone.
+Options have the Java client's names. `sasl.username`, `sasl.password` and `ssl.ca.location` (a PEM
+file) are supported too. The prefixes `consumer.`, `producer.` and `admin.` limit an option to that
+kind of client.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ DEFAULT_PORT = 9092
 
 @dataclass(frozen=True, slots=True)
 class ClientSpec:
-    """Two that are equal reach the same cluster in the same way.
+    """Equal values connect to the same cluster in the same way.
 
     Attributes:
         servers: `host:port`, separated by commas.
         options: Names and values, sorted by name; secrets are references.
-        config: A properties file that options win over, read when a client is made.
+        config: A properties file, read when a client is created; options override it.
     """
 
     servers: str
@@ -46,7 +46,7 @@ class ClientSpec:
         return cls(parse_kafka_servers(servers), check_options(options or {}), config or None)
 
     def to_json(self) -> JsonObject:
-        """Return what the kernel reads, which holds references and no secret."""
+        """Return the JSON for the kernel, with references instead of secrets."""
         return {
             "servers": self.servers,
             "options": dict(self.options),
@@ -54,7 +54,7 @@ class ClientSpec:
         }
 
     def to_text(self) -> str:
-        """Return the JSON as text; the same for equal descriptions."""
+        """Return the JSON as text; equal for equal values."""
         return json.dumps(self.to_json(), sort_keys=True)
 
     def describe(self) -> str:
@@ -69,13 +69,13 @@ def parse_kafka_servers(text: str) -> str:
     """Return the servers with their ports, separated by commas.
 
     Raises:
-        HeadgateError: BAD_SERVERS; a text that may hold a password is not in it.
+        HeadgateError: BAD_SERVERS; never quotes a text that may hold a password.
     """
     return ",".join(parse_servers(text, port=DEFAULT_PORT, fault=_bad_servers))
 
 
 def check_options(options: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
-    """Return the options by name as text.
+    """Return the options as text, sorted by name.
 
     Raises:
         HeadgateError: BAD_CLIENT_OPTION, SECRET_IN_PLAIN.
@@ -84,23 +84,23 @@ def check_options(options: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
     for name, value in sorted(options.items()):
         text = option_text(name, value, fault=bad_option, example="linger.ms")
         if name == "bootstrap.servers":
-            raise bad_option(name, "the servers are named elsewhere", "use servers='host:9092'")
+            raise bad_option(name, "servers are set elsewhere", "use servers='host:9092'")
         is_login = name.lower().endswith("sasl.jaas.config")
         check_secret(name, text, broker="Kafka", parts=find_secrets(text) if is_login else None)
         checked.append((name, text))
     return tuple(checked)
 
 
-def bad_option(name: str, found: str, hint: str) -> HeadgateError:
-    """Return the error for an option that no client can have; values stay out of it."""
+def bad_option(name: str, problem: str, hint: str) -> HeadgateError:
+    """Return the error for an option that is not supported; it never quotes the value."""
     return HeadgateError(
-        "BAD_CLIENT_OPTION", f"cannot use option {name!r} of Kafka's clients: {found}", hint=hint
+        "BAD_CLIENT_OPTION", f"cannot use option {name!r} of Kafka's clients: {problem}", hint=hint
     )
 
 
-def _bad_servers(found: str) -> HeadgateError:
+def _bad_servers(problem: str) -> HeadgateError:
     return HeadgateError(
         "BAD_SERVERS",
-        f"cannot reach Kafka: servers are host:port, separated by commas, and {found}",
+        f"cannot connect to Kafka: servers must be host:port, separated by commas; {problem}",
         hint="use localhost:9092, or host1:9092,host2:9092",
     )

@@ -1,6 +1,6 @@
-"""Python's clients of Kafka: quiet, of limited patience, and told only what they know.
+"""Python's clients of Kafka: without output on the terminal, with short timeouts.
 
-librdkafka is loaded with the first client, so that verbs which need none start at once.
+librdkafka is loaded with the first client, so that commands without Kafka start fast.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 10.0
 
-# A broker that refuses connections may be starting; one that does after this long is not there.
+# A broker that refuses connections may be starting; after this long it counts as down.
 _FIRST_LOOK_S = 2.0
 _LOOK_S = 1.0
 _UNKNOWN = re.compile(r'No such configuration property: "([^"]+)"')
-# Whose fault it is where librdkafka names no option.
+# The likely options if librdkafka names none.
 _SUSPECTS = ("sasl.mechanisms", "security.protocol", "acks")
 _GUARDS = ("sasl.", "ssl.", "security.")
 _KEPT_TROUBLES = 50
@@ -38,32 +38,32 @@ C = TypeVar("C")
 
 @dataclass(frozen=True, slots=True)
 class Troubles:
-    """What a client reported in the background, oldest first."""
+    """Errors that a client reported in the background, oldest first."""
 
     servers: str
     errors: list[KafkaError] = field(default_factory=list)
 
     def add(self, error: KafkaError) -> None:
-        """Keep an error; of many, the first."""
+        """Keep an error; of many, the first ones."""
         if len(self.errors) < _KEPT_TROUBLES:
             self.errors.append(error)
 
     def explain(self, doing: str, raised: KafkaException | KafkaError) -> HeadgateError:
-        """Return what ended a call as one of our errors."""
+        """Return the reason of a failed call as a HeadgateError."""
         error = raised.args[0] if isinstance(raised, Exception) else raised
         return explain(doing, error, servers=self.servers, troubles=self.errors)
 
 
 def open_admin(client: ClientSpec, *, doing: str) -> tuple[AdminClient, Troubles]:
-    """Return a client that has reached a broker.
+    """Return a client that is connected to a broker.
 
     Args:
-        client: How Kafka is reached.
-        doing: What it is for, after the word cannot.
+        client: The connection.
+        doing: The purpose, as in "cannot DOING".
 
     Raises:
-        HeadgateError: BROKER_UNREACHABLE, within 10 s; BROKER_REFUSED; what is wrong with the
-            client's options.
+        HeadgateError: BROKER_UNREACHABLE, within 10 s; BROKER_REFUSED; errors of the client's
+            options.
     """
     from confluent_kafka.admin import AdminClient
 
@@ -73,9 +73,9 @@ def open_admin(client: ClientSpec, *, doing: str) -> tuple[AdminClient, Troubles
 
 
 def open_consumer(client: ClientSpec, own: Mapping[str, Any]) -> tuple[Consumer, Troubles]:
-    """Return a consumer without a group's duties: partitions are assigned, nothing is committed.
+    """Return a consumer without a group: partitions are assigned, nothing is committed.
 
-    It reads committed records, unless the client's options say otherwise.
+    It reads committed records, unless the client's options change that.
 
     Args:
         own: What it needs besides, which wins.
@@ -102,8 +102,8 @@ def open_producer(
     """Return a producer.
 
     Args:
-        own: What it needs besides, which wins.
-        tuning: What does it good, where the client's options say nothing.
+        own: Options that override all others.
+        tuning: Defaults that the client's options override.
     """
     from confluent_kafka import Producer
 
@@ -118,7 +118,7 @@ def read_metadata(
     topic: str | None = None,
     patience_s: float = PATIENCE_S,
 ) -> ClusterMetadata:
-    """Return brokers and topics; give up early on a broker that is not there or refuses us.
+    """Return brokers and topics; give up early if the broker is down or refuses the client.
 
     Raises:
         HeadgateError: BROKER_UNREACHABLE, BROKER_REFUSED.
@@ -132,10 +132,10 @@ def read_metadata(
         try:
             return of.list_topics(timeout=look_s, **ask)
         except KafkaException as error:
-            # Errors of the background are told while the client is polled.
+            # Background errors are reported while the client is polled.
             of.poll(0)
             left = deadline - time.monotonic()
-            if left <= 0 or any(is_final(each) for each in troubles.errors):
+            if left <= 0 or any(is_final(trouble) for trouble in troubles.errors):
                 raise troubles.explain(doing, error) from error
             look_s = min(_LOOK_S, left)
 
@@ -158,30 +158,32 @@ def _open(
         try:
             return make({**settings, **quiet}), troubles
         except KafkaException as error:
-            found = str(error.args[0].str())
-            unknown = _UNKNOWN.search(found)
+            problem = str(error.args[0].str())
+            unknown = _UNKNOWN.search(problem)
             if unknown is None or unknown[1].startswith(_GUARDS):
-                raise _refuse(found, given) from None
-            # What only tunes the Java client.
+                raise _refuse(problem, given) from None
+            # Options that only tune the Java client.
             del settings[unknown[1]]
 
 
-def _refuse(found: str, given: Mapping[str, str]) -> HeadgateError:
+def _refuse(problem: str, given: Mapping[str, str]) -> HeadgateError:
     for name, value in given.items():
         if value and is_secret(name):
-            found = found.replace(value, MASK)
-    named = re.search(r'property:? "([^"]+)"', found)
-    name = named[1] if named else next((each for each in _SUSPECTS if each in given), "options")
+            problem = problem.replace(value, MASK)
+    named = re.search(r'property:? "([^"]+)"', problem)
+    name = (
+        named[1] if named else next((option for option in _SUSPECTS if option in given), "options")
+    )
     return bad_option(
         name,
-        f"librdkafka, which everything but jobs uses, says: {found}",
-        "use security.protocol, sasl.mechanism=SCRAM-SHA-512, sasl.username, sasl.password and "
-        "ssl.ca.location, which all clients know",
+        f"librdkafka, which everything except jobs uses, reports: {problem}",
+        "use security.protocol, sasl.mechanism=SCRAM-SHA-512, sasl.username, sasl.password "
+        "and ssl.ca.location, which all clients support",
     )
 
 
 def _silence() -> logging.Logger:
-    """Return a logger for what librdkafka would print on the terminal."""
+    """Return a logger for output that librdkafka would print on the terminal."""
     logger = logging.getLogger("headgate.kafka")
     if not logger.handlers:
         logger.addHandler(logging.NullHandler())

@@ -1,15 +1,16 @@
-"""Topics on Kafka: all that Headgate needs of them."""
+"""The connector of topics on Kafka."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
 from headgate.connectors.audit import AuditedRun, Input, OutputRows
-from headgate.connectors.connector import Positions, SparkEnds, Starts, TopicSetup
-from headgate.connectors.kafka import _spark, groups, positions, setup, starts, written
+from headgate.connectors.connector import Positions, SparkEnds, TopicSetup
+from headgate.connectors.kafka import _spark, groups, positions, setup, written
 from headgate.connectors.kafka.clients import open_admin
 from headgate.connectors.kafka.descriptor import Kafka
 from headgate.connectors.kafka.log import SCHEME, KafkaLog, parse_kafka_log
+from headgate.connectors.kafka.starts import STARTS
 from headgate.connectors.patterns import has_name, share_server
 from headgate.connectors.places import Places
 from headgate.connectors.written import UNMARKED, Batches, Writers, Written
@@ -17,14 +18,14 @@ from headgate.flow.topics import Topic
 
 
 class KafkaWriting:
-    """Rows in transactions, which leave marks of their batches."""
+    """Rows in transactions, which leave a mark for each batch."""
 
     rests_on = "transactions"
     can_repeat = True
     has_transactions = True
 
     def end_transactions(self, topic: Kafka, ids: Iterable[str]) -> None:
-        """End the transactions of tasks on the topic's cluster, and shut the tasks out."""
+        """End the transactions of tasks on the topic's cluster, and fence the tasks."""
         groups.fence(topic.client, ids)
 
     def find_written(
@@ -34,7 +35,7 @@ class KafkaWriting:
         if not writers.leave_marks:
             return dict.fromkeys(topics, UNMARKED)
         clients = dict.fromkeys(topic.client for topic in topics.values())
-        answers = {each: written.find_written(each, writers, batches) for each in clients}
+        answers = {client: written.find_written(client, writers, batches) for client in clients}
         return {name: answers[topic.client] for name, topic in topics.items()}
 
 
@@ -62,14 +63,14 @@ class KafkaConnector:
     kind = Kafka.kind
     has_keys = True
     spark: SparkEnds[Kafka] = _spark
-    starts: Starts = starts
+    starts = STARTS
     positions: Positions[Kafka] = positions
     writing = KafkaWriting()
     setup: TopicSetup[Kafka] = setup
     audit = KafkaAudit()
 
     def find_log(self, text: str) -> KafkaLog | None:
-        """Return the cluster that a text names."""
+        """Return the cluster for a value of `--on`."""
         return parse_kafka_log(text) if text.startswith(SCHEME) else None
 
     def log_of(self, topic: Kafka) -> KafkaLog:
@@ -81,15 +82,15 @@ class KafkaConnector:
         return f"{SCHEME}{topic.servers}"
 
     def find_cluster(self, topic: Kafka) -> str:
-        """Return how the topic's cluster is reached."""
+        """Return the connection of the topic's cluster."""
         return topic.client.to_text()
 
     def reach(self, topic: Kafka, doing: str) -> None:
-        """Return once a broker answers."""
+        """Return when a broker responds."""
         open_admin(topic.client, doing=doing)
 
     def reads(self, read: Kafka, topic: Topic) -> bool:
-        """Tell whether a topic on the same servers is the one, or matches the pattern."""
+        """Return True if a topic on the same servers has the name or matches the pattern."""
         return (
             isinstance(topic, Kafka)
             and share_server(read.servers, topic.servers)

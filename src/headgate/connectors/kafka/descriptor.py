@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from headgate.connectors.kafka.client import ClientSpec
-from headgate.connectors.kafka.starts import OFFSETS, check_start
+from headgate.connectors.kafka.starts import STARTS
 from headgate.connectors.options import check_pattern
 from headgate.flow.json_values import JsonObject, as_text, find_text, get_object, get_text
 from headgate.flow.names import check_topic_name
@@ -19,20 +19,19 @@ from headgate.flow.topics import register_topic
 @register_topic
 @dataclass(frozen=True, slots=True)
 class Kafka:
-    """A topic on Kafka, wherever the flow's other topics are.
+    """A topic on Kafka, independent of the flow's other topics.
 
     Attributes:
         name: The topic's name, in the flow and on Kafka.
-        servers: `host:port`, separated by commas; the port is 9092 where it is left out.
-        options: Options of Kafka's clients by the Java client's names, `sasl.username`,
-            `sasl.password` and `ssl.ca.location`; a secret is a reference, `${env:NAME}` or
-            `${file:/path}`.
-        config: A properties file with more of them, read when a client is made; a relative one
-            is taken from where the job is started.
-        pattern: A regular expression as Java has it: every topic whose whole name it matches is
-            read as one, those made later too. Such a topic cannot be written.
-        start: Where reading begins when nothing was read before: `earliest` (the default),
-            `latest`, a time (UTC where it has no zone), or offsets by partition.
+        servers: `host:port`, separated by commas; the default port is 9092.
+        options: Client options by the Java client's names, `sasl.username`, `sasl.password` and
+            `ssl.ca.location`; secrets must be references, `${env:NAME}` or `${file:/path}`.
+        config: A properties file with further options, read when a client is created; a relative
+            path starts at the job's working directory.
+        pattern: A Java regular expression: all topics whose whole name matches are read as one,
+            including topics created later. Such a topic cannot be written.
+        start: The start of reading without a stored position: `earliest` (the default), `latest`, a
+            time (UTC if it has no zone), or offsets by partition.
     """
 
     name: str
@@ -50,9 +49,9 @@ class Kafka:
         check_topic_name(self.name)
         config = None if self.config is None else os.fspath(self.config)
         client = ClientSpec.of(self.servers, self.options, config)
-        start = check_start(self.start, topic=self.name)
-        is_of_one = start is not None and start.startswith(OFFSETS)
-        check_pattern(self.name, self.pattern, positions="offsets" if is_of_one else None)
+        start = STARTS.check_start(self.start, topic=self.name)
+        is_of_one = start is not None and start.startswith(STARTS.prefix)
+        check_pattern(self.name, self.pattern, positions=STARTS.positions if is_of_one else None)
         for attribute, value in (
             ("servers", client.servers),
             ("options", dict(client.options)),
@@ -63,13 +62,13 @@ class Kafka:
 
     @property
     def client(self) -> ClientSpec:
-        """How its cluster is reached."""
+        """The connection of its cluster."""
         config = None if self.config is None else os.fspath(self.config)
         return ClientSpec(self.servers, tuple(sorted(self.options.items())), config)
 
     @property
     def start_text(self) -> str | None:
-        """Where reading begins, as text; None for the default."""
+        """The start of reading as text; None for the default."""
         return self.start if isinstance(self.start, str) else None
 
     def describe(self) -> str:

@@ -1,4 +1,4 @@
-"""What Kafka and its client say went wrong, in our words."""
+"""Errors of Kafka and its client as HeadgateErrors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _REFUSED = frozenset(
     }
 )
 _HANDSHAKE = "SSL handshake failed"
-# librdkafka begins with the broker it means and ends with how long it took.
+# librdkafka begins with the broker and ends with the duration.
 _BROKER = re.compile(r"^(?:\w+://)?[\w.\[\]:%-]+/(?:bootstrap|[0-9]+): ")
 _DURATION = re.compile(r" \(after [0-9]+ms in state \w+[^)]*\)")
 
@@ -45,60 +45,62 @@ _DURATION = re.compile(r" \(after [0-9]+ms in state \w+[^)]*\)")
 def explain(
     doing: str, error: KafkaError, *, servers: str, troubles: Sequence[KafkaError] = ()
 ) -> HeadgateError:
-    """Return an error of Kafka's as one of ours.
+    """Return an error of Kafka as a HeadgateError.
 
     Args:
-        doing: What could not be done, after the word cannot.
-        error: What ended it.
-        servers: Who was asked.
-        troubles: What went wrong in the background, oldest first: a login that is refused shows
-            there, and is mere silence to whoever waits.
+        doing: What could not be done, as in "cannot DOING".
+        error: The final error.
+        servers: The servers of the request.
+        troubles: Background errors, oldest first: a refused login appears only there; the request
+            itself just times out.
     """
     if is_silent(error):
-        refused = next((each for each in troubles if is_refused(each)), None)
+        refused = next((trouble for trouble in troubles if is_refused(trouble)), None)
         if refused is not None:
             return _refusal(doing, refused, servers)
-        reason = next((each for each in troubles if each.name() != "_ALL_BROKERS_DOWN"), error)
+        reason = next(
+            (trouble for trouble in troubles if trouble.name() != "_ALL_BROKERS_DOWN"), error
+        )
         return unreachable(doing, servers, words(reason))
     if is_refused(error):
         return _refusal(doing, error, servers)
     return HeadgateError(
         "BROKER_FAILED",
         f"cannot {doing}: Kafka at {servers} answered {error.name()}: {words(error)}",
-        hint="look into the log of the broker",
+        hint="see the broker's log",
         domain=Domain.EXTERNAL,
         retryable=bool(error.retriable()),
     )
 
 
 def is_silent(error: KafkaError) -> bool:
-    """Tell whether nobody answered."""
+    """Return True if no broker responded."""
     return error.name() in _SILENT and not is_refused(error)
 
 
 def is_refused(error: KafkaError) -> bool:
-    """Tell whether a broker answered that this client may not do so."""
+    """Return True if a broker refused this client."""
     return error.name() in _REFUSED or _HANDSHAKE in str(error.str())
 
 
 def is_final(error: KafkaError) -> bool:
-    """Tell whether a failed connection will hardly do better in a second."""
+    """Return True if retrying a failed connection at once would not help."""
     return is_refused(error) or "refused" in str(error.str()) or error.name() == "_RESOLVE"
 
 
-def unreachable(doing: str, servers: str, found: str) -> HeadgateError:
-    """Return the error for servers that do not answer."""
+def unreachable(doing: str, servers: str, problem: str) -> HeadgateError:
+    """Return the error for servers that do not respond."""
     return HeadgateError(
         "BROKER_UNREACHABLE",
-        f"cannot {doing}: no Kafka answers at {servers} ({found})",
-        hint="headgate broker start kafka, or name servers that run: --on kafka://HOST:9092",
+        f"cannot {doing}: no Kafka broker responds at {servers} ({problem})",
+        hint="headgate broker start kafka, or use running servers: --on kafka://HOST:9092",
         domain=Domain.EXTERNAL,
         retryable=True,
     )
 
 
 def words(error: KafkaError) -> str:
-    """Return what an error says, without what its own log would need."""
+    """Return the message of an error, without details that only a log needs."""
     text = _DURATION.sub("", _BROKER.sub("", str(error.str())))
     return text.replace("Local: ", "").replace("Broker: ", "").strip().rstrip(".: ")
 
@@ -107,7 +109,7 @@ def _refusal(doing: str, error: KafkaError, servers: str) -> HeadgateError:
     return HeadgateError(
         "BROKER_REFUSED",
         f"cannot {doing}: Kafka at {servers} refused this client: {words(error)}",
-        hint="check security.protocol, sasl.mechanism, sasl.username, what the reference of "
-        "sasl.password stands for, and the rights of that user",
+        hint="check security.protocol, sasl.mechanism, sasl.username, the reference in "
+        "sasl.password, and the permissions of that user",
         domain=Domain.EXTERNAL,
     )

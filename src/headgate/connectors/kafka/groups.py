@@ -1,4 +1,4 @@
-"""What jobs leave on Kafka for others: how far they read, and no open transactions."""
+"""The positions of jobs as consumer groups on Kafka, and the end of their transactions."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def publish_positions(
     *,
     timeout_s: float = TIMEOUT_S,
 ) -> None:
-    """Set the offsets of a consumer group that has no members, for tools that show lag.
+    """Set the offsets of a consumer group without members, for tools that show lag.
 
     Args:
         group: The group's name.
         positions: The next offset by topic and partition.
-        timeout_s: How long the answer is waited for, after a broker was reached.
+        timeout_s: How long to wait for the response once a broker is connected.
 
     Raises:
         HeadgateError: BROKER_UNREACHABLE, BROKER_REFUSED, BROKER_FAILED.
@@ -54,14 +54,16 @@ def publish_positions(
             answers = admin.alter_consumer_group_offsets(request, request_timeout=timeout_s)
             answer = answers[group].result(timeout=timeout_s + 1)
         except KafkaException as error:
-            # A coordinator that is just being appointed is there a moment later.
+            # A new coordinator is available a moment later.
             if error.args[0].name() not in _PASSING or time.monotonic() > deadline:
                 raise troubles.explain(doing, error) from error
             time.sleep(_PAUSE_S)
             continue
         except TimeoutError as error:
-            raise unreachable(doing, client.servers, f"no answer in {timeout_s:g}s") from error
-        failed = next((each.error for each in answer.topic_partitions if each.error), None)
+            raise unreachable(doing, client.servers, f"no response in {timeout_s:g}s") from error
+        failed = next(
+            (partition.error for partition in answer.topic_partitions if partition.error), None
+        )
         if failed is not None:
             raise troubles.explain(doing, failed)
         return
@@ -70,22 +72,24 @@ def publish_positions(
 def fence(
     client: ClientSpec, transactional_ids: Iterable[str], *, timeout_s: float = TIMEOUT_S
 ) -> None:
-    """End the transactions of producers that died, and shut those out that did not.
+    """Abort the transactions of dead producers, and fence live ones.
 
     Args:
-        transactional_ids: Whose; one that never was costs a round trip.
-        timeout_s: How long each is waited for.
+        transactional_ids: The producers; an unknown id costs one round trip.
+        timeout_s: How long to wait for each.
 
     Raises:
         HeadgateError: BROKER_UNREACHABLE, BROKER_REFUSED, BROKER_FAILED.
     """
     from confluent_kafka import KafkaException
 
-    for each in transactional_ids:
-        doing = f"end the transactions of {each!r}"
-        producer, troubles = open_producer(client, {**_FENCING, "transactional.id": each})
+    for transactional_id in transactional_ids:
+        doing = f"end the transactions of {transactional_id!r}"
+        producer, troubles = open_producer(
+            client, {**_FENCING, "transactional.id": transactional_id}
+        )
         try:
-            # A producer that is begun anew takes the id over, and the broker aborts what is open.
+            # A new producer takes over the id, and the broker aborts the open transaction.
             read_metadata(producer, troubles, doing=doing)
             producer.init_transactions(timeout_s)
         except KafkaException as error:

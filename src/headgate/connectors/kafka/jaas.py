@@ -1,4 +1,4 @@
-"""The line of `sasl.jaas.config`: how a Java client logs in."""
+"""The value of `sasl.jaas.config`: how a Java client logs in."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Login:
     """A login module and its options.
 
     Attributes:
-        module: The class's name, without its package.
+        module: The class name, without its package.
         options: By name, without their quotes.
     """
 
@@ -29,19 +29,19 @@ class Login:
 
 
 def parse_jaas(text: str) -> Login | None:
-    """Return the login that a line describes, or None where it is no such line."""
+    """Return the login that a line describes, or None if it is not such a line."""
     line = _LINE.fullmatch(text)
     if line is None:
         return None
     options = {
-        match[1]: _ESCAPE.sub(r"\1", next((each for each in match.groups()[1:] if each), ""))
+        match[1]: _ESCAPE.sub(r"\1", next((group for group in match.groups()[1:] if group), ""))
         for match in _OPTION.finditer(line["rest"])
     }
     return Login(line["module"].rpartition(".")[2], options)
 
 
 def find_secrets(text: str) -> list[str] | None:
-    """Return what is secret in a line, or None where it is no such line."""
+    """Return the secrets in a line, or None if it is not such a line."""
     login = parse_jaas(text)
     if login is None:
         return None

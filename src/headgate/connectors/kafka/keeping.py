@@ -1,4 +1,4 @@
-"""How long Kafka keeps records: our words to a topic's settings, and back."""
+"""Retention on Kafka: from our settings to a topic's settings, and back."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MS = timedelta(milliseconds=1)
 
 
 def topic_config(wanted: WantedTopic) -> dict[str, str]:
-    """Return the settings of a topic to be made; what is not said is left to the brokers."""
+    """Return the settings of a new topic; settings that are None keep the brokers' defaults."""
     config = {}
     if wanted.compact:
         is_kept = wanted.retention is None or wanted.retention == FOREVER
@@ -27,7 +27,8 @@ def topic_config(wanted: WantedTopic) -> dict[str, str]:
 
 
 def read_retention(config: Mapping[str, str]) -> Retention:
-    """Return how long a topic keeps records; compaction alone keeps the last of a key for ever."""
+    """Return the retention of a topic; without deletion, compaction keeps the last record of a key
+    for ever."""
     millis = int(config[_RETENTION])
     if millis < 0 or "delete" not in config[_POLICY]:
         return FOREVER
@@ -38,24 +39,24 @@ def read_retention(config: Mapping[str, str]) -> Retention:
 
 
 def is_compacted(config: Mapping[str, str]) -> bool:
-    """Tell whether only the last record of each key is sure to be kept."""
+    """Return True if only the last record of each key is sure to be retained."""
     return "compact" in config[_POLICY]
 
 
 def differences(
     wanted: WantedTopic, *, partitions: int, replication: int, config: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Return in what a topic is not as it was wanted, in words; what was not said is no matter."""
+    """Return the differences between a topic and the wanted settings; None settings are ignored."""
     retention, compacted = read_retention(config), is_compacted(config)
-    found = []
+    lines = []
     if wanted.partitions is not None and wanted.partitions != partitions:
-        found.append(f"it has {partitions} partitions and not {wanted.partitions}")
+        lines.append(f"it has {partitions} partitions instead of {wanted.partitions}")
     if wanted.replication is not None and wanted.replication != replication:
-        found.append(f"it has {replication} replicas and not {wanted.replication}")
+        lines.append(f"it has {replication} replicas instead of {wanted.replication}")
     if wanted.compact and not compacted:
-        found.append("it is not compacted")
+        lines.append("it is not compacted")
     elif compacted and not wanted.compact and wanted.retention is not None:
-        found.append("it is compacted")
+        lines.append("it is compacted")
     if wanted.retention is not None and wanted.retention != retention:
-        found.append(f"its retention is {retention} and not {wanted.retention}")
-    return tuple(found)
+        lines.append(f"its retention is {retention} instead of {wanted.retention}")
+    return tuple(lines)

@@ -1,4 +1,4 @@
-"""From the Java client's options to those of librdkafka, which Python's clients are made of."""
+"""Options of the Java client, translated for librdkafka and its Python clients."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headgate.connectors.kafka.jaas import parse_jaas
 from headgate.connectors.properties import read_properties
 from headgate.connectors.references import resolve
 
-# Java's value means nothing to librdkafka, or something else, and it does well without.
+# librdkafka has no counterpart, or another meaning, and works without them.
 _LEFT_OUT = frozenset(
     {
         "auto.offset.reset",
@@ -42,7 +42,7 @@ _TOKEN_LOGIN = "OAuthBearerLoginModule"
 
 
 class Role(enum.StrEnum):
-    """The kinds of clients; each is a prefix of options that are for it alone."""
+    """The kinds of clients; each is also the prefix of its own options."""
 
     ADMIN = "admin"
     CONSUMER = "consumer"
@@ -52,12 +52,12 @@ class Role(enum.StrEnum):
 def read_settings(
     client: ClientSpec, role: Role, *, environment: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Return what librdkafka is to be told: the file's options and the client's own over them.
+    """Return the configuration of librdkafka: the file's options, overridden by the client's own.
 
-    The result holds secrets: it is for the making of a client, and neither kept nor shown.
+    The result holds secrets: use it only to create a client, never store or print it.
 
     Args:
-        environment: Where references look; this process's, if left out.
+        environment: The variables for references; by default this process's.
 
     Raises:
         HeadgateError: CLIENT_CONFIG_UNREADABLE, SECRET_NOT_FOUND, BAD_CLIENT_OPTION.
@@ -71,10 +71,10 @@ def read_settings(
 
 
 def translate(options: Mapping[str, str]) -> dict[str, str]:
-    """Return the Java client's options as librdkafka's; names it may not know stay as they are.
+    """Return the Java client's options as librdkafka's; unknown names are unchanged.
 
     Raises:
-        HeadgateError: BAD_CLIENT_OPTION: librdkafka cannot do what an option asks for.
+        HeadgateError: BAD_CLIENT_OPTION: librdkafka does not support an option.
     """
     left = {name: value for name, value in options.items() if name not in _LEFT_OUT}
     login = _login(left.pop("sasl.jaas.config", None), left)
@@ -83,12 +83,12 @@ def translate(options: Mapping[str, str]) -> dict[str, str]:
         checked = left.pop("ssl.endpoint.identification.algorithm").strip()
         trust["ssl.endpoint.identification.algorithm"] = checked or "none"
     renamed = {_RENAMED.get(name, name): value for name, value in left.items()}
-    # As in jobs: a whole login wins over its parts, a store over a file of authorities.
+    # As in jobs: a JAAS login overrides its parts, a trust store overrides a CA file.
     return {**renamed, **login, **trust, **key}
 
 
 def _for_role(options: Mapping[str, str], role: Role) -> dict[str, str]:
-    prefixes = {each: f"{each.value}." for each in Role}
+    prefixes = {other: f"{other.value}." for other in Role}
     general = {
         name: value
         for name, value in options.items()
@@ -116,7 +116,7 @@ def _login(jaas: str | None, options: Mapping[str, str]) -> dict[str, str]:
     module = "no login module" if login is None else login.module
     raise bad_option(
         "sasl.jaas.config",
-        f"it names {module}, and the verbs on topics log in with PLAIN, SCRAM and OAUTHBEARER",
+        f"it names {module}, and the commands on topics support PLAIN, SCRAM and OAUTHBEARER only",
         "use sasl.mechanism=SCRAM-SHA-512 with sasl.username and sasl.password",
     )
 
@@ -126,7 +126,7 @@ def _named(options: Mapping[str, str], names: Mapping[str, str]) -> dict[str, st
 
 
 def _dotted(name: str) -> str:
-    return "".join(f".{each.lower()}" if each.isupper() else each for each in name)
+    return "".join(f".{letter.lower()}" if letter.isupper() else letter for letter in name)
 
 
 def _truststore(options: dict[str, str]) -> dict[str, str]:
@@ -140,7 +140,7 @@ def _truststore(options: dict[str, str]) -> dict[str, str]:
     if kind != "PEM":
         raise bad_option(
             "ssl.truststore.location",
-            f"{location} is of type {kind}, and the verbs on topics read PEM",
+            f"{location} is of type {kind}, and the commands on topics support PEM only",
             f"keytool -exportcert -rfc -keystore {location} -alias ALIAS -file ca.pem, then use "
             "ssl.ca.location=ca.pem",
         )
@@ -155,7 +155,7 @@ def _keystore(options: dict[str, str]) -> dict[str, str]:
     if kind != "PEM":
         raise bad_option(
             "ssl.keystore.location",
-            f"{location} is of type {kind}, and the verbs on topics read PEM and PKCS12",
+            f"{location} is of type {kind}, and the commands on topics support PEM and PKCS12 only",
             f"keytool -importkeystore -srckeystore {location} -destkeystore client.p12 "
             "-deststoretype PKCS12, then use ssl.keystore.location=client.p12 and "
             "ssl.keystore.type=PKCS12",

@@ -1,4 +1,4 @@
-"""A Kafka cluster as the place where a flow's topics are: `kafka://host:9092?name=value`."""
+"""A Kafka cluster as a log: `kafka://host:9092?name=value`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class KafkaLog:
         """None: the topics are on a broker."""
 
     def bind(self, name: str) -> Kafka:
-        """Return the topic of that name on the cluster."""
+        """Return the topic with that name on the cluster."""
         return Kafka(
             name,
             servers=self.client.servers,
@@ -43,7 +43,7 @@ class KafkaLog:
 
     def open_topics(self) -> Topics:
         """Return the topics of the cluster."""
-        # Kafka's client is a library that embedded topics do without.
+        # Embedded topics do not need Kafka's client library.
         from headgate.connectors.kafka.topics import KafkaTopics
 
         return KafkaTopics(self.client)
@@ -51,13 +51,13 @@ class KafkaLog:
     def make_topics(
         self, roles: Mapping[str, TopicRole], partitions: int | None
     ) -> tuple[MadeTopic, ...]:
-        """Make the topics that are missing, and return them."""
+        """Create the missing topics, and return them."""
         return make_missing(self.open_topics(), wanted_topic, roles, partitions)
 
     def open_sink(
         self, _roles: Mapping[str, TopicRole], key_values: KeyValues
     ) -> AbstractContextManager[Sink]:
-        """Give the way into topics that are there."""
+        """Open a sink for existing topics."""
         from headgate.connectors.kafka.producing import KafkaSender
 
         return sink_of(KafkaSender(self.client), key_values)
@@ -70,7 +70,7 @@ class KafkaLog:
 
 
 def parse_kafka_log(text: str) -> KafkaLog:
-    """Return the cluster that a text beginning with `kafka://` names.
+    """Return the cluster for a value of `--on` that begins with `kafka://`.
 
     Raises:
         HeadgateError: BAD_SERVERS, BAD_CLIENT_OPTION, SECRET_IN_PLAIN.
@@ -80,8 +80,8 @@ def parse_kafka_log(text: str) -> KafkaLog:
     if path:
         raise HeadgateError(
             "BAD_SERVERS",
-            f"cannot use {SCHEME}{mask_login(servers)}/{path} as a log: topics are known by their "
-            "names in the flow, and none is named here",
+            f"cannot use {SCHEME}{mask_login(servers)}/{path} as a log: the flow names the "
+            "topics, so the address must not have a path",
             hint=f"use --on {SCHEME}{mask_login(servers)}",
         )
     options = dict(parse_query(query, fault=bad_option))
@@ -90,5 +90,5 @@ def parse_kafka_log(text: str) -> KafkaLog:
 
 
 def mask_login(servers: str) -> str:
-    """Return servers without a name and a password that somebody put before them."""
+    """Return servers without the user name and password before them."""
     return servers.rpartition("@")[2]

@@ -1,4 +1,4 @@
-"""What a row on Kafka says of the record it came from, by the sink's mark. Pure."""
+"""The mark of a row on Kafka, which names the record it came from. Pure."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-# The header of every row on Kafka that came from one record: lineage, source, partition and offset,
-# between slashes.
+# The header of every row that came from one record: lineage, source, partition and offset,
+# separated by slashes.
 HEADER = "headgate"
 
 
@@ -21,7 +21,7 @@ class Mark(NamedTuple):
 
 
 def find_mark(headers: Iterable[tuple[str, bytes | None]]) -> Mark | None:
-    """Return the mark of a row, or None where it has none that can be read."""
+    """Return the mark of a row, or None if it has no readable one."""
     for name, value in headers:
         if name == HEADER and value is not None:
             return _parse_mark(value)
@@ -36,7 +36,7 @@ def _parse_mark(value: bytes) -> Mark | None:
 
 @lru_cache(maxsize=4096)
 def _parse_head(head: bytes) -> tuple[str, str, int] | None:
-    """Return lineage, source and partition, which are the same in very many rows."""
+    """Return lineage, source and partition, which repeat in many rows."""
     try:
         lineage, source, partition = head.decode().split("/")
     except ValueError:

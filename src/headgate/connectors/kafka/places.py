@@ -1,4 +1,4 @@
-"""The records of a topic on Kafka by their places: the partition and the offset."""
+"""The records of a topic on Kafka by place: the partition and the offset."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from headgate.connectors.kafka.reading import Record, read_records
 from headgate.connectors.places import PlacedRecord, Send, Spot, Stretch
 
 _PLACE = re.compile(r"([0-9]{1,9}):([0-9]{1,18})")
-# Reading past so many records takes about as long as another consumer does to begin.
+# Skipping this many records takes about as long as a second consumer needs to start.
 _GAP = 5_000
-# What the topic has taken once, its producer must not refuse; the brokers have the last word.
+# The producer must not refuse a record that the topic once took; the brokers decide.
 _TUNING = {"message.max.bytes": str(100 << 20)}
 
 
 @dataclass(frozen=True, slots=True)
 class KafkaPlaces:
-    """One topic; committed records alone."""
+    """One topic; committed records only."""
 
     client: ClientSpec
     topic: str
@@ -73,16 +73,16 @@ class KafkaPlaces:
         kept = {
             spot for spot in spots if spot[0] in end and first[spot[0]] <= spot[1] < end[spot[0]]
         }
-        found = {}
+        records = {}
         for start, stop in _rounds(kept):
             for record in read_records(self.client, self.topic, start, stop):
                 if (record.partition, record.offset) in kept:
-                    found[record.partition, record.offset] = _placed(record)
-        return found
+                    records[record.partition, record.offset] = _placed(record)
+        return records
 
     @contextmanager
     def sending(self) -> Iterator[Send]:
-        """Give a way to send records with their keys and headers, each to its partition."""
+        """Open a sender of records with keys and headers, each to its partition."""
         tuning = {**producer_tuning(self.client), **_TUNING}
         producer, troubles = open_producer(self.client, tuning=tuning)
         doing = f"send to topic {self.topic!r}"
@@ -104,12 +104,12 @@ class KafkaPlaces:
             if failures:
                 raise troubles.explain(doing, failures[0])
             if left:
-                raise unreachable(doing, troubles.servers, f"no acknowledgement of {left} records")
+                raise unreachable(doing, troubles.servers, f"{left} records were not acknowledged")
 
         try:
             yield send
         finally:
-            # What is left belongs to a call that failed, and nobody counts on it.
+            # The remaining records belong to a failed call.
             producer.purge()
             producer.flush(0)
 
@@ -121,7 +121,7 @@ class KafkaPlaces:
 
 
 def _rounds(spots: Collection[Spot]) -> Iterator[tuple[dict[int, int], dict[int, int]]]:
-    """Yield where to read from and to, by partition, until every spot was in one of them."""
+    """Yield start and end offsets by partition until all positions are covered."""
     by_partition: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for partition, offset in sorted(spots):
         ranges = by_partition[partition]

@@ -1,4 +1,4 @@
-"""Positions on Kafka, as the kernel's source writes them: the next offset of each partition."""
+"""Positions on Kafka in the kernel's format: the next offset of each partition."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from headgate.connectors.positions import parse_topics
 
 @dataclass(frozen=True, slots=True)
 class TopicPosition:
-    """How far one topic was read.
+    """The position in one topic.
 
     Attributes:
-        id: Kafka's id of the topic, which a topic made anew does not share.
-        next: The offset that comes next, by partition.
+        id: Kafka's id of the topic; a recreated topic has another id.
+        next: The next offset, by partition.
     """
 
     id: str
@@ -44,13 +44,13 @@ def offsets(position: str) -> dict[tuple[str, int], int]:
 
 
 def count_between(_topic: Kafka, start: str | None, end: str | None) -> int | None:
-    """Return how many offsets lie between two positions: no fewer than there are records.
+    """Return the number of offsets between two positions, an upper bound of the records.
 
-    Offsets have gaps, where transactions ended or compaction removed records. A topic that was
-    made anew in between counts from its beginning.
+    Offsets have gaps where transactions ended or compaction removed records. A topic that was
+    recreated in between counts from its start.
 
     Args:
-        start: None for the beginning of each topic, as far as offsets tell.
+        start: None for offset 0 of each topic.
     """
     if end is None:
         return None
@@ -59,15 +59,17 @@ def count_between(_topic: Kafka, start: str | None, end: str | None) -> int | No
 
 
 def has_reached(position: str, target: str | None) -> bool:
-    """Tell whether a position lies at or behind another in every partition.
+    """Return True if a position is at or after another in every partition.
 
-    What was made anew or is gone since holds nothing of what was wanted; a target that is not
-    known is no hurdle.
+    A recreated or deleted topic holds none of the wanted records. An unknown target counts as
+    reached.
     """
     if target is None:
         return True
     at = parse_position(position)
-    return all(_has_reached(at.get(name), each) for name, each in parse_position(target).items())
+    return all(
+        _has_reached(at.get(name), wanted) for name, wanted in parse_position(target).items()
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +85,12 @@ class GroupMark:
 
 
 def find_mark(topic: Kafka, job: str) -> GroupMark:
-    """Return the consumer group that is named after a job."""
+    """Return the consumer group named after a job."""
     return GroupMark(topic.client, job)
 
 
 def _topic(content: Mapping[str, Any]) -> TopicPosition:
-    return TopicPosition(str(content["id"]), tuple(int(each) for each in content["next"]))
+    return TopicPosition(str(content["id"]), tuple(int(offset) for offset in content["next"]))
 
 
 def _between(start: TopicPosition | None, end: TopicPosition) -> int:

@@ -1,4 +1,4 @@
-"""Sending many records: each call returns when the brokers have all it was given."""
+"""Sends many records; each call returns when the brokers have acknowledged all of them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from headgate.connectors.kafka.client import ClientSpec
 from headgate.connectors.kafka.clients import PATIENCE_S, open_producer, read_metadata
 from headgate.connectors.kafka.failures import unreachable
 
-# How long records may wait for a broker that is away before they count as lost.
+# How long records may wait for a broker that is down before they count as lost.
 DELIVERY_S = 60.0
 
 _TUNING = {
     "enable.idempotence": "true",
-    # Where Java's clients put a key, so that both fill a topic alike.
+    # Java's default partitioner, so that both fill a topic alike.
     "partitioner": "murmur2_random",
     "linger.ms": "5",
     "batch.size": "1000000",
@@ -26,7 +26,7 @@ _TUNING = {
     "queue.buffering.max.kbytes": "262144",
     "delivery.timeout.ms": str(round(DELIVERY_S * 1000)),
 }
-# Counting in Python what arrived would take longer than sending it.
+# Counting acknowledgements in Python would take longer than sending.
 _OWN = {"delivery.report.only.error": True}
 
 
@@ -34,10 +34,10 @@ class KafkaSender:
     """Sends keyed records and waits for their acknowledgement. For one thread.
 
     Args:
-        client: How Kafka is reached.
+        client: The connection.
 
     Raises:
-        HeadgateError: BROKER_UNREACHABLE, BROKER_REFUSED; what is wrong with the options.
+        HeadgateError: BROKER_UNREACHABLE, BROKER_REFUSED; errors of the options.
     """
 
     def __init__(self, client: ClientSpec) -> None:
@@ -54,17 +54,18 @@ class KafkaSender:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # What is left belongs to a call that failed, and nobody counts on it.
+        # The remaining records belong to a failed call.
         self._producer.purge()
         self._producer.flush(0)
 
     def send(self, topic: str, records: Iterable[tuple[bytes | None, bytes | None]]) -> int:
-        """Send keys and values, and return how many were acknowledged: all of them.
+        """Send keys and values, and return the number of acknowledged records, which is all of
+        them.
 
         A value of None is a tombstone. Records of one key keep their order.
 
         Raises:
-            HeadgateError: What Kafka answered; some of the records may have arrived.
+            HeadgateError: The error of Kafka; some records may have arrived.
         """
         messages: list[Any] = [{"key": key, "value": value} for key, value in records]
         left = messages
@@ -72,7 +73,7 @@ class KafkaSender:
             self._producer.produce_batch(topic, left, on_delivery=self._keep_failure)
             refused = [message for message in left if "_error" in message]
             self._check_room(topic, refused)
-            left = [{"key": each["key"], "value": each["value"]} for each in refused]
+            left = [{"key": refusal["key"], "value": refusal["value"]} for refusal in refused]
         self._wait(topic)
         return len(messages)
 
@@ -81,7 +82,7 @@ class KafkaSender:
             self._failed.append(error)
 
     def _check_room(self, topic: str, refused: list[Any]) -> None:
-        """Make room for what found none; raise what else was wrong with a record."""
+        """Retry the records that found a full queue; raise other errors."""
         for message in refused:
             error = message["_error"]
             if error.code() != KafkaError._QUEUE_FULL:
@@ -96,13 +97,13 @@ class KafkaSender:
             self._failed.clear()
             raise self._troubles.explain(f"send {count} records to topic {topic!r}", first)
         if left:
-            found = f"no acknowledgement in {DELIVERY_S:g}s"
+            problem = f"no acknowledgement in {DELIVERY_S:g}s"
             doing = f"send {left} records to topic {topic!r}"
-            raise unreachable(doing, self._troubles.servers, found)
+            raise unreachable(doing, self._troubles.servers, problem)
 
 
 def producer_tuning(client: ClientSpec) -> dict[str, str]:
-    """Return the tuning; who asks for fewer acknowledgements cannot have idempotence too."""
+    """Return the tuning; idempotence requires all acknowledgements."""
     acks = {value for name, value in client.options if name in ("acks", "producer.acks")}
     if acks <= {"all", "-1"}:
         return _TUNING

@@ -1,7 +1,7 @@
-"""The records of a topic in bulk: from given offsets to given ends, by position.
+"""Reads the records of a topic in bulk, between two offsets per partition.
 
-Offsets have gaps, where transactions ended or compaction took records away. So a partition is
-at its end when a record at or behind the last offset was seen, or the broker says there is none.
+Offsets have gaps where transactions ended or compaction removed records. So a partition is at its
+end when a record at or after the last offset arrives, or the broker reports the end.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from headgate.errors import Domain, HeadgateError
 
 PATIENCE_S = 30.0
 
-# A call waits for so many records or so long, whichever comes first.
+# A call waits for this many records or this long, whichever comes first.
 _AT_ONCE = 2_000
 _LOOK_S = 0.05
-# Fetches large enough that Python, and not the wire, sets the pace.
+# Fetches are large enough that the network does not limit the rate.
 _TUNING = {
     "enable.partition.eof": "true",
     "fetch.min.bytes": "1",
@@ -39,9 +39,9 @@ class Record(NamedTuple):
     """One record.
 
     Attributes:
-        timestamp: In epoch milliseconds; -1 where it has none.
+        timestamp: In epoch milliseconds; -1 if it has none.
         value: None is a tombstone.
-        headers: Names and values in the order they were written.
+        headers: Names and values in their original order.
     """
 
     partition: int
@@ -53,7 +53,7 @@ class Record(NamedTuple):
 
     @classmethod
     def of(cls, message: Message, *, headers: bool = True) -> Record:
-        """Return a message of the client's as a record."""
+        """Return a message of the client as a record."""
         return cls(
             message.partition() or 0,
             message.offset() or 0,
@@ -73,17 +73,17 @@ def read_records(
     headers: bool = True,
     patience_s: float = PATIENCE_S,
 ) -> Iterator[Record]:
-    """Yield the committed records of some partitions; in order within each of them.
+    """Yield the committed records of some partitions; in order within each partition.
 
     Args:
-        start: The first offset by partition; those it names are read.
-        end: The offset behind the last, by partition; records from there on are left out.
-        headers: Leave them empty where they are not needed, which is faster.
-        patience_s: How long nothing may come while something is missing.
+        start: The first offset by partition; only these partitions are read.
+        end: The end offset by partition; later records are skipped.
+        headers: False leaves headers empty, which is faster.
+        patience_s: How long to wait for missing records.
 
     Raises:
-        HeadgateError: BROKER_UNREACHABLE, BROKER_REFUSED, BROKER_FAILED; DATA_LOST where the
-            first offset is gone.
+        HeadgateError: BROKER_UNREACHABLE, BROKER_REFUSED, BROKER_FAILED; DATA_LOST if the first
+            offset was deleted.
     """
     left = {part: end[part] for part, first in start.items() if first < end[part]}
     if not left:
@@ -97,9 +97,9 @@ def read_records(
 
 
 def _headers(message: Message) -> tuple[tuple[str, bytes | None], ...]:
-    # A client that reads gives a list of bytes, whatever one that writes may be given.
-    found: Any = message.headers()
-    return tuple(found) if found else ()
+    # A reading client returns a list of bytes; the annotation covers writing too.
+    headers: Any = message.headers()
+    return tuple(headers) if headers else ()
 
 
 class _Reading(NamedTuple):
@@ -127,7 +127,7 @@ def _read(reading: _Reading, *, headers: bool) -> Iterator[Record]:
             error = message.error()
             if error is not None:
                 _check(reading, error)
-                # The end of what is committed; what was wanted lay before it.
+                # The end of the committed records; the wanted ones are before it.
                 if offset >= left[partition]:
                     _finish(reading, partition)
                 continue
@@ -150,7 +150,7 @@ def _check(reading: _Reading, error: KafkaError) -> None:
     if code in (KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET):
         raise HeadgateError(
             "DATA_LOST",
-            f"cannot {doing}: the first of the records that were asked for are not kept any more",
+            f"cannot {doing}: the first of the requested records have been deleted",
             hint=f"headgate topics show {reading.topic} --on kafka://{reading.troubles.servers}",
             domain=Domain.EXTERNAL,
         )
@@ -160,7 +160,7 @@ def _check(reading: _Reading, error: KafkaError) -> None:
 def _stuck(reading: _Reading) -> HeadgateError:
     doing = f"read topic {reading.topic!r}"
     parts = ", ".join(str(part) for part in sorted(reading.left))
-    found = f"nothing came from partitions {parts} for {reading.patience_s:g}s"
+    problem = f"no record from partitions {parts} for {reading.patience_s:g}s"
     if reading.troubles.errors:
         return reading.troubles.explain(doing, reading.troubles.errors[-1])
-    return unreachable(doing, reading.troubles.servers, found)
+    return unreachable(doing, reading.troubles.servers, problem)

@@ -1,4 +1,4 @@
-"""The records of a topic for people: its last ones, its new ones, how many there are."""
+"""The records of a topic for people: the last ones, new ones, and their number."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ def tail(client: ClientSpec, topic: str, count: int) -> list[Record]:
 
 
 def follow(client: ClientSpec, topic: str, *, last: int = 0) -> Iterator[Record]:
-    """Yield the last records there are now, then every new one as it is committed, for ever.
+    """Yield the last records, then every new record as it is committed, without end.
 
-    What counts as new is settled by this call, not by the first step of the iterator.
+    This call decides what counts as new, not the first step of the iterator.
 
     Raises:
         HeadgateError: TOPIC_NOT_FOUND; what `Cluster` raises.
     """
-    found, ends = _tail(client, topic, last)
-    return _follow(client, topic, found, ends)
+    existing, ends = _tail(client, topic, last)
+    return _follow(client, topic, existing, ends)
 
 
 def count_records(client: ClientSpec, topic: str) -> int:
-    """Return how many committed records a topic has; reads them all."""
+    """Return the number of committed records of a topic; reads them all."""
     first, end = _bounds(client, topic)
     return sum(1 for _ in read_records(client, topic, first, end, headers=False))
 
@@ -51,7 +51,7 @@ def _tail(client: ClientSpec, topic: str, count: int) -> tuple[list[Record], dic
         by_part: dict[int, list[Record]] = {part: [] for part in end}
         for record in read_records(client, topic, start, end) if count else ():
             by_part[record.partition].append(record)
-        # Where offsets have gaps, so many of them hold fewer records.
+        # Offsets have gaps, so a range may hold fewer records.
         if all(len(by_part[part]) >= count or start[part] == first[part] for part in end):
             merged = list(merge(by_part.values(), time=lambda record: record.timestamp))
             return merged[max(0, len(merged) - count) :], end
@@ -59,9 +59,9 @@ def _tail(client: ClientSpec, topic: str, count: int) -> tuple[list[Record], dic
 
 
 def _follow(
-    client: ClientSpec, topic: str, found: list[Record], ends: Mapping[int, int]
+    client: ClientSpec, topic: str, existing: list[Record], ends: Mapping[int, int]
 ) -> Iterator[Record]:
-    yield from found
+    yield from existing
     consumer, troubles = open_consumer(client, {"fetch.wait.max.ms": "100"})
     try:
         consumer.assign([TopicPartition(topic, part, end) for part, end in ends.items()])

@@ -1,4 +1,4 @@
-"""How topics of a flow are made on Kafka."""
+"""Creation of a flow's topics on Kafka."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ OPTIONS = frozenset({"retention", "replication"})
 
 
 def find_companions(topic: Kafka) -> tuple[tuple[Kafka, TopicRole]]:
-    """Return where exactly-once keeps which epoch of a task was committed."""
+    """Return the topic in which exactly-once stores the committed epochs of tasks."""
     return ((KafkaLog(topic.client).bind(TOPIC), TopicRole.EPOCHS),)
 
 
 def wanted(
     topic: Kafka, role: TopicRole, options: SetupOptions, _schema: Schema | None = None
 ) -> WantedTopic:
-    """Return what a topic is to be like."""
+    """Return the settings of a topic."""
     return wanted_topic(topic.name, role, options)

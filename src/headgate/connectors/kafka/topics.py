@@ -1,4 +1,4 @@
-"""The topics of a Kafka cluster as people see them."""
+"""The topics of a Kafka cluster, as the CLI shows them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from headgate.connectors.topics import (
 )
 from headgate.errors import HeadgateError
 
-# What a record without a value is shown as.
+# The text shown for a record without a value.
 _TOMBSTONE = b"null"
 
 
@@ -37,13 +37,13 @@ class KafkaTopics:
     client: ClientSpec
 
     def list_topics(self, *, count: bool) -> list[TopicSummary]:
-        """Return the topics by name, without Kafka's own; counting reads every record."""
+        """Return the topics by name, without Kafka's internal ones; counting reads every record."""
         cluster = Cluster(self.client, doing="list topics")
-        found = cluster.describe(cluster.names())
-        return [self._summary(facts, count=count) for facts in found]
+        topics = cluster.describe(cluster.names())
+        return [self._summary(facts, count=count) for facts in topics]
 
     def show(self, name: str, *, count: bool, last_files: int) -> TopicDetails:  # noqa: ARG002
-        """Return all about one topic, or raise TOPIC_NOT_FOUND."""
+        """Return the details of a topic, or raise TOPIC_NOT_FOUND."""
         cluster = Cluster(self.client, doing=f"show topic {name!r}")
         (facts,) = cluster.describe([check_topic_name(name)])
         return TopicDetails(
@@ -54,14 +54,14 @@ class KafkaTopics:
         )
 
     def make(self, wanted: WantedTopic) -> MadeTopic:
-        """Make a topic unless it is there; what is not said is left to the brokers."""
+        """Create a topic if it is missing; None settings keep the brokers' defaults."""
         check_topic_name(wanted.name)
         if wanted.deduplicate:
             raise HeadgateError(
                 "TOPIC_OPTION_UNSUPPORTED",
-                f"cannot create topic '{wanted.name}' with --deduplicate: on Kafka producers see "
-                "to that, and transactions to exactly-once",
-                hint="leave --deduplicate out",
+                f"cannot create topic '{wanted.name}' with --deduplicate: on Kafka, "
+                "idempotent producers and transactions prevent duplicates",
+                hint="omit --deduplicate",
             )
         if wanted.partitions is not None:
             check_partitions(wanted.name, wanted.partitions)
@@ -88,13 +88,13 @@ class KafkaTopics:
 
     def tail(self, name: str, *, last: int) -> list[bytes]:
         """Return the values of the last committed records, by timestamp."""
-        found = records.tail(self.client, check_topic_name(name), last)
-        return [_shown(record) for record in found]
+        last_records = records.tail(self.client, check_topic_name(name), last)
+        return [_shown(record) for record in last_records]
 
     def follow(self, name: str, *, last: int, clock: Clock) -> Iterator[bytes]:  # noqa: ARG002
-        """Yield the values of the last records, then of every new one, for ever."""
-        found = records.follow(self.client, check_topic_name(name), last=last)
-        return (_shown(record) for record in found)
+        """Yield the values of the last records, then of every new record, without end."""
+        new_records = records.follow(self.client, check_topic_name(name), last=last)
+        return (_shown(record) for record in new_records)
 
     @property
     def _where(self) -> str:

@@ -1,7 +1,7 @@
-"""What a run has written to a Kafka cluster, by the marks that its transactions left there.
+"""The batches that a run has written to a Kafka cluster, by the marks of its transactions.
 
-The kernel's `Marks` writes them: a mark is the committed offset of a group that is named as the
-transactional id, and also a record of a compacted topic, since brokers forget idle groups.
+The kernel's `Marks` writes them: a mark is the committed offset of a group named like the
+transactional id, and also a record in a compacted topic, since brokers forget idle groups.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TOPIC = "headgate-epochs"
 
 _PLACE = (TOPIC, 0)
 _TIMEOUT_S = 10.0
-# A transaction that was just ended is decided a moment later.
+# A transaction that just ended is decided a moment later.
 _PATIENCE_S = 30.0
 _PAUSE_S = 0.1
 _PASSING = frozenset(
@@ -37,22 +37,22 @@ _PASSING = frozenset(
         "_WAIT_COORD",
     }
 )
-# Not the text of any query: tasks that find it give way.
+# Not the text of any query: tasks that read it stop.
 _OWNER = '{"format":1,"run":"none"}'
 
 
 def find_written(client: ClientSpec, writers: Writers, batches: Batches) -> Written:
-    """Return what a cluster holds of a run's batches, once the run's tasks are shut out.
+    """Return what a cluster holds of a run's batches, after fencing the run's tasks.
 
-    Transactions that the tasks left open are aborted, and tasks that still live cannot commit.
-    A transaction spans all topics of a client, so that the answer is one for all of them.
+    Open transactions of the tasks are aborted, and live tasks cannot commit. A transaction spans
+    all topics of a client, so the answer is the same for all of them.
     """
-    doing = f"learn what run {writers.lineage} has written"
+    doing = f"find out what run {writers.lineage} has written"
     try:
         admin, troubles = open_admin(client, doing=doing)
         asking = _Asking(admin, troubles, doing)
         if TOPIC not in read_metadata(admin, troubles, doing=doing).topics:
-            # Every start with transactions makes it before its first batch, so it was deleted.
+            # Every start with transactions creates it before its first batch, so it was deleted.
             return unknown(f"topic {TOPIC!r}, which holds the marks, is missing")
         ids = sorted({*writers.tasks, *asking.tasks_of(writers.run)})
         asking.claim(writers.run)
@@ -63,13 +63,13 @@ def find_written(client: ClientSpec, writers: Writers, batches: Batches) -> Writ
     except HeadgateError as error:
         return unknown(error.message)
     except (ValueError, KeyError, TypeError) as error:
-        return unknown(f"a mark in topic {TOPIC!r} cannot be read ({error})")
-    # A task's newest mark is all that is left: one behind the batches had those before it.
+        return unknown(f"a mark in topic {TOPIC!r} is not readable ({error})")
+    # Only a task's newest mark is left: a mark after the batches implies earlier ones.
     return by_tasks(sum(1 for epoch in marks.values() if epoch >= batches.first))
 
 
 class _Asking:
-    """Questions to a cluster's groups, asked again while what is wrong will pass."""
+    """Requests about a cluster's groups, repeated after temporary errors."""
 
     def __init__(self, admin: AdminClient, troubles: Troubles, doing: str) -> None:
         self._admin = admin
@@ -77,16 +77,16 @@ class _Asking:
         self._doing = doing
 
     def tasks_of(self, run: str) -> list[str]:
-        """Return the groups of a run's tasks: earlier starts may have had more of them."""
-        found = self._patiently(
+        """Return the groups of a run's tasks; earlier starts may have had more tasks."""
+        groups = self._patiently(
             lambda: self._admin.list_consumer_groups(request_timeout=_TIMEOUT_S).result(
                 timeout=_TIMEOUT_S + 1
             )
         )
-        return [each.group_id for each in found.valid if _is_task(each.group_id, run)]
+        return [group.group_id for group in groups.valid if _is_task(group.group_id, run)]
 
     def claim(self, run: str) -> None:
-        """Take the run away from its query, so that a task that has no producer yet gives way."""
+        """Detach the run from its query, so that a task without a producer stops."""
         from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 
         wanted = ConsumerGroupTopicPartitions(run, [TopicPartition(*_PLACE, 0, _OWNER)])
@@ -98,8 +98,8 @@ class _Asking:
         self._patiently(ask)
 
     def marks(self, ids: Iterable[str]) -> dict[str, int]:
-        """Return the epoch of each group's mark; a group without one is not there."""
-        return {each: epoch for each in ids if (epoch := self._mark(each)) is not None}
+        """Return the epoch of each group's mark; groups without a mark are absent."""
+        return {group: epoch for group in ids if (epoch := self._mark(group)) is not None}
 
     def _mark(self, group: str) -> int | None:
         from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
@@ -107,7 +107,7 @@ class _Asking:
         wanted = ConsumerGroupTopicPartitions(group, [TopicPartition(*_PLACE)])
 
         def ask() -> Any:
-            # Stable: a transaction that is being decided must be decided before it is looked at.
+            # Stable offsets: wait until a pending transaction is decided.
             asked = self._admin.list_consumer_group_offsets(
                 [wanted], require_stable=True, request_timeout=_TIMEOUT_S
             )
@@ -129,7 +129,7 @@ class _Asking:
             except TimeoutError as error:
                 if time.monotonic() > deadline:
                     raise HeadgateError(
-                        "BROKER_UNREACHABLE", f"cannot {self._doing}: no answer", hint="try again"
+                        "BROKER_UNREACHABLE", f"cannot {self._doing}: no response", hint="try again"
                     ) from error
             time.sleep(_PAUSE_S)
 
@@ -144,7 +144,7 @@ def _checked(answer: Any) -> Any:
 
 
 def _read_topic(client: ClientSpec, run: str, doing: str) -> Mapping[str, int]:
-    """Return the newest committed mark of each of a run's tasks, out of the topic of all marks."""
+    """Return the newest committed mark of each of a run's tasks from the topic of marks."""
     from headgate.connectors.kafka.admin import Cluster
     from headgate.connectors.kafka.reading import read_records
 
@@ -155,17 +155,17 @@ def _read_topic(client: ClientSpec, run: str, doing: str) -> Mapping[str, int]:
         if time.monotonic() > deadline:
             raise HeadgateError(
                 "BROKER_FAILED",
-                f"a transaction that another job left open hides what topic {TOPIC!r} says",
+                f"an open transaction of another job hides the end of topic {TOPIC!r}",
                 hint="try again once it has ended",
             )
         time.sleep(_PAUSE_S)
     first = cluster.first_offsets([_PLACE])[_PLACE]
-    found: dict[str, int] = {}
+    epochs: dict[str, int] = {}
     for record in read_records(client, TOPIC, {0: first}, {0: end}, headers=False):
         name = (record.key or b"").decode(errors="replace")
         if record.value is not None and _is_task(name, run):
-            found[name] = max(found.get(name, -1), _epoch(record.value.decode()))
-    return found
+            epochs[name] = max(epochs.get(name, -1), _epoch(record.value.decode()))
+    return epochs
 
 
 def _is_task(group: str, run: str) -> bool:
@@ -173,8 +173,8 @@ def _is_task(group: str, run: str) -> bool:
 
 
 def _epoch(text: str) -> int:
-    # The client may give bytes of its own behind a group's text (seen in confluent-kafka 2.16).
+    # The client may return extra bytes after a group's text (seen in confluent-kafka 2.16).
     content, _ = json.JSONDecoder().raw_decode(text)
     if content["format"] != 1:
-        raise ValueError(f"its format is {content['format']}, and 1 is known")
+        raise ValueError(f"its format is {content['format']}, and this release reads 1")
     return int(content["epoch"])

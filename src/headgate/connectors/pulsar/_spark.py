@@ -1,22 +1,22 @@
-"""Topics on Pulsar as the kernel's source and sink read them: options, all of them text."""
+"""Topics on Pulsar as options of the kernel's source and sink."""
 
 from __future__ import annotations
 
 from headgate.connectors.connector import Reading
 from headgate.connectors.patterns import check_writable
 from headgate.connectors.pulsar.descriptor import Pulsar
-from headgate.connectors.pulsar.starts import kernel_start
+from headgate.connectors.pulsar.starts import STARTS
 
 SOURCE = "io.headgate.kernel.pulsar.PulsarSource"
 IS_PARTITIONED = True
 
 
 def source_options(topic: Pulsar, reading: Reading) -> dict[str, str]:
-    """Return what the source needs."""
+    """Return the options of the source."""
     return {
         "client": topic.client.to_text(),
         **_which(topic),
-        "start": kernel_start(reading.start or topic.start_text or "earliest"),
+        "start": STARTS.kernel_start(reading.start or topic.start_text or "earliest"),
         "max.bytes": str(reading.max_batch),
         "max.record": str(reading.max_record),
         "splits": str(reading.splits),
@@ -27,17 +27,17 @@ def source_options(topic: Pulsar, reading: Reading) -> dict[str, str]:
 
 
 def output_option(topic: Pulsar) -> dict[str, str]:
-    """Return where the sink writes.
+    """Return the options of the sink.
 
     Raises:
-        HeadgateError: BAD_TOPIC: the topic stands for a pattern.
+        HeadgateError: BAD_TOPIC: the topic is a pattern.
     """
     check_writable(topic, instead=f"Pulsar({topic.name!r}, service={topic.service!r})")
     return {"kind": "pulsar", "topic": topic.full_name}
 
 
 def prepare(_topic: Pulsar, _partitions: int, _lineage: str | None) -> None:
-    """Do nothing: the kernel, the broker or `headgate setup` makes topics."""
+    """Do nothing: the kernel, the broker or `headgate setup` creates topics."""
 
 
 def _which(topic: Pulsar) -> dict[str, str]:

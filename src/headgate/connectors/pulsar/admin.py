@@ -1,6 +1,6 @@
-"""Pulsar's admin API: requests over connections that are kept, and its errors in our words.
+"""Pulsar's admin API: requests over persistent connections, with its errors as HeadgateErrors.
 
-httpx is loaded with the first request, so that verbs and jobs which need none start at once.
+httpx is loaded with the first request, so that commands and jobs without it start fast.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 _ANSWER_S = 20.0
 _REDIRECTS = 5
 _NOT_FOUND = 404
-# Events of httpcore. A connection that was kept, and that the broker closed meanwhile, fails before
-# either: then the request is sent again.
+# Events of httpcore. A reused connection that the broker has closed fails before either of them;
+# then the request is repeated.
 _NOT_STALE = frozenset(
     {"connection.connect_tcp.started", "http11.receive_response_headers.complete"}
 )
@@ -33,12 +33,12 @@ _NOT_STALE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the admin API said.
+    """A response of the admin API.
 
     Attributes:
-        status: The code of HTTP.
-        content: The JSON of the body; None where there is none, text where it is none.
-        headers: By name, in any case.
+        status: The HTTP status.
+        content: The JSON of the body; None without a body, text if it is not JSON.
+        headers: By name, ignoring case.
     """
 
     status: int
@@ -47,17 +47,17 @@ class Answer:
 
 
 class Admin:
-    """The admin API of one cluster, for one thread; to be closed, as `with` does.
+    """The admin API of one cluster, for one thread; close it, or use `with`.
 
     Paths are those below `/admin/v2`, such as `persistent/public/default/orders/partitions`.
 
     Args:
-        client: How Pulsar is reached.
-        doing: What it is for, after the word cannot.
+        client: The connection.
+        doing: The purpose, as in "cannot DOING".
 
     Raises:
-        HeadgateError: What is wrong with the client's options; from every request
-            BROKER_UNREACHABLE, within 3 s where nobody listens, BROKER_REFUSED and BROKER_FAILED.
+        HeadgateError: Errors of the client's options; from every request BROKER_UNREACHABLE, within
+            3 s if no server listens, BROKER_REFUSED and BROKER_FAILED.
     """
 
     def __init__(self, client: ClientSpec, *, doing: str) -> None:
@@ -65,7 +65,7 @@ class Admin:
         self._where = client.admin
         self._doing = doing
         self._settings = read_settings(client)
-        # By scheme: only the one for TLS reads certificates.
+        # By scheme: only the client for TLS reads certificates.
         self._clients: dict[str, httpx.Client] = {}
 
     def __enter__(self) -> Admin:
@@ -75,30 +75,30 @@ class Admin:
         self.close()
 
     def close(self) -> None:
-        """Give up the connections; a later request opens new ones."""
+        """Close the connections; a later request opens new ones."""
         for client in self._clients.values():
             client.close()
         self._clients.clear()
 
     def get(self, path: str, *, query: Mapping[str, str] | None = None) -> Any:
-        """Return what is at a path; what is not there is a failure."""
+        """Return the content at a path; a missing one is an error."""
         return self.send("GET", path, query=query).content
 
     def find(self, path: str, *, query: Mapping[str, str] | None = None) -> Any | None:
-        """Return what is at a path, or None where there is nothing."""
+        """Return the content at a path, or None if there is none."""
         answer = self.send("GET", path, query=query, accepts={_NOT_FOUND})
         return None if answer.status == _NOT_FOUND else answer.content
 
     def put(self, path: str, body: object = None, *, accepts: Collection[int] = ()) -> Any:
-        """Put JSON, and return what is said to that."""
+        """Put JSON, and return the response."""
         return self.send("PUT", path, body, accepts=accepts).content
 
     def post(self, path: str, body: object = None, *, accepts: Collection[int] = ()) -> Any:
-        """Post JSON, and return what is said to that."""
+        """Post JSON, and return the response."""
         return self.send("POST", path, body, accepts=accepts).content
 
     def delete(self, path: str, *, accepts: Collection[int] = ()) -> Any:
-        """Delete what is at a path, and return what is said to that."""
+        """Delete the content at a path, and return the response."""
         return self.send("DELETE", path, accepts=accepts).content
 
     def send(
@@ -110,13 +110,13 @@ class Admin:
         query: Mapping[str, str] | None = None,
         accepts: Collection[int] = (),
     ) -> Answer:
-        """Return the answer to a request.
+        """Return the response to a request.
 
         Args:
-            path: Escaped where it has to be, as `names.topic_path` does.
+            path: Escaped if needed, as `names.topic_path` does.
             body: JSON values; None for no body.
-            query: What follows the question mark.
-            accepts: Codes of HTTP that are answers too, such as 409 for what is there already.
+            query: The parameters after the question mark.
+            accepts: Further valid HTTP statuses, such as 409 for an existing resource.
         """
         import httpx
 
@@ -125,8 +125,8 @@ class Admin:
             response = self._exchange(method, url, body)
             if response.status_code not in (307, 308) or "location" not in response.headers:
                 break
-            # Only the broker that serves a topic answers for it. It wants the login too, which
-            # httpx takes to no other host by itself.
+            # Only the broker that serves a topic answers for it. It needs the login too, which
+            # httpx does not send to another host.
             url = self._followed(url, response.headers["location"])
         answer = Answer(response.status_code, _parsed(response.content), response.headers)
         if answer.status < 300 or answer.status in accepts:
@@ -164,7 +164,7 @@ class Admin:
     def _followed(self, url: httpx.URL, location: str) -> httpx.URL:
         target = url.join(location)
         if url.scheme == "https" != target.scheme:
-            raise failed(self._doing, self._where, "with a way off TLS", retryable=False)
+            raise failed(self._doing, self._where, "with a redirect away from TLS", retryable=False)
         return target
 
     def _silence(self, error: httpx.HTTPError) -> HeadgateError:
@@ -174,17 +174,17 @@ class Admin:
             case ssl.SSLError(reason=reason):
                 return refused(self._doing, self._where, reason or "TLS failed")
             case TimeoutError():
-                found = "no answer in time"
+                problem = "no response in time"
             case root:
-                found = self._masked(getattr(root, "strerror", "") or words(root))
-        return unreachable(self._doing, self._where, found)
+                problem = self._masked(getattr(root, "strerror", "") or words(root))
+        return unreachable(self._doing, self._where, problem)
 
     def _failure(self, answer: Answer) -> HeadgateError:
-        found = self._masked(f"{answer.status} {_reason(answer)}")
+        problem = self._masked(f"{answer.status} {_reason(answer)}")
         if answer.status in (401, 403):
-            return refused(self._doing, self._where, found)
+            return refused(self._doing, self._where, problem)
         retryable = answer.status >= 500 or answer.status in (408, 429)
-        return failed(self._doing, self._where, found, retryable=retryable)
+        return failed(self._doing, self._where, problem, retryable=retryable)
 
     def _masked(self, text: str) -> str:
         for secret in self._settings.login.secrets():
@@ -193,7 +193,7 @@ class Admin:
 
 
 def _root(error: BaseException) -> BaseException:
-    """Return the error of the system behind one of HTTP's, or the first one where there is none."""
+    """Return the system error behind an HTTP error, or the first error if there is none."""
     while not isinstance(error, OSError) and (inner := error.__cause__ or error.__context__):
         error = inner
     return error
@@ -210,8 +210,8 @@ def _tls(settings: Settings) -> ssl.SSLContext:
     except (OSError, ssl.SSLError) as error:
         raise bad_option(
             "tlsTrustCertsFilePath",
-            f"certificates cannot be read ({getattr(error, 'strerror', '') or words(error)})",
-            "name PEM files that are there",
+            f"certificates are not readable ({getattr(error, 'strerror', '') or words(error)})",
+            "use PEM files that exist",
         ) from error
     return context
 

@@ -1,6 +1,6 @@
-"""Python's clients of Pulsar: quiet, of limited patience, and told only what they know.
+"""Python's clients of Pulsar: without output on the terminal, with short timeouts.
 
-The C++ client is loaded with the first one, so that verbs which need none start at once.
+The C++ client is loaded with the first client, so that commands without Pulsar start fast.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ _REACH_S = 2.0
 
 
 def open_client(client: ClientSpec, *, doing: str) -> Client:
-    """Return a client of a service that somebody listens at; whoever opens it closes it.
+    """Return a client of a service that accepts connections; the caller closes it.
 
-    What it does raises `pulsar.PulsarException`s, which `failures.explain` tells in our words.
+    It raises `pulsar.PulsarException`s, which `failures.explain` translates.
 
     Args:
-        client: How Pulsar is reached.
-        doing: What it is for, after the word cannot.
+        client: The connection.
+        doing: The purpose, as in "cannot DOING".
 
     Raises:
-        HeadgateError: BROKER_UNREACHABLE, within 2 s; what is wrong with the client's options.
+        HeadgateError: BROKER_UNREACHABLE, within 2 s; errors of the client's options.
     """
     arguments = _arguments(client)
     connect(client, doing=doing)
@@ -43,22 +43,22 @@ def open_client(client: ClientSpec, *, doing: str) -> Client:
     except (ValueError, pulsar.PulsarException) as error:
         raise bad_option(
             "options",
-            f"the C++ client, which everything but jobs uses, says: {words(error)}",
-            "use token, tlsTrustCertsFilePath, tlsCertificateFilePath and tlsKeyFilePath, which "
-            "all clients know",
+            f"the C++ client, which everything except jobs uses, reports: {words(error)}",
+            "use token, tlsTrustCertsFilePath, tlsCertificateFilePath and tlsKeyFilePath, "
+            "which all clients support",
         ) from None
 
 
 def connect(client: ClientSpec, *, doing: str) -> None:
-    """Return once a host of the service takes a connection; give up after 2 s.
+    """Return when a host of the service accepts a connection; give up after 2 s.
 
-    The C++ client itself would ask for as long as an operation may take.
+    The C++ client itself would retry for the whole operation timeout.
 
     Raises:
         HeadgateError: BROKER_UNREACHABLE.
     """
     deadline = time.monotonic() + _REACH_S
-    found = "nobody answers"
+    problem = "no server responds"
     for address in client.hosts():
         left = deadline - time.monotonic()
         if left <= 0:
@@ -67,8 +67,8 @@ def connect(client: ClientSpec, *, doing: str) -> None:
             with socket.create_connection(address, timeout=left):
                 return
         except OSError as error:
-            found = error.strerror or words(error)
-    raise unreachable(doing, client.service, found)
+            problem = error.strerror or words(error)
+    raise unreachable(doing, client.service, problem)
 
 
 def _arguments(client: ClientSpec) -> dict[str, Any]:
@@ -101,10 +101,10 @@ def _authentication(login: Login) -> Any:
 
 
 def _silence() -> Any:
-    """Return where goes what the C++ client would print on the terminal.
+    """Return a logger for output that the C++ client would print on the terminal.
 
-    A logger of Python's own would be asked for each record that is sent, which takes as long as
-    the sending itself (seen in pulsar-client 3.13).
+    A Python logger would be called for each record sent, which takes as long as sending (seen in
+    pulsar-client 3.13).
     """
     import pulsar
 

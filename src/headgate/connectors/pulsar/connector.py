@@ -1,31 +1,32 @@
-"""Topics on Pulsar: all that Headgate needs of them."""
+"""The connector of topics on Pulsar."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from headgate.connectors.connector import Positions, SparkEnds, Starts, TopicSetup
+from headgate.connectors.connector import Positions, SparkEnds, TopicSetup
 from headgate.connectors.patterns import has_name, share_server
 from headgate.connectors.places import Places
-from headgate.connectors.pulsar import _spark, positions, setup, starts, written
+from headgate.connectors.pulsar import _spark, positions, setup, written
 from headgate.connectors.pulsar.admin import Admin
 from headgate.connectors.pulsar.clients import connect
 from headgate.connectors.pulsar.descriptor import Pulsar
 from headgate.connectors.pulsar.log import SCHEMES, PulsarLog, parse_pulsar_log
 from headgate.connectors.pulsar.names import DEFAULT_NAMESPACE
+from headgate.connectors.pulsar.starts import STARTS
 from headgate.connectors.written import MAYBE_ALIVE, UNMARKED, Batches, Writers, Written
 from headgate.flow.topics import Topic
 
 
 class PulsarWriting:
-    """Rows with numbers, of which brokers remember the last."""
+    """Rows with sequence numbers, of which brokers remember the last."""
 
     rests_on = "the broker's deduplication"
     can_repeat = True
     has_transactions = False
 
     def end_transactions(self, _topic: Pulsar, _ids: Iterable[str]) -> None:
-        """Do nothing: rows are visible once they are acknowledged."""
+        """Do nothing: acknowledged rows are visible at once."""
 
     def find_written(
         self, topics: Mapping[str, Pulsar], writers: Writers, batches: Batches
@@ -39,19 +40,19 @@ class PulsarWriting:
 
 
 class PulsarConnector:
-    """Topics of Pulsar's namespaces."""
+    """Topics of Pulsar namespaces."""
 
     kind = Pulsar.kind
     has_keys = True
     spark: SparkEnds[Pulsar] = _spark
-    starts: Starts = starts
+    starts = STARTS
     positions: Positions[Pulsar] = positions
     writing = PulsarWriting()
     setup: TopicSetup[Pulsar] = setup
     audit = None
 
     def find_log(self, text: str) -> PulsarLog | None:
-        """Return the namespace that a text names."""
+        """Return the namespace for a value of `--on`."""
         return parse_pulsar_log(text) if text.startswith(SCHEMES) else None
 
     def log_of(self, topic: Pulsar) -> PulsarLog:
@@ -59,22 +60,22 @@ class PulsarConnector:
         return PulsarLog(topic.client, topic.namespace)
 
     def where(self, topic: Pulsar) -> str:
-        """Return the service, and the namespace if it is not the default one."""
+        """Return the service, and the namespace if it is not the default."""
         is_default = topic.namespace == DEFAULT_NAMESPACE
         return topic.service if is_default else f"{topic.service}/{topic.namespace}"
 
     def find_cluster(self, topic: Pulsar) -> str:
-        """Return how the topic's cluster is reached."""
+        """Return the connection of the topic's cluster."""
         return topic.client.to_text()
 
     def reach(self, topic: Pulsar, doing: str) -> None:
-        """Return once the service takes connections and its admin API answers."""
+        """Return when the service accepts connections and its admin API responds."""
         connect(topic.client, doing=doing)
         with Admin(topic.client, doing=doing) as admin:
             admin.get("clusters")
 
     def reads(self, read: Pulsar, topic: Topic) -> bool:
-        """Tell whether a topic of the same namespace is the one, or matches the pattern."""
+        """Return True if a topic of the same namespace has the name or matches the pattern."""
         return (
             isinstance(topic, Pulsar)
             and share_server(read.service, topic.service)

@@ -11,7 +11,7 @@ from typing import ClassVar
 from headgate.connectors.options import check_pattern
 from headgate.connectors.pulsar.client import ClientSpec
 from headgate.connectors.pulsar.names import DEFAULT_NAMESPACE, check_namespace, full_name
-from headgate.connectors.pulsar.starts import MESSAGES, check_start
+from headgate.connectors.pulsar.starts import STARTS
 from headgate.flow.json_values import JsonObject, as_text, find_text, get_object, get_text
 from headgate.flow.names import check_topic_name
 from headgate.flow.topics import register_topic
@@ -20,23 +20,23 @@ from headgate.flow.topics import register_topic
 @register_topic
 @dataclass(frozen=True, slots=True)
 class Pulsar:
-    """A topic on Pulsar, wherever the flow's other topics are.
+    """A topic on Pulsar, independent of the flow's other topics.
 
     Attributes:
         name: The topic's name, in the flow and in its namespace.
-        service: `pulsar://host:port` or `pulsar+ssl://host:port`, more hosts after commas; the
-            port is 6650, or 6651 with TLS, where it is left out.
-        admin: Where the admin API is; `http://HOST:8080`, or `https://HOST:8443` with TLS, of
-            the first host where it is left out.
+        service: `pulsar://host:port` or `pulsar+ssl://host:port`, further hosts after commas; the
+            default port is 6650, or 6651 with TLS.
+        admin: The address of the admin API; by default `http://HOST:8080`, or `https://HOST:8443`
+            with TLS, at the first host.
         namespace: `tenant/namespace`.
-        options: Options of Pulsar's clients by the Java client's names, and `token`; a secret is
-            a reference, `${env:NAME}` or `${file:/path}`.
-        config: A properties file with more of them, read when a client is made; a relative one
-            is taken from where the job is started.
-        pattern: A regular expression as Java has it: every topic of the namespace whose whole
-            name it matches is read as one, those made later too. Such a topic cannot be written.
-        start: Where reading begins when nothing was read before: `earliest` (the default),
-            `latest`, a time (UTC where it has no zone), or `ledger:entry` by partition.
+        options: Client options by the Java client's names, and `token`; secrets must be references,
+            `${env:NAME}` or `${file:/path}`.
+        config: A properties file with further options, read when a client is created; a relative
+            path starts at the job's working directory.
+        pattern: A Java regular expression: all topics of the namespace whose whole name matches are
+            read as one, including topics created later. Such a topic cannot be written.
+        start: The start of reading without a stored position: `earliest` (the default), `latest`, a
+            time (UTC if it has no zone), or `ledger:entry` by partition.
     """
 
     name: str
@@ -57,9 +57,9 @@ class Pulsar:
         check_namespace(self.namespace)
         config = None if self.config is None else os.fspath(self.config)
         client = ClientSpec.of(self.service, self.admin, self.options, config)
-        start = check_start(self.start, topic=self.name)
-        is_of_one = start is not None and start.startswith(MESSAGES)
-        check_pattern(self.name, self.pattern, positions="messages" if is_of_one else None)
+        start = STARTS.check_start(self.start, topic=self.name)
+        is_of_one = start is not None and start.startswith(STARTS.prefix)
+        check_pattern(self.name, self.pattern, positions=STARTS.positions if is_of_one else None)
         for attribute, value in (
             ("service", client.service),
             ("admin", client.admin),
@@ -71,19 +71,19 @@ class Pulsar:
 
     @property
     def client(self) -> ClientSpec:
-        """How its cluster is reached."""
+        """The connection of its cluster."""
         config = None if self.config is None else os.fspath(self.config)
         options = tuple(sorted(self.options.items()))
         return ClientSpec(self.service, self.admin or "", options, config)
 
     @property
     def full_name(self) -> str:
-        """The whole name: `persistent://tenant/namespace/name`."""
+        """The full name: `persistent://tenant/namespace/name`."""
         return full_name(self.namespace, self.name)
 
     @property
     def start_text(self) -> str | None:
-        """Where reading begins, as text; None for the default."""
+        """The start of reading as text; None for the default."""
         return self.start if isinstance(self.start, str) else None
 
     def describe(self) -> str:

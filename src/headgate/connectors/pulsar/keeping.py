@@ -1,7 +1,7 @@
-"""How long Pulsar keeps records: our words to a topic's policies, and back.
+"""Retention on Pulsar: from our settings to a topic's policies, and back.
 
-Pulsar counts in minutes and megabytes. What no subscription waits for is kept as long as its
-retention says; without one it goes with the ledger it is in.
+Pulsar counts in minutes and megabytes. Records that no subscription needs are kept for the
+retention period; without one they are deleted with their ledger.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from headgate.connectors.topics import FOREVER, Retention, WantedTopic
 
 NOTHING = Retention(timedelta(0))
 
-# How much may come in before Pulsar compacts a topic, as its own documentation has it.
+# The size at which Pulsar compacts a topic, as in its documentation.
 COMPACTION_BYTES = 100 << 20
 
 _MINUTES = "retentionTimeInMinutes"
@@ -25,11 +25,11 @@ _MEGABYTE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What applies to a topic, be it its own policy, its namespace's or the brokers'.
+    """The effective policies of a topic, whether set on it, its namespace or the brokers.
 
     Attributes:
-        compacted: Whether readers that ask for it get the last record of each key alone.
-        deduplicated: Whether what a producer sends again is dropped.
+        compacted: True if readers can ask for the last record of each key only.
+        deduplicated: True if a producer's duplicates are dropped.
     """
 
     retention: Retention
@@ -38,13 +38,13 @@ class Kept:
 
 
 def retention_policies(retention: Retention) -> dict[str, int]:
-    """Return a topic's policies; what is no whole number of minutes is kept for one more."""
+    """Return a topic's policies; retention is rounded up to whole minutes."""
     minutes = -1 if retention.duration is None else -(-retention.duration // _MINUTE)
     return {_MINUTES: minutes, _MEGABYTES: -1}
 
 
 def read_retention(policies: Mapping[str, int] | None) -> Retention:
-    """Return how long a topic keeps records that no subscription waits for."""
+    """Return how long a topic keeps records that no subscription needs."""
     minutes, megabytes = (policies or {}).get(_MINUTES, 0), (policies or {}).get(_MEGABYTES, 0)
     if minutes == 0 or megabytes == 0:
         return NOTHING
@@ -53,25 +53,29 @@ def read_retention(policies: Mapping[str, int] | None) -> Retention:
 
 
 def wanted_retention(wanted: WantedTopic) -> Retention | None:
-    """Return the retention that a topic is to have; None leaves it to its namespace."""
+    """Return the retention of a new topic; None keeps the namespace's policy."""
     return FOREVER if wanted.compact and wanted.retention is None else wanted.retention
 
 
 def differences(wanted: WantedTopic, *, partitions: int, kept: Kept) -> tuple[str, ...]:
-    """Return in what a topic is not as it was wanted, in words; what was not said is no matter."""
-    found = []
+    """Return the differences between a topic and the wanted settings; None settings are ignored."""
+    lines = []
     if wanted.partitions is not None and wanted.partitions != partitions:
-        found.append(f"it has {partitions} partitions and not {wanted.partitions}")
+        lines.append(f"it has {partitions} partitions instead of {wanted.partitions}")
     if wanted.compact and not kept.compacted:
-        found.append("it is not compacted")
+        lines.append("it is not compacted")
     retention = wanted_retention(wanted)
     if retention is not None and retention_policies(retention) != _policies(kept.retention):
-        found.append(f"its retention is {kept.retention} and not {retention}")
+        lines.append(f"its retention is {kept.retention} instead of {retention}")
     if wanted.deduplicate and not kept.deduplicated:
-        found.append("its deduplication is off")
-    return tuple(found)
+        lines.append("its deduplication is off")
+    return tuple(lines)
 
 
 def _policies(retention: Retention) -> dict[str, int]:
-    told = retention_policies(retention)
-    return told if retention.size is None else {**told, _MEGABYTES: retention.size // _MEGABYTE}
+    policies = retention_policies(retention)
+    return (
+        policies
+        if retention.size is None
+        else {**policies, _MEGABYTES: retention.size // _MEGABYTE}
+    )

@@ -1,4 +1,4 @@
-"""The ledgers of a partition, as the admin API's internal statistics tell them."""
+"""The ledgers of a partition, from the internal statistics of the admin API."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from headgate.connectors.pulsar.message_ids import BEGINNING, EntryId
 
 @dataclass(frozen=True, slots=True)
 class Ledgers:
-    """What a partition keeps.
+    """The retained entries of a partition.
 
     Attributes:
-        counts: How many entries each ledger has, by its id, oldest first.
-        end: The entry that comes next.
+        counts: The number of entries of each ledger by id, oldest first.
+        end: The next entry.
         size: In bytes.
         cursors: The names of its cursors.
     """
@@ -27,12 +27,12 @@ class Ledgers:
 
     @property
     def entries(self) -> int:
-        """How many entries there are."""
+        """The number of entries."""
         return sum(count for _, count in self.counts)
 
     @property
     def first(self) -> EntryId:
-        """The earliest entry that is kept; where the next one comes if there is none."""
+        """The earliest retained entry; the next entry if there is none."""
         return next((EntryId(ledger, 0) for ledger, count in self.counts if count), self.end)
 
     @property
@@ -42,7 +42,7 @@ class Ledgers:
         return kept[-1] if kept else None
 
     def back(self, entries: int) -> EntryId:
-        """Return the entry from which so many are left, or the earliest where there are fewer."""
+        """Return the first of the last `count` entries, or the earliest if there are fewer."""
         left = entries
         for ledger, count in reversed(self.counts):
             if left <= count and left:
@@ -51,19 +51,19 @@ class Ledgers:
         return self.first
 
 
-# Of a partition that is not there yet.
+# The partition does not exist yet.
 EMPTY = Ledgers((), BEGINNING, 0, frozenset())
 
 
 def read_ledgers(stats: Mapping[str, Any]) -> Ledgers:
-    """Return the ledgers that internal statistics tell of."""
-    told = [(each["ledgerId"], each["entries"]) for each in stats["ledgers"]]
-    if told and not told[-1][1]:
-        # The one that is written says nothing of itself.
-        told[-1] = (told[-1][0], stats["currentLedgerEntries"])
+    """Return the ledgers in internal statistics."""
+    counts = [(page["ledgerId"], page["entries"]) for page in stats["ledgers"]]
+    if counts and not counts[-1][1]:
+        # The open ledger does not report its own count.
+        counts[-1] = (counts[-1][0], stats["currentLedgerEntries"])
     ledger, _, entry = str(stats["lastConfirmedEntry"]).partition(":")
     return Ledgers(
-        counts=tuple(told),
+        counts=tuple(counts),
         end=EntryId(int(ledger), int(entry) + 1),
         size=stats["totalSize"],
         cursors=frozenset(stats.get("cursors", ())),

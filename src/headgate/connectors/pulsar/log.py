@@ -1,4 +1,4 @@
-"""A namespace on Pulsar as the place where a flow's topics are.
+"""A namespace on Pulsar as a log.
 
 `pulsar://host:6650[,host2:6650][/tenant/namespace][?admin=http://host:8080&name=value]`
 """
@@ -43,7 +43,7 @@ class PulsarLog:
         """None: the topics are on a broker."""
 
     def bind(self, name: str) -> Pulsar:
-        """Return the topic of that name in the namespace."""
+        """Return the topic with that name in the namespace."""
         return Pulsar(
             name,
             service=self.client.service,
@@ -60,7 +60,7 @@ class PulsarLog:
 
     def open_topics(self) -> Topics:
         """Return the topics of the namespace."""
-        # Pulsar's client is a library that embedded topics do without.
+        # Embedded topics do not need Pulsar's client library.
         from headgate.connectors.pulsar.topics import PulsarTopics
 
         return PulsarTopics(self.client, self.namespace)
@@ -68,13 +68,13 @@ class PulsarLog:
     def make_topics(
         self, roles: Mapping[str, TopicRole], partitions: int | None
     ) -> tuple[MadeTopic, ...]:
-        """Make the topics that are missing, and return them."""
+        """Create the missing topics, and return them."""
         return make_missing(self.open_topics(), wanted_on_pulsar, roles, partitions)
 
     def open_sink(
         self, _roles: Mapping[str, TopicRole], key_values: KeyValues
     ) -> AbstractContextManager[Sink]:
-        """Give the way into topics that are there."""
+        """Open a sink for existing topics."""
         from headgate.connectors.pulsar.producing import PulsarSender
 
         return sink_of(PulsarSender(self.client, self.namespace), key_values)
@@ -90,7 +90,7 @@ class PulsarLog:
 
 
 def parse_pulsar_log(text: str) -> PulsarLog:
-    """Return the namespace that a text beginning with `pulsar://` or `pulsar+ssl://` names.
+    """Return the namespace for a value of `--on` that begins with `pulsar://` or `pulsar+ssl://`.
 
     Raises:
         HeadgateError: BAD_SERVERS, BAD_NAMESPACE, BAD_CLIENT_OPTION, SECRET_IN_PLAIN.
@@ -98,7 +98,7 @@ def parse_pulsar_log(text: str) -> PulsarLog:
     scheme = find_scheme(text) or ""
     place, _, query = text.removeprefix(scheme).partition("?")
     if "@" in place:
-        raise bad_service("a name and a password stand before the hosts, where none may")
+        raise bad_service("a user name and password must not precede the hosts")
     hosts, _, path = place.partition("/")
     namespace = path.rstrip("/")
     options = dict(parse_query(query, fault=bad_option))

@@ -1,4 +1,4 @@
-"""How a client logs in to Pulsar: the plugins of the Java client and their parameters."""
+"""Logins to Pulsar: the plugins of the Java client and their parameters."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _SECRET = re.compile(r"password|secret|token|key", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """Who a client is; all None for nobody. Never shown.
+    """The identity of a client; all None for an anonymous client. Never shown.
 
     Attributes:
         token: A JSON web token.
         user: A name and a password.
-        certificate: A PEM file with what proves who the client is; its key is in another.
+        certificate: A PEM file with the client's certificate; its key is in another file.
     """
 
     token: str | None = field(default=None, repr=False)
@@ -37,23 +37,24 @@ class Login:
     key: str | None = None
 
     def secrets(self) -> list[str]:
-        """Return what must not be shown."""
+        """Return the secrets."""
         password = None if self.user is None else self.user[1]
-        return [each for each in (self.token, password) if each]
+        return [secret for secret in (self.token, password) if secret]
 
 
 def parse_login(options: Mapping[str, str]) -> Login:
-    """Return the login that options with resolved references describe.
+    """Return the login in options with resolved references.
 
     Raises:
-        HeadgateError: BAD_CLIENT_OPTION: the verbs on topics cannot log in so. SECRET_NOT_FOUND.
+        HeadgateError: BAD_CLIENT_OPTION: the commands on topics do not support the login.
+            SECRET_NOT_FOUND.
     """
     if TOKEN in options and not options[TOKEN].strip():
-        hint = "put the address in single quotes: in others a shell takes ${env:NAME} for its own"
+        hint = "put the address in single quotes: otherwise the shell expands ${env:NAME}"
         raise _bad_login(TOKEN, "it is empty", hint)
     if options.get(TOKEN):
         if PLUGIN in options or PARAMS in options:
-            raise _bad_login(TOKEN, f"there is {PLUGIN} or {PARAMS} besides", f"use {TOKEN} alone")
+            raise _bad_login(TOKEN, f"{PLUGIN} or {PARAMS} is set too", f"use only {TOKEN}")
         return Login(token=options[TOKEN].strip())
     plugin = options.get(PLUGIN, "").rpartition(".")[2]
     params = options.get(PARAMS, "").strip()
@@ -70,14 +71,14 @@ def parse_login(options: Mapping[str, str]) -> Login:
         case _:
             raise _bad_login(
                 PLUGIN,
-                f"it names {plugin}, and the verbs on topics log in with a token, a certificate, "
-                "or a name and a password",
+                f"it names {plugin}, and the commands on topics support a token, a "
+                "certificate, or a user name and password",
                 "use token=${env:PULSAR_TOKEN}",
             )
 
 
 def find_secrets(name: str, value: str) -> list[str] | None:
-    """Return what is secret in the parameters of a login, or None where all of a value is."""
+    """Return the secrets in the parameters of a login, or None if the whole value is secret."""
     if name.rpartition(".")[2] != PARAMS:
         return None
     text = value.strip()
@@ -109,14 +110,14 @@ def _read_token(params: str) -> str:
     try:
         return path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "it is no text"
+        why = getattr(error, "strerror", None) or "it is not text"
         raise HeadgateError(
             "SECRET_NOT_FOUND", f"cannot resolve {token} for {PARAMS}: {why}", hint=f"ls -l {path}"
         ) from error
 
 
 def _pairs(params: str) -> dict[str, str]:
-    pairs = (each.partition(":") for each in params.split(","))
+    pairs = (pair.partition(":") for pair in params.split(","))
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 
@@ -128,12 +129,12 @@ def _parse_user(params: str) -> tuple[str, str]:
         # The cause would quote the password.
         raise _bad_login(
             PARAMS,
-            'a name and a password are written {"userId": …, "password": …}, and it is not',
+            'a user name and password must have the form {"userId": …, "password": …}',
             'use authParams={"userId":"me","password":"${env:PULSAR_SECRET}"}',
         ) from None
 
 
-def _bad_login(name: str, found: str, hint: str) -> HeadgateError:
+def _bad_login(name: str, problem: str, hint: str) -> HeadgateError:
     return HeadgateError(
-        "BAD_CLIENT_OPTION", f"cannot use option {name!r} of Pulsar's clients: {found}", hint=hint
+        "BAD_CLIENT_OPTION", f"cannot use option {name!r} of Pulsar's clients: {problem}", hint=hint
     )

@@ -1,4 +1,4 @@
-"""Topics made on Pulsar, with the tenant and the namespace they need, and their policies."""
+"""Creation of topics on Pulsar, with their tenant, namespace and policies."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from headgate.connectors.pulsar.schemas import JSON, can_write, json_schema, sch
 from headgate.connectors.topics import MadeTopic, Retention, WantedTopic
 from headgate.errors import HeadgateError
 
-# The deduplication of a partition keeps its books in a cursor of this name.
+# The cursor in which a partition stores its deduplication state.
 _DEDUPLICATION = "pulsar.dedup"
 _CONFLICT = 409
-# The policies of a namespace are being read by the brokers, for the first time.
+# The brokers are loading the policies of a namespace for the first time.
 _NOT_READY = frozenset({412, 500, 503})
 _PATIENCE_S = 15.0
 _PAUSE_S = 0.1
 
 
 def make_topic(namespace: Namespace, wanted: WantedTopic, usual: Retention) -> MadeTopic:
-    """Make a topic unless it is there, and return once its policies apply.
+    """Create a topic if it is missing, and return when its policies apply.
 
-    One that is there stays as it is, but for what it lacks where `wanted` says to amend it.
+    An existing topic is unchanged, except for missing settings if `wanted` asks to amend it.
 
     Args:
-        wanted: Without a number of partitions, one is made.
-        usual: What a new topic keeps where nothing is said, if its namespace would keep nothing.
+        wanted: Without a number of partitions, the topic gets one.
+        usual: The retention of a new topic if none is set and its namespace would keep nothing.
     """
     make_namespace(namespace)
     shape, made = _create(namespace, wanted)
@@ -62,28 +62,28 @@ def make_topic(namespace: Namespace, wanted: WantedTopic, usual: Retention) -> M
 
 
 def make_namespace(namespace: Namespace) -> None:
-    """Make the tenant and the namespace where they are missing."""
+    """Create the tenant and the namespace if they are missing."""
     admin, tenant = namespace.admin, namespace.name.partition("/")[0]
     try:
         if admin.find(f"namespaces/{namespace.name}") is not None:
             return
     except HeadgateError as error:
-        # Who may make topics need not be allowed to look at namespaces.
+        # A user that may create topics may not be allowed to read namespaces.
         if error.code == "BROKER_REFUSED":
             return
         raise
     if admin.find(f"tenants/{tenant}") is None:
-        clusters = [each for each in admin.get("clusters") if each != "global"]
+        clusters = [cluster for cluster in admin.get("clusters") if cluster != "global"]
         body = {"adminRoles": [], "allowedClusters": clusters}
         admin.put(f"tenants/{tenant}", body, accepts={_CONFLICT})
     admin.put(f"namespaces/{namespace.name}", accepts={_CONFLICT})
 
 
 def _create(namespace: Namespace, wanted: WantedTopic) -> tuple[Shape, bool]:
-    """Return the topic, and whether this call made it."""
-    found = namespace.find(wanted.name)
-    if found is not None:
-        return found, False
+    """Return the topic, and whether this call created it."""
+    shape = namespace.find(wanted.name)
+    if shape is not None:
+        return shape, False
     path = topic_path(full_name(namespace.name, wanted.name))
     answer = namespace.admin.send(
         "PUT", f"{path}/partitions", wanted.partitions or 1, accepts={_CONFLICT}
@@ -92,16 +92,16 @@ def _create(namespace: Namespace, wanted: WantedTopic) -> tuple[Shape, bool]:
 
 
 def _given(wanted: WantedTopic, kept: Kept, usual: Retention) -> WantedTopic:
-    """Return what a new topic gets."""
+    """Return the policies of a new topic."""
     retention = wanted_retention(wanted)
     if retention is None and kept.retention == NOTHING:
-        # A job's readers hold nothing back, so that records would be gone before they are read.
+        # A job's readers hold nothing back, so records would be deleted before they are read.
         retention = usual
     return replace(wanted, retention=retention)
 
 
 def _lacking(wanted: WantedTopic, kept: Kept) -> WantedTopic:
-    """Return what a topic that is there gets."""
+    """Return the policies to add to an existing topic."""
     deduplicate = wanted.amend and wanted.deduplicate and not kept.deduplicated
     return WantedTopic(name=wanted.name, deduplicate=deduplicate)
 
@@ -131,9 +131,9 @@ def _set_policy(namespace: Namespace, path: str, value: object) -> None:
 
 
 def _wait(namespace: Namespace, shape: Shape, given: WantedTopic) -> None:
-    """Return when policies apply; brokers hear of them a moment after they were set.
+    """Return when policies apply; brokers learn of them a moment later.
 
-    What does not apply after a while is told of as a difference by the caller.
+    The caller reports policies that still do not apply as a difference.
     """
     deadline = time.monotonic() + _PATIENCE_S
     while not _apply(namespace, shape, given) and time.monotonic() < deadline:
@@ -145,15 +145,14 @@ def _apply(namespace: Namespace, shape: Shape, given: WantedTopic) -> bool:
         return False
     if not given.deduplicate:
         return True
-    # A partition that is in use hears of it later than the one that was asked; one that is not
-    # there yet begins with it.
+    # An active partition learns of it later than the queried one; a new partition starts with it.
     return all(
         _DEDUPLICATION in part.cursors or not part.counts for part in namespace.ledgers(shape)
     )
 
 
 def _register(namespace: Namespace, shape: Shape, wanted: WantedTopic) -> bool:
-    """Give a topic without a schema the wanted one; return whether it has it now."""
+    """Set the wanted schema on a topic without one; return whether it has it now."""
     schema = wanted.schema
     if schema is None or not can_write(schema) or namespace.find_schema(shape) is not None:
         return False
@@ -166,13 +165,13 @@ def _changes(given: WantedTopic, *, registered: bool) -> Iterator[str]:
     if given.deduplicate:
         yield "its deduplication was turned on"
     if registered:
-        yield "it was given a JSON schema"
+        yield "it got a JSON schema"
 
 
-def _odd_schema(wanted: WantedTopic, found: tuple[str, str] | None) -> Iterator[str]:
-    if wanted.schema is None or found is None:
+def _odd_schema(wanted: WantedTopic, schema: tuple[str, str] | None) -> Iterator[str]:
+    if wanted.schema is None or schema is None:
         return
-    kind, definition = found
+    kind, definition = schema
     if kind == JSON:
         yield from schema_differences(definition, wanted.schema)
     else:

@@ -1,4 +1,4 @@
-"""What a namespace says of its topics."""
+"""Requests to a namespace about its topics."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _PUBLISHED = "x-pulsar-publish-time"
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A topic as it is laid out.
+    """The layout of a topic.
 
     Attributes:
-        full: Its whole name.
-        partitioned: Whether it is made of plain topics, one for each partition.
-        partitions: How many; a plain topic is one.
+        full: Its full name.
+        partitioned: True if it consists of one plain topic per partition.
+        partitions: The number of partitions; 1 for a plain topic.
     """
 
     full: str
@@ -44,14 +44,14 @@ class Shape:
     partitions: int
 
     def parts(self) -> list[str]:
-        """Return the whole names of the plain topics that hold its records, by partition."""
+        """Return the full names of the plain topics that hold its records, by partition."""
         if not self.partitioned:
             return [self.full]
         return [partition_name(self.full, number) for number in range(self.partitions)]
 
 
 class Namespace:
-    """One namespace; to be closed, as `with` does.
+    """One namespace; close it, or use `with`.
 
     Raises:
         HeadgateError: From every method BROKER_UNREACHABLE, BROKER_REFUSED, BROKER_FAILED.
@@ -75,53 +75,54 @@ class Namespace:
         self.admin.close()
 
     def names(self) -> list[str]:
-        """Return the short names of the topics, without those that Pulsar keeps for itself."""
+        """Return the short names of the topics, without Pulsar's internal ones."""
         return sorted(self._layout())
 
     def shapes(self) -> list[Shape]:
-        """Return how all topics are laid out, by name."""
+        """Return the layout of all topics, by name."""
         layout = sorted(self._layout().items())
         return [self.get(name) if parted else self._plain(name) for name, parted in layout]
 
     def find(self, topic: str) -> Shape | None:
-        """Return how a topic is laid out, or None where there is none."""
+        """Return the layout of a topic, or None if it does not exist."""
         full = full_name(self.name, topic)
-        told = self.admin.find(f"{topic_path(full)}/partitions")
-        if told is None:
+        response = self.admin.find(f"{topic_path(full)}/partitions")
+        if response is None:
             return None
-        count = int(told["partitions"])
+        count = int(response["partitions"])
         return Shape(full, partitioned=count > 0, partitions=max(1, count))
 
     def get(self, topic: str) -> Shape:
-        """Return how a topic is laid out.
+        """Return the layout of a topic.
 
         Raises:
             HeadgateError: TOPIC_NOT_FOUND.
         """
-        found = self.find(topic)
-        if found is None:
+        shape = self.find(topic)
+        if shape is None:
             raise self.not_found(topic)
-        return found
+        return shape
 
     def not_found(self, topic: str) -> HeadgateError:
-        """Return the error for a topic that is not there."""
+        """Return the error for a topic that does not exist."""
         return topic_not_found(topic, self.names(), where=self.where, on=self._on)
 
     def ledgers(self, shape: Shape) -> list[Ledgers]:
-        """Return what each partition keeps; one that was never used is opened by that."""
+        """Return the retained entries of each partition; this opens unused partitions."""
         if shape.partitioned:
-            told = self.admin.get(f"{topic_path(shape.full)}/partitioned-internalStats")
-            # Where a partition is not there yet, the answer is a stack trace, and no failure.
-            if "partitions" in told:
-                # Brokers delete partitions that are empty and idle, and open them when used.
-                found = told["partitions"]
+            stats = self.admin.get(f"{topic_path(shape.full)}/partitioned-internalStats")
+            # For a partition that does not exist yet, the response is a stack trace.
+            if "partitions" in stats:
+                # Brokers delete empty and idle partitions, and open them on use.
+                partitions = stats["partitions"]
                 return [
-                    read_ledgers(found[part]) if part in found else EMPTY for part in shape.parts()
+                    read_ledgers(partitions[part]) if part in partitions else EMPTY
+                    for part in shape.parts()
                 ]
         return [self._part_ledgers(part) for part in shape.parts()]
 
     def kept(self, shape: Shape) -> Kept:
-        """Return what applies to a topic."""
+        """Return the effective policies of a topic."""
         return Kept(
             retention=read_retention(self._applied(shape, "retention")),
             compacted=bool(self._applied(shape, "compactionThreshold")),
@@ -129,29 +130,29 @@ class Namespace:
         )
 
     def find_schema(self, shape: Shape) -> tuple[str, str] | None:
-        """Return the kind and the definition of the schema a topic carries; None for none."""
-        told = self.admin.find(schema_path(shape.full))
-        return None if told is None else (str(told["type"]), str(told.get("data", "")))
+        """Return the kind and the definition of a topic's schema; None for none."""
+        schema = self.admin.find(schema_path(shape.full))
+        return None if schema is None else (str(schema["type"]), str(schema.get("data", "")))
 
     def subscriptions(self, shape: Shape) -> tuple[TopicSubscription, ...]:
         """Return the subscriptions of a topic by name; readers have none."""
         path = topic_path(shape.full)
         if shape.partitioned:
-            told = self.admin.get(f"{path}/partitioned-stats", query={"perPartition": "false"})
+            stats = self.admin.get(f"{path}/partitioned-stats", query={"perPartition": "false"})
         else:
-            told = self.admin.get(f"{path}/stats")
+            stats = self.admin.get(f"{path}/stats")
         return tuple(
-            TopicSubscription(name, int(each["msgBacklog"]), len(each["consumers"]))
-            for name, each in sorted(told["subscriptions"].items())
-            if each.get("durable", True)
+            TopicSubscription(name, int(subscription["msgBacklog"]), len(subscription["consumers"]))
+            for name, subscription in sorted(stats["subscriptions"].items())
+            if subscription.get("durable", True)
         )
 
     def published(self, part: str, entry: EntryId | None) -> datetime | None:
-        """Return when an entry of a partition was published; None where it is gone."""
+        """Return when an entry of a partition was published; None if it was deleted."""
         if entry is None:
             return None
         path = f"{topic_path(part)}/ledger/{entry.ledger}/entry/{entry.entry}"
-        # A batch may be of megabytes, and only its headers are wanted.
+        # A batch may have megabytes, and only its headers are needed.
         answer = self.admin.send("HEAD", path, accepts={404, 500})
         moment = answer.headers.get(_PUBLISHED)
         return None if moment is None else datetime.fromisoformat(moment)
@@ -176,19 +177,19 @@ class Namespace:
         return Shape(full_name(self.name, name), partitioned=False, partitions=1)
 
     def _part_ledgers(self, part: str) -> Ledgers:
-        told = self.admin.find(f"{topic_path(part)}/internalStats")
-        return EMPTY if told is None else read_ledgers(told)
+        stats = self.admin.find(f"{topic_path(part)}/internalStats")
+        return EMPTY if stats is None else read_ledgers(stats)
 
     def _applied(self, shape: Shape, policy: str) -> Any:
         return self.admin.get(f"{topic_path(shape.full)}/{policy}", query=_APPLIED)
 
 
 def place(client: ClientSpec, namespace: str) -> str:
-    """Return where topics are, as `--on` names it without options."""
+    """Return the log of topics as a value of `--on`, without options."""
     default = namespace == DEFAULT_NAMESPACE
     return client.service if default else f"{client.service}/{namespace}"
 
 
 def schema_path(full: str) -> str:
-    """Return where the admin API has the schema of a topic."""
+    """Return the path of a topic's schema in the admin API."""
     return f"schemas/{topic_path(full).removeprefix('persistent/')}/schema"

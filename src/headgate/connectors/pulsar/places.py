@@ -1,4 +1,4 @@
-"""The records of a topic on Pulsar by their places: partition, ledger, entry, place in a batch."""
+"""The records of a topic on Pulsar by place: partition, ledger, entry, index in a batch."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from headgate.connectors.pulsar.namespaces import Namespace
 from headgate.connectors.pulsar.records import Record, read_ranges
 from headgate.connectors.pulsar.schemas import JSON, plain_schema
 
-# How the kernel makes one number of a message's place (Lane.java): what does not fit is cut off.
+# How the kernel maps a message's place to one number (Lane.java): excess bits are cut off.
 _LEDGER_BITS = 19
 _ENTRY_BITS = 24
 _INDEX_BITS = 20
 
 _PLACE = re.compile(r"([0-9]{1,9}):([0-9]{1,18}):([0-9]{1,18})(?::([0-9]{1,9}))?")
-# Reading past so many entries takes about as long as another reader does to begin.
+# Skipping this many entries takes about as long as a second reader needs to start.
 _GAP = 200
 _DELIVERY_S = 60.0
 _OPEN_S = 20.0
@@ -77,11 +77,11 @@ class PulsarPlaces:
         matches = [match for place in places if (match := _PLACE.fullmatch(place)) is not None]
         entries = {(int(m[1]), EntryId(int(m[2]), int(m[3]))) for m in matches}
         wanted = {match[0] for match in matches}
-        found = (_placed(record) for record in self._read(entries))
-        return {record.place: record for record in found if record.place in wanted}
+        records = (_placed(record) for record in self._read(entries))
+        return {record.place: record for record in records if record.place in wanted}
 
     def find_spots(self, spots: Collection[Spot]) -> dict[Spot, PlacedRecord]:
-        """Return the records by partition and the number that the kernel made of their places."""
+        """Return the records by partition and the kernel's number of their places."""
         if not spots:
             return {}
         _, kept = self._kept()
@@ -91,16 +91,16 @@ class PulsarPlaces:
             if 0 <= partition < len(kept)
             for entry in entries_of(kept[partition], sequence)
         }
-        wanted, found = set(spots), {}
+        wanted, records = set(spots), {}
         for record in self._read(entries):
             spot = (record.partition, sequence_of(record.entry, record.index))
             if spot in wanted:
-                found[spot] = _placed(record)
-        return found
+                records[spot] = _placed(record)
+        return records
 
     @contextmanager
     def sending(self) -> Iterator[Send]:
-        """Give a way to send records with their keys and properties, each to its partition."""
+        """Open a sender of records with keys and properties, each to its partition."""
         import pulsar
 
         doing, service = f"send to topic {self.topic!r}", self.client.service
@@ -119,7 +119,7 @@ class PulsarPlaces:
                 raise explain(doing, error, service=service) from error
 
         try:
-            # Before anybody counts on them: from here on a failure leaves records in doubt.
+            # Flush first: from here on a failure leaves records in doubt.
             producers = [
                 _open(client, part, options, doing=doing, service=service) for part in shape.parts()
             ]
@@ -153,14 +153,14 @@ class PulsarPlaces:
 
 
 def sequence_of(entry: EntryId, index: int) -> int:
-    """Return the number that the kernel makes of a message's place in its partition."""
+    """Return the kernel's number of a message's place in its partition."""
     ledger = entry.ledger & (1 << _LEDGER_BITS) - 1
     low = entry.entry & (1 << _ENTRY_BITS) - 1
     return ledger << (_ENTRY_BITS + _INDEX_BITS) | low << _INDEX_BITS | max(0, index)
 
 
 def entries_of(kept: Ledgers, sequence: int) -> Iterator[EntryId]:
-    """Yield the entries that a partition keeps and of which the kernel makes such a number."""
+    """Yield the retained entries of a partition that have such a number."""
     ledger_low = sequence >> (_ENTRY_BITS + _INDEX_BITS)
     entry_low = sequence >> _INDEX_BITS & (1 << _ENTRY_BITS) - 1
     for ledger, count in kept.counts:
@@ -174,18 +174,18 @@ def _is_near(before: EntryId, entry: EntryId) -> bool:
 
 
 def _open(client: Any, part: str, options: Mapping[str, Any], *, doing: str, service: str) -> Any:
-    """Return a producer; a broker that is busy with loading the topic is asked again."""
+    """Return a producer; retry while the broker is loading the topic."""
     import pulsar
 
     deadline = time.monotonic() + _OPEN_S
     while True:
         try:
-            # Values are bytes already, which the checks of the client's own class do not take.
+            # Values are bytes already, which the client's own checks refuse.
             return client.create_producer(part, **options)._producer
         except pulsar.PulsarException as error:
-            told = explain(doing, error, service=service)
-            if not told.retryable or time.monotonic() > deadline:
-                raise told from error
+            failure = explain(doing, error, service=service)
+            if not failure.retryable or time.monotonic() > deadline:
+                raise failure from error
             time.sleep(_PAUSE_S)
 
 

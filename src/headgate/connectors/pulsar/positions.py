@@ -1,4 +1,4 @@
-"""Positions on Pulsar, as the kernel's source writes them: the next entry of each partition."""
+"""Positions on Pulsar in the kernel's format: the next entry of each partition."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from headgate.connectors.pulsar.message_ids import BEGINNING, EntryId, find_entr
 
 @dataclass(frozen=True, slots=True)
 class TopicPosition:
-    """How far one topic was read.
+    """The position in one topic.
 
     Attributes:
-        partitioned: Whether it is made of plain topics, one for each partition.
-        next: The entry that comes next, by partition.
+        partitioned: True if it consists of one plain topic per partition.
+        next: The next entry, by partition.
     """
 
     partitioned: bool
@@ -27,7 +27,7 @@ class TopicPosition:
 
 
 def parse_position(text: str) -> dict[str, TopicPosition]:
-    """Return a position's topics by their whole names.
+    """Return a position's topics by full name.
 
     Raises:
         HeadgateError: POSITION_UNREADABLE.
@@ -36,13 +36,13 @@ def parse_position(text: str) -> dict[str, TopicPosition]:
 
 
 def count_between(_topic: Pulsar, start: str | None, end: str | None) -> int | None:
-    """Return how many entries lie between two positions, or None where that cannot be told.
+    """Return the number of entries between two positions, or None if unknown.
 
-    It can within one ledger alone: how many entries another had is known to the broker. An entry
-    may hold many messages, so that these are at least so many.
+    It is known within one ledger only: the broker knows the size of other ledgers. An entry may
+    hold many messages, so this is a lower bound.
 
     Args:
-        start: None for the beginning of each topic, of which nothing is known but that.
+        start: None for the unknown start of each topic.
     """
     if end is None:
         return None
@@ -61,9 +61,9 @@ def count_between(_topic: Pulsar, start: str | None, end: str | None) -> int | N
 
 
 def has_reached(position: str, target: str | None) -> bool:
-    """Tell whether a position lies at or behind another in every partition.
+    """Return True if a position is at or after another in every partition.
 
-    A target that is not known is no hurdle.
+    An unknown target counts as reached.
     """
     if target is None:
         return True
@@ -76,21 +76,21 @@ def has_reached(position: str, target: str | None) -> bool:
 
 
 def find_mark(topic: Pulsar, job: str) -> Mark:
-    """Return the subscription that is named after a job."""
-    # It reads positions itself.
+    """Return the subscription named after a job."""
+    # It imports this module.
     from headgate.connectors.pulsar.subscriptions import Subscription
 
     return Subscription(topic.client, job)
 
 
 def _paired(first: tuple[EntryId, ...], last: tuple[EntryId, ...]) -> list[tuple[EntryId, EntryId]]:
-    """Return the partitions of two positions side by side; a topic may have gained some."""
+    """Return the partitions of two positions in pairs; a topic may have gained some."""
     return [*zip_longest(first, last, fillvalue=BEGINNING)]
 
 
 def _topic(content: Mapping[str, Any]) -> TopicPosition:
-    entries = [find_entry_id(each) for each in content["next"]]
-    known = tuple(each for each in entries if each is not None)
+    entries = [find_entry_id(entry) for entry in content["next"]]
+    known = tuple(entry for entry in entries if entry is not None)
     if len(known) < len(entries) or not isinstance(content["partitioned"], bool):
-        raise ValueError("an entry is written ledger:entry")
+        raise ValueError("an entry must have the form ledger:entry")
     return TopicPosition(content["partitioned"], known)

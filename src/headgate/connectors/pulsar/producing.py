@@ -1,9 +1,9 @@
-"""Sending many records: each call returns when the brokers have all it was given.
+"""Sends many records; each call returns when the brokers have acknowledged all of them.
 
-The C++ client tells Python of each acknowledgement, and that takes longer than sending the record.
-So each partition has a producer of its own, and only the last record of each is told of: a
-producer's acknowledgements come in the order of its records, and without a timeout of its own it
-gives up none before those that follow. What may fail alone is told of too: a large record.
+The C++ client reports each acknowledgement to Python, which takes longer than sending the record.
+So each partition has a producer of its own, and only its last record is reported: acknowledgements
+of a producer arrive in order, and without a timeout it drops no record before a later one. Large
+records, which may fail alone, are reported too.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 KeyValue = tuple[bytes | None, bytes | None]
 
-# How long records may wait for a broker that is away before they count as lost.
+# How long records may wait for a broker that is down before they count as lost.
 _DELIVERY_S = 60.0
-# How many records of a call are on their way at most; the client has room for more.
+# The maximum number of unacknowledged records of a call; the client has room for more.
 _AT_ONCE = 50_000
-# A client drops what is larger than its broker takes and tells the record's own callback alone.
-# Brokers take 5 MiB unless they are told otherwise; records above this are asked for one by one.
+# A client drops records that are too large for its broker and reports that only to the record's own
+# callback. Brokers accept 5 MiB by default; larger records get a callback each.
 _LARGE = 32 << 10
 _TUNING: dict[str, Any] = {
     "send_timeout_millis": 0,
@@ -49,14 +49,14 @@ _TUNING: dict[str, Any] = {
 class PulsarSender:
     """Sends keyed records to the topics of a namespace. For one thread.
 
-    Keys go where Java's producers put them. A topic that carries a JSON schema is written with it.
+    Keys are routed as by Java's producers. A topic with a JSON schema is written with it.
 
     Args:
-        client: How Pulsar is reached.
+        client: The connection.
         namespace: `tenant/namespace`.
 
     Raises:
-        HeadgateError: BROKER_UNREACHABLE, BROKER_REFUSED; what is wrong with the options.
+        HeadgateError: BROKER_UNREACHABLE, BROKER_REFUSED; errors of the options.
     """
 
     def __init__(self, client: ClientSpec, namespace: str) -> None:
@@ -76,18 +76,18 @@ class PulsarSender:
     ) -> None:
         import pulsar
 
-        # What is left belongs to a call that failed, and nobody counts on it.
+        # The remaining records belong to a failed call.
         with suppress(pulsar.PulsarException):
             self._client.close()
 
     def send(self, topic: str, records: Iterable[KeyValue]) -> int:
-        """Send keys and values, and return how many were acknowledged: all of them.
+        """Send keys and values, and return the number of acknowledged records, which is all of
+        them.
 
         A value of None is a tombstone. Records of one key keep their order.
 
         Raises:
-            HeadgateError: What Pulsar answered; some of the records may have arrived.
-                TOPIC_NOT_FOUND.
+            HeadgateError: The error of Pulsar; some records may have arrived. TOPIC_NOT_FOUND.
         """
         if topic not in self._topics:
             self._topics[topic] = self._open(topic)
@@ -122,13 +122,13 @@ class _Producers:
 
         self._topic = topic
         self._service = service
-        # What the client's own `send_async` does, without its checks of every argument, which
-        # take as long as the sending (seen in pulsar-client 3.13).
-        self._sends = [each._producer.send_async for each in producers]
+        # Like the client's own `send_async`, without its argument checks, which take as long as
+        # sending (seen in pulsar-client 3.13).
+        self._sends = [producer._producer.send_async for producer in producers]
         self._builder = _pulsar.MessageBuilder
         self._ok = _pulsar.Result.Ok
         self._turn = 0
-        # A call that failed leaves replies behind, which must not count for the next.
+        # A failed call leaves replies behind, which must not count for the next call.
         self._replies: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def send(self, records: Sequence[KeyValue]) -> None:
@@ -143,7 +143,7 @@ class _Producers:
             self._wait(len(records), deadline)
 
     def _split(self, records: Sequence[KeyValue]) -> list[list[KeyValue]]:
-        """Return the records of each partition; those without a key take them in turn."""
+        """Return the records of each partition; records without a key rotate."""
         count = len(self._sends)
         parts: list[list[KeyValue]] = [[] for _ in range(count)]
         self._turn = turn = (self._turn + 1) % count
@@ -153,7 +153,7 @@ class _Producers:
         return parts
 
     def _send(self, send: Any, records: list[KeyValue]) -> int:
-        """Send the records of a partition, and return how many replies will come."""
+        """Send the records of a partition, and return the number of replies to expect."""
         replies, last, build, tell = 0, len(records) - 1, self._builder, self._tell()
         for place, (key, value) in enumerate(records):
             message = build()
@@ -179,7 +179,7 @@ class _Producers:
         try:
             result = self._replies.get(timeout=max(0.0, deadline - time.monotonic()))
         except queue.Empty:
-            found = f"no acknowledgement in {_DELIVERY_S:g}s"
-            raise unreachable(doing, self._service, found) from None
+            problem = f"no acknowledgement in {_DELIVERY_S:g}s"
+            raise unreachable(doing, self._service, problem) from None
         if result != self._ok:
             raise failed(doing, self._service, result.name, retryable=False)

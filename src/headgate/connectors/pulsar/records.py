@@ -1,4 +1,4 @@
-"""The records of a topic for people: its last ones, its new ones, how many there are."""
+"""The records of a topic for people: the last ones, new ones, and their number."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 _STEP_BACK = 8
 _LOOK_S = 0.2
-# For an entry that is no record, such as the end of a transaction, a reader waits in vain.
+# A reader waits in vain for an entry that is not a record, such as the end of a transaction.
 _PATIENCE_MS = 3000
-# How often in a row nothing may come before the rest is taken for no records.
+# After this many empty reads in a row, the remaining entries count as no records.
 _SILENT = 4
 _QUEUE = 1000
 
@@ -31,13 +31,13 @@ class Record:
     """A message.
 
     Attributes:
-        entry: Where it lies.
-        index: Its place in the entry's batch; -1 where it is alone.
+        entry: Its position.
+        index: Its index in the entry's batch; -1 without a batch.
         timestamp: When it was published, in epoch milliseconds.
-        value: None for an empty one too.
-        key: As text, which is what Pulsar's keys are; None for an empty one too.
+        value: None for an empty value too.
+        key: Text, as in Pulsar; None for an empty key too.
         properties: Names and values.
-        event_time: What its producer said, in epoch milliseconds; 0 where nothing was said.
+        event_time: The producer's event time in epoch milliseconds; 0 if it has none.
     """
 
     partition: int
@@ -51,7 +51,7 @@ class Record:
 
     @classmethod
     def of(cls, partition: int, message: Message) -> Record:
-        """Return a message of the client's as a value."""
+        """Return a message of the client as a value."""
         id_ = message.message_id()
         return cls(
             partition,
@@ -71,9 +71,9 @@ def tail(
     """Return the last records over all partitions, by publish time.
 
     Args:
-        parts: The whole names of the partitions.
-        kept: What each keeps.
-        count: How many records.
+        parts: The full names of the partitions.
+        kept: The retained entries of each.
+        count: The number of records.
 
     Raises:
         HeadgateError: BROKER_UNREACHABLE, BROKER_REFUSED, BROKER_FAILED.
@@ -90,7 +90,7 @@ def tail(
 
 
 def count_records(client: ClientSpec, parts: Sequence[str], kept: Sequence[Ledgers]) -> int:
-    """Return how many records partitions keep; reads them all."""
+    """Return the number of retained records of partitions; reads them all."""
     with _Reading(client) as reading:
         return sum(
             1
@@ -102,10 +102,10 @@ def count_records(client: ClientSpec, parts: Sequence[str], kept: Sequence[Ledge
 def read_ranges(
     client: ClientSpec, ranges: Sequence[tuple[int, str, EntryId, EntryId]]
 ) -> Iterator[Record]:
-    """Yield the records of some ranges, one after the other.
+    """Yield the records of some ranges, one range after the other.
 
     Args:
-        ranges: Of each, its partition's number and whole name, its first entry and its last.
+        ranges: The partition's number and full name, the first entry and the last.
     """
     if not ranges:
         return
@@ -117,15 +117,15 @@ def read_ranges(
 def follow(
     client: ClientSpec, parts: Sequence[str], kept: Sequence[Ledgers], *, last: int = 0
 ) -> Iterator[Record]:
-    """Yield the last records, then every one that comes after what partitions keep, for ever."""
-    found = tail(client, parts, kept, last)
-    return _follow(client, parts, kept, found)
+    """Yield the last records, then every record after the retained ones, without end."""
+    existing = tail(client, parts, kept, last)
+    return _follow(client, parts, kept, existing)
 
 
 def _follow(
-    client: ClientSpec, parts: Sequence[str], kept: Sequence[Ledgers], found: list[Record]
+    client: ClientSpec, parts: Sequence[str], kept: Sequence[Ledgers], existing: list[Record]
 ) -> Iterator[Record]:
-    yield from found
+    yield from existing
     arrived: queue.SimpleQueue[Record] = queue.SimpleQueue()
     with _Reading(client) as reading:
         for number, (part, ledgers) in enumerate(zip(parts, kept, strict=True)):
@@ -134,7 +134,7 @@ def _follow(
             try:
                 yield arrived.get(timeout=_LOOK_S)
             except queue.Empty:
-                # A wait without an end would not hear Ctrl-C.
+                # A wait without a timeout would not notice Ctrl-C.
                 continue
 
 
@@ -152,14 +152,14 @@ class _Reading:
         self._client.close()
 
     def last(self, number: int, part: str, kept: Ledgers, count: int) -> list[Record]:
-        """Return the last records of a partition, or all where there are fewer."""
+        """Return the last records of a partition, or all if there are fewer."""
         span = 1
         while True:
             start = kept.back(span)
-            found = list(self.messages(number, part, start, kept.last))
-            # An entry holds one message, a batch of them, or a part of one.
-            if len(found) >= count or start == kept.first:
-                return found[-count:]
+            records = list(self.messages(number, part, start, kept.last))
+            # An entry holds one message, a batch, or a part of a message.
+            if len(records) >= count or start == kept.first:
+                return records[-count:]
             span *= _STEP_BACK
 
     def messages(
@@ -178,7 +178,7 @@ class _Reading:
                     record = Record.of(number, reader.read_next(_PATIENCE_MS))
                 except pulsar.Timeout:
                     silent += 1
-                    # An entry at the end may be no record: the mark of a transaction, for one.
+                    # The last entry may not be a record, but the mark of a transaction.
                     if silent < _SILENT or not reader.is_connected():
                         continue
                     break
@@ -193,7 +193,7 @@ class _Reading:
     def listen(
         self, number: int, part: str, kept: Ledgers, arrived: queue.SimpleQueue[Record]
     ) -> None:
-        """Put what comes after what a partition keeps into a queue, from now on."""
+        """Put every record after the retained ones into a queue, from now on."""
         import pulsar
 
         def take(_reader: Any, message: Message) -> None:

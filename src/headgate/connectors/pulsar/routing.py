@@ -1,4 +1,4 @@
-"""Which partition a key belongs to, as Pulsar's Java and Go producers have it by default."""
+"""The partition of a key, as in Pulsar's Java and Go producers by default."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def partition_of(key: bytes, partitions: int) -> int:
 
 
 def java_hash(key: bytes) -> int:
-    """Return the hash that Java gives the text of a key, without its sign."""
+    """Return Java's hash of a key's text, without its sign."""
     units = key if key.isascii() else _utf16(key)
     hashed = 0
     for unit in units:

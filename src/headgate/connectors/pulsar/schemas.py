@@ -1,7 +1,7 @@
-"""Pulsar's JSON schemas: made of a topic's columns, and compared with what a topic carries.
+"""Pulsar's JSON schemas: built from a topic's columns, and compared with a topic's schema.
 
-Pulsar writes them down as Avro does. Dates and times are text in our JSON, and so in the schema;
-bytes are base64, which is how Pulsar's own clients write them.
+Pulsar writes them as Avro does. Dates and times are text in our JSON, and so in the schema; bytes
+are base64, as in Pulsar's own clients.
 """
 
 from __future__ import annotations
@@ -46,39 +46,39 @@ _PLAIN = frozenset({"int", "long", "boolean", "float", "double", "string"})
 
 
 def can_write(schema: Schema) -> bool:
-    """Tell whether columns can be written down: all types are known, and names plain."""
+    """Return True if columns have a schema: all types are known, and names are plain."""
     return all(_can_write(field) for field in schema.fields)
 
 
 def json_schema(topic: str, schema: Schema) -> dict[str, Any]:
-    """Return what the admin API registers for a topic of these columns."""
+    """Return the schema that the admin API registers for a topic of these columns."""
     definition = _record(_title(topic), schema.fields)
     return {"type": JSON, "schema": json.dumps(definition), "properties": {}}
 
 
 def plain_schema(definition: str) -> Any:
-    """Return what the Python client is given to write a topic's own schema with JSON texts."""
+    """Return the schema with which the Python client writes JSON texts to a topic."""
     from pulsar import _pulsar
     from pulsar.schema import BytesSchema
 
     schema = BytesSchema()
-    # Bytes go through as they are; only the name on them is another (pulsar-client 3.13).
+    # Bytes are unchanged; only the schema's name differs (pulsar-client 3.13).
     schema._schema_info = _pulsar.SchemaInfo(_pulsar.SchemaType.JSON, JSON, definition)
     return schema
 
 
 def schema_differences(definition: str, schema: Schema) -> tuple[str, ...]:
-    """Return in what a registered schema does not describe columns, in words.
+    """Return the differences between a registered schema and columns.
 
     Args:
-        definition: What a topic carries, as the admin API tells it.
+        definition: The topic's schema, from the admin API.
         schema: The columns of the flow.
     """
     try:
         registered = json.loads(definition)
-        known = {each["name"]: each["type"] for each in registered["fields"]}
+        known = {field["name"]: field["type"] for field in registered["fields"]}
     except (ValueError, KeyError, TypeError):
-        return ("its schema is no record",)
+        return ("its schema is not a record",)
     return tuple(_differences(known, schema))
 
 
@@ -87,25 +87,25 @@ def _differences(known: Mapping[str, Any], schema: Schema) -> Iterator[str]:
         if field.name not in known:
             yield f"its schema has no column {field.name!r}"
         elif _can_write(field):
-            found, wanted = _kind(known[field.name]), _kind(_type(field.name, field.type))
-            if found != wanted:
-                yield f"its schema has column {field.name!r} as {found} and not as {wanted}"
+            actual, wanted = _kind(known[field.name]), _kind(_type(field.name, field.type))
+            if actual != wanted:
+                yield f"its schema has column {field.name!r} as {actual} instead of {wanted}"
 
 
 def _kind(type_: Any) -> str:
-    """Return the word for a type, without regard to what null and names are."""
+    """Return the name of a type, ignoring nullability and record names."""
     match type_:
         case str(name):
             return name
         case list(choices):
-            kinds = sorted(_kind(each) for each in choices if each != _NULL)
+            kinds = sorted(_kind(choice) for choice in choices if choice != _NULL)
             return " or ".join(kinds) or _NULL
         case {"logicalType": str(name)}:
             return name
         case {"type": inner}:
             return _kind(inner)
         case _:
-            return "something unknown"
+            return "an unknown type"
 
 
 def _can_write(field: Field) -> bool:
@@ -125,7 +125,7 @@ def _is_known(type_: Type) -> bool:
 
 
 def _record(name: str, fields: tuple[Field, ...]) -> dict[str, Any]:
-    return {"type": "record", "name": name, "fields": [_field(name, each) for each in fields]}
+    return {"type": "record", "name": name, "fields": [_field(name, field) for field in fields]}
 
 
 def _field(holder: str, field: Field) -> dict[str, Any]:
@@ -136,11 +136,11 @@ def _field(holder: str, field: Field) -> dict[str, Any]:
         has_default = field.nullable
     else:
         has_default = True
-    told: dict[str, Any] = {"name": field.name, "type": written}
+    column: dict[str, Any] = {"name": field.name, "type": written}
     if field.nullable:
-        # A default is one of the first type.
-        told["type"] = [_NULL, written] if default is None else [written, _NULL]
-    return {**told, "default": default} if has_default else told
+        # A default must be of the first type.
+        column["type"] = [_NULL, written] if default is None else [written, _NULL]
+    return {**column, "default": default} if has_default else column
 
 
 def _type(name: str, type_: Type) -> Any:
@@ -153,7 +153,7 @@ def _type(name: str, type_: Type) -> Any:
         case MapOf(value, nullable):
             return {"type": "map", "values": _choice(_type(name, value), nullable=nullable)}
         case Struct(fields):
-            # A name stands for one record, so each has its own.
+            # A name stands for one record, so each record has its own.
             return _record(name, fields)
         case Unknown():
             raise AssertionError(f"the type of {name} is not known")
@@ -169,7 +169,7 @@ def _choice(written: Any, *, nullable: bool) -> Any:
 
 
 def _title(topic: str) -> str:
-    """Return a topic's name as that of a record: `EnrichedOrders` for `enriched-orders`."""
+    """Return a topic's name as a record name: `EnrichedOrders` for `enriched-orders`."""
     words = re.findall(r"[A-Za-z0-9]+", topic)
     title = "".join(word[0].upper() + word[1:] for word in words)
     return title if _NAME.fullmatch(title) else f"Topic{title}"

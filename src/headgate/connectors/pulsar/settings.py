@@ -1,7 +1,7 @@
-"""From the Java client's options to what Python's clients of Pulsar are told.
+"""Options of the Java client, translated for Python's clients of Pulsar.
 
-The C++ client behind them and the admin API know a part of what the Java client knows: what has
-a counterpart is translated, what only tunes the Java client is left out.
+The C++ client behind them and the admin API support a part of the Java client's options: options
+with a counterpart are translated, options that only tune the Java client are dropped.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _CONNECT_TIMEOUT_MS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a client is told. It may hold secrets: it is neither kept nor shown.
+    """The settings of a client. They may hold secrets: never store or print them.
 
     Attributes:
-        trust: A PEM file of the authorities that are trusted; None for the usual ones.
-        insecure: Whether any certificate is taken.
-        check_name: Whether the broker's certificate has to name its host; None where nothing is
-            said: then that of the admin API has to, as for jobs, and the broker's own need not.
-        operation_timeout_s: How long an operation is tried.
-        connect_timeout_s: How long a connection is tried.
+        trust: A PEM file of trusted authorities; None for the system's.
+        insecure: True if any certificate is accepted.
+        check_name: True if the broker's certificate must name its host; None if not set: then only
+            the certificate of the admin API must, as for jobs.
+        operation_timeout_s: The timeout of an operation.
+        connect_timeout_s: The timeout of a connection.
     """
 
     login: Login
@@ -44,10 +44,10 @@ class Settings:
 
 
 def read_settings(client: ClientSpec, *, environment: Mapping[str, str] | None = None) -> Settings:
-    """Return what Python's clients are told: the file's options and the client's own over them.
+    """Return the settings of Python's clients: the file's options, overridden by the client's own.
 
     Args:
-        environment: Where references look; this process's, if left out.
+        environment: The variables for references; by default this process's.
 
     Raises:
         HeadgateError: CLIENT_CONFIG_UNREADABLE, SECRET_NOT_FOUND, BAD_CLIENT_OPTION.
@@ -70,24 +70,24 @@ def read_settings(client: ClientSpec, *, environment: Mapping[str, str] | None =
 def read_options(
     client: ClientSpec, *, environment: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Return the file's options and the client's own over them, references resolved."""
+    """Return the file's options, overridden by the client's own, with references resolved."""
     file = {} if client.config is None else read_properties(Path(client.config), broker="Pulsar")
     chosen = {**file, **dict(client.options)}
     return {name: resolve(name, value, environment=environment) for name, value in chosen.items()}
 
 
 def _trust(options: Mapping[str, str]) -> str | None:
-    found = options.get("tlsTrustCertsFilePath") or None
-    if found is None and _is_true(options, "useKeyStoreTls"):
+    trust = options.get("tlsTrustCertsFilePath") or None
+    if trust is None and _is_true(options, "useKeyStoreTls"):
         kind = options.get("tlsTrustStoreType", "JKS")
         store = options.get("tlsTrustStorePath", "truststore.jks")
         raise bad_option(
             "useKeyStoreTls",
-            f"its stores are of type {kind}, and the verbs on topics read PEM",
+            f"its stores are of type {kind}, and the commands on topics support PEM only",
             f"keytool -exportcert -rfc -keystore {store} -alias ALIAS -file ca.pem, then use "
             "tlsTrustCertsFilePath=ca.pem",
         )
-    return found
+    return trust
 
 
 def _is_true(
@@ -97,12 +97,12 @@ def _is_true(
         return otherwise
     text = options[name].strip().lower()
     if text not in ("true", "false"):
-        raise bad_option(name, "it is neither true nor false", f"use {name}=true")
+        raise bad_option(name, "it must be true or false", f"use {name}=true")
     return text == "true"
 
 
 def _seconds(options: Mapping[str, str], name: str, default_ms: int) -> float:
     text = options.get(name, str(default_ms)).strip()
     if not text.isdecimal() or not int(text):
-        raise bad_option(name, "it is no number of milliseconds", f"use {name}={default_ms}")
+        raise bad_option(name, "it must be a number of milliseconds", f"use {name}={default_ms}")
     return int(text) / 1000

@@ -1,4 +1,4 @@
-"""How topics of a flow are made on Pulsar."""
+"""Creation of a flow's topics on Pulsar."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ OPTIONS = frozenset({"retention"})
 
 
 def find_companions(_topic: Pulsar) -> tuple[()]:
-    """Return none: brokers remember by themselves what they have."""
+    """Return nothing: brokers store the sequence numbers themselves."""
     return ()
 
 
 def wanted(
     topic: Pulsar, role: TopicRole, options: SetupOptions, schema: Schema | None = None
 ) -> WantedTopic:
-    """Return what a topic is to be like."""
+    """Return the settings of a topic."""
     return wanted_on_pulsar(topic.name, role, options, schema)
 
 
 def wanted_on_pulsar(
     name: str, role: TopicRole, options: SetupOptions, schema: Schema | None = None
 ) -> WantedTopic:
-    """Return what a topic of a name is to be like.
+    """Return the settings of a topic with a name.
 
-    Jobs read all there is, so that compaction, which is for readers that ask for it, is left out.
+    Jobs read all records, so compaction, which readers have to ask for, is omitted.
     """
     return replace(
         wanted_topic(name, role, options),
@@ -39,23 +39,23 @@ def wanted_on_pulsar(
         replication=None,
         deduplicate=role.is_written,
         schema=schema,
-        # What records of a topic are like that is only read is its owner's matter.
+        # The schema of a topic that is only read belongs to its owner.
         amend=role.is_written,
     )
 
 
 def find_problems(role: TopicRole, made: MadeTopic, options: SetupOptions) -> Iterator[str]:
-    """Yield what is wrong with a topic that was there before, in words."""
+    """Yield the problems of a topic that already existed."""
     wanted = wanted_on_pulsar(made.name, role, options)
     if options.partitions is not None and made.partitions != wanted.partitions:
-        yield f"it has {made.partitions} partitions and not {wanted.partitions}"
+        yield f"it has {made.partitions} partitions instead of {wanted.partitions}"
     kept = made.retention
     assert kept is not None, "Pulsar tells what it keeps"
     if kept.duration == timedelta(0):
-        yield "it has no retention, so that records may be gone before they are read"
+        yield "it has no retention, so records may be deleted before they are read"
     elif role is TopicRole.TABLE and kept != FOREVER:
-        yield f"its rows are lost after {kept}"
+        yield f"its rows are deleted after {kept}"
     elif options.retention is not None and kept != wanted.retention:
-        yield f"its retention is {kept} and not {wanted.retention}"
+        yield f"its retention is {kept} instead of {wanted.retention}"
     if wanted.deduplicate and not made.deduplicated:
-        yield "its deduplication is off, so that exactly-once does not start"
+        yield "its deduplication is off, which exactly-once needs"

@@ -1,4 +1,4 @@
-"""How far a job has read, as a subscription, so that Pulsar's own tools show its backlog."""
+"""The position of a job as a subscription, so that Pulsar's own tools show its backlog."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from headgate.connectors.pulsar.positions import parse_position
 
 _CONFLICT = 409
 _NOT_FOUND = 404
-# Where the subscription was put, if that was at the beginning of a ledger: where a ledger is gone,
-# the kernel asks for it (OwnSubscription).
+# The subscription's position, if it is at the start of a ledger: the kernel needs it if a ledger
+# was deleted (OwnSubscription).
 _PLACE = "headgate.next"
-# What a broker says that knows no properties of subscriptions.
+# The response of a broker without subscription properties.
 _UNKNOWN = 405
-# Somebody reads from the subscription, or it was made meanwhile: the next checkpoint moves it.
+# The subscription has a consumer, or was created in the meantime: the next checkpoint moves it.
 _BUSY = frozenset({_CONFLICT, 412})
 
 
 class Subscription:
-    """A subscription that nobody reads from, moved from position to position. For one thread.
+    """A subscription without consumers, moved from position to position. For one thread.
 
-    It is made where it is missing. A partition that is gone is passed over; where entries are
-    gone, what is left of them is unread.
+    It is created if missing. Deleted partitions are skipped; if entries were deleted, the entries
+    after them count as unread.
 
     Args:
-        client: How Pulsar is reached.
+        client: The connection.
         name: The subscription's name.
     """
 
@@ -39,40 +39,40 @@ class Subscription:
         self._noted: dict[str, EntryId] = {}
 
     def move(self, position: str) -> None:
-        """Leave unread exactly what comes after a position.
+        """Mark exactly the entries after a position as unread.
 
         Args:
-            position: As the kernel's source writes it.
+            position: In the kernel's format.
 
         Raises:
             HeadgateError: BROKER_UNREACHABLE, BROKER_REFUSED, BROKER_FAILED; POSITION_UNREADABLE.
         """
         for part, following in next_entries(position):
-            # Each move is written down by the broker; most partitions of an idle topic need none.
+            # The broker stores each move; most partitions of an idle topic need none.
             if self._at.get(part) != following and self._move(part, following):
                 self._at[part] = following
 
     def close(self) -> None:
-        """Give up the connections."""
+        """Close the connections."""
         self._admin.close()
 
     def _move(self, part: str, following: EntryId) -> bool:
-        """Return whether the subscription is there now."""
+        """Return whether the subscription exists now."""
         path = topic_path(part)
         subscription = f"{path}/subscription/{self._name}"
-        # Pulsar takes the next entry there is, or the end, where this one is gone or yet to come.
+        # If this entry was deleted or does not exist yet, Pulsar takes the next one, or the end.
         place = {"ledgerId": following.ledger, "entryId": following.entry, "partitionIndex": -1}
         accepts = {_NOT_FOUND, *_BUSY}
         noted = {_PLACE: str(following)}
-        # Before the move: a note of the place before would vouch for a subscription elsewhere.
+        # Before the move: an old note would vouch for a subscription that is elsewhere.
         if self._is_noteworthy(part, following):
-            told = self._admin.send(
+            response = self._admin.send(
                 "PUT", f"{subscription}/properties", noted, accepts={_UNKNOWN, *accepts}
             )
-            if told.status in _BUSY:
+            if response.status in _BUSY:
                 return False
         answer = self._admin.send("POST", f"{subscription}/resetcursor", place, accepts=accepts)
-        # A subscription that is made on a topic that is gone would make the topic.
+        # Creating a subscription on a deleted topic would create the topic.
         if answer.status == _NOT_FOUND and self._admin.find(f"{path}/internalStats") is not None:
             made = {**place, "properties": noted}
             answer = self._admin.send("PUT", subscription, made, accepts=accepts)
@@ -81,13 +81,13 @@ class Subscription:
         return answer.status < 300
 
     def _is_noteworthy(self, part: str, following: EntryId) -> bool:
-        """Tell whether the note of the place must change: most moves are within a ledger."""
+        """Return True if the noted position must change: most moves stay within a ledger."""
         noted = self._noted.get(part)
         return noted is None or 0 in (noted.entry, following.entry)
 
 
 def next_entries(position: str) -> Iterator[tuple[str, EntryId]]:
-    """Yield the whole names of partitions, and the entry that comes next in each."""
+    """Yield the full names of partitions, and the next entry in each."""
     for full, topic in parse_position(position).items():
         for number, following in enumerate(topic.next):
             yield partition_name(full, number) if topic.partitioned else full, following

@@ -1,4 +1,4 @@
-"""The topics of a namespace on Pulsar as people see them."""
+"""The topics of a namespace on Pulsar, as the CLI shows them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from headgate.errors import HeadgateError
 from headgate.flow.names import check_topic_name
 
 _USUAL_RETENTION = Retention(timedelta(days=7))
-# What a record without a value is shown as.
+# The text shown for a record without a value.
 _TOMBSTONE = b"null"
 
 
@@ -38,7 +38,7 @@ class PulsarTopics:
     namespace: str = DEFAULT_NAMESPACE
 
     def list_topics(self, *, count: bool) -> list[TopicSummary]:
-        """Return the topics by name, without Pulsar's own; counting reads every record."""
+        """Return the topics by name, without internal ones; counting reads every record."""
         with self._open("list topics") as namespace:
             return [
                 self._summary(namespace, shape, _parts(namespace, shape), count=count)
@@ -46,7 +46,7 @@ class PulsarTopics:
             ]
 
     def show(self, name: str, *, count: bool, last_files: int) -> TopicDetails:  # noqa: ARG002
-        """Return all about one topic, or raise TOPIC_NOT_FOUND."""
+        """Return the details of a topic, or raise TOPIC_NOT_FOUND."""
         with self._open(f"show topic {name!r}") as namespace:
             shape = namespace.get(check_topic_name(name))
             parts = _parts(namespace, shape)
@@ -59,13 +59,13 @@ class PulsarTopics:
             )
 
     def make(self, wanted: WantedTopic) -> MadeTopic:
-        """Make a topic unless it is there, its tenant and namespace too.
+        """Create a topic if it is missing, with its tenant and namespace.
 
-        It is partitioned, so that it can grow. Where nothing is said and the namespace would keep
-        no record that nobody subscribed to, it keeps them for 7 days.
+        It is partitioned, so that it can grow. Without a retention, and if the namespace would keep
+        no record without a subscription, it keeps records for 7 days.
 
         Raises:
-            HeadgateError: TOPIC_OPTION_UNSUPPORTED: copies are no matter of a topic.
+            HeadgateError: TOPIC_OPTION_UNSUPPORTED: replication is not a setting of a topic.
         """
         check_topic_name(wanted.name)
         if wanted.partitions is not None:
@@ -73,9 +73,9 @@ class PulsarTopics:
         if wanted.replication is not None:
             raise HeadgateError(
                 "TOPIC_OPTION_UNSUPPORTED",
-                f"cannot create topic '{wanted.name}' with --replication: how many copies there "
-                "are is settled for a namespace on Pulsar, and for its bookies",
-                hint="leave --replication out, or: pulsar-admin namespaces set-persistence",
+                f"cannot create topic '{wanted.name}' with --replication: on Pulsar, the "
+                "namespace and its bookies decide the number of replicas",
+                hint="omit --replication, or: pulsar-admin namespaces set-persistence",
             )
         with self._open(f"create topic {wanted.name!r}") as namespace:
             return make_topic(namespace, wanted, _USUAL_RETENTION)
@@ -84,16 +84,16 @@ class PulsarTopics:
         """Return the values of the last records, by publish time."""
         with self._open(f"read topic {name!r}") as namespace:
             shape = namespace.get(check_topic_name(name))
-            found = records.tail(self.client, shape.parts(), namespace.ledgers(shape), last)
-        return [_shown(record) for record in found]
+            last_records = records.tail(self.client, shape.parts(), namespace.ledgers(shape), last)
+        return [_shown(record) for record in last_records]
 
     def follow(self, name: str, *, last: int, clock: Clock) -> Iterator[bytes]:  # noqa: ARG002
-        """Yield the values of the last records, then of every new one, for ever."""
+        """Yield the values of the last records, then of every new record, without end."""
         with self._open(f"follow topic {name!r}") as namespace:
             shape = namespace.get(check_topic_name(name))
             kept = namespace.ledgers(shape)
-        found = records.follow(self.client, shape.parts(), kept, last=last)
-        return (_shown(record) for record in found)
+        new_records = records.follow(self.client, shape.parts(), kept, last=last)
+        return (_shown(record) for record in new_records)
 
     def _open(self, doing: str) -> Namespace:
         return Namespace(self.client, self.namespace, doing=doing)

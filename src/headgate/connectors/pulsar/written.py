@@ -1,7 +1,7 @@
-"""What a run has written to a topic on Pulsar, by the last number that brokers have of its tasks.
+"""The batches that a run has written to a topic on Pulsar, by the sequence numbers of its tasks.
 
-The broker tells whoever opens a producer the last number it took under that name. Nothing else
-is the truth: what the admin API shows is a snapshot of a thousand entries ago.
+A broker tells a new producer the last number it accepted under that name. Only that is reliable:
+the admin API shows a snapshot from up to a thousand entries ago.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from headgate.errors import HeadgateError
 if TYPE_CHECKING:
     from pulsar import Client
 
-# A number is the epoch, then 32 bits of what tells the rows of an epoch apart: SequenceId.java.
+# A number is the epoch, then 32 bits that identify a row within the epoch: SequenceId.java.
 _EPOCH_SHIFT = 32
 _MEMORY = "brokerDeduplicationProducerInactivityTimeoutMinutes"
 _MEMORY_MINUTES = 360
-# A broker that lost a connection finds out by two pings, 30 s apart.
+# A broker notices a lost connection after two pings, 30 s apart.
 _PATIENCE_S = 75.0
 _PAUSE_S = 0.1
 
 
 def find_written(topic: Pulsar, writers: Writers, batches: Batches) -> Written:
     """Return what a topic holds of a run's batches; none of the run's drivers may be alive."""
-    doing = f"learn what run {writers.lineage} has written to topic {topic.name!r}"
+    doing = f"find out what run {writers.lineage} has written to topic {topic.name!r}"
     try:
         with Namespace(topic.client, topic.namespace, doing=doing) as namespace:
             shape = namespace.find(topic.name)
             if shape is None:
                 return NOTHING
             if not namespace.kept(shape).deduplicated:
-                return unknown("deduplication is off there, so that brokers remember no numbers")
+                return unknown("deduplication is off, so brokers do not store sequence numbers")
             minutes = _memory_minutes(namespace.admin)
             if datetime.now(UTC) - batches.since >= timedelta(minutes=minutes):
-                return unknown(f"brokers forget producers that were idle for {minutes} minutes")
+                return unknown(f"brokers forget producers after {minutes} idle minutes")
             carried = namespace.find_schema(shape)
         schema = None if carried is None or carried[0] != JSON else carried[1]
         return _ask(topic.client, shape, schema, writers, batches, doing)
@@ -54,8 +54,8 @@ def find_written(topic: Pulsar, writers: Writers, batches: Batches) -> Written:
 
 def _memory_minutes(admin: Admin) -> int:
     try:
-        told = admin.get("brokers/configuration/runtime")
-        return int(told.get(_MEMORY, _MEMORY_MINUTES))
+        settings = admin.get("brokers/configuration/runtime")
+        return int(settings.get(_MEMORY, _MEMORY_MINUTES))
     except (HeadgateError, ValueError, AttributeError):
         # Not every user may read a broker's settings.
         return _MEMORY_MINUTES
@@ -90,7 +90,7 @@ def _ask(
 
 
 def _last_number(client: Client, part: str, name: str, options: dict[str, Any]) -> int:
-    """Return the last number that a broker took of a producer; -1 for none."""
+    """Return the last sequence number that a broker accepted from a producer; -1 for none."""
     import pulsar
 
     deadline = time.monotonic() + _PATIENCE_S
@@ -98,7 +98,7 @@ def _last_number(client: Client, part: str, name: str, options: dict[str, Any]) 
         try:
             producer = client.create_producer(part, producer_name=name, **options)
         except pulsar.ProducerBusy:
-            # Of a process that is gone, and the broker has not noticed.
+            # The old connection of a dead process, which the broker has not noticed yet.
             if time.monotonic() > deadline:
                 raise
             time.sleep(_PAUSE_S)

@@ -49,7 +49,7 @@ def _checked(position: str, text: str, source: Source, *, known: Iterable[str] =
             f"cannot begin at {text!r}: it is neither a position on {source.topic.describe()} nor "
             f"SOURCE=POSITION{sources}",
             hint=f"--start latest, --start {source.id}=2026-11-15T10:05, or "
-            f"--start {source.id}={starts.EXAMPLE}",
+            f"--start {source.id}={starts.example}",
         ) from error
     assert checked is not None, "a text is a start, or is refused"
     return checked
