@@ -247,7 +247,7 @@ REFUSED: list[tuple[list[dict[str, Any]], str, str]] = [
     ([{"key": 1, "row": {"id": 1, "name": "A"}}], "PORTABLE_COLUMN", "'key' is BIGINT"),
     ([{"row": {"id": 1, "name": None}}, {"row": {"id": 2, "name": "B"}}], "PORTABLE_ROW", "null"),
     ([{"key": "2", "row": {"id": 1, "name": "A"}}], "PORTABLE_ROW", "its row is of key '1'"),
-    ([{"row": {"id": 1, "name": "A"}}] * 2, "PORTABLE_ROW", "key '1': it is there 2 times"),
+    ([{"row": {"id": 1, "name": "A"}}] * 2, "PORTABLE_ROW", "key '1': it occurs 2 times"),
     ([{"deleted": True, "row": {"id": None, "name": "A"}}], "PORTABLE_ROW", "deleted and has no"),
     (
         [{"row": {"id": 1, "name": "A"}, "lane": 0, "sequence": 1.5, "timestamp": 0}],

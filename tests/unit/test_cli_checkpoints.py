@@ -159,7 +159,7 @@ def test_verify_prints_each_problem_and_ends_with_3(home: JobHome) -> None:
     assert result.exit_code == 3
     assert "chk-20: 2 files are wrong" in result.stdout
     assert "  commits/20: it is missing" in result.stdout
-    assert "  offsets/19: it is cut short" in result.stdout
+    assert "  offsets/19: it is truncated" in result.stdout
     assert "chk-19: all is well" in result.stdout
     told = json.loads(run("verify", "--files-only", "shop", "--json").stdout)
     assert [each["id"] for each in told if each["problems"]] == ["chk-20"]

@@ -142,6 +142,6 @@ def test_a_folder_that_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
 def test_a_schema_path_that_leads_elsewhere_is_refused(checkpoint: Path, tmp_path: Path) -> None:
     file = checkpoint / "state/0/_metadata/v2/2"
     file.write_text(file.read_text().replace("/_stateSchema/default/", "/_stateSchema/../../"))
-    with pytest.raises(HeadgateError, match="is no path of a schema file") as caught:
+    with pytest.raises(HeadgateError, match="is not the path of a schema file") as caught:
         fork_batch(checkpoint, 12, tmp_path / "new")
     assert caught.value.code == "CHECKPOINT_DAMAGED"

@@ -174,7 +174,7 @@ def test_an_id_of_state_cannot_lead_out_of_the_folder(checkpoint: Path, tmp_path
     mine = copy(checkpoint, tmp_path / "mine")
     one = sparklog.read_commit(mine, 5).state_ids[0][0][0]
     (mine / "commits/5").write_text((mine / "commits/5").read_text().replace(one, "../../x"))
-    with pytest.raises(HeadgateError, match="is no id of state"):
+    with pytest.raises(HeadgateError, match="is not an id of state"):
         sparklog.files_of(mine, 5)
 
 

@@ -36,7 +36,7 @@ from headgate.jobs.values import RunOptions, Watcher
 
 JOB, RUN = "shop", "20261115T152501-31b689"
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
-FIRST = "its state is of format 1 (headgate 0.6 and before), and this release reads 2"
+FIRST = "its state has format 1 (headgate 0.6 and older), and this release reads 2"
 
 
 @pytest.fixture
@@ -284,6 +284,6 @@ def test_a_flow_without_state_goes_on_whatever_wrote_its_run(home: JobHome) -> N
 def test_state_of_a_form_to_come_needs_a_newer_release() -> None:
     error = refusal(lambda: check_state_format(9, what="cannot resume job 'x'", hint="never told"))
     assert error.message == (
-        "cannot resume job 'x': its state is of format 9, and this release reads 2"
+        "cannot resume job 'x': its state has format 9, and this release reads 2"
     )
     assert error.hint == "use the release of headgate that wrote it, or a newer one"

@@ -1,9 +1,9 @@
-"""The head of Spark's changelog files: which state versions a version was built on.
+"""The head of Spark's changelog files: the state versions that a version was built on.
 
-Seen in Spark 4.3.0 (`StateStoreChangelogWriterV4`, lz4): the file is a row of LZ4 blocks as
-lz4-java writes them; unpacked it begins with the changelog's version and the lineage, each a
-string with its length in two bytes. The lineage is JSON: version and unique id of every changelog
-since the newest snapshot that was known when the file was begun.
+Seen in Spark 4.3.0 (`StateStoreChangelogWriterV4`, lz4): the file is a sequence of LZ4 blocks in
+lz4-java's format. Unpacked it begins with the changelog's version and the lineage, each a string
+with its length in two bytes. The lineage is JSON: version and unique id of every changelog since
+the newest snapshot known when the file was begun.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 _MAGIC = b"LZ4Block"
 _HEADER = struct.Struct("<8sBiii")
-# lz4-java's own seed, and the bits of the sum that it keeps.
+# lz4-java's own seed, and the bits of the checksum that it keeps.
 _SEED, _KEPT = 0x9747B28C, 0x0FFFFFFF
 _LARGEST_BLOCK = 1 << 25
 _MASK = 0xFFFFFFFF
@@ -23,21 +23,21 @@ _P1, _P2, _P3, _P4, _P5 = 2654435761, 2246822519, 3266489917, 668265263, 3747613
 
 
 class BadChangelogError(ValueError):
-    """Tells what is wrong with a changelog's head."""
+    """A changelog's head is not valid."""
 
 
 def read_lineage(file: Path) -> dict[int, str]:
-    """Return the unique ids of the versions that a changelog goes on from, by version.
+    """Return the unique ids of the versions that a changelog builds on, by version.
 
     Raises:
-        BadChangelogError: The file is not a changelog, or damaged; its head is checked against
+        BadChangelogError: The file is not a changelog, or is corrupted; its head is checked against
             the checksum inside it.
     """
     with file.open("rb") as content:
         head = _Unpacked(content)
         version = head.read_text()
         if version not in ("v3", "v4"):
-            raise BadChangelogError(f"a changelog of format {version!r} names no lineage")
+            raise BadChangelogError(f"a changelog of format {version!r} has no lineage")
         try:
             return {
                 int(each["version"]): str(each["checkpointUniqueId"])
@@ -48,7 +48,7 @@ def read_lineage(file: Path) -> dict[int, str]:
 
 
 class _Unpacked:
-    """Unpacks only as many blocks as are asked for."""
+    """Unpacks only as many blocks as needed."""
 
     def __init__(self, content: BinaryIO) -> None:
         self._content = content
@@ -59,24 +59,24 @@ class _Unpacked:
         try:
             return self._read(length).decode()
         except UnicodeDecodeError as error:
-            raise BadChangelogError("its head is no text") from error
+            raise BadChangelogError("its head is not text") from error
 
     def _read(self, length: int) -> bytes:
         while len(self._buffer) < length:
             self._buffer += self._next_block()
-        found, self._buffer = self._buffer[:length], self._buffer[length:]
-        return found
+        content, self._buffer = self._buffer[:length], self._buffer[length:]
+        return content
 
     def _next_block(self) -> bytes:
         header = self._content.read(_HEADER.size)
         if len(header) < _HEADER.size:
-            raise BadChangelogError("it ends too early")
+            raise BadChangelogError("it is truncated")
         magic, token, packed, unpacked, checksum = _HEADER.unpack(header)
         if magic != _MAGIC or not (0 < packed <= _LARGEST_BLOCK and 0 < unpacked <= _LARGEST_BLOCK):
-            raise BadChangelogError("it holds no LZ4 block where one must be")
+            raise BadChangelogError("it lacks an expected LZ4 block")
         block = self._content.read(packed)
         if len(block) < packed:
-            raise BadChangelogError("it ends too early")
+            raise BadChangelogError("it is truncated")
         match token & 0xF0:
             case 0x10:
                 data = block
@@ -99,7 +99,7 @@ def unpack_lz4(block: bytes, size: int) -> bytes:
             at += 1
             length, at = _length(block, at, token >> 4)
             if at + length > len(block):
-                raise BadChangelogError("an LZ4 block ends too early")
+                raise BadChangelogError("an LZ4 block is truncated")
             out += block[at : at + length]
             at += length
             if at >= len(block):
@@ -109,12 +109,12 @@ def unpack_lz4(block: bytes, size: int) -> bytes:
             length += 4
             start = len(out) - back
             if back == 0 or start < 0 or len(out) + length > size:
-                raise BadChangelogError("an LZ4 block points outside of itself")
+                raise BadChangelogError("an LZ4 block refers to bytes outside of it")
             piece = out[start : start + length]
-            # A match may run into what it writes: then its first `back` bytes repeat.
+            # A match may overlap its own output: then its first `back` bytes repeat.
             out += piece if back >= length else (piece * (length // back + 1))[:length]
     except IndexError as error:
-        raise BadChangelogError("an LZ4 block ends too early") from error
+        raise BadChangelogError("an LZ4 block is truncated") from error
 
 
 def _length(block: bytes, at: int, length: int) -> tuple[int, int]:
@@ -129,11 +129,11 @@ def _length(block: bytes, at: int, length: int) -> tuple[int, int]:
 
 
 def xxhash32(data: bytes, seed: int) -> int:
-    """Return the xxHash of some bytes, 32 bits wide."""
+    """Return the 32-bit xxHash of some bytes."""
     at = 0
     if len(data) >= 16:
         sums = [seed + _P1 + _P2, seed + _P2, seed, seed - _P1]
-        a, b, c, d = (each & _MASK for each in sums)
+        a, b, c, d = (lane & _MASK for lane in sums)
         at = len(data) & ~15
         for w, x, y, z in struct.iter_unpack("<4I", data[:at]):
             a = _round(a, w)

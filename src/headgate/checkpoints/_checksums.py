@@ -1,4 +1,4 @@
-"""Checksums of files: our own, and those that Spark and Hadoop write beside a file.
+"""Checksums of files: our own, and those of Spark and Hadoop beside a file.
 
 Spark 4.3 keeps `NAME.crc` beside state files: JSON with the CRC-32C and the size. Hadoop's local
 file system keeps `.NAME.crc`: the bytes `crc\\0`, how many bytes each sum covers, then one CRC-32
@@ -25,40 +25,49 @@ def sha256_of(file: Path) -> str:
 
 
 def find_spark_problem(file: Path, sums: Path) -> str:
-    """Return what differs between a file and Spark's checksum of it; empty if nothing does."""
+    """Return how a file differs from Spark's checksum; empty if it does not."""
     from headgate.checkpoints._crc32c import crc32c
 
     try:
-        told = json.loads(sums.read_text(encoding="utf-8"))
-        algorithm, value, size = told["algorithm"], int(told["value"]), int(told["mainFileSize"])
+        sums_json = json.loads(sums.read_text(encoding="utf-8"))
+        algorithm, value = sums_json["algorithm"], int(sums_json["value"])
+        size = int(sums_json["mainFileSize"])
     except (ValueError, TypeError, KeyError):
-        return f"its checksum file {sums.name} is damaged"
+        return f"its checksum file {sums.name} is corrupted"
     if algorithm != "CRC32C":
-        return f"its checksum file {sums.name} tells of the unknown algorithm {algorithm!r}"
+        return f"its checksum file {sums.name} names the unknown algorithm {algorithm!r}"
     if file.stat().st_size != size:
-        return f"{file.stat().st_size} bytes, and {size} were written"
-    found = 0
+        return f"it has {file.stat().st_size} bytes instead of {size}"
+    actual = 0
     with file.open("rb") as content:
         while piece := content.read(_PIECE):
-            found = crc32c(piece, found)
+            actual = crc32c(piece, actual)
     # Java's integers are signed.
-    return "" if found == value & _ONES else "its checksum differs from the one Spark wrote"
+    return "" if actual == value & _ONES else "its checksum differs from Spark's"
 
 
 def find_hadoop_problem(file: Path, sums: Path) -> str:
-    """Return what differs between a file and Hadoop's checksums of it; empty if nothing does."""
+    """Return how a file differs from Hadoop's checksums; empty if it does not."""
     wanted = sums.read_bytes()
-    each = struct.unpack(">I", wanted[4:8])[0] if len(wanted) >= 8 else 0
-    if wanted[:4] != _HADOOP or each == 0:
-        return f"its checksum file {sums.name} is damaged"
-    pieces = -(-file.stat().st_size // each)
+    piece_size = struct.unpack(">I", wanted[4:8])[0] if len(wanted) >= 8 else 0
+    if wanted[:4] != _HADOOP or piece_size == 0:
+        return f"its checksum file {sums.name} is corrupted"
+    pieces = -(-file.stat().st_size // piece_size)
     if len(wanted) != 8 + 4 * pieces:
-        return f"{file.stat().st_size} bytes, and its checksum file {sums.name} is of another size"
+        return (
+            f"it has {file.stat().st_size} bytes, and its checksum file {sums.name} is for "
+            "another size"
+        )
     at = 8
     with file.open("rb") as content:
-        while block := content.read(each * 4096):
-            found = [zlib.crc32(block[i : i + each]) for i in range(0, len(block), each)]
-            if struct.pack(f">{len(found)}I", *found) != wanted[at : at + 4 * len(found)]:
-                return "its checksum differs from the one Hadoop wrote"
-            at += 4 * len(found)
+        while block := content.read(piece_size * 4096):
+            block_sums = [
+                zlib.crc32(block[i : i + piece_size]) for i in range(0, len(block), piece_size)
+            ]
+            if (
+                struct.pack(f">{len(block_sums)}I", *block_sums)
+                != wanted[at : at + 4 * len(block_sums)]
+            ):
+                return "its checksum differs from Hadoop's"
+            at += 4 * len(block_sums)
     return ""

@@ -1,6 +1,6 @@
-"""CRC-32C, which Spark writes beside state files and Python does not know.
+"""CRC-32C, which Spark writes beside state files and Python's library lacks.
 
-A module of its own, since numpy takes a while to import and few verbs look at sums.
+A module of its own, since numpy takes a while to import and few commands need checksums.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-# The sum is computed for this many parts of a piece at once, which numpy does side by side.
+# The number of parts of a block that numpy sums in parallel.
 _LANES = 2048
 _POLYNOMIAL = 0x82F63B78
 _ONES = 0xFFFFFFFF
 
 
 def crc32c(data: bytes, start: int = 0) -> int:
-    """Return the CRC-32C of some bytes, going on from that of the bytes before them."""
+    """Return the CRC-32C of some bytes, continued from that of the bytes before them."""
     crc = start ^ _ONES
     width = len(data) // _LANES & ~1  # in bytes; two are taken at a time
     if width >= 64:
@@ -40,7 +40,7 @@ def _table() -> npt.NDArray[np.uint32]:
 
 @cache
 def _wide_table() -> npt.NDArray[np.uint32]:
-    """Return what two bytes at once become."""
+    """Return the table for two bytes at once."""
     table = _table()
     pairs = np.arange(1 << 16, dtype=np.uint32)
     for _ in range(2):
@@ -68,7 +68,7 @@ def _fold(lanes: npt.NDArray[np.uint16], crc: int) -> int:
 
 @cache
 def _shift(zeros: int) -> list[list[int]]:
-    """Return, by byte of a running sum, what that byte becomes after so many zero bytes."""
+    """Return, by byte of a running sum, its value after this many zero bytes."""
     bits = np.uint32(1) << np.arange(32, dtype=np.uint32)
     table = _table()
     for _ in range(zeros):

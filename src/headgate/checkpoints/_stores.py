@@ -1,4 +1,4 @@
-"""Spark's state folder: which files one version of one store rests on (seen in 4.3.0)."""
+"""Spark's state folder: the files of one version of one store (seen in 4.3.0)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from headgate.checkpoints._changelogs import BadChangelogError, read_lineage
 from headgate.checkpoints.problems import Problem, gone
 
 _OPERATOR_METADATA = re.compile(r"state/(\d+)/_metadata/v2/\d+")
-# What Spark names a state file after: a number and a UUID.
+# Spark's names of state files: a number and a UUID.
 _UNIQUE_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
 _PLAIN_NAME = re.compile(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,200}")
 
 
 def sums_of(root: Path, file: str) -> Iterator[str]:
-    """Yield the checksum files that lie beside a file: Spark's own, and Hadoop's."""
+    """Yield the checksum files beside a file: Spark's, and Hadoop's."""
     folder, _, name = file.rpartition("/")
     for sums in (f"{name}.crc", f".{name}.crc"):
         relative = f"{folder}/{sums}" if folder else sums
@@ -28,17 +28,17 @@ def sums_of(root: Path, file: str) -> Iterator[str]:
 
 
 def is_operator_metadata(file: str) -> bool:
-    """Tell whether a file says what an operator holds, by absolute paths."""
+    """Return True if a file describes an operator's state, with absolute paths."""
     return _OPERATOR_METADATA.fullmatch(file) is not None
 
 
 def moved(content: str, file: str, into: Path) -> str:
-    """Return an operator's metadata with the paths that it has in another folder."""
+    """Return an operator's metadata with the paths of another folder."""
     version, _, text = content.partition("\n")
     metadata = json.loads(text)
     for store in metadata["stateStoreInfo"]:
         store["stateSchemaFilePaths"] = [
-            # As Hadoop writes a local path: nothing in it is escaped.
+            # As Hadoop writes a local path: without escapes.
             f"file:{into.absolute() / _schema_file(file, path)}"
             for path in store.get("stateSchemaFilePaths", [])
         ]
@@ -48,7 +48,7 @@ def moved(content: str, file: str, into: Path) -> str:
 def survey_operator(
     root: Path, operator: int, batch: int, files: set[str], problems: list[Problem]
 ) -> None:
-    """Add what tells the meaning of an operator's state: the newest metadata up to a batch."""
+    """Add the description of an operator's state: the newest metadata up to a batch."""
     folder = f"state/{operator}/_metadata/v2"
     batches = [int(each.name) for each in _children(root / folder) if each.name.isdigit()]
     newest = max((each for each in batches if each <= batch), default=None)
@@ -57,7 +57,7 @@ def survey_operator(
         files |= {plain, *sums_of(root, plain)}
     elif newest is None:
         problems.append(gone(f"{folder}/{min(batches, default=0)}"))
-    # Operators of Spark's own keep their schema in the first partition.
+    # Spark's own operators keep their schema in the first partition.
     for pattern in ("_metadata/*", "*/_metadata/*"):
         for schema in (root / f"state/{operator}/0").glob(pattern):
             if schema.is_file():
@@ -86,13 +86,13 @@ def survey_operator(
 def survey_store(
     root: Path, folder: str, version: int, unique: str, files: set[str], problems: list[Problem]
 ) -> None:
-    """Add what a version of one store rests on: a snapshot, and the changelogs after it.
+    """Add the files of one version of one store: a snapshot, and the changelogs after it.
 
     Args:
-        folder: The partition's; the store lies there, or in a folder of its own inside.
+        folder: The partition's folder; it contains the store, or a folder with the store.
     """
     if not _UNIQUE_ID.fullmatch(unique):
-        problems.append(Problem(f"commits/{version - 1}", f"{unique!r} is no id of state"))
+        problems.append(Problem(f"commits/{version - 1}", f"{unique!r} is not an id of state"))
         return
     store = _find_store(root, folder, f"{version}_{unique}")
     snapshot = f"{store}/{version}_{unique}.zip"
@@ -119,7 +119,7 @@ def _survey_lineage(
     files: set[str],
     problems: list[Problem],
 ) -> None:
-    """Walk back from a version to the newest snapshot of its lineage, or to the empty state."""
+    """Walk back from a version to the newest snapshot of its lineage, or to empty state."""
     while version > 0:
         unique = lineage.get(version)
         if unique is None or not _UNIQUE_ID.fullmatch(unique):
@@ -149,26 +149,26 @@ def _survey_snapshot(
         problems.append(Problem(snapshot, f"it does not parse: {error}"))
         return
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        problems.append(Problem(snapshot, f"it is no zip file: {error}"))
+        problems.append(Problem(snapshot, f"it is not a zip file: {error}"))
         return
     for name, size in named.items():
         file = f"{store}/{name}"
         try:
-            found = (root / file).stat().st_size
+            actual = (root / file).stat().st_size
         except FileNotFoundError:
             problems.append(gone(file))
             continue
         files |= {file, *sums_of(root, file)}
-        if found != size:
-            problems.append(Problem(file, f"{found} bytes, and the snapshot names {size}"))
+        if actual != size:
+            problems.append(Problem(file, f"it has {actual} bytes, and the snapshot names {size}"))
 
 
 def _read_snapshot(file: Path) -> dict[str, int]:
-    """Return the size of every file that a snapshot names, as seen from the store's folder."""
+    """Return the size of every file that a snapshot names, relative to the store's folder."""
     with zipfile.ZipFile(file) as archive:
         version, _, text = archive.read("metadata").decode().partition("\n")
     if version != "v1":
-        raise ValueError(f"its metadata is of version {version!r}")
+        raise ValueError(f"its metadata has version {version!r}")
     metadata = json.loads(text)
     kinds = (("sstFiles", "dfsSstFileName", "SSTs"), ("logFiles", "dfsLogFileName", "logs"))
     return {
@@ -179,7 +179,7 @@ def _read_snapshot(file: Path) -> dict[str, int]:
 
 
 def _find_store(root: Path, folder: str, name: str) -> str:
-    """Return the folder that holds a state file: the partition's own, or a named store's."""
+    """Return the folder of a state file: the partition's own, or a named store's."""
 
     def has(store: str) -> bool:
         return any((root / store / f"{name}.{kind}").is_file() for kind in ("zip", "changelog"))
@@ -191,18 +191,18 @@ def _find_store(root: Path, folder: str, name: str) -> str:
 
 
 def _schema_file(file: str, path: str) -> str:
-    """Return where a schema file lies in the checkpoint, wherever that lay when it was named."""
+    """Return the path of a schema file in the checkpoint, even if that was moved."""
     match = _OPERATOR_METADATA.fullmatch(file)
     inside = f"/state/{match[1] if match else ''}/_stateSchema/"
     _, found, rest = path.rpartition(inside)
     if not found or not all(_PLAIN_NAME.fullmatch(part) for part in rest.split("/")):
-        raise ValueError(f"{path!r} is no path of a schema file")
+        raise ValueError(f"{path!r} is not the path of a schema file")
     return inside[1:] + rest
 
 
 def _plain(name: str) -> str:
     if not _PLAIN_NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is no name of a file")
+        raise ValueError(f"{name!r} is not a file name")
     return name
 
 

@@ -1,7 +1,7 @@
-"""The checksums of Spark's logs: `NAME.crc` beside NAME, in the form that state files have.
+"""The checksums of Spark's logs: `NAME.crc` beside NAME, in the format of state files.
 
-The kernel writes the checksum before the file, so that a file that is there has one. Release 0.7
-wrote none: a run says from which batch on they are there.
+The kernel writes the checksum before the file, so every file has one. Release 0.7 wrote none: a run
+records the first batch with checksums.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ def sums_name(file: str) -> str:
 
 
 def is_summed(file: str) -> bool:
-    """Tell whether the kernel writes a checksum with a file, as seen from the checkpoint."""
+    """Return True if the kernel writes a checksum for a file, given relative to the checkpoint."""
     return _BATCH.fullmatch(file) is not None or _ONCE.fullmatch(file) is not None
 
 
 def render_sums(content: bytes) -> str:
-    """Return the checksum of a file's content as the kernel writes it."""
-    # numpy takes a while to import, and few verbs get here.
+    """Return the checksum of a file's content in the kernel's format."""
+    # numpy takes a while to import, and few commands get here.
     from headgate.checkpoints._crc32c import crc32c
 
     value = crc32c(content)
@@ -47,12 +47,12 @@ def render_sums(content: bytes) -> str:
 def find_unsummed(
     files: Iterable[str], present: Collection[str], since: int | None
 ) -> list[Problem]:
-    """Return the checksums that should lie beside files and do not.
+    """Return the missing checksums of files.
 
     Args:
-        files: As seen from the checkpoint's folder; those that have no checksum are passed over.
-        present: The files that are there, checksums among them.
-        since: The first batch whose files have checksums; None where nothing has to have one.
+        files: Relative to the checkpoint's folder; files without checksums are ignored.
+        present: The existing files, including checksums.
+        since: The first batch whose files have checksums; None if none must.
     """
     if since is None:
         return []
@@ -64,17 +64,17 @@ def find_unsummed(
 
 
 def find_left_behind(files: Collection[str], read: Collection[str]) -> list[Problem]:
-    """Return what sources wrote for themselves and is gone, while its checksum is there.
+    """Return deleted files of sources whose checksum still exists.
 
     Args:
-        read: The sources that a committed batch has read, whose files were whole by then: a crash
-            at a source's first start leaves a checksum alone, too.
+        read: The sources that a committed batch has read, whose files were complete by then: a
+            crash at a source's first start also leaves a checksum alone.
     """
-    alone = (each.removesuffix(".crc") for each in files if each.endswith(".json.crc"))
-    return [gone(each) for each in alone if each not in files and each.split("/")[1] in read]
+    alone = (file.removesuffix(".crc") for file in files if file.endswith(".json.crc"))
+    return [gone(file) for file in alone if file not in files and file.split("/")[1] in read]
 
 
 def _batch(file: str) -> int:
-    """Return the batch that a file is of; what is written once belongs to the first."""
-    found = _BATCH.fullmatch(file)
-    return 0 if found is None else int(found[1])
+    """Return the batch of a file; files that are written once belong to the first."""
+    match = _BATCH.fullmatch(file)
+    return 0 if match is None else int(match[1])

@@ -1,4 +1,4 @@
-"""A new checkpoint folder for Spark out of a kept checkpoint: the old run stays as it was."""
+"""Creates a new checkpoint folder for Spark from a retained checkpoint, which is unchanged."""
 
 from __future__ import annotations
 
@@ -24,15 +24,14 @@ _SUMS = ".crc"
 
 
 def fork(source: Path, into: Path, *, quick: bool = False) -> Manifest:
-    """Make a folder from which Spark goes on after a kept checkpoint, or a savepoint.
+    """Create a folder from which Spark resumes after a retained checkpoint or a savepoint.
 
-    Files are linked where the file system allows; the source stays untouched, also later, since
-    Spark never writes into a file that is there. The folder appears whole or not at all.
+    Files are linked if the file system allows it. The source never changes, since Spark does not
+    write into existing files. The folder appears complete or not at all.
 
     Args:
-        source: The folder of the kept checkpoint or the savepoint.
-        into: Must not exist. Spark's files name it by its absolute path, so that it cannot be
-            moved afterwards.
+        source: The folder of the retained checkpoint or the savepoint.
+        into: Must not exist. Spark's files contain its absolute path, so it cannot be moved later.
         quick: Check names and sizes, and read small files only, before it is used.
 
     Returns:
@@ -47,13 +46,13 @@ def fork(source: Path, into: Path, *, quick: bool = False) -> Manifest:
     problems = verify_manifest(source, manifest, quick=quick)
     if problems:
         raise refuse(what, problems, source, hint=f"headgate checkpoints {manifest.facts.job}")
-    # Not what the manifest names but what the batch needs: the same, unless the manifest is older.
+    # The files that the batch needs: those of the manifest, unless the manifest is older.
     _fork(source, files_of(source, manifest.batch), into, what)
     return manifest
 
 
 def fork_batch(checkpoint: Path, batch: int, into: Path, *, quick: bool = False) -> None:
-    """Make a folder from which Spark goes on after a batch of another one of its folders.
+    """Create a folder from which Spark resumes after a batch of another of its folders.
 
     Raises:
         HeadgateError: CHECKPOINT_INCOMPLETE, CHECKPOINT_DAMAGED, CHECKPOINT_EXISTS or
@@ -78,7 +77,7 @@ def _fork(source: Path, files: Sequence[str], into: Path, what: str) -> None:
         )
         for file, content in changed.items():
             write_file(draft / file, content)
-        # Of what release 0.7 wrote, too: whoever goes on from here may ask for every checksum.
+        # For folders of release 0.7 too: later checks may require every checksum.
         for file in files:
             if is_summed(file) and not (draft / sums_name(file)).exists():
                 write_file(draft / sums_name(file), render_sums((draft / file).read_bytes()))

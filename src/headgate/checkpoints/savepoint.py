@@ -1,4 +1,4 @@
-"""Savepoints: self-contained folders that can be moved, and outlive the job's own folder."""
+"""Savepoints: self-contained folders that can be moved, and survive the job's own folder."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from headgate.errors import HeadgateError
 
 
 def create(checkpoint: Path, batch: int, to: Path, facts: CheckpointFacts) -> Kept:
-    """Copy a committed batch into a folder that needs nothing outside of it.
+    """Copy a committed batch into a self-contained folder.
 
-    Every file is copied, checked against Spark's own checksum and summed; the folder appears
-    whole, on disk, or not at all.
+    Every file is copied, checked against Spark's checksum and summed; the folder appears complete,
+    on disk, or not at all.
 
     Args:
-        checkpoint: Spark's folder, or that of a kept checkpoint.
+        checkpoint: Spark's folder, or that of a retained checkpoint.
         to: Must not exist.
 
     Raises:
@@ -57,10 +57,10 @@ def create(checkpoint: Path, batch: int, to: Path, facts: CheckpointFacts) -> Ke
 
 
 def create_from(kept: Kept, to: Path) -> Kept:
-    """Copy a kept checkpoint into a folder that needs nothing outside of it.
+    """Copy a retained checkpoint into a self-contained folder.
 
     Raises:
-        HeadgateError: As `create`; a checkpoint that is not as it was kept is refused.
+        HeadgateError: As `create`; a checkpoint that has changed is refused.
     """
     facts = kept.manifest.facts
     what = f"cannot take a savepoint of job {facts.job!r} from {kept.id}"
@@ -69,23 +69,24 @@ def create_from(kept: Kept, to: Path) -> Kept:
 
 
 def read(folder: Path) -> Kept:
-    """Return the savepoint that a folder is; its files are not looked at.
+    """Return the savepoint in a folder; its files are not checked.
 
     Raises:
-        HeadgateError: CHECKPOINT_NOT_FOUND if it is none, CHECKPOINT_DAMAGED if its manifest is.
+        HeadgateError: CHECKPOINT_NOT_FOUND if it is not a savepoint, CHECKPOINT_DAMAGED if its
+            manifest is corrupted.
     """
     found = read_kept(folder)
     if found.kind is not Kind.SAVEPOINT:
         raise HeadgateError(
             "CHECKPOINT_NOT_FOUND",
-            f"cannot read a savepoint in {folder}: it is a checkpoint that a job keeps",
+            f"cannot read a savepoint in {folder}: it is a retained checkpoint of a job",
             hint=f"headgate savepoint {found.manifest.facts.job}",
         )
     return found
 
 
 def check(folder: Path, *, quick: bool = False) -> Kept:
-    """Return the savepoint that a folder is, after a look at every file.
+    """Return the savepoint in a folder after checking every file.
 
     Raises:
         HeadgateError: As `read`, and CHECKPOINT_INCOMPLETE or CHECKPOINT_DAMAGED.

@@ -29,12 +29,12 @@ _CODEC = "spark.sql.streaming.stateStore.compression.codec"
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A batch as it was begun: where it ends in every source.
+    """A batch at its start: the end positions of every source.
 
     Attributes:
-        positions: As JSON text, by the source's name in Spark; None before its first record. The
-            clocks of timed streams are among them, under names that no source has.
-        conf: The settings that Spark fixed for the life of the query.
+        positions: As JSON text, by the source's name in Spark; None before its first record.
+            Includes the clocks of timed streams, whose names no source has.
+        conf: The settings that Spark fixes for the life of the query.
     """
 
     positions: Mapping[str, str | None]
@@ -45,11 +45,11 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What a committed batch left behind.
+    """The result of a committed batch.
 
     Attributes:
-        watermark_ms: The watermark of the next batch; 0 before there is one.
-        state_ids: Unique ids of its state: by operator, then partition, then store.
+        watermark_ms: The watermark of the next batch; 0 before the first.
+        state_ids: Unique ids of its state, by operator, then partition, then store.
     """
 
     watermark_ms: int
@@ -58,10 +58,10 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """The files that a batch needs, as far as they could be found.
+    """The files that a batch needs, as far as they exist.
 
     Attributes:
-        files: As seen from the checkpoint's folder, sorted.
+        files: Relative to the checkpoint's folder, sorted.
         problems: Empty if and only if nothing is missing or unreadable.
     """
 
@@ -70,12 +70,12 @@ class Survey:
 
 
 def find_last_commit(checkpoint: Path) -> int | None:
-    """Return the number of the newest batch that committed, or None before the first."""
+    """Return the newest committed batch, or None before the first."""
     return max(_numbers(checkpoint / "commits"), default=None)
 
 
 def find_begun(checkpoint: Path) -> int | None:
-    """Return the number of the newest batch that was begun, or None before the first."""
+    """Return the newest begun batch, or None before the first."""
     return max(_numbers(checkpoint / "offsets"), default=None)
 
 
@@ -87,24 +87,24 @@ def find_open_batch(checkpoint: Path) -> int | None:
 
 
 def list_commits(checkpoint: Path) -> list[int]:
-    """Return the batches whose commits are there, oldest first."""
+    """Return the committed batches that are still stored, oldest first."""
     return sorted(_numbers(checkpoint / "commits"))
 
 
 def read_offsets(checkpoint: Path, batch: int) -> dict[str, str | None]:
-    """Return where a batch ends in every source: JSON text, by the source's name in Spark.
+    """Return the end position of a batch in every source: JSON text, by the source's name in Spark.
 
     Raises:
-        HeadgateError: CHECKPOINT_INCOMPLETE or CHECKPOINT_DAMAGED, with the file.
+        HeadgateError: CHECKPOINT_INCOMPLETE or CHECKPOINT_DAMAGED, naming the file.
     """
     return dict(read_batch(checkpoint, batch).positions)
 
 
 def read_batch(checkpoint: Path, batch: int) -> Batch:
-    """Return a batch as it was begun.
+    """Return a batch at its start.
 
     Raises:
-        HeadgateError: CHECKPOINT_INCOMPLETE or CHECKPOINT_DAMAGED, with the file.
+        HeadgateError: CHECKPOINT_INCOMPLETE or CHECKPOINT_DAMAGED, naming the file.
     """
     file = f"offsets/{batch}"
     try:
@@ -127,10 +127,10 @@ def read_batch(checkpoint: Path, batch: int) -> Batch:
 
 
 def read_commit(checkpoint: Path, batch: int) -> Commit:
-    """Return what a committed batch left behind.
+    """Return the result of a committed batch.
 
     Raises:
-        HeadgateError: CHECKPOINT_INCOMPLETE or CHECKPOINT_DAMAGED, with the file.
+        HeadgateError: CHECKPOINT_INCOMPLETE or CHECKPOINT_DAMAGED, naming the file.
     """
     file = f"commits/{batch}"
     try:
@@ -149,29 +149,29 @@ def read_commit(checkpoint: Path, batch: int) -> Commit:
 
 
 def files_of(checkpoint: Path, batch: int) -> list[str]:
-    """Return exactly the files that resuming after a batch needs, as seen from the folder.
+    """Return exactly the files that a resume after a batch needs, relative to the folder.
 
-    These are the logs of the batch and of the one before it, what sources wrote, and of each
-    partition of state the newest snapshot of this lineage, with the changelogs after it.
+    These are the logs of the batch and its predecessor, the files of sources, and for each
+    partition of state the newest snapshot of this lineage with the changelogs after it.
 
     Raises:
-        HeadgateError: CHECKPOINT_INCOMPLETE or CHECKPOINT_DAMAGED, with the first file.
+        HeadgateError: CHECKPOINT_INCOMPLETE or CHECKPOINT_DAMAGED, naming the first file.
     """
-    found = survey(checkpoint, batch)
-    if found.problems:
+    needed = survey(checkpoint, batch)
+    if needed.problems:
         raise refuse(
-            f"cannot use batch {batch}", found.problems, checkpoint, hint=_hint(checkpoint)
+            f"cannot use batch {batch}", needed.problems, checkpoint, hint=_hint(checkpoint)
         )
-    return list(found.files)
+    return list(needed.files)
 
 
 def survey(checkpoint: Path, batch: int) -> Survey:
-    """Return the files that a batch needs and what is wrong with them; never raises for damage."""
+    """Return the files that a batch needs and their problems; never raises for corruption."""
     files: set[str] = set()
     problems: list[Problem] = []
     needed = [METADATA, f"offsets/{batch}", f"commits/{batch}"]
     if batch > 0:
-        # Spark looks at the batch before the last one, to know where the last one began.
+        # Spark reads the batch before the last to find the start of the last.
         needed += [f"offsets/{batch - 1}", f"commits/{batch - 1}"]
     for file in needed:
         if (checkpoint / file).is_file():
@@ -197,26 +197,26 @@ def read_query_id(checkpoint: Path) -> str:
 
 
 def render_query_id(query_id: str) -> str:
-    """Return the content of Spark's file for a query's id."""
+    """Return the content of Spark's metadata file for a query id."""
     return json.dumps({"id": query_id}, separators=(",", ":"))
 
 
 def is_bound_to_place(file: str) -> bool:
-    """Tell whether a file's content names the checkpoint's folder, and must change with it."""
+    """Return True if a file contains the checkpoint's path and must change with it."""
     return _stores.is_operator_metadata(file)
 
 
 def moved(content: str, file: str, into: Path) -> str:
-    """Return the content of a file that is bound to its place, for another place.
+    """Return the content of such a file for another folder.
 
     Spark writes the absolute paths of schema files into `state/OP/_metadata/v2/B` and reads them
-    from there, so that a folder that was moved is not found again.
+    from there, so a moved folder would not find them.
     """
     return _stores.moved(content, file, into)
 
 
 def find_start(checkpoint: Path, source: str) -> str | None:
-    """Return where a source was first read, as its gate noted it; None if it noted nothing.
+    """Return the start position of a source, as its gate recorded it; None if it did not.
 
     Args:
         source: The source's name in Spark.
@@ -225,7 +225,7 @@ def find_start(checkpoint: Path, source: str) -> str | None:
 
 
 def find_load_target(checkpoint: Path, source: str) -> str | None:
-    """Return where a table's first reading ends, as its gate noted it; None if it noted nothing.
+    """Return the end of a table's initial load, as its gate recorded it; None if it did not.
 
     Args:
         source: The source's name in Spark.
@@ -251,12 +251,12 @@ def _survey_state(checkpoint: Path, batch: int, files: set[str], problems: list[
         return
     if not commit.state_ids:
         if (checkpoint / "state").is_dir():
-            problems.append(Problem(f"commits/{batch}", "it names no state, and there is some"))
+            problems.append(
+                Problem(f"commits/{batch}", "it names no state, although the query has state")
+            )
         return
     if begun.conf.get(_CODEC, "lz4") != "lz4" or "RocksDB" not in begun.conf.get(_PROVIDER, ""):
-        problems.append(
-            Problem(f"offsets/{batch}", "its state is not of RocksDB with lz4, as every job's is")
-        )
+        problems.append(Problem(f"offsets/{batch}", "its state must be RocksDB with lz4"))
         return
     for operator, partitions in commit.state_ids.items():
         _stores.survey_operator(checkpoint, operator, batch, files, problems)
@@ -302,20 +302,20 @@ def _hint(checkpoint: Path) -> str:
 
 
 def _versioned(file: Path, *, newest: int) -> list[str]:
-    """Return the lines of one of Spark's logs after the line with its version."""
+    """Return the lines of one of Spark's logs after the version line."""
     version, *lines = file.read_text(encoding="utf-8").split("\n")
     if not version.startswith("v") or not version[1:].isdigit():
-        raise ValueError("its first line is no version")
+        raise ValueError("its first line is not a version")
     if int(version[1:]) > newest:
-        raise ValueError(f"its version is {version}, and the newest known is v{newest}")
+        raise ValueError(f"its version is {version}, and this release reads up to v{newest}")
     if not lines:
-        raise ValueError("it ends too early")
+        raise ValueError("it is truncated")
     return lines
 
 
 def _texts(values: Any) -> list[str]:
-    if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
-        raise TypeError("state ids that are no texts")
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise TypeError("state ids must be texts")
     return values
 
 

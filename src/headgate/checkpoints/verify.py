@@ -1,4 +1,4 @@
-"""Whether a checkpoint is as it was written: every file, whatever the damage."""
+"""Verification of a checkpoint: whether every file is unchanged."""
 
 from __future__ import annotations
 
@@ -17,19 +17,18 @@ from headgate.errors import HeadgateError
 
 __all__ = ["Problem", "check", "find_good", "verify", "verify_batch", "verify_begun"]
 
-# Files up to this size are read even by a quick look: the logs, and what names other files.
+# A quick check reads files up to this size: the logs, and files that name others.
 _SMALL = 1 << 16
 
 
 def verify(folder: Path, *, quick: bool = False) -> list[Problem]:
-    """Return what is wrong with a kept checkpoint, a savepoint or Spark's own folder.
+    """Return the problems of a retained checkpoint, a savepoint or Spark's own folder.
 
-    An empty list means that every file is there and as it was written. Of Spark's own folder the
-    newest batch that committed is looked at. Damage never raises.
+    An empty list means that every file exists and is unchanged. In Spark's own folder the newest
+    committed batch is checked. Corruption never raises.
 
     Args:
-        quick: Look at names and sizes, and read small files only: milliseconds, however large
-            the state is.
+        quick: Check names and sizes, and read small files only: milliseconds for any size of state.
     """
     file = manifests.find_file(folder)
     if file is None:
@@ -44,23 +43,23 @@ def verify(folder: Path, *, quick: bool = False) -> list[Problem]:
 def verify_batch(
     checkpoint: Path, batch: int, *, quick: bool = False, summed_since: int | None = None
 ) -> list[Problem]:
-    """Return what is wrong with one batch in Spark's own folder.
+    """Return the problems of one batch in Spark's own folder.
 
     Args:
         summed_since: The first batch whose logs must have checksums; None if none must.
     """
-    found = survey(checkpoint, batch)
-    sums = set(found.files)
-    problems = [*found.problems, *find_unsummed(found.files, sums, summed_since)]
+    needed = survey(checkpoint, batch)
+    sums = set(needed.files)
+    problems = [*needed.problems, *find_unsummed(needed.files, sums, summed_since)]
     if not problems:
-        problems += find_left_behind(found.files, read_batch(checkpoint, batch).positions)
-    for file in found.files:
+        problems += find_left_behind(needed.files, read_batch(checkpoint, batch).positions)
+    for file in needed.files:
         problems += _guarded(checkpoint, file, None, sums, quick=quick)
     return _unique(problems)
 
 
 def verify_begun(checkpoint: Path, batch: int, *, summed_since: int | None) -> list[Problem]:
-    """Return what is wrong with the log of a batch that was begun and did not commit."""
+    """Return the problems of the log of a begun batch that did not commit."""
     file = f"offsets/{batch}"
     sums = {sums_name(file)} if (checkpoint / sums_name(file)).is_file() else set()
     try:
@@ -72,16 +71,16 @@ def verify_begun(checkpoint: Path, batch: int, *, summed_since: int | None) -> l
 
 
 def verify_manifest(folder: Path, found: Manifest, *, quick: bool = False) -> list[Problem]:
-    """Return what differs between a folder and what its manifest says."""
+    """Return the differences between a folder and its manifest."""
     problems: list[Problem] = []
     names, sums = set(found.files), set(found.files)
-    # Checksum files have a checksum of ours, and come first: a damaged one says nothing of others.
+    # Checksum files come first: a corrupted one must not be used for others.
     for file, facts in sorted(found.files.items(), key=lambda each: each[1].sha256 is None):
         told = _guarded(folder, file, facts, sums, quick=quick)
         sums.difference_update(each.file for each in told)
         problems += told
     if not problems:
-        # Every file is as it was: what is left is a manifest that does not name all that is needed.
+        # Every file is unchanged: check that the manifest names all needed files.
         needed = survey(folder, found.batch)
         problems += needed.problems
         problems += [
@@ -93,10 +92,10 @@ def verify_manifest(folder: Path, found: Manifest, *, quick: bool = False) -> li
 
 
 def check(folder: Path, *, what: str, hint: str, quick: bool = False) -> None:
-    """Refuse a checkpoint that is not as it was written.
+    """Refuse a checkpoint that has changed.
 
     Args:
-        what: What cannot be done then, as in `cannot restore from checkpoint 17`.
+        what: What could not be done, as in `cannot restore from checkpoint 17`.
 
     Raises:
         HeadgateError: CHECKPOINT_INCOMPLETE if files are missing, else CHECKPOINT_DAMAGED.
@@ -109,7 +108,7 @@ def check(folder: Path, *, what: str, hint: str, quick: bool = False) -> None:
 def find_good(
     kept: Iterable[Kept], *, quick: bool = False
 ) -> tuple[Kept | None, Mapping[str, Sequence[Problem]]]:
-    """Return the newest checkpoint that is whole, and what is wrong with each newer one, by id."""
+    """Return the newest valid checkpoint, and the problems of each newer one, by id."""
     bad: dict[str, Sequence[Problem]] = {}
     for each in sorted(kept, key=lambda each: (each.completed_at, each.batch), reverse=True):
         problems = verify(each.folder, quick=quick)
@@ -122,7 +121,7 @@ def find_good(
 def _verify_plain(folder: Path, *, quick: bool) -> list[Problem]:
     try:
         if not folder.is_dir():
-            return [Problem(str(folder), "there is no such folder", missing=True)]
+            return [Problem(str(folder), "the folder does not exist", missing=True)]
         last = find_last_commit(folder)
     except OSError as error:
         return [Problem(str(folder), error.strerror or str(error))]
@@ -134,15 +133,15 @@ def _verify_plain(folder: Path, *, quick: bool) -> list[Problem]:
 def _guarded(
     folder: Path, file: str, facts: FileFacts | None, sums: set[str], *, quick: bool
 ) -> list[Problem]:
-    """Look at one file; `sums` are the files that may be believed as checksums of others."""
+    """Check one file; `sums` are the valid checksum files."""
     try:
         return _look(folder, file, facts, sums, quick=quick)
     except FileNotFoundError:
         return [gone(file)]
     except OSError as error:
-        return [Problem(file, f"it cannot be read: {error.strerror or error}")]
+        return [Problem(file, f"it is not readable: {error.strerror or error}")]
     except (HeadgateError, ValueError) as error:
-        return [Problem(file, f"it cannot be read: {error}")]
+        return [Problem(file, f"it is not readable: {error}")]
 
 
 def _look(
@@ -151,17 +150,17 @@ def _look(
     path = folder / file
     size = path.stat().st_size
     if not path.is_file():
-        return [Problem(file, "it is no file")]
+        return [Problem(file, "it is not a file")]
     if facts is not None and size != facts.size:
-        cut = "it is cut short: " if size < facts.size else ""
-        return [Problem(file, f"{cut}{size} bytes, and {facts.size} were written")]
+        cut = "it is truncated: " if size < facts.size else ""
+        return [Problem(file, f"{cut}{size} bytes instead of {facts.size}")]
     if quick and size > _SMALL:
         return []
     if facts is not None and facts.sha256 is not None:
         differs = sha256_of(path) != facts.sha256
         return [Problem(file, "its checksum differs")] if differs else []
-    told = _find_sums_problem(path, file, sums)
-    return [Problem(file, told)] if told else []
+    sums_problem = _find_sums_problem(path, file, sums)
+    return [Problem(file, sums_problem)] if sums_problem else []
 
 
 def _find_sums_problem(path: Path, file: str, sums: set[str]) -> str:
@@ -175,8 +174,8 @@ def _find_sums_problem(path: Path, file: str, sums: set[str]) -> str:
 
 
 def _unique(problems: Iterable[Problem]) -> list[Problem]:
-    """Return one problem for each file, what is missing first."""
-    found: dict[str, Problem] = {}
-    for each in problems:
-        found.setdefault(each.file, each)
-    return sorted(found.values(), key=lambda each: not each.missing)
+    """Return one problem per file, missing files first."""
+    by_file: dict[str, Problem] = {}
+    for problem in problems:
+        by_file.setdefault(problem.file, problem)
+    return sorted(by_file.values(), key=lambda problem: not problem.missing)

@@ -1,1 +1,1 @@
-"""The run room: one attempt of one flow on Spark. Speaks of queries, batches and triggers."""
+"""The run room: one attempt of one flow on Spark. Uses Spark's terms: query, batch, trigger."""

@@ -26,7 +26,7 @@ _LAST_REPORT = 10.0
 
 
 class Ending(enum.StrEnum):
-    """How an attempt ended that did not fail."""
+    """The outcome of an attempt that did not fail."""
 
     STOPPED = "stopped"
     CAUGHT_UP = "caught up"
@@ -34,11 +34,11 @@ class Ending(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What happened since the last look.
+    """Everything that happened since the last poll.
 
     Attributes:
-        rows: For the terminal: output and JSON text.
-        events: Of topics: kind, source and message.
+        rows: Rows for the terminal: output and JSON text.
+        events: Events of topics: kind, source and message.
     """
 
     batches: tuple[BatchReport, ...]
@@ -47,11 +47,11 @@ class News:
 
 
 class Attempt:
-    """A running query. One thread starts it and looks at it; `stop` may come from any.
+    """A running query. One thread starts and polls it; any thread may call `stop`.
 
     Args:
         graph: A flow with every topic bound.
-        near: The flow's folder, where its functions are looked for.
+        near: The flow's folder, which is searched for its functions.
     """
 
     def __init__(self, graph: Graph, settings: AttemptSettings, *, near: Path | None) -> None:
@@ -72,7 +72,7 @@ class Attempt:
         try:
             self._rows = queries.build(self._spark, self.plan, settings, run=self._run, near=near)
         except BaseException:
-            # There is no attempt that anybody could close.
+            # The caller has no attempt to close.
             self.close()
             raise
 
@@ -81,18 +81,18 @@ class Attempt:
         return explained(self._rows)
 
     def start(self) -> None:
-        """Start the query: first a batch that was begun and not finished, then what is new."""
+        """Start the query: first finish a batch that was begun, then read new records."""
         self._gate.set_min_pause(self._settings.min_pause)
         if self._settings.until_caught_up:
             self._gate.stop_when_caught_up()
         self._query = queries.start(self._rows, self.plan, self._settings, run=self._run)
 
     def is_loading(self) -> bool:
-        """Tell whether streams still wait for tables to be read."""
+        """Return True while streams wait for tables to load."""
         return self._gate.is_loading()
 
     def look(self) -> News:
-        """Return what happened since the last look."""
+        """Return everything that happened since the last poll."""
         reports = (
             parse_report(
                 report,
@@ -109,8 +109,8 @@ class Attempt:
         )
 
     def wait(self, seconds: float) -> bool:
-        """Wait for the query's end, but no longer than this; return whether it has ended."""
-        # Asking and sleeping, since awaitTermination raises what ended the query.
+        """Wait for the end of the query, at most this long; return whether it has ended."""
+        # Poll, since awaitTermination raises the query's error.
         query = self._started()
         deadline = time.monotonic() + seconds
         while query.isActive and time.monotonic() < deadline:
@@ -122,25 +122,25 @@ class Attempt:
         return ended
 
     def stop(self) -> None:
-        """End the query before its next batch: nothing is left half done."""
+        """End the query before its next batch, so that no batch is unfinished."""
         self._stopping = True
         self._gate.stop()
 
     def drain(self) -> None:
-        """End the query once all that is there now has been read and every window is over."""
+        """End the query after reading all current records and closing every window."""
         self._stopping = True
         self._gate.drain()
 
     def hold(self) -> None:
-        """Let no further batch begin; the query stays as it is."""
+        """Hold the next batch; the query stays alive."""
         self._gate.hold()
 
     def open(self) -> None:
-        """Let batches begin again."""
+        """Let batches start again."""
         self._gate.open()
 
     def ending(self) -> Ending:
-        """Return how the query ended, or raise why it failed; it must have ended."""
+        """Return the outcome of an ended query, or raise its error."""
         causes = query_causes(self._started())
         if causes and not is_clean_stop(causes):
             raise query_failure(self._settings.job, causes)
@@ -150,14 +150,14 @@ class Attempt:
             return Ending.CAUGHT_UP
         raise HeadgateError(
             "QUERY_ENDED",
-            f"job {self._settings.job!r} ended: its query is over, and nobody had asked for it",
-            hint="the job's log holds the whole story; --verbose shows it",
+            f"job {self._settings.job!r} ended: its query stopped without a request",
+            hint="see the job's log; --verbose shows it",
             domain=Domain.INTERNAL,
             retryable=True,
         )
 
     def close(self) -> None:
-        """End Spark, whatever the query is doing."""
+        """Stop Spark, whatever the query is doing."""
         if find_jvm_exit() is not None:
             return
         self._feeds.close()
@@ -166,5 +166,5 @@ class Attempt:
 
     def _started(self) -> StreamingQuery:
         if self._query is None:
-            raise HeadgateError("NOT_STARTED", "cannot look at a query that was not started")
+            raise HeadgateError("NOT_STARTED", "cannot poll a query before it is started")
         return self._query

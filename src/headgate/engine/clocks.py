@@ -1,7 +1,7 @@
-"""The clocks of timed streams: sources of the query's own, which tell Spark the time. Pure.
+"""The clocks of timed streams: sources of the query that tell Spark the event time. Pure.
 
-A clock stands in Spark's offset log beside the sources of the flow. Its name begins as no source's
-does, so that whoever looks for sources by their names never meets one.
+A clock is an entry in Spark's offset log beside the flow's sources. Its name begins unlike that of
+any source, so a lookup of sources by name never returns a clock.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from headgate.engine.plan import source_name
 from headgate.flow.operators import Source
 
 _PREFIX = "__clock"
-# The kernel moves the clock of a quiet flow on by so much at most; see Reading.java.
+# The maximum step of the clock of a quiet flow; see Reading.java.
 _MOST_NUDGED = timedelta(seconds=1)
-# The last millisecond that has a date: where the kernel puts a clock when a job is drained.
+# The last millisecond with a date: the kernel's value for the clock of a drained job.
 _END_MS = 253_402_300_799_999
 
 
@@ -29,7 +29,7 @@ def delay(stream: Source, nudge: timedelta | None) -> timedelta:
     """Return how far the watermark trails a stream's greatest event time.
 
     Args:
-        nudge: How often a quiet flow looks whether results are due by the wall clock.
+        nudge: The interval at which a quiet flow checks for results due by the wall clock.
     """
     wanted = stream.out_of_orderness or timedelta(0)
     return wanted if nudge is None else wanted + _MOST_NUDGED
@@ -46,8 +46,8 @@ def clock_options(
     """Return the options of a stream's clock.
 
     Args:
-        watermark_ms: What the flow's watermark was where the run goes on from; 0 for none.
-        reached: The event time each stream had reached there, in epoch milliseconds, by its id.
+        watermark_ms: The flow's watermark at the resumed position; 0 for none.
+        reached: The event time of each stream at that position, in epoch milliseconds, by id.
         partitions: The greatest event time of each of the stream's partitions there, by name.
     """
     behind = _millis(delay(stream, nudge))
@@ -55,7 +55,7 @@ def clock_options(
     options = {name: str(_millis(span)) for name, span in known.items() if span is not None}
     starts = [reached[stream.id]] if stream.id in reached else []
     if watermark_ms > 0:
-        # A stream the checkpoint did not know, or whose last batch its clock had not taken in.
+        # A stream that is new in this checkpoint, or whose last batch its clock did not include.
         starts.append(watermark_ms + behind)
     if starts:
         options["clock.start"] = str(max(starts))
@@ -65,10 +65,10 @@ def clock_options(
 
 
 def read_times(positions: Mapping[str, str | None], streams: tuple[Source, ...]) -> dict[str, int]:
-    """Return the event time each stream had reached, in epoch milliseconds, by its id.
+    """Return the event time of each stream, in epoch milliseconds, by id.
 
     Args:
-        positions: Of a batch: JSON text, by the name of the source, or the clock, in Spark.
+        positions: The positions of a batch as JSON, by the name of the source or clock in Spark.
     """
     shown = {each.id: _time(positions.get(clock_name(each.id))) for each in streams}
     return {stream: time for stream, time in shown.items() if time is not None}
@@ -77,12 +77,12 @@ def read_times(positions: Mapping[str, str | None], streams: tuple[Source, ...])
 def read_partition_times(
     positions: Mapping[str, str | None], streams: tuple[Source, ...]
 ) -> dict[str, dict[str, int]]:
-    """Return the greatest event time of each partition, by the stream's id and by its name.
+    """Return the greatest event time of each partition, by stream id and partition name.
 
-    Streams whose partitions are not known are left out: clocks of format 1 knew none.
+    Streams with unknown partitions are omitted: clocks of format 1 did not store them.
 
     Args:
-        positions: Of a batch: JSON text, by the name of the source, or the clock, in Spark.
+        positions: The positions of a batch as JSON, by the name of the source or clock in Spark.
     """
     shown = {each.id: positions.get(clock_name(each.id)) for each in streams}
     times = {
@@ -90,14 +90,14 @@ def read_partition_times(
         for stream, text in shown.items()
         if text is not None
     }
-    return {stream: found for stream, found in times.items() if found}
+    return {stream: by_name for stream, by_name in times.items() if by_name}
 
 
 def is_drained(positions: Mapping[str, str | None]) -> bool:
-    """Tell whether event time has ended: whatever is read from there on is late.
+    """Return True if event time has ended: all further records are late.
 
     Args:
-        positions: Of a batch: JSON text, by the name of the source, or the clock, in Spark.
+        positions: The positions of a batch as JSON, by the name of the source or clock in Spark.
     """
     times = (_time(text) for name, text in positions.items() if name.startswith(_PREFIX))
     return any(time is not None and time >= _END_MS for time in times)

@@ -1,4 +1,4 @@
-"""One driver at a time on a job's checkpoint: a lock that lives as long as the JVM does."""
+"""One driver at a time on a job's checkpoint: a lock that the JVM holds until it exits."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from pathlib import Path
 
 from headgate.errors import Domain, HeadgateError
 
-# An old driver ends with its supervisor; stopping Spark takes it a moment.
+# An old driver exits with its supervisor; stopping Spark takes a moment.
 LONGEST_END = timedelta(seconds=60)
 
 _TRY_EVERY = 0.1
 
 
 def take_lock(file: Path, *, wait: timedelta) -> int:
-    """Return the descriptor of the lock, held by this process and by whoever inherits it.
+    """Return the descriptor of the lock, held by this process and its children.
 
-    A supervisor that was killed may leave a driver that is still ending; two of them on one
-    checkpoint would spoil it, so the second waits.
+    A killed supervisor may leave a driver that is still stopping. Two drivers would corrupt the
+    checkpoint, so the second waits.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
@@ -44,14 +44,14 @@ def take_lock(file: Path, *, wait: timedelta) -> int:
 
 
 def await_drivers(file: Path, *, wait: timedelta = LONGEST_END) -> None:
-    """Return once no driver of an earlier attempt is alive.
+    """Return when no driver of an earlier attempt is alive.
 
     Raises:
         HeadgateError: DRIVER_STILL_RUNNING.
     """
-    # Not at the top: it brings pyspark, which a supervisor does without.
+    # Imported here, since it loads pyspark, which a supervisor does not need.
     from headgate._kernel.gateway import has_jvm
 
-    # A JVM of this process holds the lock for good, and runs no attempt between two starts.
+    # The JVM of this process keeps the lock, and runs no attempt between two starts.
     if file.exists() and not has_jvm():
         os.close(take_lock(file, wait=wait))

@@ -30,7 +30,7 @@ def source_options(node: Source, settings: AttemptSettings) -> tuple[str, dict[s
 
 
 def sink_options(plan: FlowPlan, settings: AttemptSettings) -> dict[str, str]:
-    """Return the options of the sink: where every output goes, and how."""
+    """Return the options of the sink: the place and format of every output."""
     clusters = _clusters(plan.destinations)
     outputs = [_output(each, clusters, shown=settings.shown) for each in plan.destinations]
     return {
@@ -52,27 +52,31 @@ def sink_options(plan: FlowPlan, settings: AttemptSettings) -> dict[str, str]:
 
 
 def count_tasks(plan: FlowPlan, parallelism: int) -> int:
-    """Return how many tasks write at most: each has transactions of its own.
+    """Return the maximum number of writing tasks; each has transactions of its own.
 
-    Behind an operator there are as many as there are state partitions. Without one, the tasks
-    that read also write, and each source has its own.
+    After an operator this is the number of state partitions. Without one, the reading tasks also
+    write, and each source has its own.
     """
     return parallelism if plan.operators else parallelism * max(1, sum(plan.scans().values()))
 
 
 def _clusters(destinations: Iterable[Destination]) -> list[str]:
-    """Return how each cluster is reached that is written to; a place in it is its number."""
-    return [*clusters_of(each.topic for each in destinations if each.topic is not None)]
+    """Return the connections of the written clusters; the index of a cluster is its number."""
+    return [
+        *clusters_of(
+            destination.topic for destination in destinations if destination.topic is not None
+        )
+    ]
 
 
-def _output(each: Destination, clusters: list[str], *, shown: int) -> dict[str, str | int]:
-    match each.topic:
+def _output(destination: Destination, clusters: list[str], *, shown: int) -> dict[str, str | int]:
+    match destination.topic:
         case None:
-            return {"id": each.id, "kind": "counted"}
+            return {"id": destination.id, "kind": "counted"}
         case Console(rows=rows):
-            return {"id": each.id, "kind": "console", "shown": rows}
+            return {"id": destination.id, "kind": "console", "shown": rows}
         case topic:
             where = get_connector(topic).spark.output_option(topic)
             cluster = get_connector(topic).find_cluster(topic)
-            found = {} if cluster is None else {"cluster": clusters.index(cluster)}
-            return {"id": each.id, **where, **found, "shown": shown}
+            where_to = {} if cluster is None else {"cluster": clusters.index(cluster)}
+            return {"id": destination.id, **where, **where_to, "shown": shown}

@@ -1,4 +1,4 @@
-"""How far each stream and each of its partitions has come in event time. Pure."""
+"""The event time of each stream and of its partitions. Pure."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from datetime import UTC, datetime, timedelta
 from headgate._codec import Moment
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
-# A drained stream's time lies behind the last moment that has a date.
+# The time of a drained stream is after the last moment with a date.
 _LAST_MS = 253_402_300_799_999
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionTime:
-    """How far one partition has come.
+    """The event time of one partition.
 
     Attributes:
-        time: Its greatest event time; None where it has brought no event.
-        idle: Whether the watermark does not wait for it.
+        time: Its greatest event time; None before its first event.
+        idle: True if the watermark does not wait for it.
     """
 
     time: Moment | None
@@ -29,11 +29,11 @@ class PartitionTime:
 
 @dataclass(frozen=True, slots=True)
 class StreamTimes:
-    """How far one stream has come.
+    """The event time of one stream.
 
     Attributes:
-        watermark: What it allows the flow's watermark to be; None before its first event.
-        held_back_by: The slowest partition that is not idle; None where all are idle.
+        watermark: Its limit for the flow's watermark; None before its first event.
+        held_back_by: The slowest partition that is not idle; None if all are idle.
         partitions: By name, such as `orders-3`.
     """
 
@@ -43,20 +43,22 @@ class StreamTimes:
 
 
 def parse_stream_times(text: str) -> tuple[str, StreamTimes]:
-    """Return a stream's id and its times, out of what its clock tells in the kernel's form."""
-    told = json.loads(text)
+    """Return a stream's id and its times from a clock's report in the kernel's format."""
+    report = json.loads(text)
     partitions = {
-        name: PartitionTime(_of_millis(each["time"]), bool(each["idle"]))
-        for name, each in told["partitions"].items()
+        name: PartitionTime(_of_millis(partition["time"]), bool(partition["idle"]))
+        for name, partition in report["partitions"].items()
     }
-    return told["stream"], StreamTimes(_of_millis(told["watermark"]), told["slowest"], partitions)
+    return report["stream"], StreamTimes(
+        _of_millis(report["watermark"]), report["slowest"], partitions
+    )
 
 
 def find_holder(streams: Mapping[str, StreamTimes]) -> str | None:
-    """Return the partition that the flow's watermark waits for; None where there is no choice."""
-    if sum(len(each.partitions) for each in streams.values()) < 2:
+    """Return the partition that holds back the flow's watermark; None if there is only one."""
+    if sum(len(stream.partitions) for stream in streams.values()) < 2:
         return None
-    slowest = min(streams.values(), key=lambda each: each.watermark or _EPOCH)
+    slowest = min(streams.values(), key=lambda stream: stream.watermark or _EPOCH)
     return slowest.held_back_by
 
 

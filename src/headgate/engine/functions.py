@@ -1,4 +1,4 @@
-"""The user's DataFrame functions, found by name and held to what they promise."""
+"""The user's DataFrame functions: found by name, and their results checked."""
 
 from __future__ import annotations
 
@@ -16,68 +16,70 @@ from headgate.engine.plan import Function
 from headgate.errors import HeadgateError
 from headgate.flow.operators import label
 
-# The column that ties a row to the record it came from; a function has to hand it on.
+# The column that ties a row to its record; a function must keep it.
 ORIGIN = "__headgate"
 
 DataFrameFunction = Callable[[DataFrame], DataFrame]
 
 
 def get_function(name: str, *, near: Path | None = None) -> DataFrameFunction:
-    """Return the function that `module:function` names.
+    """Return the function named `module:function`.
 
     Args:
-        name: As it is written in the flow.
-        near: The flow's folder, where its modules are looked for too.
+        name: As in the flow.
+        near: The flow's folder, which is also searched for modules.
     """
     module, _, attribute = name.partition(":")
     if near is not None and str(near) not in sys.path:
         sys.path.insert(0, str(near))
     try:
-        found = getattr(importlib.import_module(module), attribute)
+        function = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise HeadgateError(
             "FUNCTION_NOT_FOUND",
             f"cannot find the function {name!r}: {error}",
             hint="name it as module:function, and put the module beside the flow's file",
         ) from error
-    return cast("DataFrameFunction", found)
+    return cast("DataFrameFunction", function)
 
 
 def apply(function: Function, rows: DataFrame, flow: CompiledFlow, near: Path | None) -> DataFrame:
-    """Run a function over the rows addressed to it, and return them on their way."""
+    """Apply a function to the rows addressed to it, and return the results as envelopes."""
     name = label(function.node)
     given = flow.columns(rows, function.address)
     made = get_function(function.node.function, near=near)(given)
     if not isinstance(made, DataFrame) or not made.isStreaming:
         raise HeadgateError(
             "TRANSFORM_BAD_RESULT",
-            f"cannot plan {name}: the function returned {type(made).__name__}, "
-            "not a DataFrame made of the one it was given",
+            f"cannot plan {name}: the function must return a DataFrame derived from its "
+            f"input, got {type(made).__name__}",
             hint="return the DataFrame that the function changed",
         )
     if ORIGIN not in made.columns:
         raise HeadgateError(
             "TRANSFORM_LOST_ORIGIN",
-            f"cannot plan {name}: the function dropped the column {ORIGIN!r}, which ties a row "
-            "to its record",
+            f"cannot plan {name}: the function must keep the column {ORIGIN!r}, which ties a "
+            "row to its record",
             hint=f"use withColumn and filter, or select it too: df.select(..., '{ORIGIN}')",
         )
     _check_columns(function, made.drop(ORIGIN).schema, flow.result_schema(function.address))
     return flow.rejoin(made, function.address)
 
 
-def _check_columns(function: Function, found: StructType, wanted: StructType) -> None:
-    types = {field.name: field.dataType.simpleString() for field in found.fields}
+def _check_columns(function: Function, result: StructType, wanted: StructType) -> None:
+    types = {field.name: field.dataType.simpleString() for field in result.fields}
     wrong = [
-        f"{field.name} is {types.get(field.name, 'missing')}, "
-        f"and {field.dataType.simpleString()} was declared"
+        (
+            f"{field.name} is {types.get(field.name, 'missing')} instead of "
+            f"{field.dataType.simpleString()}"
+        )
         for field in wanted.fields
         if types.get(field.name) != field.dataType.simpleString()
     ]
     if wrong:
         raise HeadgateError(
             "TRANSFORM_SCHEMA",
-            f"cannot plan {label(function.node)}: its result does not have the declared columns: "
+            f"cannot plan {label(function.node)}: its result does not match the declared columns: "
             + "; ".join(wrong),
-            hint=f"declare what it gives: .transform({function.node.function!r}, schema='…')",
+            hint=f"declare the result: .transform({function.node.function!r}, schema='…')",
         )

@@ -1,4 +1,4 @@
-"""From a flow's graph to what the kernel compiles: addresses, routes and outputs. Pure."""
+"""From a flow's graph to the kernel's plan: addresses, routes and outputs. Pure."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ from headgate.flow.operators import (
 from headgate.flow.schema import Schema, Struct
 from headgate.flow.topics import Topic
 
-# Operators and functions share one space of addresses, of 16 bits; outputs have their own.
+# Operators and functions share one 16-bit address space; outputs have their own.
 _FIRST_FUNCTION = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where rows leave the flow; its place in the list is its address.
+    """An exit of the flow; its index in the list is its address.
 
     Attributes:
-        id: The output's name, `dead-letters`, or `operator.port` of a side output nobody uses.
-        topic: None where rows are counted and not written.
+        id: The output's name, `dead-letters`, or `operator.port` of an unused side output.
+        topic: None if rows are counted and not written.
     """
 
     id: str
@@ -55,10 +55,10 @@ class Destination:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A DataFrame function of the user's.
+    """A DataFrame function of the user.
 
     Attributes:
-        upstream: The source, or the function before it, whose rows it takes.
+        upstream: The source, or the function before it, that provides its rows.
     """
 
     node: Transform
@@ -68,16 +68,16 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class FlowPlan:
-    """A flow ready for the kernel.
+    """A flow as the kernel compiles it.
 
     Attributes:
-        spec: What the kernel compiles, as JSON values.
+        spec: The kernel's plan, as JSON values.
         operators: The uids of the stateful operators, in the order rows pass through them.
         functions: In the order they are applied.
-        destinations: Every way out, by address.
-        timed: The streams whose events move the flow's watermark; empty where no operator asks
-            for event time.
-        nudge: How often a quiet flow must look whether results are due by the clock.
+        destinations: Every exit, by address.
+        timed: The streams whose events move the flow's watermark; empty if no operator uses event
+            time.
+        nudge: The interval at which a quiet flow checks for results due by the clock.
     """
 
     graph: Graph
@@ -89,7 +89,7 @@ class FlowPlan:
     nudge: timedelta | None = None
 
     def scans(self) -> dict[str, int]:
-        """Return how often a batch reads each source: once, and once more for each function."""
+        """Return how often a batch reads each source: once, and once more per function."""
         roots = {node.id: node.id for node in self.graph.nodes if isinstance(node, Source)}
         scans = dict.fromkeys(roots, 1)
         for function in self.functions:
@@ -98,43 +98,43 @@ class FlowPlan:
         return scans
 
     def repeats(self) -> dict[str, int]:
-        """Return how often a batch makes the rows of a node, where it is more than once.
+        """Return how often a batch computes the rows of a node, if more than once.
 
-        Each function reads what it takes once more, through all the steps that lead to it. Of an
-        operator it is the rows that cannot go there: they are made where its rows come from.
+        Each function reads its input again, through all the steps before it. For an operator, this
+        counts the rows that cannot go there: they are computed upstream.
         """
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for function in self.functions:
             at = self.graph.node(function.node.input.node)
-            found[at.id] = found.get(at.id, 1) + 1
+            counts[at.id] = counts.get(at.id, 1) + 1
             while not isinstance(at, Source):
                 at = self.graph.node(at.input.node)
-                found[at.id] = found.get(at.id, 1) + 1
-        return self._with_siblings(found)
+                counts[at.id] = counts.get(at.id, 1) + 1
+        return self._with_siblings(counts)
 
-    def _with_siblings(self, found: dict[str, int]) -> dict[str, int]:
-        """Take in the steps beside those that lead to a function: one task makes the rows of all.
+    def _with_siblings(self, counts: dict[str, int]) -> dict[str, int]:
+        """Include the steps beside those that lead to a function: one task computes all of them.
 
-        A step belongs to the source or the function whose rows it takes first.
+        A step belongs to the source or function that provides its first input.
         """
         for node in self.graph.nodes:
             if not isinstance(node, Source | Transform | Output):
                 first = self.graph.node(node.input.node)
-                if not first.stateful and first.id in found:
-                    found[node.id] = found[first.id]
-        return found
+                if not first.stateful and first.id in counts:
+                    counts[node.id] = counts[first.id]
+        return counts
 
 
 def kernel_modules(graph: Graph) -> tuple[str, ...]:
-    """Return the parts of the kernel that a flow's topics need beside its core."""
+    """Return the kernel modules that a flow's topics need."""
     kinds = {topic.kind for topic in graph.topics()}
     return tuple(sorted(kinds & CONNECTORS.keys()))
 
 
 def source_name(source_id: str) -> str:
-    """Return the name of a source in Spark's checkpoint: letters, digits and underscores alone.
+    """Return the name of a source in Spark's checkpoint: letters, digits and underscores only.
 
-    Any other character becomes its code between underscores, so that two ids never meet.
+    Other characters become their code between underscores, so ids never collide.
     """
     return "".join(
         char if char.isascii() and char.isalnum() else f"_{ord(char):x}_" for char in source_id
@@ -153,11 +153,11 @@ def plan_flow(
 
     Args:
         graph: A graph that `Flow.graph` has checked.
-        history: Every schema each table has had in this run, by source id; the last is the
-            present one. A table that is not there has had its present schema only.
+        history: Every schema that each table has had in this run, by source id; the last is the
+            current one. A missing table has had only its current schema.
         max_record: The size in bytes above which a record is a dead letter.
-        placed_since: The first batch whose rows are placed by the present rules.
-        job: What dead letters name as their job; empty for a flow that is only planned.
+        placed_since: The first batch whose rows are placed by the current rules.
+        job: The job's name in dead letters; empty for a flow that is only planned.
     """
     return _Planner(graph, history, max_record, placed_since, job).plan()
 
@@ -277,7 +277,7 @@ class _Planner:
     def _upstream(self, node: Transform) -> str:
         at = self.graph.node(node.input.node)
         while not isinstance(at, Source | Transform):
-            assert not at.stateful, "a function stands before the first operator"
+            assert not at.stateful, "a function comes before the first operator"
             at = self.graph.node(at.input.node)
         return at.id
 
@@ -321,7 +321,7 @@ class _Planner:
                 return []
 
     def _select(self, node: Select) -> list[dict[str, Any]]:
-        """Columns that only an output takes are picked as it encodes: nothing is computed."""
+        """Columns that only an output uses are selected when it encodes: nothing is computed."""
         takers = self.graph.consumers(Port(node.id, "out"))
         schema = self.schemas[node.input]
         paths = [_struct_path(schema, column.expression) for column in node.columns]
@@ -362,7 +362,7 @@ class _Planner:
 
 
 def _key_below(column: str | None, columns: Sequence[Mapping[str, Any]]) -> list[str] | None:
-    """Return the way to the key in the rows that columns are picked from."""
+    """Return the path of the key in the rows from which columns are selected."""
     path = path_of(column)
     if path is None:
         return None
@@ -375,17 +375,17 @@ def _as_table(node: Node, port: Port) -> bool:
 
 
 def _struct_path(schema: Schema, expression: str) -> list[str] | None:
-    """Return the names on the way to a column or a field of nested structs, and nothing else."""
+    """Return the names on the path to a column or nested field, or None."""
     parts = split_path(expression)
     if parts is None:
         return None
     fields = schema.fields
     for place, part in enumerate(parts):
-        found = next((field for field in fields if field.name == part), None)
-        if found is None:
+        step = next((field for field in fields if field.name == part), None)
+        if step is None:
             return None
         if place + 1 < len(parts):
-            if not isinstance(found.type, Struct):
+            if not isinstance(step.type, Struct):
                 return None
-            fields = found.type.fields
+            fields = step.type.fields
     return list(parts)

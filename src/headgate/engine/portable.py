@@ -1,6 +1,6 @@
-"""State as Parquet files that any tool can read and change, written and taken back.
+"""State as Parquet files that any tool can read and change.
 
-One folder an operator; in its files `key`, `deleted`, `lane`, `sequence`, `timestamp` and `row`.
+One folder per operator; its files have `key`, `deleted`, `lane`, `sequence`, `timestamp` and `row`.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _VERSION = {"lane": "int", "sequence": "bigint", "timestamp": "bigint"}
 
 @dataclass(frozen=True, slots=True)
 class TableForm:
-    """What the rows of an operator's table look like.
+    """The form of a table's rows in state.
 
     Attributes:
-        history: Every schema they have had; the last is the present one.
+        history: Every schema they have had; the last is the current one.
         key: The key columns.
     """
 
@@ -42,7 +42,7 @@ class TableForm:
 
     @property
     def schema(self) -> Schema:
-        """The present schema."""
+        """The current schema."""
         return self.history[-1]
 
 
@@ -51,11 +51,11 @@ def write_states(
     held: Mapping[str, tuple[HeldState, TableForm]],
     into: Path,
 ) -> dict[str, int]:
-    """Write operators' state as Parquet and return how many rows each has, by uid.
+    """Write the state of operators as Parquet, and return the number of rows by uid.
 
     Args:
-        held: By uid.
-        into: Gets a folder for each uid.
+        held: The state, by uid.
+        into: Gets one folder per uid.
     """
     spark = open_session(settings)
     try:
@@ -68,14 +68,14 @@ def write_states(
 
 
 def write_rows(spark: SparkSession, state: DataFrame, form: TableForm, into: Path) -> int:
-    """Write state, `key` and `value`, as Parquet into a new folder; return how many rows it is."""
+    """Write state, `key` and `value`, as Parquet into a new folder; return the number of rows."""
     rows = _table(spark, form).unpack(state)
     making = into.with_name(f".{into.name}")
-    # Spark's own form of timestamps is one that other tools have given up.
+    # Other tools no longer support Spark's own format of timestamps.
     spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
     rows.write.mode("overwrite").parquet(_address(making))
     into.mkdir(parents=True)
-    # Plain names, and no checksums of Hadoop's: they would speak against a file that is replaced.
+    # Plain names without Hadoop's checksums, which would not fit a replaced file.
     for number, file in enumerate(sorted(making.glob("part-*.parquet"))):
         file.rename(into / f"{number:03d}.parquet")
     shutil.rmtree(making)
@@ -83,11 +83,11 @@ def write_rows(spark: SparkSession, state: DataFrame, form: TableForm, into: Pat
 
 
 def taken_rows(spark: SparkSession, held: HeldFiles, form: TableForm, *, uid: str) -> DataFrame:
-    """Return state out of Parquet files: `key` and `value`, in the kernel's own forms.
+    """Return state from Parquet files: `key` and `value`, in the kernel's format.
 
     Raises:
-        HeadgateError: PORTABLE_UNREADABLE, PORTABLE_COLUMN or PORTABLE_ROW; every row is read
-            once for that.
+        HeadgateError: PORTABLE_UNREADABLE, PORTABLE_COLUMN or PORTABLE_ROW; every row is read once
+            to check it.
     """
     table = _table(spark, form)
     reader = _Reader(spark, held.folder, uid)
@@ -102,7 +102,7 @@ def _table(spark: SparkSession, form: TableForm) -> PortableTable:
 
 
 class _Reader:
-    """Reads the files of one operator, whoever wrote them, and names what is wrong with them."""
+    """Reads the files of one operator, written by any tool, and reports their problems."""
 
     def __init__(self, spark: SparkSession, folder: Path, uid: str) -> None:
         self._spark = spark
@@ -113,28 +113,29 @@ class _Reader:
         """Return the rows of all files with exactly a table's columns."""
         parts = []
         for columns, files in self._by_columns():
-            rows = self._spark.read.schema(columns).parquet(*(_pattern(each) for each in files))
+            rows = self._spark.read.schema(columns).parquet(*(_pattern(file) for file in files))
             try:
                 parts.append(_fitted(rows, columns, schema, table))
             except Misfit as misfit:
                 raise HeadgateError(
                     "PORTABLE_COLUMN",
-                    f"{self._cannot}: column {misfit.column!r} {misfit.found}, in {files[0].name}",
+                    f"{self._cannot}: column {misfit.column!r} {misfit.problem}, "
+                    f"in {files[0].name}",
                     hint=misfit.hint,
                 ) from misfit
         return reduce(DataFrame.unionByName, parts)
 
     def check(self, checked: DataFrame) -> None:
-        """Refuse rows that cannot be taken, and keys that are there twice."""
+        """Refuse invalid rows and duplicate keys."""
         keys = checked.groupBy("key").agg(
             f.count(f.lit(1)).alias("times"),
             f.min("problem").alias("problem"),
-            # Asked for so that it is computed: a number that does not fit is an error of Spark's.
+            # Selected so that it is computed: Spark raises an error for a number that does not fit.
             f.max(f.struct(*_VERSION)).alias("version"),
         )
         bad = keys.filter("problem IS NOT NULL OR times > 1")
         try:
-            found = bad.orderBy(f.col("problem").isNull(), "key").first()
+            row = bad.orderBy(f.col("problem").isNull(), "key").first()
         except SPARK_ERRORS as error:
             raise HeadgateError(
                 "PORTABLE_UNREADABLE",
@@ -142,17 +143,17 @@ class _Reader:
                 hint="write the files again",
                 root_cause=root_cause(error),
             ) from error
-        if found is None:
+        if row is None:
             return
-        problem = found["problem"] or f"it is there {found['times']} times"
+        problem = row["problem"] or f"it occurs {row['times']} times"
         raise HeadgateError(
             "PORTABLE_ROW",
-            f"{self._cannot}: {_called(found['key'])}: {problem}",
-            hint="mend the row, then restore again",
+            f"{self._cannot}: {_called(row['key'])}: {problem}",
+            hint="fix the row, then restore again",
         )
 
     def _by_columns(self) -> list[tuple[StructType, list[Path]]]:
-        """Return the files by the columns they have: tools do not agree on types."""
+        """Return the files by their columns: tools use different types."""
         files = sorted(
             file
             for file in self._folder.rglob("*")
@@ -161,14 +162,15 @@ class _Reader:
         if not files:
             raise HeadgateError(
                 "PORTABLE_UNREADABLE",
-                f"{self._cannot}: there is no file",
-                hint=f"write one without rows for an empty table, or add --drop-state {self._uid}",
+                f"{self._cannot}: the folder has no files",
+                hint="write a file without rows for an empty table, or add --drop-state "
+                f"{self._uid}",
             )
-        found: dict[str, tuple[StructType, list[Path]]] = {}
+        by_columns: dict[str, tuple[StructType, list[Path]]] = {}
         for file in files:
             columns = self._columns(file)
-            found.setdefault(columns.json(), (columns, []))[1].append(file)
-        return list(found.values())
+            by_columns.setdefault(columns.json(), (columns, []))[1].append(file)
+        return list(by_columns.values())
 
     def _columns(self, file: Path) -> StructType:
         try:
@@ -176,8 +178,8 @@ class _Reader:
         except SPARK_ERRORS as error:
             raise HeadgateError(
                 "PORTABLE_UNREADABLE",
-                f"{self._cannot}: {file.name} is no Parquet file: {root_cause(error)}",
-                hint=f"write {file} again, or remove it",
+                f"{self._cannot}: {file.name} is not a Parquet file: {root_cause(error)}",
+                hint=f"write {file} again, or delete it",
                 root_cause=root_cause(error),
             ) from error
 
@@ -189,7 +191,7 @@ class _Reader:
 def _fitted(
     rows: DataFrame, columns: StructType, schema: Schema, table: PortableTable
 ) -> DataFrame:
-    there = {each.name: each.dataType for each in columns.fields}
+    there = {field.name: field.dataType for field in columns.fields}
     changes: dict[str, Change] = {
         "key": _same(there, "key", StringType(), to="string"),
         "deleted": _same(there, "deleted", BooleanType(), to="boolean"),
@@ -205,18 +207,18 @@ def _fitted(
 
 
 def _type(there: Mapping[str, DataType], column: str) -> DataType:
-    """Return a column's type; one that is missing holds nulls."""
+    """Return a column's type; a missing column holds nulls."""
     if column == "row" and column not in there:
         raise Misfit("row", "is missing", f"there are: {', '.join(there)}")
     return there.get(column, NullType())
 
 
 def _same(there: Mapping[str, DataType], column: str, wanted: DataType, *, to: str) -> Change:
-    found = _type(there, column)
-    if found != wanted and not isinstance(found, NullType):
+    actual = _type(there, column)
+    if actual != wanted and not isinstance(actual, NullType):
         raise Misfit(
             column,
-            f"is {found.simpleString().upper()}, and {to.upper()} is needed",
+            f"must be {to.upper()}, got {actual.simpleString().upper()}",
             f"CAST it to {to.upper()}",
         )
     return lambda it: it.cast(to)
@@ -235,5 +237,5 @@ def _address(file: Path) -> str:
 
 
 def _pattern(file: Path) -> str:
-    """Return a path for a reader, which takes it for a pattern."""
+    """Return a path escaped for a reader that expects a pattern."""
     return re.sub(r"([\\\[\]{}*?,])", r"\\\1", _address(file))

@@ -1,8 +1,8 @@
-"""Columns of a file that someone else wrote, fitted to those a table has.
+"""Columns of a file that another tool wrote, converted to the columns of a table.
 
-Decided from the types alone, before a row is read. A type is converted where no value changes by
-it: whole numbers of another width, whole numbers in place of fractions, a timestamp without a zone
-taken as UTC. Everything else is refused.
+Only the types decide, before a row is read. A type is converted if no value changes: integers of
+another width, integers in place of fractions, a timestamp without a zone as UTC. Everything else is
+refused.
 """
 
 from __future__ import annotations
@@ -44,63 +44,63 @@ Change: TypeAlias = Callable[[Column], Column]
 
 _FRACTIONS = frozenset({"float", "double"})
 _NUMBERS = _FRACTIONS | {"tinyint", "smallint", "int", "bigint"}
-# Up to here every whole number has a double of its own.
+# Every integer up to here has an exact double.
 _EXACT = 2**53
 
 
 class Misfit(Exception):  # noqa: N818 - a reason, which becomes an error where it is caught
-    """A column that cannot be taken: which one, what was found, and the next step."""
+    """A column that cannot be converted: its name, the problem, and the next step."""
 
-    def __init__(self, column: str, found: str, hint: str) -> None:
-        super().__init__(column, found, hint)
+    def __init__(self, column: str, problem: str, hint: str) -> None:
+        super().__init__(column, problem, hint)
         self.column = column
-        self.found = found
+        self.problem = problem
         self.hint = hint
 
 
-def fit_row(found: DataType, schema: Schema, default: Callable[[str], Column]) -> Change:
-    """Return what makes a struct of these columns a row of a table.
+def fit_row(actual: DataType, schema: Schema, default: Callable[[str], Column]) -> Change:
+    """Return the conversion of a struct of these columns to a row of a table.
 
     Args:
-        found: The type of the file's column `row`; its fields may have any order, and those that
-            may be null or have a default may be missing.
-        default: Returns what a column holds where the file does not have it.
+        actual: The type of the file's column `row`; its fields may have any order, and those that
+            are nullable or have a default may be missing.
+        default: Returns the value of a column that the file lacks.
 
     Raises:
-        Misfit: A column is missing, is not one of the table's, or has another type.
+        Misfit: A column is missing, unknown to the table, or has another type.
     """
-    if isinstance(found, NullType):
+    if isinstance(actual, NullType):
         return _absent(Struct(schema.fields))
-    if not isinstance(found, StructType):
-        raise _mismatch("row", found, "a struct of the table's columns")
-    return _struct(found, schema.fields, "row", default)
+    if not isinstance(actual, StructType):
+        raise _mismatch("row", actual, "a struct of the table's columns")
+    return _struct(actual, schema.fields, "row", default)
 
 
-def fit_version(found: DataType, column: str, *, to: str) -> Change:
-    """Return what makes a column a whole number, or null.
+def fit_version(actual: DataType, column: str, *, to: str) -> Change:
+    """Return the conversion of a column to an integer, or null.
 
-    Doubles are taken as far as they are exact: a column with nulls is one of doubles in pandas.
+    Exact doubles are accepted: in pandas, a column with nulls has doubles.
     """
-    if isinstance(found, IntegralType | NullType):
+    if isinstance(actual, IntegralType | NullType):
         return lambda it: it.cast(to)
-    if isinstance(found, FloatType | DoubleType):
+    if isinstance(actual, FloatType | DoubleType):
         return lambda it: _whole(it.cast("double"), column).cast(to)
-    raise _mismatch(column, found, to.upper())
+    raise _mismatch(column, actual, to.upper())
 
 
-def fit(found: DataType, wanted: Type, path: str) -> Change | None:
-    """Return what makes a value of one type one of another; None where it is one already.
+def fit(actual: DataType, wanted: Type, path: str) -> Change | None:
+    """Return the conversion of a value to another type; None if it has it already.
 
     Raises:
-        Misfit: That cannot be done without a loss.
+        Misfit: The conversion would lose information.
     """
-    if isinstance(found, NullType):
+    if isinstance(actual, NullType):
         return _absent(wanted)
-    match wanted, found:
+    match wanted, actual:
         case Primitive(name), _:
-            return _primitive(found, name, path)
+            return _primitive(actual, name, path)
         case Struct(fields), StructType():
-            return _struct(found, fields, path, None)
+            return _struct(actual, fields, path, None)
         case ListOf(element, _), ArrayType(elementType=inner):
             return _of_list(fit(inner, element, f"{path}[]"))
         case MapOf(value, _), MapType(keyType=StringType(), valueType=inner):
@@ -108,24 +108,24 @@ def fit(found: DataType, wanted: Type, path: str) -> Change | None:
         case Unknown(), _:
             raise ValueError("a table's columns have types that are known")
         case _:
-            raise _mismatch(path, found, type_to_ddl(wanted))
+            raise _mismatch(path, actual, type_to_ddl(wanted))
 
 
-def _primitive(found: DataType, name: str, path: str) -> Change | None:
-    if found.simpleString() == name:
+def _primitive(actual: DataType, name: str, path: str) -> Change | None:
+    if actual.simpleString() == name:
         return None
-    if _is_taken(found, name):
+    if _is_taken(actual, name):
         # An overflow is an error: Spark's ANSI mode is on.
         return lambda it: it.cast(name)
-    raise _mismatch(path, found, name.upper())
+    raise _mismatch(path, actual, name.upper())
 
 
-def _is_taken(found: DataType, name: str) -> bool:
-    match found:
+def _is_taken(actual: DataType, name: str) -> bool:
+    match actual:
         case IntegralType():
             return name in _NUMBERS or name.startswith("decimal")
         case FloatType() | DoubleType():
-            # A double out of a tool that knows no floats is a float.
+            # A tool without floats writes them as doubles.
             return name in _FRACTIONS
         case DecimalType(scale=scale):
             return name.startswith("decimal") and scale <= int(name[:-1].split(",")[1])
@@ -136,21 +136,21 @@ def _is_taken(found: DataType, name: str) -> bool:
 
 
 def _struct(
-    found: StructType,
+    actual: StructType,
     fields: Sequence[Field],
     path: str,
     default: Callable[[str], Column] | None,
 ) -> Change:
-    known = {each.name for each in fields}
-    for each in found.fields:
-        if each.name not in known:
+    known = {field.name for field in fields}
+    for field in actual.fields:
+        if field.name not in known:
             raise Misfit(
-                f"{path}.{each.name}",
-                "is not one of the table's",
-                did_you_mean(each.name, known),
+                f"{path}.{field.name}",
+                "is not a column of the table",
+                did_you_mean(field.name, known),
             )
-    there = {each.name: each.dataType for each in found.fields}
-    parts = [(each, _part(there.get(each.name), each, path, default)) for each in fields]
+    there = {field.name: field.dataType for field in actual.fields}
+    parts = [(field, _part(there.get(field.name), field, path, default)) for field in fields]
 
     def make(it: Column) -> Column:
         made = f.struct(*(change(it).alias(each.name) for each, change in parts))
@@ -160,12 +160,12 @@ def _struct(
 
 
 def _part(
-    found: DataType | None, field: Field, path: str, default: Callable[[str], Column] | None
+    actual: DataType | None, field: Field, path: str, default: Callable[[str], Column] | None
 ) -> Change:
-    """Return what makes a field of a struct out of the struct that was found."""
+    """Return the conversion of one field of a struct."""
     inner = f"{path}.{field.name}"
-    if found is not None:
-        change = fit(found, field.type, inner)
+    if actual is not None:
+        change = fit(actual, field.type, inner)
         if change is None:
             return lambda it: it.getField(field.name)
         return lambda it: change(it.getField(field.name))
@@ -190,12 +190,16 @@ def _absent(wanted: Type) -> Change:
 
 def _whole(it: Column, column: str) -> Column:
     exact = (it == f.floor(it)) & (f.abs(it) <= _EXACT)
-    told = f.concat(
-        f.lit(f"column '{column}' holds "), it.cast("string"), f.lit(", no exact number")
+    message = f.concat(
+        f.lit(f"column '{column}' holds "),
+        it.cast("string"),
+        f.lit(", which is not an exact number"),
     )
-    return f.when(it.isNull() | f.isnan(it), None).when(exact, it).otherwise(f.raise_error(told))
+    return f.when(it.isNull() | f.isnan(it), None).when(exact, it).otherwise(f.raise_error(message))
 
 
-def _mismatch(column: str, found: DataType, wanted: str) -> Misfit:
-    told = "has no type" if isinstance(found, NullType) else f"is {found.simpleString().upper()}"
-    return Misfit(column, f"{told}, and {wanted} is needed", f"CAST it to {wanted}")
+def _mismatch(column: str, actual: DataType, wanted: str) -> Misfit:
+    type_text = (
+        "has no type" if isinstance(actual, NullType) else f"is {actual.simpleString().upper()}"
+    )
+    return Misfit(column, f"{type_text}, and {wanted} is needed", f"CAST it to {wanted}")

@@ -1,4 +1,4 @@
-"""What a batch did, out of Spark's progress report. Pure."""
+"""The result of a batch, from Spark's progress report. Pure."""
 
 from __future__ import annotations
 
@@ -12,22 +12,21 @@ from headgate._codec import Moment, Seconds
 from headgate.engine.event_times import StreamTimes, parse_stream_times
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
-# Beside the rows of each output, the sink's metrics hold one JSON text; no output is called so.
+# The sink's metrics hold the rows of each output, and one JSON text under this name.
 _TELEMETRY = "$telemetry"
-# What a stream's clock tells beside its position.
+# The metrics of a stream's clock beside its position.
 _EVENT_TIME = "eventTime"
 
 
 @dataclass(frozen=True, slots=True)
 class SourceProgress:
-    """What a batch read of one source, and what is left to read.
+    """What a batch read from one source, and its lag.
 
     Attributes:
         lag_bytes: None on logs that count records.
-        lag_records: None on logs that count bytes; at most so many where offsets have gaps.
-        lag: How old the oldest unread record is; zero where nothing is left, None where nobody
-            can tell.
-        position: Where the batch ends in the source, as JSON text.
+        lag_records: None on logs that count bytes; an upper bound if offsets have gaps.
+        lag: The age of the oldest unread record; zero if there is none, None if unknown.
+        position: The position in the source after the batch, as JSON text.
     """
 
     rows: int
@@ -39,12 +38,12 @@ class SourceProgress:
 
 @dataclass(frozen=True, slots=True)
 class StateProgress:
-    """What an operator holds after a batch, and the time the batch spent in it.
+    """The state of an operator after a batch, and the time that the batch spent in it.
 
     Attributes:
-        busy: Of all its tasks together: taking rows, calling the operator, handing rows on and
+        busy: The total time of all tasks: receiving rows, calling the operator, sending rows and
             saving state.
-        tasks: How many tasks shared that time; 0 where nobody told.
+        tasks: The number of tasks that shared that time; 0 if unknown.
     """
 
     rows: int
@@ -55,10 +54,10 @@ class StateProgress:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """How old the records behind a batch's rows were when the batch was committed.
+    """The age of the records behind a batch's rows when the batch was committed.
 
     Attributes:
-        rows: How many rows that is of: those with one record behind them that has a timestamp.
+        rows: The number of rows that came from one record with a timestamp.
     """
 
     p50: Seconds
@@ -69,20 +68,20 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class BatchReport:
-    """One batch that committed.
+    """A committed batch.
 
     Attributes:
         sources: By source id.
-        outputs: Rows by destination, among them dead letters and side outputs nobody uses.
+        outputs: Rows by destination, including dead letters and unused side outputs.
         state: By operator uid.
-        phases: Where the time went, by Spark's names for it.
-        watermark: The event time up to which windows were over in the batch; None in a flow
-            without event time, or before its first watermark.
-        event_times: How far each timed stream has come after the batch, by source id.
-        ports: Rows that left each port of the flow, by its name; dead letters that arose at a
-            node under `NODE!`. Empty where the kernel did not count them.
-        written: Rows that went to a topic; `outputs` counts others too. None where nobody told.
-        latency: None where no row was written that one record stands behind.
+        phases: The time of each phase, by Spark's names.
+        watermark: The event time up to which windows were closed in the batch; None without event
+            time, or before the first watermark.
+        event_times: The event time of each timed stream after the batch, by source id.
+        ports: Rows by port of the flow; dead letters of a node under `NODE!`. Empty if the kernel
+            did not count them.
+        written: Rows written to a topic; `outputs` counts others too. None if unknown.
+        latency: None if no written row came from a single record.
     """
 
     batch: int
@@ -111,20 +110,20 @@ def parse_report(
     operators: Sequence[str],
     repeats: Mapping[str, int] | None = None,
 ) -> BatchReport | None:
-    """Return the batch that a progress report tells of, or None if it tells of none.
+    """Return the batch of a progress report, or None if it reports none.
 
     Args:
         report: Spark's JSON.
-        scans: How often a batch reads each source, by its id; Spark adds the rows of all up.
+        scans: How often a batch reads each source, by id; Spark adds up the rows of all.
         operators: Uids in the order rows pass through them.
-        repeats: How often a batch sends the rows of a port, where it is more than once.
+        repeats: How often a batch sends the rows of a port, if more than once.
     """
     phases = {name: timedelta(milliseconds=ms) for name, ms in report["durationMs"].items()}
     if "addBatch" not in phases:
-        # Spark reports now and then that it waits: nothing ran.
+        # Spark reports from time to time that it waits: nothing ran.
         return None
     metrics = dict(report["sink"].get("metrics") or {})
-    told = _telemetry(metrics.pop(_TELEMETRY, "{}"))
+    details = _telemetry(metrics.pop(_TELEMETRY, "{}"))
     return BatchReport(
         batch=int(report["batchId"]),
         started=datetime.fromisoformat(report["timestamp"]),
@@ -135,7 +134,7 @@ def parse_report(
             if _source_id(each) in scans
         },
         outputs={name: int(count) for name, count in metrics.items()},
-        # Spark lists stateful operators from the sink up.
+        # Spark lists stateful operators from the sink upwards.
         state={
             uid: _state(each)
             for uid, each in zip(reversed(operators), report["stateOperators"], strict=False)
@@ -145,10 +144,10 @@ def parse_report(
         event_times=_event_times(report["sources"]),
         ports={
             port: int(count) // (repeats or {}).get(port.removesuffix("!"), 1)
-            for port, count in told.get("ports", {}).items()
+            for port, count in details.get("ports", {}).items()
         },
-        written=told.get("written"),
-        latency=_latency(told.get("latency")),
+        written=details.get("written"),
+        latency=_latency(details.get("latency")),
     )
 
 
@@ -163,35 +162,35 @@ def _state(operator: Mapping[str, Any]) -> StateProgress:
     )
 
 
-def _latency(told: Mapping[str, int] | None) -> Latency | None:
-    if not told:
+def _latency(ages: Mapping[str, int] | None) -> Latency | None:
+    if not ages:
         return None
-    p50, p95, p99 = (timedelta(milliseconds=told[name]) for name in ("p50", "p95", "p99"))
-    return Latency(p50, p95, p99, int(told["rows"]))
+    p50, p95, p99 = (timedelta(milliseconds=ages[name]) for name in ("p50", "p95", "p99"))
+    return Latency(p50, p95, p99, int(ages["rows"]))
 
 
 def _telemetry(text: str) -> Mapping[str, Any]:
-    """Return what the sink tells beside counts; what cannot be read is no reason to fail."""
+    """Return the sink's details; an unreadable text is ignored."""
     try:
-        found = json.loads(text)
+        values = json.loads(text)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return values if isinstance(values, dict) else {}
 
 
 def _watermark(text: str | None) -> datetime | None:
-    # Spark's watermark is 1970 before there is one.
-    found = None if text is None else datetime.fromisoformat(text)
-    return None if found is None or found <= _EPOCH else found
+    # Spark's watermark is 1970 before the first one.
+    watermark = None if text is None else datetime.fromisoformat(text)
+    return None if watermark is None or watermark <= _EPOCH else watermark
 
 
 def _event_times(sources: Sequence[Mapping[str, Any]]) -> dict[str, StreamTimes]:
-    told = ((each.get("metrics") or {}).get(_EVENT_TIME) for each in sources)
-    return dict(parse_stream_times(text) for text in told if text is not None)
+    reports = ((source.get("metrics") or {}).get(_EVENT_TIME) for source in sources)
+    return dict(parse_stream_times(text) for text in reports if text is not None)
 
 
 def _source_id(source: Mapping[str, Any]) -> str:
-    # The gate in front of a source calls itself by the source's id.
+    # The gate of a source has the source's id.
     return str(source["description"])
 
 
@@ -208,5 +207,5 @@ def _source(source: Mapping[str, Any], scans: int) -> SourceProgress:
 
 
 def _number(metrics: Mapping[str, Any], name: str) -> int | None:
-    found = metrics.get(name)
-    return None if found is None else int(found)
+    number = metrics.get(name)
+    return None if number is None else int(number)

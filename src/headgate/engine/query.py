@@ -1,4 +1,4 @@
-"""One flow as one streaming query: sources, functions, operators and the sink put together."""
+"""One flow as one streaming query: sources, functions, operators and the sink."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def build(
     run: str,
     near: Path | None,
 ) -> DataFrame:
-    """Return the flow as a DataFrame of envelopes on their way to the sink.
+    """Return the flow as a DataFrame of envelopes for the sink.
 
     Args:
-        run: Names the gates of this query.
-        near: The flow's folder, where its functions are looked for.
+        run: Identifies the gates of this query.
+        near: The flow's folder, which is searched for its functions.
     """
     flow = CompiledFlow.compile(spark, plan.spec)
     sources = [node for node in plan.graph.nodes if isinstance(node, Source)]
@@ -47,7 +47,7 @@ def build(
         rows = parts[function.upstream]
         parts[function.node.id] = functions.apply(function, rows, flow, near)
         parts[function.upstream] = flow.without(rows, function.address)
-    # Real-time mode takes a union only before the first stateful operator, so this is the one.
+    # Real-time mode allows a union only before the first stateful operator.
     rows = flow.union(parts.values())
     for uid in plan.operators:
         rows = flow.operate(rows, uid, _held(spark, plan, settings, uid))
@@ -64,7 +64,7 @@ def start(
         rows.writeStream.format(FLOW_SINK)
         .queryName(settings.job)
         .options(run=run, **sink_options(plan, settings))
-        # Not as_uri: Hadoop takes an escaped character for what it is.
+        # Not as_uri: Hadoop does not unescape characters.
         .option("checkpointLocation", f"file:{settings.checkpoint.absolute()}")
         .outputMode("update")
         .trigger(processingTime=f"{every} milliseconds")
@@ -116,10 +116,10 @@ def _prepare_topics(plan: FlowPlan, settings: AttemptSettings) -> None:
     for node in plan.graph.nodes:
         if isinstance(node, Source):
             get_connector(node.topic).spark.prepare(node.topic, parallelism, None)
-    for each in plan.destinations:
-        connector = find_connector(each.topic)
+    for destination in plan.destinations:
+        connector = find_connector(destination.topic)
         if connector is not None:
-            connector.spark.prepare(each.topic, parallelism, settings.lineage)
+            connector.spark.prepare(destination.topic, parallelism, settings.lineage)
 
 
 def _role(node: Source, settings: AttemptSettings) -> str:

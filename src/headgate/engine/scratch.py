@@ -1,4 +1,4 @@
-"""Where a driver keeps what is of no use after it: shuffles, the local copy of state, libraries."""
+"""The temporary files of a driver: shuffles, local copies of state, libraries."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from headgate.engine.driver_lock import take_lock
 from headgate.errors import HeadgateError
 
 _FOLDER = "scratch"
-# A JVM that was killed takes a moment to give back its memory, and only then its lock.
+# A killed JVM takes a moment to release its memory, and only then its lock.
 _LAST_BREATH = timedelta(seconds=5)
 
 
 def make_scratch(lock_file: Path, lock: int) -> Path:
     """Return an empty folder for the driver that holds the lock.
 
-    A driver that was killed leaves what it had, gigabytes where state is large, and the system's
-    folder for temporary files may never be emptied. Its successor has the same lock, and so the
-    same folder: one with another lock, on another machine say, may still be at work in its own.
+    A killed driver leaves its files, gigabytes if state is large, and the system's temporary folder
+    may never be emptied. Its successor has the same lock, and so the same folder. A driver with
+    another lock, perhaps on another machine, may still use its own folder.
 
     Args:
-        lock: The lock's descriptor, held.
+        lock: The descriptor of the held lock.
     """
     folder = _folder(lock_file, lock)
     shutil.rmtree(folder, ignore_errors=True)
@@ -32,7 +32,7 @@ def make_scratch(lock_file: Path, lock: int) -> Path:
 
 
 def remove_scratch(lock_file: Path) -> None:
-    """Remove what a driver has left that was ended; one that still lives keeps what it has."""
+    """Delete the files of drivers that have exited; files of a live driver stay."""
     if not lock_file.exists():
         return
     try:
@@ -50,14 +50,14 @@ def _folder(lock_file: Path, lock: int) -> Path:
 
 
 def scratch_conf(folder: Path, java_options: str) -> dict[str, str]:
-    """Return the settings that make Spark and its JVM use the folder.
+    """Return the settings that direct Spark and its JVM to the folder.
 
     Args:
-        java_options: What the JVM is started with besides.
+        java_options: Further options of the JVM.
     """
     name = str(folder)
     if any(mark in name for mark in ',"\\'):
-        # Spark takes a list of folders, and options in quotes: it would see another name.
+        # Spark splits lists of folders and quoted options, and would read another name.
         return {}
     return {
         "spark.local.dir": name,

@@ -1,4 +1,4 @@
-"""The Spark session of an attempt: every setting with the reason it is there."""
+"""The Spark session of an attempt: every setting with its reason."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from headgate.flow.names import check_path
 _STATE = "spark.sql.streaming.stateStore"
 _ROCKSDB = f"{_STATE}.rocksdb"
 
-# A heap in pages of 4 KiB costs a tenth of the rate, by docs/internals/speed.md. Other systems know
-# no such option, and their JVM would not start.
+# A heap in pages of 4 KiB costs a tenth of the rate (docs/internals/speed.md). Other systems do not
+# support the option, and their JVM would not start.
 _HUGE_PAGES = ["-XX:+UseTransparentHugePages"] if sys.platform == "linux" else []
 
-# Rows are read again from memory moments after they were written, by the same process.
+# The same process reads rows from memory moments after writing them.
 _LOCAL = {
     "spark.shuffle.compress": "false",
     "spark.shuffle.checksum.enabled": "false",
     "spark.sql.shuffle.orderIndependentChecksum.enabled": "false",
-    # As long as this is on, the checksum above is taken all the same.
+    # While this is on, the checksum above is computed anyway.
     "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch": "false",
 }
 
-# Whatever the user retains, so that a checkpoint can be linked out before Spark's purge sees it.
+# Independent of the user's retention, so that a checkpoint is linked before Spark purges it.
 _BATCHES_TO_RETAIN = 100
 
-# Names parts of the kernel that a JVM is started with, whatever its first flow needs.
+# Kernel modules to load when a JVM starts, whatever its first flow needs.
 MODULES = "HEADGATE_MODULES"
 
 _LOGGING = """\
@@ -80,7 +80,7 @@ logger.netty.level = error
 logger.storage.name = org.apache.spark.storage
 logger.storage.level = warn
 {state}"""
-# A hundred lines a batch, written while its tasks wait: what became of stores, files and tasks.
+# A hundred lines per batch about stores, files and tasks, written while tasks wait.
 _NO_STATE = """\
 logger.state.name = org.apache.spark.sql.execution.streaming.state
 logger.state.level = warn
@@ -104,7 +104,7 @@ appender.console.layout.pattern = %d{HH:mm:ss.SSS} %p %c{1}: %m%n
 
 
 def spark_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
-    """Return Spark's configuration; the jars are the kernel's."""
+    """Return Spark's configuration with the kernel's jars."""
     class_path = os.pathsep.join(map(str, jars))
     return {
         "spark.master": local_master(settings),
@@ -114,7 +114,7 @@ def spark_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
         "spark.driver.memory": f"{settings.driver_memory // MIB}m",
         "spark.executor.memory": f"{settings.executor_memory // MIB}m",
         "spark.driver.extraJavaOptions": " ".join(_jvm_options(settings, jars)),
-        # Tasks that run elsewhere must see the same names, letters and numbers.
+        # Remote tasks must use the same file names, letters and numbers.
         "spark.executor.extraJavaOptions": " ".join(JVM_OPTIONS),
         "spark.executorEnv.LC_ALL": UTF8_LOCALE,
         # On the class path from the start: file systems are looked up before jars are added.
@@ -122,33 +122,33 @@ def spark_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
         "spark.executor.extraClassPath": class_path,
         "spark.hadoop.fs.AbstractFileSystem.file.impl": "io.headgate.kernel.local.LocalFs",
         "spark.ui.enabled": "false",
-        # Spark describes the plan of every batch to an interface that is off: the short way.
+        # Spark describes the plan of every batch to its disabled UI: keep that short.
         "spark.sql.ui.explainMode": "simple",
         "spark.ui.showConsoleProgress": "false",
-        # What it keeps for that interface, a thousand batches back, grows old and ends in a pause.
+        # Data kept for the UI, a thousand batches back, gets old and causes a long GC pause.
         "spark.ui.liveUpdate.period": "-1",
         "spark.ui.retainedJobs": "10",
         "spark.ui.retainedStages": "10",
         "spark.ui.retainedTasks": "100",
         "spark.sql.ui.retainedExecutions": "10",
         "spark.sql.session.timeZone": "UTC",
-        # Replays must put the same rows into the same tasks: exactly-once sinks rest on it.
+        # Replays must put the same rows into the same tasks: exactly-once sinks depend on it.
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.shuffle.partitions": str(settings.parallelism),
-        # Otherwise they stay until a full collection finds that nobody needs them: gigabytes.
+        # Otherwise they stay until a full collection: gigabytes.
         "spark.sql.classic.shuffleDependency.fileCleanup.enabled": "true",
         "spark.speculation": "false",
         "spark.dynamicAllocation.enabled": "false",
         "spark.locality.wait": "0s",
         "spark.sql.streaming.minBatchesToRetain": str(_BATCHES_TO_RETAIN),
-        # Clocks move the watermark between batches, and each of their moves has a batch of its own.
-        # To decide on one of its own, Spark would keep the watermark it found at a look.
+        # Clocks move the watermark between batches, and each move has a batch of its own. A batch
+        # that Spark added would keep the watermark it found earlier.
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-        # A start compares each file of Spark's logs with the checksum that was written with it.
+        # A start compares each file of Spark's logs with its checksum.
         "spark.sql.streaming.checkpointFileManagerClass": (
             "io.headgate.kernel.checkpoint.SummedFiles"
         ),
-        # Cannot be turned on for a checkpoint that exists.
+        # It cannot be turned on for an existing checkpoint.
         "spark.sql.streaming.queryEvolution.enableSourceEvolution": "true",
         f"{_STATE}.providerClass": (
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -157,7 +157,7 @@ def spark_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
         f"{_ROCKSDB}.changelogCheckpointing.enabled": "true",
         f"{_ROCKSDB}.boundedMemoryUsage": "true",
         f"{_ROCKSDB}.maxMemoryUsageMB": str(settings.state_memory // MIB),
-        # local-cluster has processes of their own.
+        # local-cluster has processes of its own.
         **(_LOCAL if re.match(r"local(\[|$)", settings.master) else {}),
     }
 
@@ -165,21 +165,21 @@ def spark_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
 def _jvm_options(settings: SparkSettings, jars: Sequence[Path]) -> list[str]:
     return [
         *JVM_OPTIONS,
-        # More throughput for a local driver than the default collector gave in a trial.
+        # Measured: more throughput for a local driver than the default collector.
         "-XX:+UseParallelGC",
-        # A heap that begins small stops for a full collection each time it would have to grow.
+        # A heap that starts small needs a full collection each time it grows.
         f"-Xms{settings.driver_memory // MIB // 2}m",
         *_HUGE_PAGES,
-        # Spark brings some 100 MiB of classes: every growth on the way there is a full collection.
+        # Spark loads some 100 MiB of classes: each growth on the way is a full collection.
         "-XX:MetaspaceSize=192m",
-        # The compiler's time is for what runs once per record: on two cores a tenth more orders/s.
+        # Compiler time is for code that runs once per record: a tenth more orders/s on two cores.
         "-XX:+UnlockDiagnosticVMOptions",
         f'"-XX:CompilerDirectivesFile={DIRECTIVES}"',
-        # What runs once a batch looks cold to HotSpot, which drops its code and compiles it again.
-        # There is room to keep all of it, several times over.
+        # Code that runs once per batch looks cold to HotSpot, which drops and recompiles it. There
+        # is room to keep all of it, several times over.
         "-XX:-UseCodeCacheFlushing",
         "-XX:ReservedCodeCacheSize=512m",
-        # A driver without memory limps on and says nothing; one that has ended is noticed.
+        # A driver without memory hangs silently; one that exits is noticed.
         "-XX:+ExitOnOutOfMemoryError",
         f"-Dlog4j2.configurationFile={_logging_file(settings).as_uri()}",
         *jvm_options(jars),
@@ -187,18 +187,18 @@ def _jvm_options(settings: SparkSettings, jars: Sequence[Path]) -> list[str]:
 
 
 def local_master(settings: SparkSettings) -> str:
-    """Return the master; a local one gets no more threads than there are tasks to run."""
+    """Return the master; a local one gets no more threads than there are tasks."""
     if settings.master == "local[*]":
         return f"local[{max(settings.parallelism, 1)}]"
     return settings.master
 
 
 def open_session(settings: SparkSettings, *, modules: Sequence[str] = ()) -> SparkSession:
-    """Start Spark; nothing it or its JVM says reaches the terminal unless it was asked for.
+    """Start Spark; its output reaches the terminal only if requested.
 
     Args:
-        modules: Parts of the kernel that are needed beside its core. A JVM that runs already has
-            what it was started with.
+        modules: Kernel modules besides its core. A running JVM keeps the modules it was started
+            with.
     """
     check_path(settings.log_file)
     settings.log_file.parent.mkdir(parents=True, exist_ok=True)
@@ -220,8 +220,8 @@ def open_session(settings: SparkSettings, *, modules: Sequence[str] = ()) -> Spa
 
 
 def _more_modules() -> list[str]:
-    """Return what a process that runs several flows in turn wants its one JVM started with."""
-    return [each for each in os.environ.get(MODULES, "").split(",") if each]
+    """Return the modules that a process with several flows wants its one JVM to load."""
+    return [module for module in os.environ.get(MODULES, "").split(",") if module]
 
 
 def _logging_file(settings: SparkSettings) -> Path:
@@ -236,12 +236,12 @@ def _logging_file(settings: SparkSettings) -> Path:
         console=_CONSOLE if settings.verbose else "",
         console_ref="rootLogger.appenderRef.console.ref = console" if settings.verbose else "",
     )
-    # Java takes such a file for Latin-1, whatever the locale: other characters by their numbers.
+    # Java reads such a file as Latin-1 in any locale: other characters are escaped.
     file.write_bytes(text.encode("ascii"))
     return file
 
 
 def _escaped(path: Path) -> str:
     plain = re.sub(r"([\\$])", r"\\\1", str(path))
-    # JSON and Java write the number of a character alike.
-    return re.sub(r"[^\x00-\x7f]", lambda found: json.dumps(found[0])[1:-1], plain)
+    # JSON and Java escape characters alike.
+    return re.sub(r"[^\x00-\x7f]", lambda match: json.dumps(match[0])[1:-1], plain)

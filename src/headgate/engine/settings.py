@@ -1,4 +1,4 @@
-"""What one attempt is told from outside."""
+"""The settings of one attempt."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ SchemaForm = Annotated[Schema, Form(Schema.to_json, Schema.from_json)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkSettings:
-    """How Spark itself is run.
+    """The settings of Spark itself.
 
     Attributes:
-        parallelism: State partitions and tasks of a stage; fixed for the life of a run.
+        parallelism: State partitions and tasks per stage; fixed for the life of a run.
         driver_memory: In bytes.
-        executor_memory: In bytes; where the master starts executors of their own.
-        state_memory: What RocksDB may take beside it, in bytes, for all state together.
-        log_file: Where Spark's log goes.
-        lock_file: Held by the JVM as long as it lives, so that no second one works beside it.
-        log_level: How much Spark says in its log: error, warn, info or debug.
-        verbose: Whether the log is shown on the terminal too.
+        executor_memory: In bytes; if the master starts executors.
+        state_memory: The memory of RocksDB beside it, in bytes, for all state together.
+        log_file: The file of Spark's log.
+        lock_file: Held by the JVM until it exits, so that no second driver runs beside it.
+        log_level: The level of Spark's log: error, warn, info or debug.
+        verbose: True to show the log on the terminal too.
     """
 
     parallelism: int
@@ -49,10 +49,10 @@ class HeldState:
     """State that an operator takes over from an earlier query.
 
     Attributes:
-        checkpoint: A checkpoint folder that Spark can read, which stays until the first commit.
-        operator: The number Spark knew the operator by.
-        batch: The batch after which the state is taken.
-        variable: What the kernel calls the operator's state.
+        checkpoint: A checkpoint folder that Spark can read; kept until the first commit.
+        operator: Spark's number of the operator.
+        batch: The batch after which the state is read.
+        variable: The kernel's name of the operator's state.
     """
 
     checkpoint: Path
@@ -63,24 +63,24 @@ class HeldState:
 
 @dataclass(frozen=True, slots=True)
 class HeldFiles:
-    """State that an operator takes over from Parquet files, whoever wrote them.
+    """State that an operator takes over from Parquet files of any tool.
 
     Attributes:
-        folder: Holds nothing else, and stays until the first commit.
+        folder: Contains nothing else; kept until the first commit.
     """
 
     folder: Path
 
 
 class Delivery(enum.StrEnum):
-    """How often a row is in an output, as its readers see it, whatever was killed."""
+    """The delivery guarantee of the outputs, as their readers see it after any crash."""
 
     EXACTLY_ONCE = "exactly-once"
     AT_LEAST_ONCE = "at-least-once"
 
 
 class OnDataLoss(enum.StrEnum):
-    """What becomes of a job whose unread records are gone."""
+    """What to do when unread records have been deleted."""
 
     FAIL = "fail"
     CONTINUE = "continue"
@@ -88,10 +88,10 @@ class OnDataLoss(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fenced:
-    """An earlier run, none of whose tasks may write any more.
+    """An earlier run whose tasks must not write any more.
 
     Attributes:
-        tasks: How many it had at most.
+        tasks: Its maximum number of tasks.
     """
 
     lineage: str
@@ -100,31 +100,31 @@ class Fenced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptSettings:
-    """How one query is run.
+    """The settings of one query.
 
     Attributes:
         job: The job's name, for messages.
-        lineage: What output files are named after; a run that is resumed keeps it.
-        checkpoint: Spark's folder of this run.
-        batch_every: The trigger's interval; zero is as fast as possible.
-        min_pause: No batch begins sooner than this after the one before was written.
-        max_batch: How many bytes of a topic one batch reads at most.
+        lineage: The part of output file names that identifies the run; a resumed run keeps it.
+        checkpoint: Spark's checkpoint folder of this run.
+        batch_every: The interval of the trigger; zero for as fast as possible.
+        min_pause: The minimum time between the end of a batch and the next one.
+        max_batch: The maximum number of bytes per topic and batch.
         max_record: The size above which a record is a dead letter.
-        shown: Rows of each output and batch that are handed to the terminal.
-        history: Every schema each table has had in this run, by source id.
-        held: What operators begin with, by uid; only where nothing has been committed yet.
-        starts: Where sources begin to be read that have no position yet, by source id: a
-            position's JSON, or what `parse_start` reads.
-        delivery: Where a log serves both.
-        fenced: Runs whose open transactions are ended before this one writes.
-        loaded: Tables that streams need not wait for, since their rows are taken over.
-        watermark_ms: What event time goes on from where state is taken over; 0 for none.
-        times: The event time each stream had reached there, in epoch milliseconds, by source id.
-        partition_times: Likewise of each stream's partitions, by their names.
-        unfinished_since_ms: When the batch was begun that is to be finished first; 0 for none.
-            Brokers forget what they know of producers that are silent for long.
-        placed_since: The first batch whose rows are given to tasks, and put in order there, by the
-            present rules; earlier ones were begun by release 0.7, and are finished by its rules.
+        shown: The number of rows per output and batch that are printed on the terminal.
+        history: Every schema that each table has had in this run, by source id.
+        held: The initial state of operators, by uid; only before the first commit.
+        starts: The starts of sources without a stored position, by source id: the JSON of a
+            position, or a start in the topic's syntax.
+        delivery: For logs that support both guarantees.
+        fenced: Runs whose open transactions are aborted before this one writes.
+        loaded: Tables that streams do not wait for, since their rows are taken over.
+        watermark_ms: The initial watermark if state is taken over; 0 for none.
+        times: The event time of each stream at that position, in epoch milliseconds, by source id.
+        partition_times: The same for each stream's partitions, by name.
+        unfinished_since_ms: When the batch that must be finished first was begun; 0 for none.
+            Brokers forget producers that are idle for long.
+        placed_since: The first batch whose rows are distributed and ordered by the current rules;
+            earlier ones were begun by release 0.7, and finish by its rules.
     """
 
     job: str

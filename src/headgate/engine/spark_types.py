@@ -18,18 +18,18 @@ from headgate.flow.schema import (
     Unknown,
 )
 
-# Under this key a field's metadata carries its default, for the kernel's decoder.
+# The metadata key of a field's default, for the kernel's decoder.
 _DEFAULT = "headgate.default"
 _NAMES = {"bigint": "long", "int": "integer", "smallint": "short", "tinyint": "byte"}
 
 
 def to_spark_json(schema: Schema) -> dict[str, Any]:
-    """Return a schema as Spark's `StructType` reads it; types must be known."""
+    """Return a schema in the JSON of Spark's `StructType`; all types must be known."""
     return _struct(schema.fields)
 
 
 def is_known(schema: Schema) -> bool:
-    """Tell whether every type is known before Spark has analysed the flow."""
+    """Return True if every type is known without Spark."""
     return all(_known(field.type) for field in schema.fields)
 
 
@@ -77,4 +77,4 @@ def _type(type_: Type) -> Any:
         case Struct(fields):
             return _struct(fields)
         case Unknown():
-            raise ValueError("a type that only Spark can tell has no JSON form yet")
+            raise ValueError("a type that only Spark can determine has no JSON form yet")

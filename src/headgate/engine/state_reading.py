@@ -1,7 +1,7 @@
-"""State of a checkpoint as people ask for it: a key's value, rows, SQL. One session, kept warm.
+"""Queries on the state of a checkpoint: one key, rows, or SQL. The session is kept warm.
 
-One key is looked up in the state's own files, so that it takes no longer where there are millions.
-Rows and SQL go through Spark's own reader of state.
+A key is looked up in the state's own files, so that millions of keys do not slow it down. Rows and
+SQL use Spark's own reader of state.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from headgate.flow.schema import Schema
 _MEMORY = 768 * MIB
 _STATE_MEMORY = 128 * MIB
 _FORMS = 64
-# A query that nobody would wait for any longer.
+# The time limit of a query.
 LONGEST_QUERY = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
 class StateShape:
-    """What the state of a checkpoint means.
+    """The meaning of a checkpoint's state.
 
     Attributes:
-        operators: Uids of the operators that hold state, in Spark's order.
-        history: Every schema each table has had, by source id.
+        operators: Uids of the operators with state, in Spark's order.
+        history: Every schema that each table has had, by source id.
         keys: The key columns of each table, by source id.
     """
 
@@ -59,11 +59,11 @@ class StateShape:
     keys: Mapping[str, tuple[str, ...]]
 
     def number(self, uid: str) -> int:
-        """Return what Spark knows an operator by: it counts them from the sink up."""
+        """Return Spark's number of an operator, counted from the sink upwards."""
         return len(self.operators) - 1 - self.operators.index(uid)
 
     def fingerprint(self) -> str:
-        """Return a text that two shapes share if and only if they are the same."""
+        """Return a text that is equal for equal shapes only."""
         history = {name: [each.to_json() for each in all_] for name, all_ in self.history.items()}
         content = [self.flow.to_json(), list(self.operators), history, dict(self.keys)]
         return json.dumps(content, default=list, sort_keys=True)
@@ -71,11 +71,11 @@ class StateShape:
 
 @dataclass(frozen=True, slots=True)
 class StatePlace:
-    """State that lies still enough to be read.
+    """A readable location of state.
 
     Attributes:
-        folder: A checkpoint's folder: the job's own, a kept one or a savepoint.
-        batch: The batch after which the state is asked for.
+        folder: A checkpoint folder: the job's own, a retained one or a savepoint.
+        batch: The batch after which the state is read.
         ids: The unique ids of its state, by Spark's number of the operator, then partition.
     """
 
@@ -90,7 +90,7 @@ class FoundRows:
     """Rows with their columns.
 
     Attributes:
-        more: Whether there are more than were asked for.
+        more: True if there are more rows than requested.
     """
 
     columns: tuple[str, ...]
@@ -107,7 +107,7 @@ class StateReader:
         self._scratch = scratch
         self._spark = open_session(
             SparkSettings(
-                # What a query groups and sorts by is spread by it; the state has its own.
+                # The partitions of grouping and sorting; state has its own.
                 parallelism=1,
                 master="local[1]",
                 driver_memory=_MEMORY,
@@ -122,37 +122,37 @@ class StateReader:
         self._queries = itertools.count(1)
 
     def is_alive(self) -> bool:
-        """Tell whether the JVM still lives."""
+        """Return True while the JVM is alive."""
         return find_jvm_exit() is None
 
     def look_up(
         self, places: Sequence[StatePlace], uid: str, text: str
     ) -> tuple[str, list[tuple[bool, Any] | HeadgateError]]:
-        """Return a key as state has it, and per place whether it was deleted and what it held.
+        """Return a key as state stores it, and per place whether it was deleted and its value.
 
-        A place that cannot be read has its error instead, except for the last one.
+        An unreadable place has its error instead, except for the last one.
 
         Args:
-            places: All of them have the operator.
-            text: The key as somebody typed it.
+            places: All of them contain the operator.
+            text: The key as the user typed it.
 
         Raises:
-            HeadgateError: Of the last place: STATE_KEY_MISMATCH; or STATE_UNREADABLE, which is
-                retryable: files of a job that runs may be gone.
+            HeadgateError: For the last place: STATE_KEY_MISMATCH; or STATE_UNREADABLE, which is
+                retryable: files of a running job may be deleted.
         """
         lookups: dict[tuple[bytes, str], KeyLookup] = {}
-        found: list[tuple[bool, Any] | HeadgateError] = []
+        values: list[tuple[bool, Any] | HeadgateError] = []
         shown = text
         with self._lock:
             for number, place in enumerate(places, 1):
                 try:
                     shown, value = self._find(lookups, place, uid, text)
-                    found.append(value)
+                    values.append(value)
                 except HeadgateError as error:
                     if number == len(places):
                         raise
-                    found.append(error)
-        return shown, found
+                    values.append(error)
+        return shown, values
 
     def _find(
         self, lookups: dict[tuple[bytes, str], KeyLookup], place: StatePlace, uid: str, text: str
@@ -178,10 +178,10 @@ class StateReader:
         return key.decode("utf-8", "replace"), (held is not None and value is None, value)
 
     def first_rows(self, place: StatePlace, uid: str, limit: int) -> FoundRows:
-        """Return the first rows of an operator's state; deleted keys are left out.
+        """Return the first rows of an operator's state; deleted keys are skipped.
 
         Args:
-            place: A folder of Spark's own form, as a fork of a checkpoint is.
+            place: A folder in Spark's format, such as a fork of a checkpoint.
 
         Raises:
             HeadgateError: STATE_UNREADABLE; STATE_SQL_TOO_LONG.
@@ -195,26 +195,26 @@ class StateReader:
                 raise _unreadable(place, error) from error
 
     def query(self, place: StatePlace, sql: str, *, uid: str | None, limit: int) -> FoundRows:
-        """Return what a query over the views of state gives.
+        """Return the result of a query over the views of state.
 
-        The views are `state`, of the operator that is named or the only one, and one for each
-        operator by its uid, with underscores for dashes.
+        The views are `state`, of the named or only operator, and one per operator by its uid, with
+        underscores for dashes.
 
         Raises:
-            HeadgateError: STATE_SQL_REFUSED with Spark's own words; STATE_UNREADABLE;
+            HeadgateError: STATE_SQL_REFUSED with Spark's message; STATE_UNREADABLE;
                 STATE_SQL_TOO_LONG.
         """
         session = self._session()
-        views = {each.replace("-", "_"): each for each in place.shape.operators}
+        views = {operator.replace("-", "_"): operator for operator in place.shape.operators}
         only = place.shape.operators[0] if len(place.shape.operators) == 1 else None
         if uid or only:
             views["state"] = uid or str(only)
         with self._limited(session) as group:
             try:
-                for view, each in views.items():
-                    # Opening state takes a moment: only what the query can mean.
+                for view, operator in views.items():
+                    # Opening state takes a moment: open only the views that the query may use.
                     if re.search(rf"\b{view}\b", sql, re.IGNORECASE):
-                        self.rows(session, place, each).createOrReplaceTempView(view)
+                        self.rows(session, place, operator).createOrReplaceTempView(view)
             except SPARK_ERRORS as error:
                 if group.ended:
                     raise _too_long() from error
@@ -227,7 +227,7 @@ class StateReader:
                 raise _refused(error, sorted(views)) from error
 
     def rows(self, session: SparkSession, place: StatePlace, uid: str) -> DataFrame:
-        """Return an operator's state with readable columns; of windows, a row for each."""
+        """Return an operator's state as readable columns; for windows, one row per window."""
         node = place.shape.flow.node(uid)
         held = HeldState(place.folder, place.shape.number(uid), place.batch, state_variable(node))
         with self._lock:
@@ -240,7 +240,7 @@ class StateReader:
 
     def _session(self) -> SparkSession:
         session = self._spark.newSession()
-        # No files as tables, and nothing of this process's environment in a query.
+        # Queries must not read files as tables, or this process's environment.
         session.conf.set("spark.sql.runSQLOnFiles", "false")
         session.conf.set("spark.sql.variable.substitute", "false")
         return session
@@ -249,16 +249,16 @@ class StateReader:
         return _Limited(session, f"state-{next(self._queries)}")
 
     def _form(self, shape: StateShape, uid: str) -> ReadableState:
-        """Return how an operator's state is read; the lock must be held."""
+        """Return the reader of an operator's state; the lock must be held."""
         mark = shape.fingerprint()
-        found = self._forms.get((mark, uid))
-        if found is None:
-            found = self._make_form(shape, mark, uid)
-            self._forms[mark, uid] = found
+        form = self._forms.get((mark, uid))
+        if form is None:
+            form = self._make_form(shape, mark, uid)
+            self._forms[mark, uid] = form
         self._forms.move_to_end((mark, uid))
         while len(self._forms) > _FORMS:
             self._forms.popitem(last=False)
-        return found
+        return form
 
     def _make_form(self, shape: StateShape, mark: str, uid: str) -> ReadableState:
         match shape.flow.node(uid):
@@ -283,7 +283,7 @@ class StateReader:
 
 
 class _Limited:
-    """Ends the jobs of a query that takes too long."""
+    """Cancels a query that takes too long."""
 
     def __init__(self, session: SparkSession, group: str) -> None:
         self._context = session.sparkContext
@@ -306,12 +306,12 @@ class _Limited:
 
 
 def _take(rows: DataFrame, limit: int) -> FoundRows:
-    found = as_json(rows.limit(limit + 1))
+    values = as_json(rows.limit(limit + 1))
     return FoundRows(
         tuple(rows.columns),
-        tuple(each.dataType.simpleString().upper() for each in rows.schema.fields),
-        found[:limit],
-        len(found) > limit,
+        tuple(field.dataType.simpleString().upper() for field in rows.schema.fields),
+        values[:limit],
+        len(values) > limit,
     )
 
 
@@ -320,12 +320,12 @@ def _read_key(form: ReadableState, uid: str, text: str) -> bytes:
         return form.key(text)
     except ValueError as error:
         columns = form.key_columns()
-        told = ", ".join(f"{name} {kind.upper()}" for name, kind in columns)
+        types = ", ".join(f"{name} {kind.upper()}" for name, kind in columns)
         example = json.dumps({name: "..." for name, _ in columns})
         raise HeadgateError(
             "STATE_KEY_MISMATCH",
-            f"cannot look up key {text!r} in operator {uid!r}: its key is {told}; {error}",
-            hint=f"write it as --key '{example}'" if len(columns) > 1 else f"give a {told}",
+            f"cannot look up key {text!r} in operator {uid!r}: its key is {types}; {error}",
+            hint=f"write it as --key '{example}'" if len(columns) > 1 else f"give a {types}",
         ) from error
 
 
@@ -344,7 +344,7 @@ def _refused(error: BaseException, views: Sequence[str]) -> HeadgateError:
     return HeadgateError(
         "STATE_SQL_REFUSED",
         f"cannot answer the query: {root_cause(error)}",
-        hint=f"there are the views {', '.join(views)}",
+        hint=f"the views are {', '.join(views)}",
         root_cause=root_cause(error),
     )
 
@@ -354,5 +354,5 @@ def _too_long() -> HeadgateError:
     return HeadgateError(
         "STATE_SQL_TOO_LONG",
         f"cannot answer the query: it took longer than {minutes} minutes",
-        hint="ask for less, or take a portable savepoint and query its files",
+        hint="select less, or take a portable savepoint and query its files",
     )

@@ -1,4 +1,4 @@
-"""What the kernel calls the state of each kind of operator."""
+"""The kernel's name of the state of each kind of operator."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ _VARIABLES = {Enrich.operator: "table", Window.operator: "windows", Dedupe.opera
 
 
 def state_variable(node: Node) -> str:
-    """Return what the kernel calls the state of an operator."""
+    """Return the kernel's name of an operator's state."""
     return _VARIABLES[node.operator]

@@ -1,4 +1,4 @@
-"""State as rows: what an operator held after a batch, read from a checkpoint that stands still."""
+"""State as rows: an operator's state after a batch, read from an unchanging checkpoint."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headgate.engine.settings import HeldState, SparkSettings
 
 
 def held_rows(spark: SparkSession, held: HeldState) -> DataFrame:
-    """Return an operator's state: `key` and `value`, in the kernel's own forms."""
+    """Return an operator's state: `key` and `value`, in the kernel's format."""
     reader = (
         spark.read.format("statestore")
         .option("batchId", held.batch)
@@ -24,9 +24,9 @@ def held_rows(spark: SparkSession, held: HeldState) -> DataFrame:
 
 
 def count_rows(settings: SparkSettings, held: Mapping[str, HeldState]) -> dict[str, int]:
-    """Return how many rows each operator holds, by uid; every row is read."""
+    """Return the number of rows of each operator, by uid; reads every row."""
     spark = open_session(settings)
     try:
-        return {uid: held_rows(spark, each).count() for uid, each in held.items()}
+        return {uid: held_rows(spark, state).count() for uid, state in held.items()}
     finally:
         spark.stop()

@@ -1,4 +1,4 @@
-"""Operators on event time as the kernel takes them, apart from where they stand in a plan. Pure."""
+"""The specs of operators on event time for the kernel, independent of the plan. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headgate.flow.windowing import Session, Sliding, Tumbling, Windows
 
 
 def window_spec(node: Window) -> dict[str, Any]:
-    """Return what the kernel has to know of a window operator."""
+    """Return the kernel's spec of a window operator."""
     return {
         "kind": node.operator,
         "id": node.id,
@@ -26,20 +26,20 @@ def window_spec(node: Window) -> dict[str, Any]:
         "windows": _windows(node.windows),
         "aggregates": [
             {
-                "name": each.name,
-                "kind": each.aggregate.kind.value,
-                "path": path_of(each.aggregate.column),
-                "limit": each.aggregate.limit,
+                "name": named.name,
+                "kind": named.aggregate.kind.value,
+                "path": path_of(named.aggregate.column),
+                "limit": named.aggregate.limit,
             }
-            for each in node.aggregates
+            for named in node.aggregates
         ],
         "lateness": _millis(node.lateness),
-        "early": [_trigger(each) for each in node.early],
+        "early": [_trigger(named) for named in node.early],
     }
 
 
 def dedupe_spec(node: Dedupe) -> dict[str, Any]:
-    """Return what the kernel has to know of a dedupe operator."""
+    """Return the kernel's spec of a dedupe operator."""
     return {
         "kind": node.operator,
         "id": node.id,
@@ -50,7 +50,7 @@ def dedupe_spec(node: Dedupe) -> dict[str, Any]:
 
 
 def path_of(column: str | None) -> list[str] | None:
-    """Return the names on the way to a column."""
+    """Return the names on the path to a column."""
     return None if column is None else list(split_path(column) or (column,))
 
 
@@ -75,7 +75,7 @@ def _trigger(trigger: Trigger) -> dict[str, Any]:
 
 
 def find_nudge(graph: Graph) -> timedelta | None:
-    """Return how often a quiet flow must look whether results are due by the clock."""
+    """Return the interval at which a quiet flow checks for results due by the clock."""
     spans = [
         trigger.span
         for node in graph.nodes
@@ -87,7 +87,7 @@ def find_nudge(graph: Graph) -> timedelta | None:
 
 
 def find_millis(span: timedelta | None) -> int | None:
-    """Return a span on the JVM's wire."""
+    """Return a duration in milliseconds for the JVM."""
     return None if span is None else _millis(span)
 
 
