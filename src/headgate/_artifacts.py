@@ -1,8 +1,8 @@
-"""Jars that are not in the package: fetched once into a cache, and checked before they are used.
+"""Jars that are not in the package: fetched once into a cache, and checked before use.
 
-Ivy's command line, which lies among PySpark's own jars, fetches them. A fetched jar gets its name
-in the cache only once its SHA-256 is right. One that was put there by hand counts as fetched, and
-is checked in the same way. An archive, such as a broker's, is fetched like a jar.
+Ivy's command line, which is among PySpark's jars, fetches them. A fetched jar gets its name in the
+cache only if its SHA-256 is right. A jar that was put there by hand counts as fetched, and is
+checked in the same way. An archive, such as a broker's, is fetched like a jar.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from headgate._units import format_size
 from headgate.errors import Domain, HeadgateError
 
 FORMAT = 1
-# From here on it is faster to have Ivy look up once what an artifact needs.
+# From this number on it is faster to let Ivy resolve the dependencies of an artifact.
 _MANY = 8
 _FETCHED = re.compile(r"\[SUCCESSFUL \] (?P<group>[^#\s]+)#(?P<name>[^;\s]+);(?P<version>[^!\s]+)!")
 _TROUBLE = re.compile(r"\S*Exception|unresolved|not found|Server access error", re.IGNORECASE)
-# An Ivy of its own settings file, for those who have a mirror in the house.
+# The Ivy settings file of a user with a mirror.
 _SETTINGS = "HEADGATE_IVY_SETTINGS"
 _IVY_FILE = """\
 <ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
@@ -45,17 +45,17 @@ _IVY_FILE = """\
 </ivy-module>
 """
 
-# Told of each file, one line at a time: its name, and which of how many it is.
+# Called with one line per file: its name, and which of how many it is.
 Progress: TypeAlias = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """A jar as the registry knows it, and what its bytes must be.
+    """A jar in the registry, and the checksum of its bytes.
 
     Attributes:
-        classifier: Tells it from other files of the same name; empty for the plain jar.
-        extension: How its file ends, which is its type too.
+        classifier: Distinguishes files of the same name; empty for the plain jar.
+        extension: The file's extension, which is also its type.
     """
 
     group: str
@@ -74,14 +74,14 @@ class Artifact:
 
     @property
     def coordinates(self) -> str:
-        """The text that other tools fetch it by."""
+        """The coordinates that other tools use."""
         if not self.classifier:
             return f"{self.group}:{self.name}:{self.version}"
         return f"{self.group}:{self.name}:{self.extension}:{self.classifier}:{self.version}"
 
 
 def cache_folder() -> Path:
-    """Return the folder of what is fetched once: HEADGATE_CACHE, or headgate in the user's."""
+    """Return the cache folder: HEADGATE_CACHE, or headgate in the user's cache."""
     own = os.environ.get("HEADGATE_CACHE")
     if own:
         return Path(own).absolute()
@@ -90,12 +90,12 @@ def cache_folder() -> Path:
 
 
 def jars_folder() -> Path:
-    """Return the folder in the cache that holds the jars, one beside the other."""
+    """Return the cache folder of the jars."""
     return cache_folder() / "jars"
 
 
 def read_artifacts(file: Path) -> tuple[Artifact, ...]:
-    """Return the artifacts that a file of ours lists."""
+    """Return the artifacts listed in a file of the package."""
     content = json.loads(file.read_text(encoding="utf-8"))
     if content["format"] != FORMAT:
         raise HeadgateError(
@@ -105,11 +105,11 @@ def read_artifacts(file: Path) -> tuple[Artifact, ...]:
             hint="pip install --force-reinstall headgate",
             domain=Domain.INTERNAL,
         )
-    return tuple(Artifact(**each) for each in content["artifacts"])
+    return tuple(Artifact(**artifact) for artifact in content["artifacts"])
 
 
 def find_missing(artifacts: Iterable[Artifact]) -> list[Artifact]:
-    """Return those whose file is not in the cache; what the others hold is not looked at."""
+    """Return the artifacts that are missing from the cache; content is not checked."""
     folder = jars_folder()
     return [artifact for artifact in artifacts if not (folder / artifact.file).is_file()]
 
@@ -120,24 +120,24 @@ def resolve(
     progress: Progress | None = None,
     root: Artifact | None = None,
 ) -> tuple[Path, ...]:
-    """Return the files of the artifacts, in their order, each with the bytes it must have.
+    """Return the files of the artifacts, in order, with checked content.
 
-    What is in the cache already starts no Java and needs no network. Several processes may
-    resolve the same artifacts at once: one fetches, and the others wait for it.
+    Cached files need neither Java nor the network. Several processes may resolve the same artifacts
+    at once: one fetches, and the others wait.
 
     Args:
-        progress: Told a line before or after each file is fetched.
-        root: The one among them that the others are needed by: it is fetched together with what
-            it needs, which is faster than one by one where they are many.
+        progress: Called with a line before or after each file is fetched.
+        root: The artifact that needs the others: fetching it with its dependencies is faster than
+            one by one if they are many.
 
     Raises:
-        HeadgateError: ARTIFACT_CORRUPT where bytes are not what they must be, ARTIFACT_UNAVAILABLE
-            where a file can be fetched from nowhere, JAVA_MISSING, SPARK_MISSING.
+        HeadgateError: ARTIFACT_CORRUPT if the content is wrong, ARTIFACT_UNAVAILABLE if a file
+            cannot be fetched, JAVA_MISSING, SPARK_MISSING.
     """
     folder = jars_folder()
     if find_missing(artifacts):
         with _alone(folder):
-            # Another process may have fetched them while this one waited.
+            # Another process may have fetched them meanwhile.
             _fetch_missing(artifacts, root, progress or _nobody)
     for artifact in artifacts:
         _check_published(folder / artifact.file, artifact)
@@ -145,13 +145,13 @@ def resolve(
 
 
 def find_java() -> str | None:
-    """Return the Java that Spark would start: that of JAVA_HOME, else the one on the path."""
+    """Return the Java that Spark would start: from JAVA_HOME, else from the path."""
     home = os.environ.get("JAVA_HOME") or None
     return shutil.which("java") if home is None else shutil.which("java", path=f"{home}/bin")
 
 
 def get_java(purpose: str) -> str:
-    """Return the Java to start, or refuse with JAVA_MISSING.
+    """Return the Java to start, or raise JAVA_MISSING.
 
     Args:
         purpose: What it is needed for, as in "cannot PURPOSE".
@@ -159,10 +159,10 @@ def get_java(purpose: str) -> str:
     java = find_java()
     if java is None:
         home = os.environ.get("JAVA_HOME")
-        found = f"JAVA_HOME is {home}, which has no bin/java" if home else "it is not on the PATH"
+        problem = f"JAVA_HOME is {home}, which has no bin/java" if home else "it is not on the PATH"
         raise HeadgateError(
             "JAVA_MISSING",
-            f"cannot {purpose}: there is no Java ({found})",
+            f"cannot {purpose}: Java was not found ({problem})",
             hint="install a JDK 17 or newer (apt install openjdk-17-jdk), or set JAVA_HOME to one",
             domain=Domain.EXTERNAL,
         )
@@ -191,19 +191,19 @@ def _fetch_missing(
     with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder) as trial:
         fetched = _Fetched(Path(trial), progress, total)
         if root is not None and total >= _MANY:
-            progress(f"looking up {root.coordinates} and what it needs")
+            progress(f"resolving {root.coordinates} and its dependencies")
             fetched.run(root, missing, with_needed=True)
             _publish(missing, Path(trial), folder)
         for artifact in find_missing(missing):
             fetched.run(artifact, [artifact], with_needed=False)
             _publish([artifact], Path(trial), folder)
             if find_missing([artifact]):
-                # Without network none of the others would come either.
+                # Without network none of the others would arrive either.
                 raise _unavailable(find_missing(artifacts), folder, fetched.trouble)
 
 
 class _Fetched:
-    """Runs Ivy into a folder, and tells of each file that comes."""
+    """Runs Ivy into a folder, and reports each file."""
 
     def __init__(self, folder: Path, progress: Progress, total: int) -> None:
         self.trouble = ""
@@ -213,7 +213,7 @@ class _Fetched:
         self._told: set[str] = set()
 
     def run(self, root: Artifact, wanted: Sequence[Artifact], *, with_needed: bool) -> None:
-        """Fetch an artifact; what does not come is left out, and `trouble` tells why."""
+        """Fetch an artifact; missing files are skipped, and `trouble` holds the reason."""
         files = {artifact.file: artifact for artifact in wanted}
         if not with_needed:
             self._tell(root)
@@ -244,7 +244,7 @@ class _Fetched:
 
 
 def ivy_command(root: Artifact, folder: Path, *, with_needed: bool) -> list[str]:
-    """Return the command that brings an artifact into a folder, or it and all it needs."""
+    """Return the command that fetches an artifact, or an artifact with its dependencies."""
     jars = spark_jars()
     ivy = next(iter(sorted(jars.glob("ivy-*.jar"))), jars / "ivy.jar")
     settings = os.environ.get(_SETTINGS)
@@ -256,12 +256,12 @@ def ivy_command(root: Artifact, folder: Path, *, with_needed: bool) -> list[str]
     command += ["-confs", "default"] if with_needed else ["-notransitive"]
     command += ["-dependency", root.group, root.name, root.version]
     command += ["-retrieve", f"{folder}/[artifact]-[revision].[ext]"]
-    # Some jars are packed as bundles, snappy-java for one.
+    # Some jars are packaged as bundles, such as snappy-java.
     return [*command, "-types", "jar", "bundle"]
 
 
 def _ivy_file(artifact: Artifact, folder: Path) -> list[str]:
-    """Return the words that bring one file with a classifier; only a file can ask Ivy for that."""
+    """Return the arguments that fetch a file with a classifier; Ivy needs a file for that."""
     asks = folder / f"{artifact.name}.xml"
     asks.write_text(
         _IVY_FILE.format(
@@ -281,26 +281,26 @@ def _publish(artifacts: Iterable[Artifact], trial: Path, folder: Path) -> None:
         file = trial / artifact.file
         if not file.is_file():
             continue
-        found = _sha256(file)
-        # Ivy's own copy goes: a right one takes room, a wrong one would be given to the next try.
+        actual = _sha256(file)
+        # Delete Ivy's copy: a right one takes space, a wrong one would be reused.
         shutil.rmtree(cache_folder() / "ivy" / artifact.group / artifact.name, ignore_errors=True)
-        if found != artifact.sha256:
+        if actual != artifact.sha256:
             raise _corrupt(
-                artifact, found, "fetch", f"the registry's copy of {artifact.coordinates}"
+                artifact, actual, "fetch", f"the registry's copy of {artifact.coordinates}"
             )
         _write_stamp(file, folder / artifact.file, artifact)
         file.replace(folder / artifact.file)
 
 
 def _check_published(file: Path, artifact: Artifact) -> None:
-    """Refuse a file whose bytes are wrong; they are read again only where the file changed."""
+    """Refuse a file with wrong content; it is read again only if the file changed."""
     if _has_stamp(file, artifact):
         return
-    found = _sha256(file)
-    if found != artifact.sha256:
-        raise _corrupt(artifact, found, "use", str(file), hint=f"rm {file}")
+    actual = _sha256(file)
+    if actual != artifact.sha256:
+        raise _corrupt(artifact, actual, "use", str(file), hint=f"rm {file}")
     with contextlib.suppress(OSError):
-        # A cache that cannot be written, in an image for one, is checked at every start.
+        # A read-only cache, as in an image, is checked at every start.
         _write_stamp(file, file, artifact)
 
 
@@ -334,7 +334,7 @@ def _sha256(file: Path) -> str:
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Hold the cache, so that two processes never fetch at once; Ivy's own cache has no lock."""
+    """Lock the cache, so that processes never fetch at once; Ivy's own cache has no lock."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -346,12 +346,11 @@ def _nobody(line: str) -> None:
 
 
 def _corrupt(
-    artifact: Artifact, found: str, verb: str, what: str, *, hint: str = ""
+    artifact: Artifact, actual: str, verb: str, what: str, *, hint: str = ""
 ) -> HeadgateError:
     return HeadgateError(
         "ARTIFACT_CORRUPT",
-        f"cannot {verb} {artifact.file}: {what} has SHA-256 {found} and must have"
-        f" {artifact.sha256}",
+        f"cannot {verb} {artifact.file}: {what} must have SHA-256 {artifact.sha256}, got {actual}",
         hint=hint or f"put the right file into {jars_folder()}, and run this again",
         domain=Domain.EXTERNAL,
     )
@@ -365,7 +364,7 @@ def _unavailable(missing: Sequence[Artifact], folder: Path, trouble: str) -> Hea
         f"cannot fetch {count}: the registry cannot be reached, or does not have"
         f" {'it' if len(missing) == 1 else 'them'}{f' ({trouble})' if trouble else ''}\n"
         + "\n".join(lines),
-        hint=f"run this again with network, or put the files named above into {folder}",
+        hint=f"run this again with network access, or put the files named above into {folder}",
         domain=Domain.EXTERNAL,
         root_cause=trouble,
     )

@@ -141,7 +141,7 @@ def test_many_jars_come_with_the_one_that_needs_them(
     assert len(resolve(wanted, root=ONE, progress=told.append)) == 4
     assert ["-notransitive" in call for call in stage.calls] == [False, True]
     assert told == [
-        "looking up org.example:one:1.0 and what it needs",
+        "resolving org.example:one:1.0 and its dependencies",
         *("one-1.0.jar, 3B (1 of 4)", "a-1.0.jar, 1B (2 of 4)"),
         *("b-1.0.jar, 1B (3 of 4)", "two-1.0.jar, 3B (4 of 4)"),
     ]

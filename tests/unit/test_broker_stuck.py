@@ -75,7 +75,7 @@ def test_a_broker_that_is_stuck_is_started_once_more_where_it_was(options: Broke
     broker, is_new = lifecycle.start(server, options, progress=told.append, clock=None)
     assert (is_new, broker.address) == (True, "127.0.0.1:7001")
     assert server.launched == [{}, {"port": 7001}]
-    assert told == ["the broker is stuck, and is started once more"]
+    assert told == ["the broker hangs and is restarted"]
 
 
 def test_one_that_is_stuck_each_time_is_not_left_running(options: BrokerOptions) -> None:

@@ -1,11 +1,11 @@
-"""The classes of Spark's JVM in an archive that later JVMs map, instead of reading them from jars.
+"""An archive of Spark's classes that later JVMs map into memory, instead of reading jars.
 
 A start loads some 17,000 classes: finding, reading and checking them is more than half of its
 work. HotSpot can store them as they are in memory (class data sharing), for one class path and one
-Java. Where an archive does not fit, HotSpot leaves it alone, and the start is as long as without.
+Java. HotSpot ignores an archive that does not fit, and the start takes as long as without.
 
-Archives lie in the cache under a name that covers the Java, Spark and our jars: one that is stale
-is not found. Which classes belong in there, a JVM records that runs a flow.
+Archives are in the cache under a name that covers the Java, Spark and our jars, so a stale archive
+is never found. A JVM that runs a flow records the classes to store.
 """
 
 from __future__ import annotations
@@ -23,51 +23,51 @@ from pathlib import Path
 from headgate._artifacts import cache_folder, find_java, get_java, spark_jars
 from headgate.errors import Domain, HeadgateError
 
-# Names a folder: a JVM that is started writes into it what it loads, and from where.
+# Names a folder in which a new JVM records the classes that it loads.
 RECORD = "HEADGATE_RECORD_CLASSES"
 
-# Part of the archives' names: with what is stored in them, it changes.
+# Part of the archives' names; change it with the content of archives.
 _FORMAT = 2
-# Each is some 200 MB; those that have not been used for longest go.
+# Each has some 200 MB; the least recently used ones are deleted.
 _KEPT = 4
 _TIMEOUT_S = 600
-# Of these the recorded flow loads none or few, and jobs many.
+# Packages of which the recorded flow loads few or no classes, and jobs load many.
 _WHOLE = ("io/headgate/", "org/apache/kafka/clients/", "org/apache/kafka/common/")
 _LEFT_OUT = ("module-info", "META-INF/")
-# HotSpot makes these for the archive alone, and has no class file to show to an agent that asks
-# for one: Java 17 crashes where a recording (JFR) or a Java agent looks at them.
+# HotSpot generates these for the archive alone, without class files for an agent: Java 17 crashes
+# if a recording (JFR) or a Java agent inspects them.
 _MADE = ("java/lang/invoke/BoundMethodHandle$Species_", "@lambda-form-invoker [SPECIES_RESOLVE]")
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What a JVM loaded that ran a flow."""
+    """The classes that a JVM loaded while it ran a flow."""
 
     folder: Path
 
     @property
     def classes(self) -> Path:
-        """The list of classes, in HotSpot's form."""
+        """The list of classes, in HotSpot's format."""
         return self.folder / "classes"
 
     @property
     def class_path(self) -> Path:
-        """The file that holds the JVM's class path."""
+        """The file with the JVM's class path."""
         return self.folder / "class-path"
 
     def is_complete(self) -> bool:
-        """Tell whether a JVM has recorded."""
+        """Return True if a JVM has recorded."""
         return self.classes.exists() and self.class_path.exists()
 
 
 def find_recording() -> Recording | None:
-    """Return where this process's JVM is to record, or None where it is not."""
+    """Return the folder in which this process's JVM records, or None."""
     folder = os.environ.get(RECORD)
     return Recording(Path(folder)) if folder else None
 
 
 def archive_file(jars: Sequence[Path]) -> Path:
-    """Return where the archive for our jars and the present Java and Spark is, or would be."""
+    """Return the path of the archive for our jars and the current Java and Spark."""
     seen = hashlib.sha256(f"{_FORMAT}\n{_java()}\n{version('pyspark')}\n".encode())
     seen.update(f"{spark_jars()}\n".encode())
     for jar in jars:
@@ -77,23 +77,23 @@ def archive_file(jars: Sequence[Path]) -> Path:
 
 
 def find_archive(jars: Sequence[Path]) -> Path | None:
-    """Return the archive for our jars and the present Java and Spark, or None if there is none."""
+    """Return the archive for our jars and the current Java and Spark, or None."""
     try:
         file = archive_file(jars)
         return file if file.exists() else None
     except (OSError, RuntimeError):
-        # A user without a home, or with one that may not be looked into, has no archive.
+        # A user without a readable home has no archive.
         return None
 
 
 def mark_used(archive: Path) -> None:
-    """Have an archive stay when those go that have not been used for longest."""
+    """Mark an archive as recently used."""
     with suppress(OSError):
         os.utime(archive)
 
 
 def jvm_options(jars: Sequence[Path]) -> list[str]:
-    """Return what has a JVM with our jars use an archive, or record; none where there is none."""
+    """Return the JVM options for an archive, or for recording; empty for neither."""
     recording = find_recording()
     if recording is not None:
         return [f'"-XX:DumpLoadedClassList={recording.classes.absolute()}"']
@@ -105,14 +105,14 @@ def jvm_options(jars: Sequence[Path]) -> list[str]:
 
 
 def make_archive(jars: Sequence[Path], recording: Recording, *, recorded_with: int) -> Path:
-    """Make the archive for a class path and return it; the old one stays until it is whole.
+    """Create the archive for a class path and return it; the old one stays until it is complete.
 
     Args:
-        jars: Ours, as `get_jars` gives them.
-        recorded_with: How many of our jars stand at the beginning of the recorded class path.
+        jars: Our jars, as returned by `get_jars`.
+        recorded_with: The number of our jars at the start of the recorded class path.
 
     Raises:
-        HeadgateError: CLASS_ARCHIVE_FAILED with what HotSpot says.
+        HeadgateError: CLASS_ARCHIVE_FAILED with HotSpot's message.
     """
     file = archive_file(jars)
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -144,17 +144,17 @@ def make_archive(jars: Sequence[Path], recording: Recording, *, recorded_with: i
 
 
 def _java() -> str:
-    """Return what tells the Java that would be started from others."""
-    found = find_java()
-    if found is None:
+    """Return a text that identifies the Java that would be started."""
+    java = find_java()
+    if java is None:
         return ""
-    path = Path(found).resolve()
+    path = Path(java).resolve()
     release = path.parents[1] / "release"
     return f"{path}\n{release.read_text(encoding='utf-8') if release.exists() else ''}"
 
 
 def _with_whole(jars: Sequence[Path], recording: Recording) -> Iterator[str]:
-    """Yield the recorded list but for what is made, and our own classes that are not in there."""
+    """Yield the recorded list without generated classes, and our own classes that it lacks."""
     there = set()
     with recording.classes.open(encoding="utf-8") as lines:
         for line in lines:
@@ -167,13 +167,16 @@ def _with_whole(jars: Sequence[Path], recording: Recording) -> Iterator[str]:
             for name in archive.namelist():
                 if not name.endswith(".class") or name.startswith(_LEFT_OUT):
                     continue
-                if name.startswith(_WHOLE) and (each := name.removesuffix(".class")) not in there:
-                    yield f"{each}\n"
+                if (
+                    name.startswith(_WHOLE)
+                    and (class_name := name.removesuffix(".class")) not in there
+                ):
+                    yield f"{class_name}\n"
 
 
 def _prune(folder: Path) -> None:
     for file in sorted(folder.glob("*.jsa"), key=_used_at, reverse=True)[_KEPT:]:
-        # One that a JVM has mapped stays readable to it.
+        # A JVM that has mapped an archive can still read it.
         file.unlink(missing_ok=True)
 
 
@@ -189,6 +192,6 @@ def _failed(why: str) -> HeadgateError:
     return HeadgateError(
         "CLASS_ARCHIVE_FAILED",
         f"cannot store Spark's classes: {why}",
-        hint="go on without: jobs start, only slower. headgate doctor tells of Java",
+        hint="continue without it: jobs start, only slower. headgate doctor checks Java",
         domain=Domain.EXTERNAL,
     )

@@ -1,4 +1,4 @@
-"""The kernel as Python sees it: the one place that calls into the JVM."""
+"""The kernel's interface in Python: the only place that calls into the JVM."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FLOW_SINK = "io.headgate.kernel.sink.FlowSink"
 
 
 class Gate:
-    """Orders to a query's gates. They take effect before the next batch, from any thread."""
+    """Orders for a query's gates. They take effect before the next batch, from any thread."""
 
     def __init__(self, spark: SparkSession, run: str) -> None:
         self._run = run
@@ -28,11 +28,11 @@ class Gate:
         self._keeper = self._class.of(run)
 
     def open(self) -> None:
-        """Let batches run."""
+        """Allow batches."""
         self._keeper.open()
 
     def hold(self) -> None:
-        """Let no further batch begin until the gate is opened."""
+        """Hold the next batch until the gate is opened."""
         self._keeper.hold()
 
     def stop(self) -> None:
@@ -40,29 +40,29 @@ class Gate:
         self._keeper.stop()
 
     def stop_when_caught_up(self) -> None:
-        """End the query once all that was there when it started has been read."""
+        """End the query after reading all records that existed at its start."""
         self._keeper.untilCaughtUp()
 
     def drain(self) -> None:
-        """End the query likewise, and event time before it: every window is over then."""
+        """End the query likewise, and end event time first, so that every window is closed."""
         self._keeper.drain()
 
     def set_min_pause(self, pause: timedelta) -> None:
-        """Let no batch begin sooner than this after the one before was written."""
+        """Set the minimum time between the end of a batch and the next one."""
         self._keeper.minPause(to_millis(pause))
 
     def is_loading(self) -> bool:
-        """Tell whether streams still wait for tables to be read."""
+        """Return True while streams wait for tables to load."""
         return bool(self._keeper.isLoading())
 
     def forget(self) -> None:
-        """Drop the gates of a query that has ended."""
+        """Delete the gates of a query that has ended."""
         self._clocks.forget(self._run)
         self._class.forget(self._run)
 
 
 class Feeds:
-    """What a query tells while it runs; nothing is told twice."""
+    """Reports of a running query; each is returned once."""
 
     def __init__(self, spark: SparkSession, run: str) -> None:
         self._run = run
@@ -80,7 +80,7 @@ class Feeds:
         return [json.loads(report) for report in json.loads(self._progress.drain())]
 
     def await_end(self, seconds: float) -> None:
-        """Wait until all reports of a query that has ended are there, but no longer than this."""
+        """Wait until all reports of an ended query have arrived, at most this long."""
         self._progress.awaitEnd(round(seconds * 1000))
 
     def rows(self) -> list[tuple[str, str]]:
@@ -88,8 +88,8 @@ class Feeds:
         return [(pair[0], pair[1]) for pair in json.loads(self._rows.drain())]
 
     def events(self) -> list[tuple[str, str, str]]:
-        """Return what happened to topics since the last call: kind, source and message."""
-        return [(each[0], each[1], each[2]) for each in json.loads(self._events.drain())]
+        """Return the events of topics since the last call: kind, source and message."""
+        return [(event[0], event[1], event[2]) for event in json.loads(self._events.drain())]
 
     def close(self) -> None:
         """Stop listening."""
@@ -101,14 +101,14 @@ class Feeds:
 
 @dataclass(frozen=True, slots=True)
 class CompiledFlow:
-    """A flow that the kernel has checked against Spark; hands out the pieces of the query."""
+    """A flow that the kernel has compiled against Spark; provides the parts of the query."""
 
     _spark: SparkSession
     plan: Any
 
     @classmethod
     def compile(cls, spark: SparkSession, spec: Mapping[str, Any]) -> CompiledFlow:
-        """Check every expression of a flow; raise a HeadgateError that names the operator."""
+        """Check every expression of a flow; an error names the operator."""
         with translated():
             plan = kernel(spark).plan.FlowPlan.compile(spark._jsparkSession, json.dumps(spec))
         return cls(spark, plan)
@@ -118,22 +118,22 @@ class CompiledFlow:
         return self._wrap(self.plan.decode(records._jdf, source))
 
     def start_clocks(self, run: str) -> None:
-        """Have the clocks of a query follow the times that are decoded, and its sink its counts."""
+        """Connect the clocks of a query to the decoded times, and its sink to the counts."""
         self.plan.startClocks(run)
 
     def timed(self, rows: DataFrame, clock: DataFrame) -> DataFrame:
-        """Put a stream's clock, and Spark's watermark behind it, beside the stream's envelopes."""
+        """Add a stream's clock, and Spark's watermark, to the stream's envelopes."""
         return self._wrap(self.plan.timed(rows._jdf, clock._jdf))
 
     def union(self, branches: Iterable[DataFrame]) -> DataFrame:
-        """Put branches together, of which several may read the same source."""
+        """Combine branches, several of which may read the same source."""
         return self._wrap(self.plan.union([branch._jdf for branch in branches]))
 
     def operate(self, rows: DataFrame, operator: str, held: DataFrame | None) -> DataFrame:
-        """Put a stateful operator behind rows.
+        """Apply a stateful operator to rows.
 
         Args:
-            held: What its state begins with: `key` and `value`; read in the first batch alone.
+            held: Its initial state, `key` and `value`; read only in the first batch.
         """
         with translated():
             if held is None:
@@ -153,7 +153,7 @@ class CompiledFlow:
         return StructType.fromJson(json.loads(self.plan.resultSchema(function)))
 
     def rejoin(self, made: DataFrame, function: int) -> DataFrame:
-        """Send what a function made on its way."""
+        """Return a function's results as envelopes."""
         return self._wrap(self.plan.rejoin(made._jdf, function))
 
     def _wrap(self, dataset: Any) -> DataFrame:
@@ -166,20 +166,21 @@ def explained(rows: DataFrame) -> str:
 
 
 def forget_origins(spark: SparkSession) -> None:
-    """Have Hadoop's configuration no longer say where its values came from.
+    """Remove the origin of values from Hadoop's configuration.
 
-    Spark sends it to every stateful operator in every batch, and most of it is this.
+    Spark sends the configuration to every stateful operator in every batch, and most of it is
+    origins.
     """
     configuration = spark._jsparkSession.sparkContext().hadoopConfiguration()
     kernel(spark).ConfigurationOrigins.forget(configuration)
 
 
 def to_millis(span: timedelta) -> int:
-    """Return a span of time as the JVM counts it."""
+    """Return a duration in the JVM's unit."""
     return span // timedelta(milliseconds=1)
 
 
 def kernel(spark: SparkSession) -> Any:
     """Return the kernel's package in the JVM."""
-    # The attribute is there in classic mode, the only one that runs on a JVM of our own.
+    # The attribute exists in classic mode, the only one with a JVM of our own.
     return spark._jvm.io.headgate.kernel  # type: ignore[union-attr]

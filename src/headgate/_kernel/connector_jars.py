@@ -1,4 +1,4 @@
-"""The jars that the kernel's modules need beside Spark's own, by module."""
+"""The jars that the kernel's modules need besides Spark's, by module."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ KAFKA_CLIENTS = Artifact(
     size=10_204_032,
 )
 
-# Pulsar's client holds what it needs under names of its own, but for the interfaces it shows, what
-# it measures by, and the classes that read certificates: without those, nothing of TLS loads.
+# Pulsar's client shades its dependencies, except for its interfaces, its metrics, and the classes
+# that read certificates: without those, TLS does not load.
 _PULSAR = (
     Artifact(
         group="org.apache.pulsar",

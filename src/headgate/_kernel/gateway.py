@@ -1,4 +1,4 @@
-"""The driver's JVM as a process: how it is started, and whether it still lives."""
+"""The driver's JVM as a process: how it starts, and whether it is alive."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from headgate._kernel.archive import find_recording
 from headgate._kernel.locales import check_jvm, check_python, utf8_environment
 from headgate.errors import Domain, HeadgateError
 
-# What the JVM's second compiler leaves alone, and why.
+# The methods that the JVM's second compiler skips, with reasons.
 DIRECTIVES = Path(__file__).with_name("compiler-directives.json")
 
 
 def start_jvm(
     conf: Mapping[str, str], *, streams: Path | None, inherited: Sequence[int] = ()
 ) -> None:
-    """Start the JVM that Spark will use; this process must have none.
+    """Start the JVM for Spark; this process must not have one.
 
     Args:
         conf: Spark's configuration; memory and class path are fixed from here on.
-        streams: The file that takes what the JVM writes to its standard streams; None leaves
-            them on the terminal. Spark's own launcher offers no such choice.
-        inherited: Descriptors that the JVM keeps open as long as it lives, such as a lock's.
+        streams: The file for the JVM's standard streams; None keeps the terminal. Spark's own
+            launcher has no such option.
+        inherited: Descriptors that the JVM keeps open until it exits, such as a lock's.
     """
     check_python()
     settings = SparkConf(loadDefaults=False).setAll(list(conf.items()))
     target: IO[bytes] | None = None if streams is None else streams.open("ab")
-    # What the JVM says of itself must not get among what the command prints.
+    # The JVM's own output must not mix with the command's output.
     options: dict[str, Any] = {"stdout": 2 if target is None else target, "stderr": target}
     options["pass_fds"] = tuple(inherited)
     try:
@@ -44,10 +44,10 @@ def start_jvm(
         with utf8_environment():
             gateway = launch_gateway(settings, popen_kwargs=options)  # type: ignore[no-untyped-call]
     except PySparkRuntimeError as error:
-        told = _last_lines(streams)
+        last_lines = _last_lines(streams)
         raise HeadgateError(
             "DRIVER_NOT_STARTED",
-            f"cannot start Spark: its JVM ended at once{told}",
+            f"cannot start Spark: its JVM exited at once{last_lines}",
             hint="headgate doctor",
             domain=Domain.EXTERNAL,
         ) from error
@@ -63,15 +63,15 @@ def start_jvm(
 
 
 def has_jvm() -> bool:
-    """Tell whether this process has started a JVM."""
+    """Return True if this process has started a JVM."""
     return SparkContext._gateway is not None
 
 
 def find_jvm_exit(*, wait: timedelta = timedelta(0)) -> int | None:
-    """Return the exit code of a JVM that has ended, or None while it lives or there is none.
+    """Return the exit code of an ended JVM, or None while it is alive or there is none.
 
     Args:
-        wait: How long a JVM may take to end that does not answer any more.
+        wait: How long an unresponsive JVM may take to exit.
     """
     process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
     if process is None:
@@ -82,7 +82,7 @@ def find_jvm_exit(*, wait: timedelta = timedelta(0)) -> int | None:
 
 
 def is_silence(error: BaseException) -> bool:
-    """Tell whether an error says that nobody answered: the JVM is gone, or about to go."""
+    """Return True if an error means that the JVM no longer responds."""
     lost = isinstance(error, ConnectionError | EOFError | Py4JError)
     return lost and not isinstance(error, Py4JJavaError)
 

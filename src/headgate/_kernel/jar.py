@@ -1,10 +1,10 @@
 """The kernel's jars: where they are, whether they fit the sources, and how they are built.
 
 Core is compiled against PySpark's jars alone. A module, such as kafka, is compiled against core and
-its connector's jars, and becomes a jar of its own: what does not use it needs neither.
+its connector's jars, and becomes a jar of its own: code that does not use it needs neither.
 
-A jar carries a digest of its sources and of what it was compiled against. In a checkout a stale jar
-is rebuilt; an installed package has no sources, and its jars are taken as they are.
+A jar contains a digest of its sources and dependencies. In a checkout a stale jar is rebuilt; an
+installed package has no sources, and its jars are used unchanged.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from headgate.errors import Domain, HeadgateError
 JAR = Path(__file__).with_name("headgate-kernel.jar")
 _KERNEL = Path(__file__).resolve().parents[3] / "kernel" / "src"
 _DIGEST = "META-INF/headgate-digest"
-# A jar's entries carry a time; a fixed one makes the same sources give the same bytes.
+# Entries of a jar have a time; a fixed time makes builds reproducible.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _JAVA_RELEASE = "17"
 
@@ -38,21 +38,21 @@ def find_sources() -> Path | None:
 
 
 def find_module_sources(module: str) -> Path | None:
-    """Return the folder of a module's Java sources, or None where it has none."""
+    """Return the folder of a module's Java sources, or None if it has none."""
     folder = _KERNEL / module / "java"
     return folder if any(_java_files(folder)) else None
 
 
 def module_jar(module: str) -> Path:
-    """Return where a module's jar is, or will be."""
+    """Return the path of a module's jar, which may not exist yet."""
     return JAR.with_name(f"{JAR.stem}-{module}.jar")
 
 
 def digest(sources: Path, needs: Sequence[str] = ()) -> str:
-    """Return what the jar must carry to fit these sources and the installed Spark.
+    """Return the digest that a jar of these sources and the installed Spark must have.
 
     Args:
-        needs: What else it is compiled against, in words that change with it.
+        needs: Its other dependencies, as text that changes with them.
     """
     against = "".join(f"{need}\n" for need in needs)
     spark = f"spark {version('pyspark')} release {_JAVA_RELEASE}\n"
@@ -64,14 +64,14 @@ def digest(sources: Path, needs: Sequence[str] = ()) -> str:
 
 
 def module_needs(module: str) -> list[str]:
-    """Return what a module is compiled against beside Spark: core, and its connector's jars."""
+    """Return the dependencies of a module besides Spark: core, and its connector's jars."""
     core = find_sources()
-    connectors = [f"{each.coordinates} {each.sha256}" for each in CONNECTORS[module]]
+    connectors = [f"{artifact.coordinates} {artifact.sha256}" for artifact in CONNECTORS[module]]
     return [*([] if core is None else [f"core {digest(core)}"]), *connectors]
 
 
 def read_digest(jar: Path) -> str | None:
-    """Return the digest a jar carries, or None if there is no jar or it is not one of ours."""
+    """Return the digest in a jar, or None if there is no jar or it is not one of ours."""
     try:
         with zipfile.ZipFile(jar) as archive:
             return archive.read(_DIGEST).decode()
@@ -80,7 +80,7 @@ def read_digest(jar: Path) -> str | None:
 
 
 def get_jar() -> Path:
-    """Return core's jar, built anew where the sources beside it have changed."""
+    """Return core's jar, rebuilt if its sources have changed."""
     sources = find_sources()
     if sources is None:
         return _get_packed(JAR)
@@ -93,10 +93,10 @@ def get_jars(modules: Sequence[str] = (), *, progress: Progress | None = None) -
     """Return the class path of these modules: core, each module's jar, its connector's jars.
 
     Args:
-        progress: Told a line for each connector's jar that has to be fetched first.
+        progress: Called with a line for each connector jar that is fetched first.
 
     Raises:
-        HeadgateError: What `resolve` raises for a connector's jar; KERNEL_MISSING where the package
+        HeadgateError: The errors of `resolve` for a connector's jar; KERNEL_MISSING if the package
             lacks a module.
     """
     jars = [get_jar()]
@@ -107,14 +107,14 @@ def get_jars(modules: Sequence[str] = (), *, progress: Progress | None = None) -
 
 
 def build_jars(*, progress: Progress | None = None) -> tuple[Path, ...]:
-    """Return core's jar and those of all modules, built anew where their sources have changed."""
+    """Return core's jar and those of all modules, rebuilt if their sources have changed."""
     modules = [module for module in CONNECTORS if find_module_sources(module)]
     get_jars(modules, progress=progress)
     return (JAR, *(module_jar(module) for module in modules))
 
 
 def _get_module(module: str, connectors: Sequence[Path]) -> Path:
-    """Return a module's jar, built anew where its sources or core's have changed."""
+    """Return a module's jar, rebuilt if its sources or core's have changed."""
     sources, jar = find_module_sources(module), module_jar(module)
     if sources is None:
         return _get_packed(jar)
@@ -138,21 +138,21 @@ def _get_packed(jar: Path) -> Path:
 def build(
     sources: Path, jar: Path, *, needs: Sequence[str] = (), against: Sequence[Path] = ()
 ) -> None:
-    """Compile the sources into a jar; the old one stays in place until the new one is whole.
+    """Compile the sources into a jar; the old one stays until the new one is complete.
 
     Args:
-        needs: What the jar's digest covers beside the sources.
-        against: Jars on the class path beside Spark's.
+        needs: Further content of the jar's digest.
+        against: Jars on the class path besides Spark's.
     """
     javac = find_javac()
     if javac is None:
         raise HeadgateError(
             "JDK_MISSING",
-            f"cannot build {jar.name}: there is no javac, and the jar does not fit the sources",
+            f"cannot build {jar.name}: javac is missing, and the jar does not match its sources",
             hint="install a JDK 17 or newer (or set JAVA_HOME to one), then run: make kernel",
             domain=Domain.EXTERNAL,
         )
-    # Before the compiler reads them: a change while it runs makes the jar stale, not wrong.
+    # Computed before the compiler runs: a change meanwhile makes the jar stale, not wrong.
     fits = digest(sources, needs)
     with tempfile.TemporaryDirectory(prefix="headgate-kernel-") as folder:
         classes = Path(folder)
@@ -164,7 +164,7 @@ def build(
         if done.returncode != 0:
             raise HeadgateError(
                 "KERNEL_BUILD_FAILED",
-                f"cannot build {jar.name}: javac says\n{done.stderr.strip()}",
+                f"cannot build {jar.name}: javac reports\n{done.stderr.strip()}",
                 hint="make kernel",
                 domain=Domain.INTERNAL,
             )

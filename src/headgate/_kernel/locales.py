@@ -1,7 +1,7 @@
-"""One locale for every JVM: names of files are UTF-8, and letters and numbers are American ones.
+"""One locale for every JVM: file names in UTF-8, and American letters and numbers.
 
-What a batch writes must not depend on where it is repeated. Java takes the encoding of file names
-from the environment alone; language and country it takes from options, too.
+The output of a batch must not depend on the machine that repeats it. Java takes the encoding of
+file names from the environment only; language and country also come from options.
 """
 
 from __future__ import annotations
@@ -15,36 +15,36 @@ from typing import Any
 
 from headgate.errors import Domain, HeadgateError
 
-# Java 17 reads and writes text in the environment's encoding unless it is told otherwise.
+# Java 17 uses the environment's encoding for text by default.
 JVM_OPTIONS = ("-Duser.language=en", "-Duser.country=US", "-Dfile.encoding=UTF-8")
 UTF8_LOCALE = "C.UTF-8"
 
 _VARIABLE = "LC_ALL"
-# Not every system has the first; a JVM whose locale is not there takes file names for ASCII.
+# Not every system has the first; with a missing locale, a JVM reads file names as ASCII.
 _CANDIDATES = (UTF8_LOCALE, "C.utf8", "en_US.UTF-8", "UTF-8")
 _HINT = f"export LC_ALL={UTF8_LOCALE}"
 
 
 def check_python() -> None:
-    """Raise LOCALE_UNSUPPORTED unless this process takes file names for UTF-8, as its JVM will."""
+    """Raise LOCALE_UNSUPPORTED unless this process, and so its JVM, reads file names as UTF-8."""
     encoding = sys.getfilesystemencoding()
     if not _is_utf8(encoding):
-        raise _unsupported(f"Python takes names of files for {encoding}")
+        raise _unsupported(f"Python reads file names as {encoding}")
 
 
 def check_jvm(jvm: Any) -> None:
-    """Raise LOCALE_UNSUPPORTED unless a JVM takes file names for UTF-8."""
+    """Raise LOCALE_UNSUPPORTED unless a JVM reads file names as UTF-8."""
     encoding = str(jvm.java.lang.System.getProperty("sun.jnu.encoding"))
     if not _is_utf8(encoding):
-        raise _unsupported(f"Java takes names of files for {encoding}")
+        raise _unsupported(f"Java reads file names as {encoding}")
 
 
 @contextmanager
 def utf8_environment() -> Iterator[None]:
-    """Have processes that are started meanwhile take file names for UTF-8."""
+    """Make processes started meanwhile read file names as UTF-8."""
     name = _find_locale()
     if name is None:
-        # What the JVM makes of that, it is asked.
+        # The JVM reports the encoding that it derives from this.
         yield
         return
     before = os.environ.get(_VARIABLE)
@@ -59,7 +59,7 @@ def utf8_environment() -> Iterator[None]:
 
 
 def _find_locale() -> str | None:
-    """Return a locale of this system whose encoding is UTF-8, or None if there is none."""
+    """Return a locale of this system with the encoding UTF-8, or None."""
     current = locale.setlocale(locale.LC_CTYPE)
     try:
         for name in _CANDIDATES:
@@ -75,10 +75,10 @@ def _is_utf8(encoding: str) -> bool:
     return encoding.lower().replace("-", "") == "utf8"
 
 
-def _unsupported(found: str) -> HeadgateError:
+def _unsupported(problem: str) -> HeadgateError:
     return HeadgateError(
         "LOCALE_UNSUPPORTED",
-        f"cannot start Spark: {found}, and must take them for UTF-8",
+        f"cannot start Spark: {problem}, and must use UTF-8",
         hint=_HINT,
         domain=Domain.EXTERNAL,
     )

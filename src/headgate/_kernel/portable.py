@@ -14,7 +14,7 @@ from pyspark.sql.classic.column import Column as JavaColumn
 
 from headgate._kernel.bridge import kernel
 
-# What Spark raises where it cannot read or compute something.
+# Spark's errors for data that it cannot read or compute.
 SPARK_ERRORS = (PySparkException, Py4JJavaError)
 
 
@@ -33,31 +33,31 @@ class PortableTable:
         """Return the form of a table's rows.
 
         Args:
-            history: Every schema the table has had, in Spark's JSON; the last is the present one.
+            history: Every schema the table has had, in Spark's JSON; the last is the current one.
             key: The key columns.
         """
         text = json.dumps({"history": list(history), "key": list(key)})
         return cls(spark, kernel(spark).plan.PortableState.of(text))
 
     def unpack(self, held: DataFrame) -> DataFrame:
-        """Return state, `key` and `value`, as plain columns of the present schema."""
+        """Return state, `key` and `value`, as plain columns of the current schema."""
         return DataFrame(self._state.unpack(held._jdf), self._spark)
 
     def pack(self, rows: DataFrame) -> DataFrame:
-        """Return plain columns of exactly the present schema as state, `key` and `value`."""
+        """Return plain columns of exactly the current schema as state, `key` and `value`."""
         return DataFrame(self._state.pack(rows._jdf), self._spark)
 
     def check(self, rows: DataFrame) -> DataFrame:
-        """Return the rows with their `key`, and as `problem` why one cannot be taken, or null."""
+        """Return the rows with their `key`, and in `problem` why a row is refused, or null."""
         return DataFrame(self._state.check(rows._jdf), self._spark)
 
     def default(self, column: str) -> Column:
-        """Return what a column holds in a row that does not bring it."""
+        """Return the value of a column in a row that lacks it."""
         return JavaColumn(self._state.defaultOf(column))
 
 
 def root_cause(error: BaseException) -> str:
-    """Return the first line of what the innermost cause of one of Spark's errors says."""
+    """Return the first line of the innermost cause of one of Spark's errors."""
     if isinstance(error, Py4JJavaError):
         thrown = error.java_exception
         while thrown.getCause() is not None:

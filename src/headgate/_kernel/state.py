@@ -1,4 +1,4 @@
-"""State as people read it: one key in the files of a checkpoint, rows as columns, safe SQL."""
+"""Readable state: one key in the files of a checkpoint, rows as columns, safe SQL."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headgate._kernel.portable import SPARK_ERRORS, root_cause
 
 @dataclass(frozen=True, slots=True)
 class ReadableState:
-    """How the state of one operator is read. Not for several threads at once."""
+    """The reader of one operator's state. Not thread-safe."""
 
     _spark: SparkSession
     _form: Any
@@ -26,7 +26,7 @@ class ReadableState:
     def of_table(
         cls, spark: SparkSession, *, history: Sequence[Mapping[str, Any]], key: Sequence[str]
     ) -> ReadableState:
-        """Return the form of a table's rows; those of older schemas get the present one."""
+        """Return the form of a table's rows; rows of older schemas get the current one."""
         text = json.dumps({"history": list(history), "key": list(key)})
         return cls(spark, kernel(spark).state.ReadableState.table(text))
 
@@ -39,20 +39,20 @@ class ReadableState:
     def of_seen(
         cls, spark: SparkSession, flow: CompiledFlow, uid: str, paths: Sequence[Sequence[str]]
     ) -> ReadableState:
-        """Return the form of what `dedupe` has seen."""
+        """Return the form of the keys that `dedupe` has seen."""
         ways = [list(path) for path in paths]
         return cls(spark, kernel(spark).state.ReadableState.seen(flow.plan, uid, ways))
 
     def key_columns(self) -> list[tuple[str, str]]:
         """Return the columns of the key, each with its type."""
         columns = StructType.fromJson(json.loads(self._form.keyColumns()))
-        return [(each.name, each.dataType.simpleString()) for each in columns.fields]
+        return [(field.name, field.dataType.simpleString()) for field in columns.fields]
 
     def key(self, text: str) -> bytes:
-        """Return a key that somebody typed as state has it.
+        """Return a key that the user typed as state stores it.
 
         Raises:
-            ValueError: It does not fit the columns; says why.
+            ValueError: It does not fit the columns; the message says why.
         """
         try:
             return bytes(self._form.key(text))
@@ -60,17 +60,17 @@ class ReadableState:
             raise ValueError(root_cause(error)) from error
 
     def describe(self, key: bytes, value: bytes) -> Any:
-        """Return what a key holds as JSON values; None where it was deleted."""
+        """Return the value of a key as JSON values; None if it was deleted."""
         text = self._form.describe(key, value)
         return None if text is None else json.loads(text)
 
     def rows(self, held: DataFrame) -> DataFrame:
-        """Return state, `key` and `value`, as columns; deleted keys are left out."""
+        """Return state, `key` and `value`, as columns; deleted keys are skipped."""
         return DataFrame(self._form.rows(held._jdf), self._spark)
 
 
 class KeyLookup:
-    """Finds one key of an operator at any number of versions; each file is read once."""
+    """Finds one key of an operator in any number of versions; each file is read once."""
 
     def __init__(self, spark: SparkSession, *, variable: str, key: bytes, scratch: Path) -> None:
         self._lookup = kernel(spark).state.KeyLookup(
@@ -78,18 +78,18 @@ class KeyLookup:
         )
 
     def find(self, operator: Path, version: int, ids: Sequence[str]) -> bytes | None:
-        """Return what the key held at a version of state, or None.
+        """Return the value of the key at a version of state, or None.
 
         Args:
             operator: The folder of the operator's state.
             ids: The unique ids of the version, by partition.
         """
-        found = self._lookup.find(str(operator), version, list(ids))
-        return None if found is None else bytes(found)
+        value = self._lookup.find(str(operator), version, list(ids))
+        return None if value is None else bytes(value)
 
 
 def ask(spark: SparkSession, sql: str) -> DataFrame:
-    """Return the result of one query; whatever is no plain query is refused."""
+    """Return the result of one query; anything but a plain query is refused."""
     return DataFrame(kernel(spark).state.Question.ask(spark._jsparkSession, sql), spark)
 
 
@@ -97,5 +97,5 @@ def as_json(rows: DataFrame) -> list[list[Any]]:
     """Return rows as JSON values, in the order of the columns."""
     columns = len(rows.columns)
     texts = DataFrame(kernel(rows.sparkSession).state.JsonRows.of(rows._jdf), rows.sparkSession)
-    found = [json.loads(each["row"]) for each in texts.collect()]
-    return [[row[str(place)] for place in range(columns)] for row in found]
+    values = [json.loads(text["row"]) for text in texts.collect()]
+    return [[row[str(place)] for place in range(columns)] for row in values]

@@ -1,4 +1,4 @@
-"""A compiled flow run batch by batch in memory: the real operators, and no query."""
+"""Runs a compiled flow batch by batch in memory: real operators without a query."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _PARTS = ("key", "value")
 
 @dataclass(frozen=True, slots=True)
 class TestRecord:
-    """A record for a source; positions matter to tables, whose newest change counts.
+    """A record of a source; for tables, its position decides which change is the newest.
 
     Attributes:
-        value: None for a record without one, which ends the row of a table.
-        lane: Within one lane the sequence decides which change is newer; across lanes the
-            timestamp, in epoch milliseconds.
-        topic: Empty where the record does not name it.
+        value: None for a record without a value, which deletes the row of a table.
+        lane: Within a lane, the sequence decides which change is newer; across lanes, the timestamp
+            in epoch milliseconds.
+        topic: Empty if the record does not name it.
     """
 
     __test__ = False
@@ -42,7 +42,7 @@ class TestRecord:
 
 @dataclass(frozen=True, slots=True)
 class TestEntry:
-    """What an operator holds of one key, in the kernel's own forms."""
+    """The state of one key of an operator, in the kernel's format."""
 
     __test__ = False
 
@@ -53,10 +53,10 @@ class TestEntry:
 
 @dataclass(frozen=True, slots=True)
 class TestState:
-    """What an operator holds.
+    """The state of an operator.
 
     Attributes:
-        timers: Buckets and the moments at which they are woken, in epoch milliseconds.
+        timers: Buckets and their timers, in epoch milliseconds.
     """
 
     __test__ = False
@@ -66,7 +66,7 @@ class TestState:
 
 
 class FlowTester:
-    """Feeds batches of records to a flow; state is kept from batch to batch."""
+    """Feeds batches of records to a flow; keeps state between batches."""
 
     def __init__(self, spark: SparkSession, spec: Mapping[str, Any]) -> None:
         compiled = CompiledFlow.compile(spark, spec)
@@ -84,25 +84,25 @@ class FlowTester:
         """Run one batch and return its rows: the output's address and the decoded value.
 
         Args:
-            seed: Rows reach operators in an order drawn from it, as after a shuffle.
-            watermark: As of this batch, in epoch milliseconds; it must not go back.
-            clock: As of this batch, in epoch milliseconds.
-            one_by_one: Whether each row reaches operators alone, as in real-time mode.
+            seed: Determines the random order of rows, as after a shuffle.
+            watermark: For this batch, in epoch milliseconds; it must not go back.
+            clock: For this batch, in epoch milliseconds.
+            one_by_one: True if each row reaches operators alone, as in real-time mode.
         """
         given = [
             {
-                "source": each.source,
-                "value": _text(each.value),
-                "sequence": each.sequence,
-                "lane": each.lane,
-                "timestamp": each.timestamp,
-                "partition": each.partition,
-                "offset": each.offset,
-                "topic": each.topic,
-                "key": _text(each.key),
-                "headers": [[_text(name.encode()), _text(value)] for name, value in each.headers],
+                "source": record.source,
+                "value": _text(record.value),
+                "sequence": record.sequence,
+                "lane": record.lane,
+                "timestamp": record.timestamp,
+                "partition": record.partition,
+                "offset": record.offset,
+                "topic": record.topic,
+                "key": _text(record.key),
+                "headers": [[_text(name.encode()), _text(value)] for name, value in record.headers],
             }
-            for each in records
+            for record in records
         ]
         made = json.loads(self._tester.batch(json.dumps(given), seed, watermark, clock, one_by_one))
         return [
@@ -111,7 +111,7 @@ class FlowTester:
         ]
 
     def restart(self) -> None:
-        """Begin anew with what state holds, as a restored job does."""
+        """Start again with the current state, as a restored job does."""
         self._tester.restart()
 
     def times(self, source: str) -> dict[str, int]:
@@ -119,18 +119,18 @@ class FlowTester:
         return dict(json.loads(self._tester.times(source)))
 
     def state(self, place: int = 0) -> TestState:
-        """Return what an operator holds.
+        """Return the state of an operator.
 
         Args:
-            place: The operator's among those that hold state, in the order rows pass through them.
+            place: Its index among the operators with state, in the order rows pass through them.
         """
-        told = json.loads(self._tester.state(place))
+        values = json.loads(self._tester.state(place))
         return TestState(
             tuple(
                 TestEntry(each["bucket"], *(base64.b64decode(each[part]) for part in _PARTS))
-                for each in told["held"]
+                for each in values["held"]
             ),
-            tuple((each["bucket"], each["moment"]) for each in told["timers"]),
+            tuple((each["bucket"], each["moment"]) for each in values["timers"]),
         )
 
 

@@ -1,4 +1,4 @@
-"""What the JVM throws, in the terms of the house."""
+"""Errors of the JVM as HeadgateErrors."""
 
 from __future__ import annotations
 
@@ -16,48 +16,53 @@ _PLAN = "io.headgate.kernel.plan.PlanException: "
 _STOP = "io.headgate.kernel.gate.StopAtBoundary"
 _DEEPEST = 20
 _HINTS = {
-    "BAD_EXPRESSION": "mend the SQL text in the flow",
-    "UNKNOWN_COLUMN": "name a column that is there",
-    "BAD_OUTPUT": "make the text first: .select(\"concat(a, ' ', b) AS line\"), then .to(...)",
-    "BAD_AGGREGATE": "use a column of a type that fits, or make one with with_columns",
+    "BAD_EXPRESSION": "fix the SQL text in the flow",
+    "UNKNOWN_COLUMN": "use an existing column",
+    "BAD_OUTPUT": "build the text first: .select(\"concat(a, ' ', b) AS line\"), then .to(...)",
+    "BAD_AGGREGATE": "use a column of a supported type, or create one with with_columns",
     "KEY_TYPE": "use an integer, string, boolean, date, timestamp or decimal column",
     "KEY_MISMATCH": "cast the column first: .with_columns(id='CAST(id AS BIGINT)')",
 }
 
-# Failures that the kernel names itself, at the head of a message: the hint, and whether waiting
-# may mend them.
+# Failures that the kernel names at the start of a message: the hint, and whether a retry may
+# succeed.
 _FAILURES = {
     "DATA_LOST": (
-        "put back what is gone; or, on a broker, go on without it: --on-data-loss continue",
+        (
+            "restore the missing records; or, on a broker, continue without them: --on-data-loss "
+            "continue"
+        ),
         False,
     ),
-    "TOPIC_MISSING": ("headgate setup FLOW --on LOG makes all topics of a flow", False),
+    "TOPIC_MISSING": ("headgate setup FLOW --on LOG creates all topics of a flow", False),
     "TOPIC_UNREADABLE": (
-        "put _topic.json back from a copy; or remove _ledger too, and jobs read all of it anew",
+        "restore _topic.json from a copy; or delete _ledger too, and jobs read all records again",
         False,
     ),
     "CHECKPOINT_DAMAGED": ("headgate restore JOB --from latest", False),
-    "BROKER_UNREACHABLE": ("headgate broker status KIND, or look after the servers named", True),
+    "BROKER_UNREACHABLE": ("headgate broker status KIND, or check the servers named", True),
     "BROKER_REFUSED": (
-        "mend the client's options or the broker's, then: headgate start JOB",
+        "fix the client's options or the broker's, then: headgate start JOB",
         False,
     ),
-    "BAD_CLIENT_OPTION": ("mend the client's options in --on or in the flow", False),
+    "BAD_CLIENT_OPTION": ("fix the client's options in --on or in the flow", False),
     "BAD_TOPIC": (
-        "mend the topic's start: earliest, latest, a time, offsets:0=15 on Kafka, "
-        "messages:0=12:5 on Pulsar",
+        (
+            "fix the topic's start: earliest, latest, a time, offsets:0=15 on Kafka, "
+            "messages:0=12:5 on Pulsar"
+        ),
         False,
     ),
-    "CLIENT_CONFIG_UNREADABLE": ("name a properties file that can be read: ?config=FILE", False),
-    "SECRET_NOT_FOUND": ("set the variable, or write the file, that the option names", False),
+    "CLIENT_CONFIG_UNREADABLE": ("use a readable properties file: ?config=FILE", False),
+    "SECRET_NOT_FOUND": ("set the variable, or create the file, that the option names", False),
     "RECORD_TOO_LARGE": (
         "headgate topics show TOPIC --on LOG; raise the topic's max.message.bytes on Kafka, or the "
         "brokers' maxMessageSize on Pulsar",
         False,
     ),
-    "OUTPUT_AHEAD": ("go on in a run of its own: headgate restore JOB --from latest", False),
+    "OUTPUT_AHEAD": ("continue in a new run: headgate restore JOB --from latest", False),
     "OUTPUT_CHANGED": (
-        "run it once as it was with --until-caught-up, then with the change",
+        "run it once unchanged with --until-caught-up, then with the change",
         False,
     ),
     "DEDUPLICATION_OFF": (
@@ -65,11 +70,11 @@ _FAILURES = {
         False,
     ),
     "DEDUPLICATION_FORGOTTEN": (
-        "finish it with --delivery at-least-once: some of its rows may be written twice",
+        "finish it with --delivery at-least-once: some of its rows may be duplicated",
         False,
     ),
     "MARKS_LOST": (
-        "finish it with --delivery at-least-once: some of its rows may be written twice",
+        "finish it with --delivery at-least-once: some of its rows may be duplicated",
         False,
     ),
     "MARKS_EXPIRE": (
@@ -77,13 +82,13 @@ _FAILURES = {
         "--entity-name headgate-epochs --add-config cleanup.policy=compact",
         False,
     ),
-    "PRODUCER_BUSY": ("headgate jobs tells which attempt runs; end the other one", True),
+    "PRODUCER_BUSY": ("headgate jobs shows which attempt runs; stop the other one", True),
     "TRANSACTION_TIMEOUT": (
         "run with a smaller --max-batch, or raise the option producer.transaction.timeout.ms",
         False,
     ),
     "STATE_INCOMPATIBLE": (
-        "keep it as it was, or give the operator another uid and start with --fresh",
+        "keep it unchanged, or give the operator another uid and start with --fresh",
         False,
     ),
     "PATH_NOT_UTF8": ("rename the file, then: headgate start JOB", False),
@@ -91,11 +96,11 @@ _FAILURES = {
         "restore the topic's _ledger folder from a backup, or copy the data files to a new topic",
         False,
     ),
-    "FENCED": ("headgate jobs tells which attempt runs; nothing of this one was written", False),
+    "FENCED": ("headgate jobs shows which attempt runs; this one has written nothing", False),
 }
 _TOLD = re.compile(rf"\b({'|'.join(_FAILURES)}): ")
 
-# What the system refuses, as Java and RocksDB repeat it at the end of a line: its number.
+# Refusals of the system, as Java and RocksDB quote them at the end of a line: the error number.
 _REFUSED = {
     "No space left on device": errno.ENOSPC,
     "Disk quota exceeded": errno.EDQUOT,
@@ -108,7 +113,7 @@ _REFUSAL = re.compile(
     rf"(?:Exception|Error): (?P<words>[^\n]*?(?P<why>{'|'.join(map(re.escape, _REFUSED))}))\)?$",
     re.MULTILINE,
 )
-# A name that the file system of a JVM cannot hold.
+# A name that the JVM's file system cannot represent.
 _UNMAPPABLE = re.compile(
     r"InvalidPathException: Malformed input or input contains unmappable characters: (.*)"
 )
@@ -117,7 +122,7 @@ _NO_STATE = "[CANNOT_LOAD_STATE_STORE."
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Raise what the kernel says of a flow as a HeadgateError."""
+    """Raise the kernel's error about a flow as a HeadgateError."""
     try:
         yield
     except Py4JJavaError as error:
@@ -136,27 +141,28 @@ def _of_plan(error: Py4JJavaError) -> HeadgateError | None:
 
 
 def query_causes(query: StreamingQuery) -> list[str]:
-    """Return what ended a query, outermost first: class and message of each; empty if nothing did.
+    """Return the causes of a query's failure, outermost first: class and message; empty if it did
+    not fail.
 
-    Asks the JVM rather than `query.exception()`, which keeps only the first two causes.
+    Reads them from the JVM, since `query.exception()` keeps only the first two causes.
     """
-    found: list[str] = []
+    causes: list[str] = []
     ended = query._jsq.exception()
     thrown = ended.get() if ended.isDefined() else None
-    while thrown is not None and len(found) < _DEEPEST:
-        found.append(str(thrown.toString()))
+    while thrown is not None and len(causes) < _DEEPEST:
+        causes.append(str(thrown.toString()))
         thrown = thrown.getCause()
-    return found
+    return causes
 
 
 def is_clean_stop(causes: Sequence[str]) -> bool:
-    """Tell whether a query ended because its gate was told to end it."""
+    """Return True if a query ended because of its gate."""
     return any(cause.startswith(_STOP) for cause in causes)
 
 
 def query_failure(job: str, causes: Sequence[str]) -> HeadgateError:
     """Return the failure of a query, named by its root cause."""
-    what = f"cannot go on with job {job!r}"
+    what = f"cannot continue job {job!r}"
     for cause in causes:
         told = _find_told(cause)
         if told is not None:
@@ -176,7 +182,7 @@ def query_failure(job: str, causes: Sequence[str]) -> HeadgateError:
     return HeadgateError(
         "QUERY_FAILED",
         f"job {job!r} ended: {_first_line(causes[-1])}",
-        hint="the job's log holds the whole story; --verbose shows it",
+        hint="see the job's log; --verbose shows it",
         domain=Domain.INTERNAL,
         retryable=True,
         root_cause=causes[-1],
@@ -184,11 +190,11 @@ def query_failure(job: str, causes: Sequence[str]) -> HeadgateError:
 
 
 def find_system_failure(what: str, causes: Sequence[str]) -> HeadgateError | None:
-    """Return what the system refused the JVM, by its code; None where that is not the cause.
+    """Return the system's refusal in the JVM as an error; None for other causes.
 
     Args:
-        what: What could not be done then.
-        causes: What was thrown, outermost first, with or without stack traces.
+        what: What could not be done.
+        causes: The exceptions, outermost first, with or without stack traces.
     """
     for cause in reversed(causes):
         refused = _REFUSAL.search(cause)
@@ -198,7 +204,7 @@ def find_system_failure(what: str, causes: Sequence[str]) -> HeadgateError | Non
         if unmappable is not None:
             return HeadgateError(
                 "LOCALE_UNSUPPORTED",
-                f"{what}: a JVM does not take names of files for UTF-8, as in {unmappable[1]}",
+                f"{what}: a JVM does not read file names as UTF-8, as in {unmappable[1]}",
                 hint="export LC_ALL=C.UTF-8",
                 domain=Domain.EXTERNAL,
             )
@@ -207,7 +213,7 @@ def find_system_failure(what: str, causes: Sequence[str]) -> HeadgateError | Non
 
 @contextmanager
 def starting(job: str) -> Iterator[None]:
-    """Raise what keeps a query from starting, as the kernel told it, as a HeadgateError."""
+    """Raise the error that keeps a query from starting as a HeadgateError."""
     try:
         yield
     except Py4JJavaError as error:
@@ -223,7 +229,7 @@ def starting(job: str) -> Iterator[None]:
 
 
 def _find_told(cause: str) -> tuple[str, str] | None:
-    """Return the code and the words of a failure that the kernel has named, or None."""
+    """Return the code and the message of a failure that the kernel has named, or None."""
     found = _TOLD.search(cause)
     return None if found is None else (found[1], _first_line(cause[found.end() :]))
 

@@ -1,4 +1,4 @@
-"""What a local broker is, whatever its kind: how it is asked for, and what is known of it."""
+"""Local brokers of any kind: the options of a start, and the status of a broker."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _PORTS = range(20_000, 32_000)
 
 
 class BrokerState(enum.StrEnum):
-    """How far a broker is."""
+    """The status of a broker."""
 
     STARTING = "starting"
     RUNNING = "running"
@@ -45,16 +45,15 @@ class BrokerState(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerOptions:
-    """How a broker is asked for.
+    """The options of a start.
 
     Attributes:
-        data: Its folder: records, settings, log. It may be there from an earlier start.
-        port: None for the one it had last, or its kind's usual one; 0 for any that is free.
-        admin_port: The same for the port of its administration, where it has one of its own.
-        memory: Bytes of its heap.
-        secure: Whether clients must use TLS and prove who they are; decided by a folder's first
-            start.
-        settings: The broker's own, over those it has by default.
+        data: Its folder with records, settings and log. It may exist from an earlier start.
+        port: None for its last port, or the default of its kind; 0 for any free port.
+        admin_port: The same for its admin port, if it has one of its own.
+        memory: The size of its heap in bytes.
+        secure: True if clients must use TLS and authenticate; the first start in a folder decides.
+        settings: Settings of the broker that override the defaults.
     """
 
     data: Path
@@ -67,14 +66,14 @@ class BrokerOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broker:
-    """A broker as it is now.
+    """The current status of a broker.
 
     Attributes:
-        log: What it writes; there once it was started.
-        url: What `--on` takes; None where it was never started.
-        pid: Its process; None where it is stopped.
-        since: When it was started; None where it is stopped.
-        client: A file of settings that clients need; None where they need none.
+        log: Its log; exists after the first start.
+        url: The value for `--on`; None if it was never started.
+        pid: Its process; None if it is stopped.
+        since: When it was started; None if it is stopped.
+        client: A file of settings for clients; None if they need none.
     """
 
     kind: str
@@ -89,7 +88,7 @@ class Broker:
 
 
 def is_free(host: str, port: int) -> bool:
-    """Tell whether a server could listen on a port."""
+    """Return True if a server could listen on a port."""
     try:
         with socket.create_server((host, port)):
             return True
@@ -98,10 +97,10 @@ def is_free(host: str, port: int) -> bool:
 
 
 def find_ports(host: str, count: int) -> list[int]:
-    """Return ports that nobody listens on, all different.
+    """Return distinct free ports.
 
-    They lie below those that systems give to outgoing connections. Otherwise a client that tries
-    to reach a broker while it restarts could be given the broker's own port.
+    They are below the ports that systems give to outgoing connections. Otherwise a client of a
+    restarting broker could be given the broker's own port.
     """
     tries = random.sample(_PORTS, len(_PORTS))
     return list(itertools.islice((port for port in tries if is_free(host, port)), count))
@@ -113,7 +112,7 @@ def properties(settings: Mapping[str, str]) -> str:
 
 
 def write_private(file: Path, text: str) -> None:
-    """Replace a file that nobody else may read: a secured broker's settings hold passwords."""
+    """Write a file that only the user can read: settings of a secured broker hold passwords."""
     making = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     with os.fdopen(os.open(making, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as sink:
         sink.write(text)

@@ -1,4 +1,4 @@
-"""Certificates for a secured local broker, made with the JDK's own keytool."""
+"""Certificates for a secured local broker, created with the JDK's keytool."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _NAMES = "san=dns:localhost,ip:127.0.0.1"
 
 @contextlib.contextmanager
 def making_security(folder: Path) -> Iterator[Path]:
-    """Give a folder to make what secures a broker in; it gets its name once all is there."""
+    """Open a folder for the security files of a broker; it gets its name when it is complete."""
     making = folder / f".{FOLDER}.making"
-    # What an earlier try left; whoever makes a broker is alone in its folder.
+    # Left by an earlier try; only one process creates a broker in a folder.
     shutil.rmtree(making, ignore_errors=True)
     making.mkdir(mode=0o700)
     yield making
@@ -31,9 +31,9 @@ def making_security(folder: Path) -> Iterator[Path]:
 
 
 def make_certificates(folder: Path, password: str) -> None:
-    """Make AUTHORITY and KEYSTORE in a folder, for 127.0.0.1 and localhost.
+    """Create AUTHORITY and KEYSTORE in a folder, for 127.0.0.1 and localhost.
 
-    The key that signed them is thrown away, so that nothing else can be signed with it.
+    The signing key is deleted, so that nothing else can be signed with it.
     """
     ca, broker = folder / "ca.p12", folder / KEYSTORE
     key = ["-genkeypair", "-keyalg", "RSA", "-keysize", "2048", "-validity", _DAYS]
@@ -52,13 +52,13 @@ def make_certificates(folder: Path, password: str) -> None:
 
 
 def write_secret(file: Path, content: bytes) -> None:
-    """Make a file that only its owner may read."""
+    """Create a file that only its owner can read."""
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as sink:
         sink.write(content)
 
 
 def _keytool(store: Path, password: str, *words: str) -> None:
-    keytool = Path(get_java("make certificates")).with_name("keytool")
+    keytool = Path(get_java("create certificates")).with_name("keytool")
     command = [str(keytool), *words, "-keystore", str(store), "-storetype", "PKCS12"]
     done = subprocess.run(
         [*command, "-storepass:env", "HEADGATE_STORE"],
@@ -72,7 +72,7 @@ def _keytool(store: Path, password: str, *words: str) -> None:
         said = (done.stderr or done.stdout).strip().splitlines()
         raise HeadgateError(
             "CERTIFICATES_NOT_MADE",
-            f"cannot make certificates: keytool says {said[-1] if said else 'nothing'}",
-            hint="set JAVA_HOME to a JDK 17 or newer; it brings keytool",
+            f"cannot create certificates: keytool reports {said[-1] if said else 'nothing'}",
+            hint="set JAVA_HOME to a JDK 17 or newer, which includes keytool",
             domain=Domain.EXTERNAL,
         )

@@ -48,22 +48,22 @@ def broker_jars() -> tuple[Artifact, ...]:
 def start_kafka(
     options: BrokerOptions, *, progress: Progress | None = None, clock: Clock | None = None
 ) -> tuple[Broker, bool]:
-    """Return a broker that serves, and whether this call started it; as `lifecycle.start`."""
+    """Return a running broker, and whether this call started it; as `lifecycle.start`."""
     return lifecycle.start(_KAFKA, options, progress=progress, clock=clock)
 
 
 def stop_kafka(data: Path, *, clock: Clock | None = None) -> tuple[Broker, bool]:
-    """Return a broker that is stopped, and whether this call stopped it; its records stay."""
+    """Return a stopped broker, and whether this call stopped it; its records stay."""
     return lifecycle.stop(_KAFKA, data, clock=clock)
 
 
 def look_at_kafka(data: Path) -> Broker:
-    """Return the broker of a folder as it is now."""
+    """Return the current status of a folder's broker."""
     return lifecycle.look(_KAFKA, data)
 
 
 class _Kafka:
-    """What is Kafka's own in the life of a broker."""
+    """The Kafka part of a broker's lifecycle."""
 
     kind = "kafka"
     name = "Kafka"
@@ -92,21 +92,21 @@ class _Kafka:
         folder: Path,
         options: BrokerOptions,
         last: Mapping[str, str | int],
-        told: Progress,
+        progress: Progress,
         clock: Clock,
     ) -> Process:
         ports = self._choose_ports(folder, options, last)
         jars = broker_jars()
-        class_path = os.pathsep.join(map(str, resolve(jars, progress=told, root=jars[0])))
+        class_path = os.pathsep.join(map(str, resolve(jars, progress=progress, root=jars[0])))
         (folder / "log").mkdir(exist_ok=True)
-        security = _get_security(folder, options, told)
+        security = _get_security(folder, options, progress)
         write_private(folder / "log4j2.properties", LOG4J)
         if not (folder / DATA).is_dir():
-            told("making the broker's folder")
+            progress("creating the broker's folder")
             self._format(folder, ports, class_path, security)
         text = server_properties(ports, data=DATA, settings=options.settings, security=security)
         write_private(folder / "server.properties", text)
-        told("starting the broker")
+        progress("starting the broker")
         return start_process(
             [*_java(class_path, memory=options.memory), "kafka.Kafka", "server.properties"],
             folder / lifecycle.FILE,
@@ -118,7 +118,7 @@ class _Kafka:
     def _choose_ports(
         self, folder: Path, options: BrokerOptions, last: Mapping[str, str | int]
     ) -> Ports:
-        """Return where to listen: where it did last, as far as nobody else does by now."""
+        """Return the ports: the last ones, as far as they are still free."""
         free = find_ports(HOST, 3)
         clients = last.get("port", DEFAULT_PORT) if options.port is None else options.port
         clients = int(clients) or free[0]
@@ -131,10 +131,10 @@ class _Kafka:
     def _format(
         self, folder: Path, ports: Ports, class_path: str, security: Security | None
     ) -> None:
-        """Make the folder of records; it has its name only once it is whole."""
+        """Create the folder of records; it gets its name when it is complete."""
         making = f".{DATA}.making"
         settings = folder / f"{making}.properties"
-        # What an earlier try left; nobody else is in the folder now.
+        # Left by an earlier try; no other process uses the folder now.
         shutil.rmtree(folder / making, ignore_errors=True)
         text = server_properties(ports, data=making, settings={}, security=security)
         write_private(settings, text)
@@ -146,23 +146,23 @@ class _Kafka:
         settings.unlink()
         if done.returncode != 0:
             said = done.stderr or done.stdout
-            raise lifecycle.not_started(self, folder, "its folder cannot be made", said)
+            raise lifecycle.not_started(self, folder, "its folder cannot be created", said)
         (folder / making).rename(folder / DATA)
 
 
 _KAFKA = _Kafka()
 
 
-def _get_security(folder: Path, options: BrokerOptions, told: Progress) -> Security | None:
+def _get_security(folder: Path, options: BrokerOptions, progress: Progress) -> Security | None:
     known = find_security(folder)
     if known is None and options.secure:
-        told("making certificates and a password")
+        progress("creating certificates and a password")
         known = make_security(folder)
     return None if known is None else known.security
 
 
 def _java(class_path: str, *, memory: int) -> list[str]:
-    # Java's own choice, G1, marks beside a broker with a heap this small for a fifth of its CPU.
+    # With so small a heap, Java's default collector, G1, would take a fifth of the CPU.
     options = [f"-Xmx{memory}", "-XX:+UseParallelGC", "-XX:+ExitOnOutOfMemoryError"]
     options += ["-Djava.awt.headless=true", "-Dlog4j2.configurationFile=log4j2.properties"]
     return [get_java("start Kafka"), *options, "-cp", class_path]
@@ -170,5 +170,5 @@ def _java(class_path: str, *, memory: int) -> list[str]:
 
 def _cluster_id() -> str:
     text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    # A leading dash would be taken for an option.
+    # A leading dash would be read as an option.
     return f"h{text[1:]}" if text.startswith("-") else text

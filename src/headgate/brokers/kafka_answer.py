@@ -1,4 +1,4 @@
-"""Whether a Kafka broker answers: one question in its own protocol, over a plain socket."""
+"""Checks whether a Kafka broker responds: one request in its protocol, over a plain socket."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import struct
 from datetime import timedelta
 
 _METADATA = 3
-# The last version of the question and the answer with lengths of fixed size.
+# The last version of the request and response with fixed-size lengths.
 _VERSION = 8
 _CLIENT = b"headgate"
 
 
 def is_serving(host: str, port: int, *, within: timedelta) -> bool:
-    """Tell whether a broker at this address has joined its cluster and takes requests."""
+    """Return True if the broker at this address has joined its cluster and accepts requests."""
     try:
         with socket.create_connection((host, port), timeout=within.total_seconds()) as link:
             link.sendall(_question())
@@ -24,14 +24,14 @@ def is_serving(host: str, port: int, *, within: timedelta) -> bool:
 
 
 def count_brokers(answer: bytes) -> int:
-    """Return how many brokers an answer names; one that has yet to join its cluster names none."""
-    # The number of the question and how long to wait come first.
+    """Return the number of brokers in a response; 0 before the broker has joined its cluster."""
+    # The request's number and the throttle time come first.
     return int(struct.unpack_from(">iii", answer)[2])
 
 
 def _question() -> bytes:
     head = struct.pack(">hhih", _METADATA, _VERSION, 1, len(_CLIENT)) + _CLIENT
-    # No topics are asked for; none is to be made, no rights are to be listed.
+    # No topics are requested, none created, no permissions listed.
     body = head + struct.pack(">i???", 0, False, False, False)
     return struct.pack(">i", len(body)) + body
 
@@ -41,6 +41,6 @@ def _read(link: socket.socket, size: int) -> bytes:
     while len(got) < size:
         piece = link.recv(size - len(got))
         if not piece:
-            raise ConnectionResetError("the broker hung up")
+            raise ConnectionResetError("the broker closed the connection")
         got += piece
     return got

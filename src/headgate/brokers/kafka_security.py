@@ -1,4 +1,4 @@
-"""What secures a local Kafka broker: certificates, and a user with a password."""
+"""The security of a local Kafka broker: certificates, and a user with a password."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ _USER = "headgate"
 
 @dataclass(frozen=True, slots=True)
 class ClientAccess:
-    """What a client needs to reach a secured broker.
+    """The settings for clients of a secured broker.
 
     Attributes:
-        file: Settings in the Java client's terms, with the password in it; for its owner alone.
-        ca: The certificate, as PEM, that the broker's own is signed with.
+        file: Settings with the Java client's names, including the password; readable by its owner
+            only.
+        ca: The certificate, as PEM, that signed the broker's certificate.
     """
 
     security: Security
@@ -36,7 +37,7 @@ class ClientAccess:
 
 
 def find_security(folder: Path) -> ClientAccess | None:
-    """Return what clients of a folder's broker need, or None where they need nothing."""
+    """Return the settings for clients of a folder's broker, or None if they need none."""
     inner = folder / FOLDER
     try:
         content = json.loads((inner / "security.json").read_text(encoding="utf-8"))
@@ -50,9 +51,9 @@ def find_security(folder: Path) -> ClientAccess | None:
 
 
 def make_security(folder: Path) -> ClientAccess:
-    """Make certificates for 127.0.0.1 and localhost, and a user; they are there whole or not."""
+    """Create certificates for 127.0.0.1 and localhost, and a user; all of it or nothing."""
     password = secrets.token_urlsafe(18)
-    # Letters and digits: it goes through the settings files of several programs.
+    # Letters and digits, which need no escaping in the settings files of other programs.
     keystore_password = secrets.token_hex(16)
     content = {"format": FORMAT, "user": _USER, "password": password}
     content["keystore_password"] = keystore_password

@@ -1,6 +1,7 @@
-"""What a local Kafka broker is told.
+"""The settings of a local Kafka broker.
 
-Paths are relative to the broker's folder, where its process runs: a comma in a path would part it.
+Paths are relative to the broker's folder, the working directory of its process: a comma in an
+absolute path would split it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from headgate.brokers.broker import HOST, properties
 
 DATA = "kafka"
 
-# A broker on one machine has nobody to replicate to, and a small heap.
+# A single broker has no replicas, and a small heap.
 _ALONE = {
     "offsets.topic.replication.factor": "1",
     "offsets.topic.num.partitions": "4",
@@ -32,12 +33,12 @@ _ALONE = {
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Where a broker listens, all on the loopback.
+    """The ports of a broker, all on the loopback.
 
     Attributes:
-        clients: What users are told.
-        controller: Where the broker finds its controller, which is itself.
-        inside: Where a secured broker talks to itself; the clients' port otherwise.
+        clients: The port for users.
+        controller: The port of its controller, which is the broker itself.
+        inside: The port on which a secured broker connects to itself; otherwise the clients' port.
     """
 
     clients: int
@@ -47,7 +48,7 @@ class Ports:
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """What clients of a secured broker are asked for: TLS, and a user with a password.
+    """The requirements of a secured broker: TLS, and a user with a password.
 
     Attributes:
         keystore: A PKCS12 file with the broker's key and certificate.
@@ -60,7 +61,7 @@ class Security:
 
     @property
     def scram_users(self) -> list[str]:
-        """The user, in the words of the tool that formats the broker's folder."""
+        """The user, as the formatting tool reads it."""
         return [
             f"{mechanism}=[name={self.user},password={self.password}]"
             for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -73,8 +74,8 @@ def server_properties(
     """Return the broker's settings file: broker and controller in one process.
 
     Args:
-        data: Where the broker keeps its records, as seen from its folder.
-        settings: The user's own; they come last and win.
+        data: The folder of records, relative to the broker's folder.
+        settings: The user's settings; they override the others.
     """
     lines = {
         "process.roles": "broker,controller",

@@ -1,9 +1,9 @@
-"""How a local broker is started, stopped and looked at, whatever its kind.
+"""Start, stop and status of a local broker of any kind.
 
 DIR/
   lock          held while a command starts or stops the broker
-  broker.json   the process that serves here, or did last, and its ports
-  log/          broker.log, which rolls, and what its process printed
+  broker.json   the current or last process, and its ports
+  log/          broker.log, which rolls, and the output of the process
 """
 
 from __future__ import annotations
@@ -23,70 +23,70 @@ OUTPUT = "log/broker.out"
 FILE = "broker.json"
 STOPS_WITHIN = timedelta(seconds=30)
 _LOOK_EVERY = timedelta(milliseconds=100)
-# A machine that is busy with something else takes its time.
+# A busy machine takes longer.
 _STARTS_WITHIN = timedelta(seconds=120)
-# How often one that is stuck is started in all.
+# The maximum number of starts of a broker that hangs.
 _TRIES = 3
 
 
 class Server(Protocol):
-    """What a kind of broker knows of itself."""
+    """The part of a broker's lifecycle that depends on its kind."""
 
     @property
     def kind(self) -> str:
-        """What it is called by commands."""
+        """Its name in commands."""
 
     @property
     def name(self) -> str:
-        """What it is called by people."""
+        """Its name for people."""
 
     @property
     def data(self) -> str:
-        """The folder of its records, in its own folder; there once it was made."""
+        """The folder of its records in its own folder; exists after the first start."""
 
     def find_client(self, folder: Path) -> Path | None:
-        """Return the file that clients of a secured one need; None for an open one."""
+        """Return the settings file for clients of a secured broker; None for an open one."""
 
     def address(self, facts: Mapping[str, str | int]) -> str:
         """Return the host and the port for clients."""
 
     def url(self, folder: Path, facts: Mapping[str, str | int]) -> str:
-        """Return what `--on` takes."""
+        """Return the value for `--on`."""
 
     def is_serving(self, folder: Path, facts: Mapping[str, str | int]) -> bool:
-        """Tell whether it answers its clients."""
+        """Return True if it responds to clients."""
 
     def is_stuck(self, folder: Path, clock: Clock) -> bool:
-        """Tell whether it serves but never will as it should, until it is started once more."""
+        """Return True if it responds but needs a restart to work properly."""
 
     def launch(
         self,
         folder: Path,
         options: BrokerOptions,
         last: Mapping[str, str | int],
-        told: Progress,
+        progress: Progress,
         clock: Clock,
     ) -> Process:
-        """Start its process, after all that a first start needs.
+        """Start its process, after everything that a first start needs.
 
         Args:
-            last: The facts of the process before; empty at the first start.
+            last: The facts of the last process; empty at the first start.
         """
 
 
 def start(
     server: Server, options: BrokerOptions, *, progress: Progress | None, clock: Clock | None
 ) -> tuple[Broker, bool]:
-    """Return a broker that serves, and whether this call started it.
+    """Return a running broker, and whether this call started it.
 
-    One that runs already stays as it is. The broker outlives the process that started it.
+    A broker that is already running is unchanged. It outlives the process that started it.
 
     Args:
-        progress: Told a line for each file that has to be fetched first, and what comes after.
+        progress: Called with a line for each file that is fetched first, and for later steps.
 
     Raises:
-        HeadgateError: BROKER_RUNNING where it runs otherwise than it is asked for,
-            BROKER_SECURITY_FIXED, BROKER_PORT_TAKEN, BROKER_NOT_STARTED, and what `resolve` raises.
+        HeadgateError: BROKER_RUNNING if it runs with other options, BROKER_SECURITY_FIXED,
+            BROKER_PORT_TAKEN, BROKER_NOT_STARTED, and the errors of `resolve`.
     """
     clock, told = clock or SystemClock(), progress or _nobody
     folder = options.data.absolute()
@@ -97,9 +97,9 @@ def start(
             _check_ports(server, known, options)
             state = wait(server, folder, known, clock)
             if state is BrokerState.STARTING:
-                found = f"process {known.pid} is there and does not answer, and says"
-                raise not_started(server, folder, found, last_words(folder))
-            # One that was just killed may take a moment to be over, and is started anew.
+                problem = f"process {known.pid} exists and does not respond; its log ends with"
+                raise not_started(server, folder, problem, last_words(folder))
+            # A broker that was just killed may need a moment to exit; it is started again.
             if state is BrokerState.RUNNING:
                 return look(server, folder), False
         last = {} if known is None else known.facts
@@ -107,17 +107,19 @@ def start(
             process = server.launch(folder, options, last, told, clock)
             if wait(server, folder, process, clock) is not BrokerState.RUNNING:
                 stop_process(process, grace=STOPS_WITHIN, clock=clock)
-                raise not_started(server, folder, "it does not serve, and says", last_words(folder))
+                raise not_started(
+                    server, folder, "it does not respond; its log ends with", last_words(folder)
+                )
             if not server.is_stuck(folder, clock):
                 return look(server, folder), True
-            told("the broker is stuck, and is started once more")
+            told("the broker hangs and is restarted")
             stop_process(process, grace=STOPS_WITHIN, clock=clock)
             last = process.facts
-        raise not_started(server, folder, f"it was stuck {_TRIES} times", last_words(folder))
+        raise not_started(server, folder, f"it hung {_TRIES} times", last_words(folder))
 
 
 def stop(server: Server, data: Path, *, clock: Clock | None) -> tuple[Broker, bool]:
-    """Return a broker that is stopped, and whether this call stopped it; its records stay."""
+    """Return a stopped broker, and whether this call stopped it; its records stay."""
     folder = data.absolute()
     if not folder.is_dir():
         return look(server, folder), False
@@ -130,7 +132,7 @@ def stop(server: Server, data: Path, *, clock: Clock | None) -> tuple[Broker, bo
 
 
 def look(server: Server, data: Path) -> Broker:
-    """Return the broker of a folder as it is now."""
+    """Return the current status of a folder's broker."""
     folder = data.absolute()
     process, log = find_process(folder / FILE), _find_log(folder)
     if process is None:
@@ -150,7 +152,7 @@ def look(server: Server, data: Path) -> Broker:
 
 
 def wait(server: Server, folder: Path, process: Process, clock: Clock) -> BrokerState:
-    """Return what became of a broker: it runs, it is over, or it starts for longer than it may."""
+    """Return the outcome of a start: the broker runs, has exited, or takes too long."""
     deadline = clock.monotonic() + _STARTS_WITHIN.total_seconds()
     while process.is_alive:
         if server.is_serving(folder, process.facts):
@@ -162,7 +164,7 @@ def wait(server: Server, folder: Path, process: Process, clock: Clock) -> Broker
 
 
 def check_free(server: Server, port: int, options: BrokerOptions) -> None:
-    """Refuse a port that was asked for and that another program has."""
+    """Refuse a requested port that another program uses."""
     if not is_free(HOST, port):
         raise HeadgateError(
             "BROKER_PORT_TAKEN",
@@ -173,7 +175,7 @@ def check_free(server: Server, port: int, options: BrokerOptions) -> None:
 
 
 def last_words(folder: Path) -> str:
-    """Return the line that tells most likely why a broker ended."""
+    """Return the line that most likely names the reason why a broker exited."""
     lines: list[str] = []
     for file in (folder / LOG, folder / OUTPUT):
         if file.is_file():
@@ -181,11 +183,11 @@ def last_words(folder: Path) -> str:
     return _pick(lines)
 
 
-def not_started(server: Server, folder: Path, found: str, said: str) -> HeadgateError:
-    """Return the error of a broker that does not come up."""
+def not_started(server: Server, folder: Path, problem: str, said: str) -> HeadgateError:
+    """Return the error for a broker that does not start."""
     return HeadgateError(
         "BROKER_NOT_STARTED",
-        f"cannot start {server.name} in {folder}: {found}: {said.strip()}",
+        f"cannot start {server.name} in {folder}: {problem}: {said.strip()}",
         hint=f"headgate broker logs {server.kind} --data {folder}",
         domain=Domain.EXTERNAL,
     )
@@ -197,7 +199,7 @@ def _state(server: Server, folder: Path, process: Process) -> BrokerState:
 
 
 def _find_log(folder: Path) -> Path:
-    """Return the broker's log, or what its process printed where it never got to write one."""
+    """Return the broker's log, or the output of its process if it never wrote a log."""
     log = folder / LOG
     return log if log.is_file() or not (folder / OUTPUT).is_file() else folder / OUTPUT
 
@@ -208,8 +210,8 @@ def _check_ports(server: Server, known: Process, options: BrokerOptions) -> None
         if port not in (None, 0, serves_at):
             raise HeadgateError(
                 "BROKER_RUNNING",
-                f"cannot start {server.name} on port {port}: it runs already in {options.data},"
-                f" on port {serves_at} (process {known.pid})",
+                f"cannot start {server.name} on port {port}: it already runs in "
+                f"{options.data}, on port {serves_at} (process {known.pid})",
                 hint=f"headgate broker stop {server.kind} --data {options.data}",
             )
 
@@ -218,17 +220,17 @@ def _check_security(server: Server, folder: Path, options: BrokerOptions) -> Non
     if options.secure and (folder / server.data).is_dir() and server.find_client(folder) is None:
         raise HeadgateError(
             "BROKER_SECURITY_FIXED",
-            f"cannot secure the broker in {options.data}: it was made without, and what secures a"
-            " broker is made with its folder",
+            f"cannot secure the broker in {options.data}: its folder was created without "
+            "security, which the first start decides",
             hint=f"headgate broker start {server.kind} --secure --port 0"
             f" --data {options.data}-secure",
         )
 
 
 def _pick(lines: Sequence[str]) -> str:
-    told = [line for line in lines if line.strip()]
-    bad = [line for line in told if " ERROR " in line or " FATAL " in line or "Exception" in line]
-    return (bad or told or ["it said nothing"])[-1].strip()
+    texts = [line for line in lines if line.strip()]
+    bad = [line for line in texts if " ERROR " in line or " FATAL " in line or "Exception" in line]
+    return (bad or texts or ["nothing"])[-1].strip()
 
 
 def _nobody(line: str) -> None:

@@ -1,7 +1,7 @@
-"""A process in the background that outlives whoever started it, and is known by a file.
+"""A background process that outlives its starter, and is identified by a file.
 
-The file names the process by its number and by when it started, so that another process that was
-given the same number later is never taken for it, and never ended in its place.
+The file holds the process id and the start time, so that a later process with the same id is never
+mistaken for it, and never killed in its place.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process that was started.
+    """A started process.
 
     Attributes:
-        birth: What the system says of its start: no other process of this number has the same.
+        birth: The system's record of its start, unique among processes with this id.
         since: When it was started, in UTC.
-        facts: What its owner wants to find again, such as its ports.
+        facts: Details that its owner stores, such as its ports.
     """
 
     pid: int
@@ -42,22 +42,22 @@ class Process:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it still runs."""
+        """Whether it is running."""
         return read_birth(self.pid) == self.birth
 
 
 def read_birth(pid: int, proc: Path = Path("/proc")) -> str | None:
-    """Return what tells a process from another one of the same number, or None if it is over."""
+    """Return a text that identifies a process among those with its id, or None if it has exited."""
     if not proc.is_dir():
         return _ask_birth(pid)
     try:
-        # The name may hold blanks and parentheses; what follows it does not.
+        # The name may hold blanks and parentheses; the text after it does not.
         fields = (proc / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return None
     if fields[0] in "ZX" and int(fields[17]) <= 1:
-        # It has ended, and its parent has yet to ask how. While other threads of it are still
-        # ending, its ports and files are not free yet.
+        # It has exited, and its parent has not waited for it yet. While other threads of it are
+        # still exiting, its ports and files are not free.
         return None
     boot = _BOOT.read_text().strip() if _BOOT.exists() else ""
     return f"{boot}/{fields[19]}"
@@ -70,16 +70,16 @@ def _ask_birth(pid: int) -> str | None:
 
 
 def find_process(file: Path) -> Process | None:
-    """Return the process that a file names, alive or not; None where there is no such file."""
+    """Return the process in a file, alive or not; None without such a file."""
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except ValueError as error:
-        raise _unreadable(file, f"it is damaged ({error})") from error
-    found = content.pop("format", None)
-    if found != FORMAT:
-        raise _unreadable(file, f"its format is {found!r}, and this release reads {FORMAT}")
+        raise _unreadable(file, f"it is corrupted ({error})") from error
+    format_ = content.pop("format", None)
+    if format_ != FORMAT:
+        raise _unreadable(file, f"its format is {format_!r}, and this release reads {FORMAT}")
     return Process(**{**content, "since": datetime.fromisoformat(content["since"])})
 
 
@@ -91,10 +91,10 @@ def start_process(
     facts: Mapping[str, str | int],
     clock: Clock,
 ) -> Process:
-    """Start a process that neither the terminal's signals nor its end reach, and name it in a file.
+    """Start a process detached from the terminal, and record it in a file.
 
     Args:
-        output: Where its standard streams go; what was there is replaced.
+        output: The file for its standard streams; replaced if it exists.
     """
     since = clock.now()
     with output.open("wb") as sink:
@@ -108,16 +108,16 @@ def start_process(
         )
     process = Process(child.pid, read_birth(child.pid) or "over", since, facts)
     _write(file, process)
-    # It is nobody's child from here on: what is asked of it is asked by its number.
+    # It is no longer anyone's child: from here on it is known by its id only.
     child.returncode = 0
     return process
 
 
 def stop_process(process: Process, *, grace: timedelta, clock: Clock) -> bool:
-    """End a process and return once it is over; False where it had to be killed.
+    """End a process and return when it has exited; False if it had to be killed.
 
     Args:
-        grace: How long it may take to end by itself once it was asked.
+        grace: How long it may take to exit after the request.
     """
     if _ended(process, signal.SIGTERM, grace, clock):
         return True
@@ -125,7 +125,7 @@ def stop_process(process: Process, *, grace: timedelta, clock: Clock) -> bool:
         return False
     raise HeadgateError(
         "BROKER_NOT_STOPPED",
-        f"cannot end process {process.pid}: it is still there after SIGKILL",
+        f"cannot end process {process.pid}: it still exists after SIGKILL",
         hint=f"ps -o pid,stat,wchan,cmd -p {process.pid}",
         domain=Domain.EXTERNAL,
         retryable=True,
@@ -146,14 +146,14 @@ def _ended(process: Process, number: signal.Signals, within: timedelta, clock: C
 
 
 def _collect(pid: int) -> None:
-    """Let the system forget a process that was a child of this one."""
+    """Reap a process that was a child of this one."""
     with contextlib.suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)
 
 
 @contextlib.contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Hold a folder, so that of two commands the second waits for the first."""
+    """Lock a folder, so that of two commands the second waits for the first."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -167,10 +167,10 @@ def _write(file: Path, process: Process) -> None:
     making.replace(file)
 
 
-def _unreadable(file: Path, found: str) -> HeadgateError:
+def _unreadable(file: Path, problem: str) -> HeadgateError:
     return HeadgateError(
         "BROKER_FILE_BROKEN",
-        f"cannot tell what runs here from {file}: {found}",
-        hint=f"end the broker if it runs, then: rm {file}",
+        f"cannot read from {file} which process runs here: {problem}",
+        hint=f"stop the broker if it runs, then: rm {file}",
         domain=Domain.EXTERNAL,
     )

@@ -39,22 +39,22 @@ _ANSWERS_WITHIN = timedelta(seconds=2)
 def start_pulsar(
     options: BrokerOptions, *, progress: Progress | None = None, clock: Clock | None = None
 ) -> tuple[Broker, bool]:
-    """Return a broker that serves, and whether this call started it; as `lifecycle.start`."""
+    """Return a running broker, and whether this call started it; as `lifecycle.start`."""
     return lifecycle.start(_PULSAR, options, progress=progress, clock=clock)
 
 
 def stop_pulsar(data: Path, *, clock: Clock | None = None) -> tuple[Broker, bool]:
-    """Return a broker that is stopped, and whether this call stopped it; its records stay."""
+    """Return a stopped broker, and whether this call stopped it; its records stay."""
     return lifecycle.stop(_PULSAR, data, clock=clock)
 
 
 def look_at_pulsar(data: Path) -> Broker:
-    """Return the broker of a folder as it is now."""
+    """Return the current status of a folder's broker."""
     return lifecycle.look(_PULSAR, data)
 
 
 class _Pulsar:
-    """What is Pulsar's own in the life of a broker."""
+    """The Pulsar part of a broker's lifecycle."""
 
     kind = "pulsar"
     name = "Pulsar"
@@ -89,16 +89,16 @@ class _Pulsar:
         folder: Path,
         options: BrokerOptions,
         last: Mapping[str, str | int],
-        told: Progress,
+        progress: Progress,
         clock: Clock,
     ) -> Process:
         ports = self._choose_ports(folder, options, last)
-        distribution = get_distribution(told=told)
-        security = _get_security(folder, options, told)
-        classes = get_classes(distribution, told=told, clock=clock)
+        distribution = get_distribution(told=progress)
+        security = _get_security(folder, options, progress)
+        classes = get_classes(distribution, told=progress, clock=clock)
         more = [] if classes is None else [f"-XX:SharedArchiveFile={classes}"]
         write_settings(folder, ports, settings=options.settings, security=security)
-        told("starting the broker")
+        progress("starting the broker")
         return start_process(
             java_command(distribution, memory=options.memory, bookie=ports.bookie, more=more),
             folder / lifecycle.FILE,
@@ -110,7 +110,7 @@ class _Pulsar:
     def _choose_ports(
         self, folder: Path, options: BrokerOptions, last: Mapping[str, str | int]
     ) -> Ports:
-        """Return where to listen: where it did last, as far as nobody else does by now."""
+        """Return the ports: the last ones, as far as they are still free."""
         free = find_ports(HOST, 3)
         is_secure = options.secure or find_security(folder) is not None
         usual = DEFAULT_SECURE_PORT if is_secure else DEFAULT_PORT
@@ -120,7 +120,7 @@ class _Pulsar:
         if options.admin_port is None:
             usual_admin = DEFAULT_SECURE_ADMIN_PORT if is_secure else DEFAULT_ADMIN_PORT
             admin = int(last.get("admin", usual_admin if clients == usual else free[1]))
-            # Nobody asked for this one: another will do.
+            # A default port may be replaced by another.
             admin = admin if is_free(HOST, admin) else free[1]
         else:
             admin = options.admin_port or free[1]
@@ -128,14 +128,14 @@ class _Pulsar:
         return Ports(clients, admin, self._choose_bookie(folder, free[2]))
 
     def _choose_bookie(self, folder: Path, free: int) -> int:
-        """Return the port of the storage, which is for ever the one of the first start."""
+        """Return the port of the storage, which never changes after the first start."""
         port = find_bookie(folder)
         if port is not None and not is_free(HOST, port):
             raise HeadgateError(
                 "BROKER_PORT_TAKEN",
-                f"cannot start Pulsar in {folder}: its storage is known by port {port}, and another"
-                " program listens there",
-                hint=f"end that program; this tells which it is: ss -ltnp 'sport = :{port}'",
+                f"cannot start Pulsar in {folder}: its storage is bound to port {port}, and "
+                "another program listens there",
+                hint=f"end that program; this shows it: ss -ltnp 'sport = :{port}'",
             )
         return free if port is None else port
 
@@ -144,13 +144,13 @@ _PULSAR = _Pulsar()
 
 
 def find_bookie(folder: Path) -> int | None:
-    """Return the port that the storage of a folder is known by; None where there is none yet."""
+    """Return the port of a folder's storage; None before the first start."""
     try:
         cookie = (folder / LEDGERS / "current" / "VERSION").read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
-    found = re.search(r'bookieHost: "[^"]*:([0-9]+)"', cookie)
-    return None if found is None else int(found[1])
+    match = re.search(r'bookieHost: "[^"]*:([0-9]+)"', cookie)
+    return None if match is None else int(match[1])
 
 
 def _admin(folder: Path, facts: Mapping[str, str | int]) -> str:
@@ -158,9 +158,9 @@ def _admin(folder: Path, facts: Mapping[str, str | int]) -> str:
     return f"{scheme}://{HOST}:{facts['admin']}"
 
 
-def _get_security(folder: Path, options: BrokerOptions, told: Progress) -> Security | None:
+def _get_security(folder: Path, options: BrokerOptions, progress: Progress) -> Security | None:
     known = find_security(folder)
     if known is None and options.secure:
-        told("making certificates and a token")
+        progress("creating certificates and a token")
         known = make_security(folder)
     return None if known is None else known.security

@@ -1,4 +1,4 @@
-"""Whether a Pulsar broker answers: two questions to its administration."""
+"""Checks whether a Pulsar broker responds: two requests to its admin API."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from http.client import HTTPException
 
-# The broker is up, and has made the namespace that users find there.
+# The broker is up, and has created the default namespace.
 _QUESTIONS = ("brokers/ready", "namespaces/public/default")
 
 
@@ -19,15 +19,15 @@ def is_serving(
     headers: Mapping[str, str] | None = None,
     trust: ssl.SSLContext | None = None,
 ) -> bool:
-    """Tell whether the broker with this administration takes requests of clients.
+    """Return True if the broker with this admin API accepts requests of clients.
 
-    It listens before it can do anything: a client that comes too early waits in vain, for long.
+    It listens before it is ready: a client that connects too early waits for long.
 
     Args:
-        admin: The address of its administration, such as http://127.0.0.1:8080.
-        trust: Who may have signed its certificate, where it is secured.
+        admin: The address of its admin API, such as http://127.0.0.1:8080.
+        trust: The authority of its certificate, if it is secured.
     """
-    # Whatever proxy the environment names, this machine is reached without.
+    # This machine is never reached through a proxy.
     opener = urllib.request.build_opener(
         urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=trust)
     )

@@ -1,7 +1,7 @@
-"""The classes of Pulsar as Java keeps them once loaded: a start with them takes half as long.
+"""An archive of Pulsar's classes, with which a start takes half as long.
 
-A broker of its own is started and stopped once to make them, for each Java and each distribution.
-Where that does not work, brokers start all the same.
+To create it, a separate broker is started and stopped once for each Java and distribution. If that
+fails, brokers start without it.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ _SERVES_WITHIN = timedelta(seconds=60)
 _ENDS_WITHIN = timedelta(seconds=60)
 
 
-def get_classes(distribution: Path, *, told: Progress, clock: Clock) -> Path | None:
-    """Return the file of the loaded classes; None where there is none, and there will be none."""
+def get_classes(distribution: Path, *, progress: Progress, clock: Clock) -> Path | None:
+    """Return the file of the classes; None if it cannot be created."""
     file = distribution / f"classes-{_java_id()}.jsa"
     if not file.exists() and os.access(distribution, os.W_OK):
         with alone_in(distribution):
-            # Another process may have made it while this one waited.
+            # Another process may have created it meanwhile.
             if not file.exists():
-                told("preparing for faster starts")
+                progress("preparing for faster starts")
                 _make(file, distribution, clock)
     return file if file.exists() and file.stat().st_size else None
 
 
 def _java_id() -> str:
-    """Return what tells one Java from another: it takes its own classes only."""
+    """Return a text that identifies a Java, which reads only its own classes."""
     java = Path(get_java("start Pulsar")).resolve()
     facts = java.stat()
     return hashlib.sha256(f"{java} {facts.st_size} {facts.st_mtime_ns}".encode()).hexdigest()[:12]
@@ -52,7 +52,7 @@ def _make(file: Path, distribution: Path, clock: Clock) -> None:
         process = _start(folder, made, distribution, clock)
         _wait(process, clock)
         stop_process(process, grace=_ENDS_WITHIN, clock=clock)
-        # An empty one says that it did not work here, so that no later start tries it again.
+        # An empty file records the failure, so that later starts do not try again.
         made.touch()
         made.rename(file)
 

@@ -33,33 +33,33 @@ _TEXTS = frozenset({"LICENSE", "NOTICE"})
 
 
 def distribution_folder() -> Path:
-    """Return where the distribution is unpacked, or will be."""
+    """Return the folder of the unpacked distribution, which may not exist yet."""
     return cache_folder() / f"pulsar-{VERSION}"
 
 
 def count_missing() -> int:
-    """Return the bytes that have yet to be fetched; 0 where all is here."""
+    """Return the number of bytes to fetch; 0 if nothing is missing."""
     if _is_made(distribution_folder()):
         return 0
     return sum(artifact.size for artifact in find_missing([DISTRIBUTION]))
 
 
-def get_distribution(*, told: Progress) -> Path:
+def get_distribution(*, progress: Progress) -> Path:
     """Return the folder of the unpacked distribution; the first call fetches and unpacks it.
 
-    Several processes may ask at once: one makes it, and the others wait for it.
+    Several processes may call this at once: one does the work, and the others wait.
     """
     folder = distribution_folder()
     if _is_made(folder):
         return folder
     cache_folder().mkdir(parents=True, exist_ok=True)
     with alone_in(cache_folder() / ".unpacking"):
-        # Another process may have made it while this one waited.
+        # Another process may have unpacked it meanwhile.
         if not _is_made(folder):
-            (archive,) = resolve([DISTRIBUTION], progress=told)
-            told("unpacking it")
+            (archive,) = resolve([DISTRIBUTION], progress=progress)
+            progress("unpacking it")
             _make(archive, folder)
-            # What it held is here now, and takes room enough.
+            # Its content is unpacked, and it takes space.
             archive.unlink()
     return folder
 
@@ -70,10 +70,10 @@ def find_jars(folder: Path) -> list[Path]:
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Write an archive's jars and licence texts into a folder; nothing else in it is looked at.
+    """Write an archive's jars and licence texts into a folder; everything else is ignored.
 
-    Names are taken apart and put together anew, and only plain files are written: whatever an
-    archive holds, it reaches nothing outside of the folder.
+    Names are rebuilt from their parts, and only plain files are written, so an archive cannot write
+    outside of the folder.
     """
     (folder / "lib").mkdir()
     with tarfile.open(archive) as packed:
@@ -86,9 +86,9 @@ def unpack(archive: Path, folder: Path) -> None:
 
 
 def _target(name: PurePosixPath) -> Path | None:
-    """Return where a file of the archive goes; None for what a broker does not need."""
+    """Return the path of a file of the archive; None if a broker does not need it."""
     match name.parts:
-        # All of it lies in one folder of its own.
+        # The archive contains a single folder.
         case (_, "lib", jar) if jar.endswith(".jar"):
             return Path("lib") / jar
         case (_, text) if text in _TEXTS:
@@ -103,7 +103,7 @@ def _make(archive: Path, folder: Path) -> None:
         content = {"format": FORMAT, "sha256": DISTRIBUTION.sha256}
         (making / _MADE).write_text(f"{json.dumps(content)}\n", encoding="utf-8")
         making.chmod(0o755)
-        # One of another format, or one that was emptied by hand.
+        # It has another format, or was emptied by hand.
         shutil.rmtree(folder, ignore_errors=True)
         making.rename(folder)
     except BaseException:

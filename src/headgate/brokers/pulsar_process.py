@@ -1,4 +1,4 @@
-"""The process of a local Pulsar broker: what its folder must hold, and how it is started."""
+"""The process of a local Pulsar broker: the content of its folder, and its command."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headgate.brokers.pulsar_settings import (
     standalone_conf,
 )
 
-# As Pulsar's own start script has them for Java 17: Netty, RocksDB and its metrics reach in there.
+# From Pulsar's own start script for Java 17: Netty, RocksDB and its metrics need these.
 _OPENED = (
     "java.base/java.io",
     "java.base/java.nio",
@@ -35,7 +35,7 @@ _SETTINGS = {
     "java.net.preferIPv4Stack": "true",
     "log4j2.configurationFile": "log4j2.properties",
     "log4j2.is.webapp": "false",
-    # The broker shuts it down itself, after its last words.
+    # The broker shuts it down itself, after its last log lines.
     "log4j.shutdownHookEnabled": "false",
     "io.netty.tryReflectionSetAccessible": "true",
     "io.netty.recycler.maxCapacityPerThread": "4096",
@@ -49,9 +49,9 @@ _MAIN = "org.apache.pulsar.PulsarStandaloneStarter"
 def write_settings(
     folder: Path, ports: Ports, *, settings: Mapping[str, str], security: Security | None
 ) -> None:
-    """Write into a broker's folder what its process reads there."""
+    """Write the files that the process reads into a broker's folder."""
     (folder / "log").mkdir(exist_ok=True)
-    # A process that was killed leaves there what it unpacked.
+    # A killed process leaves its unpacked files there.
     shutil.rmtree(folder / _TEMPORARY, ignore_errors=True)
     (folder / _TEMPORARY).mkdir()
     write_private(folder / "log4j2.properties", LOG4J)
@@ -65,16 +65,16 @@ def java_command(
     """Return the command of a broker; it runs in the broker's folder.
 
     Args:
-        memory: Bytes of its heap; buffers take up to as much beside it.
+        memory: The size of its heap in bytes; buffers take up to as much again.
         bookie: The port of its storage, at the first start.
-        more: Options of Java's own.
+        more: Further options of Java.
     """
     options = [f"-Xmx{memory}", f"-XX:MaxDirectMemorySize={memory}", "-XX:+UseParallelGC"]
     options += ["-XX:+ExitOnOutOfMemoryError", "-XX:+PerfDisableSharedMem", *more]
     for opened in _OPENED:
         options += ["--add-opens", f"{opened}=ALL-UNNAMED"]
     options += [f"-D{name}={value}" for name, value in _SETTINGS.items()]
-    # By its folder, Pulsar would make an address of the whole path, which must then have no blanks.
+    # With an absolute folder, Pulsar would turn the path into an address without blanks.
     words = ["--config", "standalone.conf", "--metadata-url", f"rocksdb:{METADATA}"]
     words += ["--bookkeeper-dir", LEDGERS, "--bookkeeper-port", str(bookie)]
     words += ["--no-functions-worker", "--no-stream-storage"]

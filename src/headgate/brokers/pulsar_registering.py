@@ -1,9 +1,9 @@
-"""Whether the storage of a Pulsar broker registers itself over and over.
+"""Detects a Pulsar broker whose storage registers itself over and over.
 
-A broker that was killed leaves the entry of its storage behind. The next one removes and makes it,
-and now and then takes its own removal for somebody else's: it makes the entry anew, hears of that
-removal, and so on without end (apache/pulsar#17759). It answers, but finds its storage now and not
-then. Once it is stopped in order, the entry is gone, and the next start is sound.
+A killed broker leaves the entry of its storage behind. The next broker deletes and creates it, and
+sometimes mistakes its own deletion for another's: it creates the entry again, notices that
+deletion, and so on without end (apache/pulsar#17759). It responds, but finds its storage only at
+times. A clean stop deletes the entry, and the next start works.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from pathlib import Path
 from headgate._clock import Clock
 
 _SIGN = b"Lock on resource /ledgers/available/"
-# A sound start has one or two; the other has hundreds a second.
+# A normal start has one or two; the loop has hundreds per second.
 _MANY = 20
 _TAIL = 128 * 1024
 _LOOK_AGAIN = timedelta(seconds=1)
 
 
 def is_registering(log: Path, clock: Clock) -> bool:
-    """Tell from a broker's log whether its storage is being registered again and again."""
+    """Return True if a broker's log shows that its storage registers over and over."""
     before = _signs(log)
     if len(before) < _MANY:
         return False
-    # These may be of the process before: then no more are coming.
+    # These may belong to the previous process: then no more follow.
     clock.sleep(_LOOK_AGAIN)
     after = _signs(log)
     return len(after) >= _MANY and after[-1] != before[-1]
@@ -37,6 +37,6 @@ def _signs(log: Path) -> list[bytes]:
             content.seek(max(0, log.stat().st_size - _TAIL))
             tail = content.read()
     except FileNotFoundError:
-        # It is being rolled.
+        # The log is being rolled.
         return []
     return [line for line in tail.splitlines() if _SIGN in line]

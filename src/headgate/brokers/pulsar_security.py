@@ -1,4 +1,4 @@
-"""What secures a local Pulsar broker: certificates, and a token for its clients."""
+"""The security of a local Pulsar broker: certificates, and a token for its clients."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _TOKEN = "token"
 
 @dataclass(frozen=True, slots=True)
 class ClientAccess:
-    """What a client needs to reach a secured broker.
+    """The settings for clients of a secured broker.
 
     Attributes:
-        file: Settings in the Java client's terms; the token in it is a reference to its file.
-        ca: The certificate, as PEM, that the broker's own is signed with.
+        file: Settings with the Java client's names; the token is a reference to its file.
+        ca: The certificate, as PEM, that signed the broker's certificate.
     """
 
     security: Security
@@ -42,16 +42,16 @@ class ClientAccess:
     token: Path
 
     def headers(self) -> dict[str, str]:
-        """Return what a request to the administration carries."""
+        """Return the headers of a request to the admin API."""
         return {"Authorization": f"Bearer {self.token.read_text(encoding='ascii')}"}
 
     def trust(self) -> ssl.SSLContext:
-        """Return whom a client believes."""
+        """Return the authorities that a client trusts."""
         return ssl.create_default_context(cafile=str(self.ca))
 
 
 def find_security(folder: Path) -> ClientAccess | None:
-    """Return what clients of a folder's broker need, or None where they need nothing."""
+    """Return the settings for clients of a folder's broker, or None if they need none."""
     inner = folder / FOLDER
     try:
         content = json.loads((inner / "security.json").read_text(encoding="utf-8"))
@@ -69,7 +69,7 @@ def find_security(folder: Path) -> ClientAccess | None:
 
 
 def make_security(folder: Path) -> ClientAccess:
-    """Make certificates for 127.0.0.1 and localhost, and a token; they are there whole or not."""
+    """Create certificates for 127.0.0.1 and localhost, and a token; all of it or nothing."""
     key, keystore_password = secrets.token_bytes(32), secrets.token_hex(16)
     content = {"format": FORMAT, "role": _ROLE, "keystore_password": keystore_password}
     with making_security(folder) as making:
@@ -84,7 +84,7 @@ def make_security(folder: Path) -> ClientAccess:
 
 
 def sign_token(key: bytes, role: str) -> str:
-    """Return a JSON web token that says who its bearer is; it is good for ever."""
+    """Return a JSON web token that identifies its bearer; it does not expire."""
     head, body = _encode(b'{"alg":"HS256"}'), _encode(json.dumps({"sub": role}).encode())
     said = f"{head}.{body}"
     return f"{said}.{_encode(hmac.digest(key, said.encode(), hashlib.sha256))}"

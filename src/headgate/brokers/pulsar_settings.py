@@ -1,6 +1,7 @@
-"""What a local Pulsar broker is told.
+"""The settings of a local Pulsar broker.
 
-Paths are relative to the broker's folder, where its process runs: a comma in a path would part it.
+Paths are relative to the broker's folder, the working directory of its process: a comma in an
+absolute path would split it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ DATA = "pulsar"
 METADATA = f"{DATA}/metadata"
 LEDGERS = f"{DATA}/ledgers"
 
-# A broker on one machine has nobody to replicate to, and a small heap.
+# A single broker has no replicas, and a small heap.
 _ALONE = {
     "clusterName": "standalone",
     "bindAddress": HOST,
@@ -30,11 +31,11 @@ _ALONE = {
     "numIOThreads": "4",
     "numHttpServerThreads": "8",
     "bookkeeperUseV2WireProtocol": "true",
-    # A storage that was slow is left alone for half an hour otherwise, and there is no other.
+    # Otherwise a slow storage is avoided for half an hour, and there is no other.
     "bookkeeperClientHealthCheckEnabled": "false",
 }
-# Topics are there because somebody made them, and stay until somebody removes them; by default
-# one without readers is removed after a minute, and a record once its ledger is full.
+# Topics are created and deleted explicitly; by default a topic without readers is deleted after a
+# minute, and a record with its ledger.
 _TOPICS = {
     "allowAutoTopicCreation": "false",
     "brokerDeleteInactiveTopicsEnabled": "false",
@@ -42,13 +43,13 @@ _TOPICS = {
     "systemTopicEnabled": "true",
     "defaultRetentionTimeInMinutes": str(7 * 24 * 60),
     "defaultRetentionSizeInMB": "-1",
-    # What readers have yet to read never makes the broker refuse what is written.
+    # Unread records never make the broker refuse new ones.
     "backlogQuotaDefaultLimitGB": "-1",
     "forceDeleteNamespaceAllowed": "true",
     "forceDeleteTenantAllowed": "true",
 }
-# Records are in the journal before they are acknowledged. What is written outlives the process,
-# and an acknowledgement does not wait for the disk: nothing here outlives the machine.
+# Records are in the journal before they are acknowledged. They survive the process, and an
+# acknowledgement does not wait for the disk: nothing here survives the machine.
 _STORAGE = {
     "ledgerStorageClass": "org.apache.bookkeeper.bookie.storage.ldb.DbLedgerStorage",
     "allowLoopback": "true",
@@ -58,7 +59,7 @@ _STORAGE = {
     "journalMaxSizeMB": "64",
     "journalMaxBackups": "0",
     "journalPreAllocSizeMB": "4",
-    # A message of the broker's largest size (5 MiB), and what its storage adds to it.
+    # A message of the broker's maximum size (5 MiB), and the overhead of its storage.
     "nettyMaxFrameSizeBytes": "5253120",
     "logSizeLimit": str(256 * 1024**2),
     "gcWaitTime": "60000",
@@ -66,7 +67,7 @@ _STORAGE = {
     "dbStorage_writeCacheMaxSizeMb": "32",
     "dbStorage_readAheadCacheMaxSizeMb": "16",
     "dbStorage_rocksDB_blockCacheSize": str(8 * 1024**2),
-    # A disk that is nearly full is the user's to judge; a bookie would refuse what is written.
+    # The user judges whether the disk is full enough to stop; a bookie would refuse records.
     "diskUsageThreshold": "0.99",
     "diskUsageWarnThreshold": "0.99",
 }
@@ -85,12 +86,12 @@ logger.settings.level = warn
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Where a broker listens, all on the loopback.
+    """The ports of a broker, all on the loopback.
 
     Attributes:
         clients: Pulsar's own protocol.
-        admin: HTTP, or HTTPS where it is secured.
-        bookie: Where the broker finds its storage, which is in the same process.
+        admin: HTTP, or HTTPS if it is secured.
+        bookie: The port of its storage, which is in the same process.
     """
 
     clients: int
@@ -100,13 +101,13 @@ class Ports:
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """What clients of a secured broker are asked for: TLS, and a token.
+    """The requirements of a secured broker: TLS, and a token.
 
     Attributes:
-        role: Who the token says the client is; may do everything.
+        role: The client's role in the token; may do everything.
         keystore: A PKCS12 file with the broker's key and certificate.
         ca: A PEM file with the certificate that signed it.
-        key: The address of the file with the key that tokens are signed with.
+        key: The address of the file with the key that signs tokens.
         token: The address of the file with the token.
     """
 
@@ -124,7 +125,7 @@ def standalone_conf(
     """Return the broker's settings file: broker and storage in one process.
 
     Args:
-        settings: The user's own; they come last and win.
+        settings: The user's settings; they override the others.
     """
     return properties(
         {
@@ -170,6 +171,6 @@ def _secured(ports: Ports, security: Security) -> dict[str, str]:
 
 
 def _loopback() -> str:
-    """Return the name of the interface that only this machine reaches: lo, or lo0."""
+    """Return the name of the loopback interface: lo, or lo0."""
     names = [name for _, name in socket.if_nameindex()]
     return next((name for name in names if name.startswith("lo")), "lo")

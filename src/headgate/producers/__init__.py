@@ -1,4 +1,4 @@
-"""Made-up data to try flows with: deterministic, believable, fast.
+"""Generated data to try flows with: deterministic, plausible, fast.
 
 store.py    the records of a shop: users, items and orders, some of them bad
 visits.py   the events of visits, by event time: some out of order, some late

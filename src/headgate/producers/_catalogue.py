@@ -1,6 +1,6 @@
 """The rows of the store's changelogs, `users` and `items`, by id.
 
-Any id has a row, those beyond the store's last one too: an order for an unknown item names it.
+Any id has a row, even beyond the store's last one: an order for an unknown item names it.
 """
 
 import unicodedata
@@ -123,7 +123,7 @@ def updated_users(draws: Draws, updates: Ints, count: int, at: Ints) -> Users:
 
 
 def updated_ids(draws: Draws, updates: Ints, count: int) -> Ints:
-    """Return whom each update is about."""
+    """Return the user of each update."""
     return 1 + draws.below(Column.UPDATE_USER, count, updates)
 
 
@@ -173,7 +173,7 @@ class Item:
 def items(draws: Draws, ids: Ints) -> Iterator[Item]:
     """Yield the row of each item; ids are counted from 1."""
     category = draws.below(Column.ITEM_CATEGORY, len(CATEGORIES), ids)
-    # A cube keeps most prices low; only exactly rounded operations, so the same on any machine.
+    # A cube keeps most prices low; only exactly rounded operations give the same result everywhere.
     unit = draws.unit(Column.ITEM_PRICE, ids)
     cents = _LOW[category] + (_SPAN[category] * (unit * unit * unit)).astype(np.int64)
     ending = _PRICE_ENDINGS[draws.below(Column.ITEM_CENTS, len(_PRICE_ENDINGS), ids)]

@@ -1,14 +1,14 @@
-"""Bad order lines: every kind that a strict reader must refuse, in turn."""
+"""Bad order lines: every kind that a strict reader must refuse, in rotation."""
 
 import re
 from collections.abc import Callable
 
 
 def damage(line: str, ordinal: int) -> str:
-    """Return a good order line made bad; the kinds take turns by ordinal.
+    """Return a good order line made bad; the kinds rotate by ordinal.
 
-    A character that stands for a byte outside UTF-8 is escaped as Python's `surrogateescape`
-    has it. The result holds no newline and is never blank.
+    A character that stands for a byte outside UTF-8 is escaped as in Python's `surrogateescape`.
+    The result has no newline and is never blank.
     """
     return KINDS[ordinal % len(KINDS)](line)
 

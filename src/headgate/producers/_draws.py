@@ -1,8 +1,7 @@
-"""Chance without a memory: the n-th draw of a column is a pure function of the seed.
+"""Random numbers without state: the n-th draw of a column is a pure function of the seed.
 
-Every value can be computed by its index alone, so data does not depend on how it is cut into
-chunks, a later round needs nothing of the rounds before it, and no release of a library can
-change what a seed means.
+Every value depends only on its index. So data does not depend on how it is cut into chunks, a later
+round needs nothing of earlier rounds, and no release of a library can change the meaning of a seed.
 """
 
 import enum
@@ -21,7 +20,8 @@ _GOLDEN = 0x9E3779B97F4A7C15
 
 
 class Column(enum.IntEnum):
-    """What is drawn. Each has a sequence of its own; the numbers are part of what a seed means."""
+    """The columns of draws. Each has a sequence of its own; the numbers are part of a seed's
+    meaning."""
 
     USER_FIRST_NAME = 1
     USER_LAST_NAME = 2
@@ -67,27 +67,27 @@ class Draws:
         return (self._words(column, index) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
     def below(self, column: Column, limit: int, index: Ints) -> Ints:
-        """Return a whole number from 0 up to but not including the limit for each index."""
+        """Return an integer from 0 up to but not including the limit for each index."""
         return (self._words(column, index) % np.uint64(limit)).astype(np.int64)
 
     def picks(self, column: Column, share: float, first: int, last: int) -> tuple[Ints, Ints]:
-        """Return which of the indices from first up to last are picked, and their ordinals.
+        """Return the picked indices from first up to last, and their ordinals.
 
-        One index in every 1/share is picked, at a place in that stretch left to chance: the
-        share holds exactly over any whole number of stretches, however the indices are cut.
-        The ordinals count the picks from index 0.
+        One index in every 1/share is picked, at a random place in that stretch: the share holds
+        exactly over any whole number of stretches, however the indices are cut. The ordinals count
+        the picks from index 0.
         """
         if share <= 0:
             return np.empty(0, np.int64), np.empty(0, np.int64)
         ordinals = np.arange(max(0, int(first * share) - 2), int(last * share) + 2, dtype=np.int64)
-        # Kept this far from the end of its stretch, no pick meets the next one.
+        # At this distance from the end of its stretch, no pick collides with the next one.
         offsets = self.unit(column, ordinals) * (1 - share)
         places = ((ordinals + offsets) / share).astype(np.int64)
         inside = (places >= first) & (places < last)
         return places[inside], ordinals[inside]
 
     def _words(self, column: Column, index: Ints) -> _Words:
-        # The finalizer of splitmix64, over a counter that starts elsewhere for each column.
+        # The finalizer of splitmix64, over a counter with another start for each column.
         start = _mix_one((self.seed & _MASK) ^ _mix_one(column * _GOLDEN & _MASK))
         words = index.astype(np.uint64) * np.uint64(_GOLDEN) + np.uint64(start)
         words ^= words >> np.uint64(30)

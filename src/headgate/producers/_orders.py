@@ -1,4 +1,4 @@
-"""The store's orders: the line items of invoices, by their place in the round."""
+"""The store's orders: the line items of invoices, by their position in the round."""
 
 import functools
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from headgate.producers._catalogue import FIRST_ORDER_MS, items
 from headgate.producers._damage import damage
 from headgate.producers._draws import Column, Draws, Ints
 
-# Orders come in groups of 20 line items that make 9 invoices of 1 to 5 line items each, in one of
-# a few arrangements. So the invoice of any line is known without counting the lines before it.
+# Orders come in groups of 20 line items that form 9 invoices of 1 to 5 line items each, in one of a
+# few arrangements. So the invoice of any line is known without counting the lines before it.
 _GROUP_LINES = 20
 _GROUP_INVOICES = 9
 _INVOICE_SIZES = (
@@ -37,7 +37,7 @@ class OrderBook:
         items: How many items are known.
         orders: How many line items a round has.
         unknown: The share that names a user or an item that does not exist.
-        bad: The share of lines that are no orders.
+        bad: The share of lines that are not orders.
         round: Which round, counted from 0.
     """
 
@@ -51,11 +51,11 @@ class OrderBook:
 
     @property
     def start_ms(self) -> int:
-        """When the round's first invoice is made: after the last one of the round before."""
+        """The time of the round's first invoice: after the last one of the round before."""
         return FIRST_ORDER_MS + self.round * self._invoices() * INVOICE_EVERY_MS
 
     def lines(self, first: int, last: int) -> tuple[list[str], int]:
-        """Return the order lines from first up to last of the round, and how many are bad.
+        """Return the order lines from first up to last of the round, and the number of bad ones.
 
         Lines have their newline, and may hold escaped bytes: encode with `surrogateescape`.
         """
@@ -65,7 +65,7 @@ class OrderBook:
         invoice += self.round * per_round
         created = FIRST_ORDER_MS + invoice * INVOICE_EVERY_MS
         created += self.draws.below(Column.ORDER_JITTER, _JITTER_MS, invoice)
-        # Invoices overtake each other a little, but none leaves its round.
+        # Invoices overtake each other a little, but stay in their round.
         np.minimum(created, self.start_ms + per_round * INVOICE_EVERY_MS - 1, out=created)
         soonest, latest = _PAID_AFTER_MS
         paid = created + soonest

@@ -1,4 +1,4 @@
-"""The words that made-up people and products are named with.
+"""The words in the names of generated people and products.
 
 No word needs escaping in JSON.
 """

@@ -1,4 +1,4 @@
-"""Sending made-up data: at full speed, or at a steady rate in small slices."""
+"""Sends generated data: at full speed, or at a steady rate in small slices."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -14,10 +14,10 @@ from headgate.producers.visits import VisitsShape, generate_visits
 SLICES_PER_SECOND = 10
 
 Sink: TypeAlias = Callable[[StoreTopic, bytes, int], None]
-"""Takes a topic, lines with their newlines and how many; returns when they are acknowledged."""
+"""Takes a topic, lines with newlines and their number; returns when they are acknowledged."""
 
 VisitsSink: TypeAlias = Callable[[bytes, int], None]
-"""Takes lines with their newlines and how many; returns when they are acknowledged."""
+"""Takes lines with newlines and their number; returns when they are acknowledged."""
 
 
 class Lines(Protocol):
@@ -29,12 +29,12 @@ class Lines(Protocol):
 
     @property
     def records(self) -> int:
-        """How many there are."""
+        """The number of records."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """How many records were acknowledged, by topic."""
+    """The number of acknowledged records, by topic."""
 
     users: int = 0
     items: int = 0
@@ -42,11 +42,11 @@ class Sent:
 
     @property
     def records(self) -> int:
-        """How many in all."""
+        """The total number."""
         return self.users + self.items + self.orders
 
     def plus(self, topic: StoreTopic, records: int) -> "Sent":
-        """Return the counts with some more records."""
+        """Return the counts plus further records."""
         match topic:
             case StoreTopic.USERS:
                 return replace(self, users=self.users + records)
@@ -57,7 +57,7 @@ class Sent:
 
     @property
     def summary(self) -> str:
-        """The counts as a sentence; topics that got nothing are left out."""
+        """The counts as a sentence, without topics that got nothing."""
         named = (("user", self.users), ("item", self.items), ("order", self.orders))
         parts = [f"'{count}' {name} records" for name, count in named if count]
         if not parts:
@@ -67,10 +67,10 @@ class Sent:
 
 
 class Pace:
-    """A steady rate of records: cuts chunks into slices and says when the next may go.
+    """A steady rate of records: cuts chunks into slices and times them.
 
-    The schedule is fixed when the first slice is admitted. A sender that falls behind is not
-    held until it has caught up, so that the rate holds over the whole run.
+    The schedule starts with the first slice. A sender that falls behind is not delayed until it has
+    caught up, so that the rate holds over the whole run.
     """
 
     def __init__(self, rate: float | None, clock: Clock) -> None:
@@ -82,8 +82,8 @@ class Pace:
         if rate is not None and not (math.isfinite(rate) and rate > 0):
             raise HeadgateError(
                 "BAD_RATE",
-                f"cannot send at a rate of {rate:g} records per second: it must be above 0",
-                hint="--rate 2000, or leave it out for full speed",
+                f"cannot send at {rate:g} records per second: the rate must be greater than 0",
+                hint="--rate 2000, or omit it for full speed",
             )
         self._rate = rate
         self._clock = clock
@@ -123,16 +123,16 @@ def send_store(
     rate: float | None = None,
     progress: Callable[[Sent], None] = lambda _: None,
 ) -> Sent:
-    """Send a round of store data and return what was acknowledged.
+    """Send a round of store data and return the acknowledged counts.
 
-    Users and items go first and at full speed; the rate holds for orders.
+    Users and items go first and at full speed; the rate applies to orders.
 
     Args:
-        shape: What to send.
-        sink: Called with each slice; what it raises ends the sending.
-        clock: Keeps the rate.
-        rate: Orders per second; None is full speed.
-        progress: Called with the counts so far after each slice that the sink has acknowledged.
+        shape: The data to send.
+        sink: Called with each slice; its errors end the sending.
+        clock: Measures the rate.
+        rate: Orders per second; None for full speed.
+        progress: Called with the counts so far after each acknowledged slice.
     """
     paced, unpaced = Pace(rate, clock), Pace(None, clock)
     sent = Sent()
@@ -153,14 +153,14 @@ def send_visits(
     rate: float | None = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> int:
-    """Send a round of visits and return how many events were acknowledged.
+    """Send a round of visits and return the number of acknowledged events.
 
     Args:
-        shape: What to send.
-        sink: Called with each slice; what it raises ends the sending.
-        clock: Keeps the rate.
-        rate: Events per second; None is full speed.
-        progress: Called with the count so far after each slice that the sink has acknowledged.
+        shape: The data to send.
+        sink: Called with each slice; its errors end the sending.
+        clock: Measures the rate.
+        rate: Events per second; None for full speed.
+        progress: Called with the count so far after each acknowledged slice.
     """
     pace = Pace(rate, clock)
     sent = 0

@@ -1,7 +1,7 @@
-"""The data of a made-up store: users and items that change, and orders that refer to them.
+"""The data of a generated store: users and items that change, and orders that refer to them.
 
-What a shape produces is a pure function of the shape: the same arguments give the same bytes,
-on any machine and in any release.
+The data is a pure function of the shape: the same arguments give the same bytes, on any machine and
+in any release.
 """
 
 import enum
@@ -34,22 +34,22 @@ class StoreTopic(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StoreShape:
-    """How much data, and of what kind.
+    """The amount and kind of data.
 
-    Round 0 is every user and item, `updates` changes of users, and `orders` orders. A later
-    round is `updates` further changes and `orders` further orders, whose invoices and times
-    continue after those of the round before it with the same arguments.
+    Round 0 is every user and item, `updates` changes of users, and `orders` orders. A later round
+    is `updates` further changes and `orders` further orders, whose invoices and times continue
+    after the previous round with the same arguments.
 
     Attributes:
-        users: How many users the store has, with ids from 1.
-        items: How many items the store has, with ids from 1.
-        orders: How many order lines the round has.
+        users: The number of users, with ids from 1.
+        items: The number of items, with ids from 1.
+        orders: The number of order lines of the round.
         unknown: The share of orders whose user (half of them) or item (half) does not exist.
-        bad: The share of order lines that are no orders: broken JSON, wrong types, missing
-            fields, nulls, arrays, numbers and bytes that are not UTF-8, in turn.
-        seed: Another seed, another store.
-        updates: How many changes of users the round has.
-        round: Which round, counted from 0.
+        bad: The share of order lines that are not orders: broken JSON, wrong types, missing fields,
+            nulls, arrays, numbers and bytes that are not UTF-8, in rotation.
+        seed: Another seed gives another store.
+        updates: The number of changes of users in the round.
+        round: The number of the round, from 0.
         deletes: The share of the updates that delete the user.
     """
 
@@ -67,20 +67,20 @@ class StoreShape:
         for name in ("users", "items", "orders", "updates", "round"):
             count = getattr(self, name)
             if count < 0:
-                raise _bad_shape(f"--{name} is {count}, and must be 0 or more", f"--{name} 0")
+                raise _bad_shape(f"--{name} must be 0 or more, got {count}", f"--{name} 0")
         for name in ("unknown", "bad", "deletes"):
             share = getattr(self, name)
             if not (math.isfinite(share) and 0 <= share <= 1):
                 raise _bad_shape(
-                    f"--{name} is {share}, and must be a share from 0 to 1", f"--{name} 0.01"
+                    f"--{name} must be a share from 0 to 1, got {share}", f"--{name} 0.01"
                 )
         if self.orders and not self.items:
-            raise _bad_shape("there are orders and no items to order", "--items 1")
+            raise _bad_shape("orders need at least one item", "--items 1")
         if (self.orders or self.updates) and not self.users:
-            raise _bad_shape("there are orders or updates and no users", "--users 1")
+            raise _bad_shape("orders and updates need at least one user", "--users 1")
 
     def count(self, topic: StoreTopic) -> int:
-        """Return how many records the round has for a topic."""
+        """Return the number of records of the round for a topic."""
         first = self.round == 0
         match topic:
             case StoreTopic.USERS:
@@ -92,7 +92,7 @@ class StoreShape:
 
     @property
     def records(self) -> int:
-        """How many records the round has in all."""
+        """The number of records of the round."""
         return sum(self.count(topic) for topic in StoreTopic)
 
 
@@ -101,10 +101,10 @@ class Chunk:
     """Some records of one topic.
 
     Attributes:
-        topic: Where they belong.
+        topic: Their topic.
         lines: The records, each with its newline.
-        records: How many there are, the bad ones among them.
-        bad: How many are bad.
+        records: The number of records, including bad ones.
+        bad: The number of bad records.
     """
 
     topic: StoreTopic
@@ -127,15 +127,15 @@ def generate(shape: StoreShape) -> Iterator[Chunk]:
 
 
 def key_values(topic: StoreTopic, lines: bytes) -> Iterator[tuple[bytes | None, bytes | None]]:
-    """Yield the records as key and value, for a log whose messages have both.
+    """Yield the records as key and value, for a log with keys.
 
-    A user's or an item's key is its id, an order's its invoice; a bad order may have none. The
-    value of a deletion is None.
+    The key of a user or an item is its id, that of an order its invoice; a bad order may have none.
+    The value of a deletion is None.
     """
     pattern = _ORDER_KEY if topic is StoreTopic.ORDERS else _USER_OR_ITEM_KEY
     for line in lines.removesuffix(b"\n").split(b"\n") if lines else ():
-        found = pattern.match(line)
-        key = found[1] if found else None
+        match = pattern.match(line)
+        key = match[1] if match else None
         yield key, None if line.endswith(_TOMBSTONE_END) else line
 
 
@@ -198,5 +198,5 @@ def _ints(first: int, last: int) -> Ints:
     return np.arange(first, last, dtype=np.int64)
 
 
-def _bad_shape(found: str, hint: str) -> HeadgateError:
-    return HeadgateError("BAD_STORE_SHAPE", f"cannot produce store data: {found}", hint=hint)
+def _bad_shape(problem: str, hint: str) -> HeadgateError:
+    return HeadgateError("BAD_STORE_SHAPE", f"cannot produce store data: {problem}", hint=hint)

@@ -1,7 +1,7 @@
-"""The events of made-up visits: who looked at which page when, roughly in the order of time.
+"""The events of generated visits: page views, roughly in the order of time.
 
-What a shape produces is a pure function of the shape: the same arguments give the same bytes,
-on any machine and in any release.
+The data is a pure function of the shape: the same arguments give the same bytes, on any machine and
+in any release.
 """
 
 import math
@@ -32,21 +32,21 @@ _PAGES = (
 
 @dataclass(frozen=True, slots=True)
 class VisitsShape:
-    """How many events, and of what kind.
+    """The amount and kind of events.
 
-    Event times move forward evenly over the round's stretch of time, from 2025-09-04T10:00:00Z
-    in round 0; the next round goes on where this one ends.
+    Event times move forward evenly over the round's time span, from 2025-09-04T10:00:00Z in round
+    0; the next round continues where this one ends.
 
     Attributes:
-        count: How many events the round has.
-        visits: How many visits they belong to, with ids from 1. Low ids have more events; each
-            has at least one, where there are as many events as visits.
-        late: The share of events that come 30 to 60 minutes of event time too late.
-        out_of_order: How far the event time of any other lies back at most; none lies before the
-            very first event, as late ones of the first hour do.
-        span: How much event time the round covers.
-        seed: Another seed, other visits.
-        round: Which round, counted from 0.
+        count: The number of events of the round.
+        visits: The number of visits, with ids from 1. Low ids have more events; each has at least
+            one if there are as many events as visits.
+        late: The share of events that arrive 30 to 60 minutes of event time too late.
+        out_of_order: How far the event time of any other event goes back at most; none goes before
+            the first event, as late ones of the first hour do.
+        span: The event time that the round covers.
+        seed: Another seed gives other visits.
+        round: The number of the round, from 0.
     """
 
     count: int
@@ -62,29 +62,27 @@ class VisitsShape:
             number = getattr(self, name)
             if number < least:
                 raise _bad_shape(
-                    f"--{name} is {number}, and must be {least} or more", f"--{name} {least}"
+                    f"--{name} must be {least} or more, got {number}", f"--{name} {least}"
                 )
         if not (math.isfinite(self.late) and 0 <= self.late <= 1):
-            raise _bad_shape(
-                f"--late is {self.late}, and must be a share from 0 to 1", "--late 0.01"
-            )
+            raise _bad_shape(f"--late must be a share from 0 to 1, got {self.late}", "--late 0.01")
         if self.out_of_order < timedelta(0):
-            raise _bad_shape("--out-of-order is negative", "--out-of-order 30s")
+            raise _bad_shape("--out-of-order must not be negative", "--out-of-order 30s")
         if self.span < _MS:
-            raise _bad_shape("--span is shorter than a millisecond", "--span 2h")
+            raise _bad_shape("--span must be at least a millisecond", "--span 2h")
         try:
             _ = self.end
         except OverflowError as cause:
-            raise _bad_shape("its events happen after the year 9999", "--round 0") from cause
+            raise _bad_shape("its events would be after the year 9999", "--round 0") from cause
 
     @property
     def begin(self) -> datetime:
-        """When the round's first event happens."""
+        """The time of the round's first event."""
         return FIRST_EVENT + self.round * self.span
 
     @property
     def end(self) -> datetime:
-        """When the next round's first event happens."""
+        """The time of the next round's first event."""
         return self.begin + self.span
 
 
@@ -94,8 +92,8 @@ class VisitsChunk:
 
     Attributes:
         lines: The events as JSON, each with its newline.
-        records: How many there are, the late ones among them.
-        late: How many are late.
+        records: The number of events, including late ones.
+        late: The number of late events.
     """
 
     lines: bytes
@@ -104,13 +102,13 @@ class VisitsChunk:
 
 
 def generate_visits(shape: VisitsShape) -> Iterator[VisitsChunk]:
-    """Yield the round's events in the order they come, in chunks of up to 20,000."""
+    """Yield the round's events in the order of arrival, in chunks of up to 20,000."""
     for first in range(0, shape.count, CHUNK_RECORDS):
         yield _chunk(shape, first, min(first + CHUNK_RECORDS, shape.count))
 
 
 def count_late(shape: VisitsShape) -> int:
-    """Return how many of the round's events are late."""
+    """Return the number of late events of the round."""
     start = shape.round * shape.count
     return len(
         Draws(shape.seed).picks(Column.VISIT_LATE, shape.late, start, start + shape.count)[0]
@@ -118,11 +116,11 @@ def count_late(shape: VisitsShape) -> int:
 
 
 def visit_key_values(lines: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the events with their visit as the key, for a log whose messages have one."""
+    """Yield the events with their visit as the key, for a log with keys."""
     for line in lines.removesuffix(b"\n").split(b"\n") if lines else ():
-        found = _KEY.search(line)
-        assert found is not None, "every event has a visit"
-        yield found[1], line
+        match = _KEY.search(line)
+        assert match is not None, "every event has a visit"
+        yield match[1], line
 
 
 def _chunk(shape: VisitsShape, first: int, last: int) -> VisitsChunk:
@@ -130,7 +128,7 @@ def _chunk(shape: VisitsShape, first: int, last: int) -> VisitsChunk:
     place = np.arange(first, last, dtype=np.int64)
     number = place + shape.round * shape.count
     times, late = _event_times(shape, draws, place, number)
-    # Of the pages, those at the front are looked at more often.
+    # The first pages are viewed more often.
     what = draws.unit(Column.VISIT_PAGE, number)
     page = (what * what * len(_PAGES)).astype(np.int64)
     columns = (place, _visit_ids(shape, draws, place, number), times, page)
@@ -144,12 +142,12 @@ def _chunk(shape: VisitsShape, first: int, last: int) -> VisitsChunk:
 
 
 def _event_times(shape: VisitsShape, draws: Draws, place: Ints, number: Ints) -> tuple[Ints, int]:
-    """Return the event times in epoch milliseconds, and how many are late."""
+    """Return the event times in epoch milliseconds, and the number of late events."""
     since = shape.round * (shape.span // _MS) + place * (shape.span // _MS) // shape.count
     late, _ = draws.picks(Column.VISIT_LATE, shape.late, int(number[0]), int(number[-1]) + 1)
     soonest, latest = _LATE_BY_MS
     back = soonest + draws.below(Column.VISIT_LATE_BY, latest - soonest, late)
-    # Nothing that is merely out of order happened before the very first event.
+    # Events that are only out of order never precede the first event.
     furthest = np.minimum(since, shape.out_of_order // _MS)
     shift = (draws.unit(Column.VISIT_SHIFT, number) * furthest).astype(np.int64)
     shift[late - int(number[0])] = back
@@ -160,12 +158,12 @@ def _event_times(shape: VisitsShape, draws: Draws, place: Ints, number: Ints) ->
 def _visit_ids(shape: VisitsShape, draws: Draws, place: Ints, number: Ints) -> Ints:
     whom = draws.unit(Column.VISIT_ID, number)
     ids = 1 + (whom * whom * shape.visits).astype(np.int64)
-    # Every so many events it is the next visit's turn, so that none is left out.
+    # The visits rotate, so that each has an event.
     stride = max(1, shape.count // shape.visits)
     turns, rest = np.divmod(place, stride)
     chosen: Ints = np.where(rest == 0, 1 + turns % shape.visits, ids)
     return chosen
 
 
-def _bad_shape(found: str, hint: str) -> HeadgateError:
-    return HeadgateError("BAD_VISITS_SHAPE", f"cannot produce visits: {found}", hint=hint)
+def _bad_shape(problem: str, hint: str) -> HeadgateError:
+    return HeadgateError("BAD_VISITS_SHAPE", f"cannot produce visits: {problem}", hint=hint)
