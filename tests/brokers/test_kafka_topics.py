@@ -145,7 +145,7 @@ def test_list_and_show_tell_what_kafka_knows(kafka: KafkaBroker) -> None:
     shown = told("topics", "show", name, "--on", kafka.url)
     assert [(part["first"], part["next"]) for part in shown["parts"]] == [(0, 0), (0, 3)]
     text = run("topics", "show", name, "--on", kafka.url).stdout
-    assert "offsets    3, and at most so many records" in text
+    assert "offsets    3, an upper bound of the records" in text
     assert "1 of 1" in text
 
 
@@ -277,7 +277,7 @@ def test_setup_makes_the_topics_of_a_flow_and_warns_of_those_that_will_not_do(
     assert found["headgate-epochs"]["partitions"] == 1
     assert all(each["existed"] for each in again["topics"])
     shown = run(*args)
-    assert f"warning: topic '{prefix}-users' was there, and it is not compacted" in shown.stderr
+    assert f"warning: topic '{prefix}-users' existed, and it is not compacted" in shown.stderr
     assert "Not made: console" in shown.stdout
 
 

@@ -55,7 +55,7 @@ def test_a_second_start_finds_the_broker_that_runs(kafka: KafkaBroker) -> None:
 
 def test_people_are_told_where_it_is_and_what_to_try(kafka: KafkaBroker) -> None:
     done = headgate("broker", "start", "kafka", "--data", str(kafka.data))
-    assert f"is running already at {kafka.address}" in done.stdout
+    assert f"is already running at {kafka.address}" in done.stdout
     assert f"headgate run examples/orders/flow.py --on kafka://{kafka.address}" in done.stdout
     status = headgate("broker", "status", "kafka", "--data", str(kafka.data))
     assert status.stdout.startswith(f"Kafka is running at {kafka.address}\n")

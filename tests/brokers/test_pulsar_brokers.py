@@ -54,7 +54,7 @@ def test_a_second_start_finds_the_broker_that_runs(pulsar: PulsarBroker) -> None
 def test_people_are_told_where_it_is_and_what_to_try(pulsar: PulsarBroker) -> None:
     data = ("--data", str(pulsar.data))
     done = headgate("broker", "start", "pulsar", *data)
-    assert f"Pulsar is running already at {pulsar.address}" in done.stdout
+    assert f"Pulsar is already running at {pulsar.address}" in done.stdout
     assert f"headgate run examples/orders/flow.py --on '{pulsar.url}'" in done.stdout
     status = headgate("broker", "status", "pulsar", *data)
     assert status.stdout.startswith(f"Pulsar is running at {pulsar.address}\n")

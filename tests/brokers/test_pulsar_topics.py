@@ -216,15 +216,14 @@ def test_setup_makes_what_a_flow_needs_and_tells_what_was_there(pulsar: PulsarBr
     pulsar.ask("DELETE", f"schemas/{namespace}/users/schema?force=true")
     Path("flow.py").write_text(FLOW.replace("note: str", "note: int"))
     again = run("setup", "flow.py", *on)
-    assert "Topic 'out' was there, and its deduplication was turned on" in again.stdout
+    assert "Topic 'out' existed, and its deduplication was turned on" in again.stdout
     assert "was given a JSON schema" not in again.stdout, "users is only read"
     assert again.stderr.splitlines() == [
-        "warning: topic 'orders' was there, and its schema has column 'note' as string instead of "
+        "warning: topic 'orders' existed, and its schema has column 'note' as string instead of "
         "long",
-        "warning: topic 'users' was there, and it has no retention, so records may be deleted "
+        "warning: topic 'users' existed, and it has no retention, so records may be deleted "
         "before they are read",
-        "warning: topic 'out' was there, and its schema has column 'note' as string instead of "
-        "long",
+        "warning: topic 'out' existed, and its schema has column 'note' as string instead of long",
     ]
     assert pulsar.ask("GET", f"{path}/out/deduplicationEnabled") is True
 

@@ -596,6 +596,6 @@ def test_ctrl_c_leaves_the_job_running_there(
     with FakeSupervisor(place.job("left")):
         show_started(jobs, started(place.job("left")), detach=False, as_json=False)
         assert json.loads(place.here("show left --json").stdout)["state"] == "RUNNING"
-    assert f"Job 'left' runs on at {place.url}; headgate stop left ends it" in (
+    assert f"Job 'left' continues at {place.url}; headgate stop left ends it" in (
         capsys.readouterr().err
     )

@@ -72,7 +72,7 @@ def test_a_flow_on_a_server_is_run_left_stopped_and_restored_from_here(
         _, told = shown.communicate(timeout=30)
         assert shown.returncode == 0, told
         assert "Job 'copies' starts empty, in run " in told
-        assert f"Job 'copies' runs on at {url}; headgate stop copies ends it" in told
+        assert f"Job 'copies' continues at {url}; headgate stop copies ends it" in told
         details = there("show", "copies")
         assert details["state"] == "RUNNING"
         assert details["settings"]["retain"] == {"value": 7, "from": "flag"}

@@ -374,4 +374,4 @@ def test_the_verb_exits_with_0_and_prints_json_where_all_is_well(place: Place) -
 def test_outputs_are_named_with_a_key_alone(place: Place) -> None:
     done = run(place, "--output", "copies")
     assert done.exit_code == 2
-    assert "--output goes with --key" in done.stderr
+    assert "--output needs --key" in done.stderr

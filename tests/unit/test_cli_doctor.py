@@ -23,7 +23,7 @@ def run(monkeypatch: pytest.MonkeyPatch, findings: list[Finding], *args: str) ->
 def test_a_machine_without_failures_ends_with_0(monkeypatch: pytest.MonkeyPatch) -> None:
     result = run(monkeypatch, [FINE])
     assert result.exit_code == 0
-    assert result.stdout.splitlines()[-1] == "All is well"
+    assert result.stdout.splitlines()[-1] == "All checks passed"
 
 
 def test_a_warning_is_shown_and_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,7 +38,7 @@ def test_a_failure_ends_with_3_and_says_what_to_do(monkeypatch: pytest.MonkeyPat
     result = run(monkeypatch, [FINE, SO_SO, BROKEN])
     assert result.exit_code == 3
     assert "→ install a JDK 17 or newer" in result.stdout
-    assert result.stdout.splitlines()[-1].endswith("until this is mended: java")
+    assert result.stdout.splitlines()[-1].endswith("until this is fixed: java")
 
 
 def test_json_has_every_finding_and_the_same_ending(monkeypatch: pytest.MonkeyPatch) -> None:

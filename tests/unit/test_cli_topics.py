@@ -121,7 +121,7 @@ def test_show_tells_all_about_a_topic() -> None:
 
 def test_show_tells_that_a_folder_was_made_by_hand(here: Path) -> None:
     (here / ".headgate/topics/orders").mkdir(parents=True)
-    assert "made by hand" in run("topics", "show", "orders").stdout
+    assert "created by hand" in run("topics", "show", "orders").stdout
 
 
 def test_create_makes_a_topic_once_and_says_so() -> None:

@@ -49,7 +49,7 @@ def test_graph_shows_nodes_and_edges_with_their_rows(home: JobHome) -> None:
 
 
 def test_events_lists_what_happened_after_a_number(home: JobHome) -> None:
-    assert "Nothing happened to job 'orders' yet" in run("events", "orders").stdout
+    assert "Job 'orders' has no events yet" in run("events", "orders").stdout
     note(home, 0, "STARTING", attempt=1)
     note(home, 1, "INTENT", number=7, verb="stop", by="x\x1b[31m")
     result = run("events", "orders", "--after", "1")

@@ -198,7 +198,7 @@ def test_jobs_that_share_a_topic_see_their_own_letters_alone(place: Place) -> No
     assert (found.total, found.others, found.foreign) == (2, 4, 0)
     assert [each.raw for each in found.letters] == [b"c", b"a"]
     assert {(each.topic, each.count) for each in found.counts} == {("orders", 2)}
-    assert "4 letters of the topic are of other jobs" in run(place, "list").stderr
+    assert "4 letters in the topic belong to other jobs" in run(place, "list").stderr
     tailed = tail_output(place.root, "shop", "dead-letters")
     assert [json.loads(each.value or "")["raw"] for each in tailed] == ["YQ==", "Yw=="]
 

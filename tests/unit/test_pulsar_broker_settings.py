@@ -75,10 +75,10 @@ def test_the_distribution_is_unpacked_once_and_the_archive_makes_room(
     pack(archive, {"p/lib/a.jar": b"a"})
     monkeypatch.setattr(pulsar_distribution, "resolve", lambda _, **__: (archive,))
     heard: list[str] = []
-    folder = get_distribution(told=heard.append)
+    folder = get_distribution(progress=heard.append)
     assert folder == distribution_folder()
     assert (folder / "lib" / "a.jar").read_bytes() == b"a"
-    assert get_distribution(told=heard.append) == folder
+    assert get_distribution(progress=heard.append) == folder
     assert (len(heard), count_missing(), archive.exists()) == (1, 0, False)
     # Nothing half-made lies around.
     assert [each.name for each in tmp_path.glob("[!.]*")] == [folder.name]
@@ -92,7 +92,7 @@ def test_a_folder_that_was_never_finished_is_made_anew(
     archive = tmp_path / "fetched.tar.gz"
     pack(archive, {"p/lib/a.jar": b"a"})
     monkeypatch.setattr(pulsar_distribution, "resolve", lambda _, **__: (archive,))
-    assert (get_distribution(told=print) / "lib" / "a.jar").is_file()
+    assert (get_distribution(progress=print) / "lib" / "a.jar").is_file()
 
 
 def test_an_open_broker_listens_on_the_loopback_and_makes_no_topics() -> None:

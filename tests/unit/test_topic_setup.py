@@ -89,9 +89,7 @@ def test_another_number_of_partitions_that_was_asked_for_is_warned_of() -> None:
     TopicFolder(Path(".headgate/topics/orders")).create(2)
     asked = run("setup", "flow.py", "--partitions", "3")
     assert asked.exit_code == 0
-    assert (
-        asked.stderr == "warning: topic 'orders' was there, and it has 2 partitions instead of 3\n"
-    )
+    assert asked.stderr == "warning: topic 'orders' existed, and it has 2 partitions instead of 3\n"
     assert run("setup", "flow.py").stderr == ""
 
 

@@ -93,9 +93,9 @@ class _Pulsar:
         clock: Clock,
     ) -> Process:
         ports = self._choose_ports(folder, options, last)
-        distribution = get_distribution(told=progress)
+        distribution = get_distribution(progress=progress)
         security = _get_security(folder, options, progress)
-        classes = get_classes(distribution, told=progress, clock=clock)
+        classes = get_classes(distribution, progress=progress, clock=clock)
         more = [] if classes is None else [f"-XX:SharedArchiveFile={classes}"]
         write_settings(folder, ports, settings=options.settings, security=security)
         progress("starting the broker")

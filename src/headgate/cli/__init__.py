@@ -1,4 +1,4 @@
-"""The command line: parses, asks `jobs.service`, prints. One file for each group of verbs."""
+"""The command line: parses, calls the jobs, prints. One file for each group of commands."""
 
 from headgate.cli.app import main
 

@@ -1,4 +1,4 @@
-"""The app: its verbs, and the one place where a verb's failure becomes an exit code."""
+"""The app: its commands, and the only place that turns an error into an exit code."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ from headgate.cli import (
 from headgate.cli.help import lay_out
 from headgate.errors import HeadgateError
 
-# The modules of verbs; each has a function `register`.
+# The modules of commands; each has a function `register`.
 GROUPS = (
     *(demo, run, plan, serve),
     *(jobs, watching, logs, control),
     *(checkpoints, savepoint, restore, state, audit, dead_letters),
     *(setup, produce, topics, broker, prepare, doctor),
 )
-# The verbs in the order of the help; others come after them.
+# The commands in the order of the help; others follow.
 ORDER = (
     *("run", "plan", "demo", "serve"),
     *("jobs", "show", "graph", "events", "exceptions", "logs", "lag"),
@@ -52,17 +52,17 @@ ORDER = (
     *("setup", "produce", "topics", "tail", "broker", "prepare", "doctor"),
 )
 
-# The base of all that typer raises about a command line. It exports this one of the family.
+# The base class of typer's errors about a command line; typer exports only this one.
 _BadCommandLine: type[Exception] = typer.BadParameter.__mro__[2]
 _HELP_WAS_SHOWN = "NoArgsIsHelpError"
 
 
 class _SystemError(Exception):
-    """Carries an OSError past typer, which takes every broken pipe for standard output."""
+    """Carries an OSError past typer, which mistakes every broken pipe for standard output."""
 
 
 class _Door(TyperGroup):
-    """Runs a verb and ends the process: 0, or the exit code of the error that ended it."""
+    """Runs a command and exits: 0, or the exit code of its error."""
 
     def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> NoReturn:
         given = list(sys.argv[1:] if args is None else args)
@@ -77,7 +77,7 @@ class _Door(TyperGroup):
         sys.exit(code if isinstance(code, int) else 0)
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
-        """Return the verbs in the order of the help."""
+        """Return the commands in the order of the help."""
         verbs = super().list_commands(ctx)
         return sorted(verbs, key=lambda verb: ORDER.index(verb) if verb in ORDER else len(ORDER))
 
@@ -109,7 +109,7 @@ def _explain(error: BaseException, args: Sequence[str]) -> HeadgateError:
 
 
 def _verb(args: Sequence[str]) -> Sequence[str]:
-    """Return the words before the first option: the verb and what it is about."""
+    """Return the words before the first option: the command and its subject."""
     first = next((place for place, arg in enumerate(args) if arg.startswith("-")), len(args))
     return args[:first]
 
@@ -132,7 +132,7 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        # The door of the package is loaded before any room of it.
+        # The package itself is loaded before any of its modules.
         output.say(f"headgate {sys.modules['headgate'].__version__}")
         raise typer.Exit
 

@@ -1,10 +1,10 @@
-"""`headgate audit`: are a job's records in its outputs, each as often as it ought to be?"""
+"""`headgate audit`: whether each record of a job is in its outputs as often as it should be."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import typer
 from rich.progress import (
@@ -34,60 +34,67 @@ _NOT_WELL = 1
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command("audit")(_audit)
+
+
+_Key: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMNS",
+        help="Compare these columns (a,b.c) instead of positions.",
+        show_default=False,
+    ),
+]
+_Source: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="ID", help="Audit only this stream of the flow.", show_default=False),
+]
+_Outputs: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--output",
+        metavar="ID",
+        help="With --key: read only this output; may be repeated.",
+        show_default=False,
+    ),
+]
+_At: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--at",
+        metavar="CHECKPOINT",
+        help="Audit up to this retained checkpoint instead of the last batch.",
+        show_default=False,
+        autocompletion=complete_checkpoint,
+    ),
+]
+_Lineage: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LINEAGE",
+        help="Audit only this run, instead of the current one and its ancestors.",
+        show_default=False,
+    ),
+]
 
 
 def _audit(
     context: typer.Context,
     job: Job,
-    key: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMNS",
-            help="Compare these columns (a,b.c), not positions.",
-            show_default=False,
-        ),
-    ] = None,
-    source: Annotated[
-        str | None,
-        typer.Option(metavar="ID", help="This stream of the flow alone.", show_default=False),
-    ] = None,
-    outputs: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--output",
-            metavar="ID",
-            help="With --key: look into this output alone; may be given again.",
-            show_default=False,
-        ),
-    ] = None,
-    at: Annotated[
-        str | None,
-        typer.Option(
-            "--at",
-            metavar="CHECKPOINT",
-            help="Up to this kept checkpoint, not the last batch.",
-            show_default=False,
-            autocompletion=complete_checkpoint,
-        ),
-    ] = None,
-    lineage: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LINEAGE",
-            help="This run by itself, not the present one with those it comes from.",
-            show_default=False,
-        ),
-    ] = None,
+    key: _Key = None,
+    source: _Source = None,
+    outputs: _Outputs = None,
+    at: _At = None,
+    lineage: _Lineage = None,
     home: Home = DEFAULT_HOME,
     as_json: Json = False,
 ) -> None:
-    """Find lost and doubled records: reads a job's inputs and outputs, and compares them.
+    """Find lost and duplicated records: read a job's inputs and outputs, and compare them.
 
-    Rows on Kafka say which record they came from. With --key the values of columns are compared,
-    on any log. The job may run meanwhile. It exits with 1 if anything is lost, or doubled against
-    the job's delivery.
+    Rows on Kafka name the record they came from. With --key the values of columns are compared, on
+    any log. The job may be running. Exits with 1 if records are lost, or duplicated against the
+    delivery guarantee.
 
     [bold]Examples[/bold]
 
@@ -96,7 +103,7 @@ def _audit(
       headgate audit order-enrichment --at chk-17 --json
     """
     if outputs and key is None:
-        raise typer.BadParameter("--output goes with --key", context)
+        raise typer.BadParameter("--output needs --key", context)
     request = AuditRequest(
         lineage=lineage,
         at=at,

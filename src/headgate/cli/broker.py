@@ -1,4 +1,4 @@
-"""`headgate broker`: a real broker on this machine, for trying flows and for tests."""
+"""`headgate broker`: a real broker on this machine, to try flows and for tests."""
 
 from __future__ import annotations
 
@@ -29,9 +29,7 @@ from headgate.jobs.service import (
     stop_broker,
 )
 
-Kind: TypeAlias = Annotated[
-    BrokerKind, typer.Argument(metavar="KIND", help="Which one: kafka or pulsar.")
-]
+Kind: TypeAlias = Annotated[BrokerKind, typer.Argument(metavar="KIND", help="kafka or pulsar.")]
 Data: TypeAlias = Annotated[
     Path | None,
     typer.Option(
@@ -46,7 +44,7 @@ _NAMES = {BrokerKind.KAFKA: "Kafka", BrokerKind.PULSAR: "Pulsar"}
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verbs to the app."""
+    """Add the commands to the app."""
     group = typer.Typer(rich_markup_mode="rich", no_args_is_help=True)
     group.callback()(_broker)
     group.command("start")(_start)
@@ -58,10 +56,10 @@ def register(app: typer.Typer) -> None:
 
 
 def _broker() -> None:
-    """Start and stop a broker on this machine, to try a flow on.
+    """Start and stop a broker on this machine, to try flows.
 
-    It is a real one, for development and tests: one process in the background, on 127.0.0.1
-    alone, with nothing replicated.
+    It is a real broker for development and tests: one background process, on 127.0.0.1 only,
+    without replication.
 
     [bold]Examples[/bold]
 
@@ -73,57 +71,63 @@ def _broker() -> None:
     """
 
 
+_Port: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--port",
+        metavar="N",
+        min=0,
+        max=65535,
+        help="Port for clients; by default the last one, or 9092 (Kafka), 6650 (Pulsar, 6651 "
+        "secured); 0 takes a free port.",
+        show_default=False,
+    ),
+]
+_AdminPort: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--admin-port",
+        metavar="N",
+        min=0,
+        max=65535,
+        help="Port of Pulsar's admin API; by default the last one, or 8080 (8443 secured), or "
+        "a free port.",
+        show_default=False,
+    ),
+]
+_Memory: TypeAlias = Annotated[
+    str, typer.Option("--memory", metavar="SIZE", help="Heap size of the broker.")
+]
+_Secure: TypeAlias = Annotated[
+    bool,
+    typer.Option("--secure", help="Require TLS and a generated password or token."),
+]
+_Settings: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="A setting of the broker; may be repeated.",
+        show_default=False,
+    ),
+]
+
+
 def _start(
     kind: Kind,
-    port: Annotated[
-        int | None,
-        typer.Option(
-            "--port",
-            metavar="N",
-            min=0,
-            max=65535,
-            help="Where it listens; by default as last time, or 9092 (Kafka), 6650 (Pulsar, "
-            "secured 6651); 0 takes a free one.",
-            show_default=False,
-        ),
-    ] = None,
-    admin_port: Annotated[
-        int | None,
-        typer.Option(
-            "--admin-port",
-            metavar="N",
-            min=0,
-            max=65535,
-            help="Where Pulsar is administered; by default as last time, or 8080 (secured 8443), "
-            "or a free one.",
-            show_default=False,
-        ),
-    ] = None,
+    port: _Port = None,
+    admin_port: _AdminPort = None,
     data: Data = None,
-    memory: Annotated[
-        str, typer.Option("--memory", metavar="SIZE", help="Memory of the broker's heap.")
-    ] = "512MiB",
-    secure: Annotated[
-        bool,
-        typer.Option(
-            "--secure", help="Clients must use TLS and a password or token, which are made up."
-        ),
-    ] = False,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="A setting of the broker's own; may be given again.",
-            show_default=False,
-        ),
-    ] = None,
+    memory: _Memory = "512MiB",
+    secure: _Secure = False,
+    settings: _Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Start a broker in the background, and return once it serves.
+    """Start a broker in the background, and return when it responds.
 
-    The first start fetches it (Kafka 45 MB, Pulsar 245 MB), later ones need no network. One that
-    runs already stays as it is. It outlives this terminal, and its records outlive it.
+    The first start downloads it (Kafka 45 MB, Pulsar 245 MB); later starts need no network. A
+    running broker is unchanged. The broker outlives this terminal, and its records outlive the
+    broker.
 
     [bold]Examples[/bold]
 
@@ -133,7 +137,7 @@ def _start(
       headgate broker start kafka --secure --data .headgate/brokers/kafka-secure --port 9093
     """
     if admin_port is not None and kind is not BrokerKind.PULSAR:
-        raise typer.BadParameter(f"--admin-port is Pulsar's, and {_NAMES[kind]} has none")
+        raise typer.BadParameter(f"--admin-port is an option of Pulsar, not of {_NAMES[kind]}")
     options = BrokerOptions(
         data=broker_folder(kind, data),
         port=port,
@@ -142,12 +146,12 @@ def _start(
         secure=secure,
         settings=_parse_settings(settings or []),
     )
-    with _progress(quiet=as_json) as told:
-        broker, started = start_broker(kind, options, progress=told)
+    with _progress(quiet=as_json) as progress:
+        broker, started = start_broker(kind, options, progress=progress)
     if as_json:
         print_json({**encode(broker), "started": started})
         return
-    say(f"{_NAMES[kind]} {'serves' if started else 'is running already'} at {broker.address}")
+    say(f"{_NAMES[kind]} {'is running' if started else 'is already running'} at {broker.address}")
     _print_facts(broker)
     say(Text("\nWhat to try next", style="bold"))
     on = shlex.quote(f"{broker.url}")
@@ -160,7 +164,7 @@ def _start(
 
 
 def _stop(kind: Kind, data: Data = None, as_json: Json = False) -> None:
-    """Stop a broker, and wait until it has ended; its records stay.
+    """Stop a broker, and wait until it has exited; its records stay.
 
     [bold]Examples[/bold]
 
@@ -176,7 +180,7 @@ def _stop(kind: Kind, data: Data = None, as_json: Json = False) -> None:
 
 
 def _status(kind: Kind, data: Data = None, as_json: Json = False) -> None:
-    """Tell whether a broker runs, and where.
+    """Show whether a broker is running, and its address.
 
     [bold]Examples[/bold]
 
@@ -195,7 +199,7 @@ def _status(kind: Kind, data: Data = None, as_json: Json = False) -> None:
 
 
 def _url(kind: Kind, data: Data = None, as_json: Json = False) -> None:
-    """Print the address of a broker that was started, as --on takes it.
+    """Print the address of a broker as a value for --on.
 
     [bold]Examples[/bold]
 
@@ -211,9 +215,9 @@ def _url(kind: Kind, data: Data = None, as_json: Json = False) -> None:
 
 def _logs(
     kind: Kind,
-    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="How many lines.")] = 50,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="Number of lines.")] = 50,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on with new lines until Ctrl-C.")
+        bool, typer.Option("--follow", "-f", help="Print new lines until Ctrl-C.")
     ] = False,
     data: Data = None,
     as_json: Json = False,  # noqa: ARG001 - errors are JSON then; lines are what they are
@@ -230,12 +234,12 @@ def _logs(
 
 @contextlib.contextmanager
 def _progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Give where lines of progress go: one place on a terminal, one after the other elsewhere."""
+    """Open a function for progress: one changing line on a terminal, plain lines elsewhere."""
     console = stderr()
     if quiet:
         yield _nowhere
     elif console.is_terminal:
-        with console.status("looking at what is there") as status:
+        with console.status("checking the broker") as status:
             yield status.update
     else:
         yield note
@@ -256,10 +260,10 @@ def _print_facts(broker: Broker) -> None:
 
 
 def _parse_settings(given: list[str]) -> dict[str, str]:
-    bad = [each for each in given if "=" not in each]
+    bad = [setting for setting in given if "=" not in setting]
     if bad:
-        raise typer.BadParameter(f"--set takes NAME=VALUE, and {bad[0]!r} has no '='")
-    return {name.strip(): value for name, _, value in (each.partition("=") for each in given)}
+        raise typer.BadParameter(f"--set must be NAME=VALUE, got {bad[0]!r}")
+    return {name.strip(): value for name, _, value in (setting.partition("=") for setting in given)}
 
 
 def _data(data: Path | None) -> str:
@@ -267,6 +271,6 @@ def _data(data: Path | None) -> str:
 
 
 def _near(path: Path) -> str:
-    """Return a path as it is typed here: from the present folder where it lies below it."""
+    """Return a path relative to the current folder if it is inside it."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)

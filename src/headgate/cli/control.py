@@ -1,4 +1,4 @@
-"""The verbs that ask something of a job: start, stop, cancel, restart, pause, resume."""
+"""The commands that control a job: start, stop, cancel, restart, pause, resume."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from headgate.jobs.service import (
 )
 
 _SAVEPOINT = "--savepoint"
-# The options of `stop` that a value follows; whatever else has no dash is the job.
+# The options of `stop` with a value; any other word without a dash is the job.
 _WITH_VALUE = ("--timeout", "--home", "--server", "--token-file")
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verbs."""
+    """Add the commands."""
     app.command("start")(_start)
     app.command("stop", cls=_StopCommand)(_stop)
     app.command("cancel")(_cancel)
@@ -46,14 +46,14 @@ def register(app: typer.Typer) -> None:
 
 
 class _StopCommand(TyperCommand):
-    """Lets `--savepoint` stand without a folder, which typer knows no way to say."""
+    """Allows `--savepoint` without a folder, which typer does not support."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         return list(super().parse_args(ctx, fill_savepoint(args)))
 
 
 def fill_savepoint(args: list[str]) -> list[str]:
-    """Return the words after `stop` with an empty folder where `--savepoint` has none."""
+    """Return the words after `stop`, with an empty folder if `--savepoint` has none."""
     if _SAVEPOINT not in args:
         return args
     place = args.index(_SAVEPOINT) + 1
@@ -63,7 +63,7 @@ def fill_savepoint(args: list[str]) -> list[str]:
         for before, word in zip(["", *args], args, strict=False)
         if not word.startswith("-") and before not in _WITH_VALUE
     ]
-    # A word alone is the job, not a folder.
+    # A single word is the job, not a folder.
     if following.startswith("-") or names == [following]:
         return [*args[:place], "", *args[place:]]
     return args
@@ -73,7 +73,7 @@ def _start(
     context: typer.Context,
     job: Job,
     attach: Annotated[
-        bool, typer.Option("--attach", help="Stay, and show the job, as 'headgate run' does.")
+        bool, typer.Option("--attach", help="Stay attached and show the job, like 'headgate run'.")
     ] = False,
     open_batch: OpenBatchChoice = None,
     allow_repeats: AllowRepeats = False,
@@ -82,9 +82,9 @@ def _start(
     token_file: TokenFile = None,
     as_json: Json = False,
 ) -> None:
-    """Start a job again as it was last run: from its newest checkpoint, in the background.
+    """Start a job with its last settings: from its newest checkpoint, in the background.
 
-    The flow's file is read anew; options are those of the last 'headgate run'.
+    The flow's file is read again; the options are those of the last 'headgate run'.
 
     [bold]Examples[/bold]
 
@@ -115,7 +115,10 @@ def _stop(
         ),
     ] = None,
     drain: Annotated[
-        bool, typer.Option("--drain", help="Read what is there first, end all windows, then stop.")
+        bool,
+        typer.Option(
+            "--drain", help="Read all existing records and close all windows before stopping."
+        ),
     ] = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
     home: Home = DEFAULT_HOME,
@@ -125,8 +128,8 @@ def _stop(
 ) -> None:
     """Stop a job between two batches, and wait until it has stopped.
 
-    The batch under way is finished first, so that nothing is left half done. A savepoint that is
-    taken with it holds everything that was written.
+    The current batch is finished first. A savepoint taken by the stop includes everything that was
+    written.
 
     [bold]Examples[/bold]
 
@@ -151,7 +154,7 @@ def _cancel(
     context: typer.Context,
     job: Job,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be lost, and do nothing.")
+        bool, typer.Option("--dry-run", help="Show what would be lost, and do nothing.")
     ] = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
     home: Home = DEFAULT_HOME,
@@ -159,10 +162,10 @@ def _cancel(
     token_file: TokenFile = None,
     as_json: Json = False,
 ) -> None:
-    """End a job at once, in the middle of a batch if need be.
+    """End a job at once, even in the middle of a batch.
 
-    No record is lost: the batch is run again at the next start. With --on-cancel delete the job's
-    checkpoints go with it; savepoints stay. --dry-run tells which.
+    No record is lost: the next start repeats the batch. With --on-cancel delete the job's
+    checkpoints are deleted; savepoints stay. --dry-run lists them.
 
     [bold]Examples[/bold]
 
@@ -177,7 +180,7 @@ def _cancel(
     view = jobs.cancel_job(job, patience=patience(timeout, as_json=as_json))
     _tell(view, as_json=as_json)
     if not as_json and loss.deletes_state:
-        say("Its checkpoints were deleted, as --on-cancel delete asks")
+        say("Its checkpoints were deleted (--on-cancel delete)")
 
 
 def _restart(
@@ -193,7 +196,7 @@ def _restart(
 ) -> None:
     """Stop a job between two batches and start it again, in the background.
 
-    The flow's file is read anew, and state is kept. A job that is not running is started.
+    The flow's file is read again, and state is kept. A stopped job is started.
 
     [bold]Examples[/bold]
 
@@ -217,9 +220,9 @@ def _pause(
     token_file: TokenFile = None,
     as_json: Json = False,
 ) -> None:
-    """Make a job read nothing until it is resumed; it keeps its driver and its state.
+    """Pause a job: it reads nothing until it is resumed, and keeps its driver and its state.
 
-    The batch under way is finished. A job that restarts meanwhile stays paused.
+    The current batch is finished. A job that restarts meanwhile stays paused.
 
     [bold]Examples[/bold]
 
@@ -239,7 +242,7 @@ def _resume(
     token_file: TokenFile = None,
     as_json: Json = False,
 ) -> None:
-    """Let a paused job go on where it was.
+    """Resume a paused job.
 
     [bold]Examples[/bold]
 
@@ -247,7 +250,7 @@ def _resume(
     """
     jobs = open_jobs(context, home, server, token_file)
     view = jobs.resume_job(job, patience=patience(timeout, as_json=as_json))
-    _tell(view, as_json=as_json, more="; it will go on when it runs again")
+    _tell(view, as_json=as_json, more="; it will resume when it runs again")
 
 
 def _tell(view: JobView, *, as_json: bool = False, more: str = "") -> None:
@@ -261,10 +264,10 @@ def _tell_loss(loss: Loss, *, as_json: bool) -> None:
     if as_json:
         print_json(loss)
         return
-    say(f"Job '{loss.view.name}' is {loss.view.state}, and would end at once")
+    say(f"Job '{loss.view.name}' is {loss.view.state} and would end at once")
     if not loss.deletes_state:
-        say("Its checkpoints would stay, as --on-cancel retain asks; nothing would be lost")
+        say("Its checkpoints would stay (--on-cancel retain); nothing would be lost")
         return
     ids = ", ".join(loss.checkpoints) or "none yet"
-    say(f"Its state would be deleted, as --on-cancel delete asks, with its checkpoints: {ids}")
+    say(f"Its state would be deleted (--on-cancel delete), with its checkpoints: {ids}")
     say(f"That is {format_size(loss.bytes)} of checkpoints; savepoints would stay")

@@ -1,4 +1,4 @@
-"""`headgate dead-letters`: which records a job could not take, and sending them again."""
+"""`headgate dead-letters`: records that a job could not process, and their replay."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import getpass
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -35,7 +35,7 @@ from headgate.jobs.service import (
     ReplayProgress,
 )
 
-# Some records could not be sent, or nobody knows whether they were.
+# Some records could not be sent, or may not have arrived.
 _NOT_ALL = 1
 _DUMPED = 4096
 _DETAIL = 60
@@ -43,7 +43,7 @@ _NAMED = 10
 
 
 class Action(enum.StrEnum):
-    """What can be done with dead letters."""
+    """The actions on dead letters."""
 
     LIST = "list"
     SHOW = "show"
@@ -51,65 +51,73 @@ class Action(enum.StrEnum):
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command("dead-letters")(_dead_letters)
+
+
+_Ids: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="ID...", help="Ids of letters, as shown by list.", show_default=False),
+]
+_Reason: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="REASON",
+        help="list, replay: only letters with this reason, such as BAD_JSON.",
+        show_default=False,
+    ),
+]
+_Limit: TypeAlias = Annotated[
+    int, typer.Option(metavar="N", min=0, help="list: number of newest letters.")
+]
+_Raw: TypeAlias = Annotated[
+    bool, typer.Option("--raw", help="show: write only the record's bytes.")
+]
+_DryRun: TypeAlias = Annotated[
+    bool, typer.Option("--dry-run", help="replay: show what would be sent, and send nothing.")
+]
+_Again: TypeAlias = Annotated[
+    bool,
+    typer.Option("--again", help="replay: include letters that were or may have been sent."),
+]
+_WithoutKey: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--without-key",
+        help="replay: send values without a key if the record was deleted.",
+    ),
+]
+_IntoTables: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--into-tables",
+        help="replay: include rows of tables without a version, over newer ones.",
+    ),
+]
 
 
 def _dead_letters(
     context: typer.Context,
     job: Job,
-    action: Annotated[
-        Action, typer.Argument(help="What to do with them.", show_default=True)
-    ] = Action.LIST,
-    ids: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="ID...", help="Letters, as list names them.", show_default=False),
-    ] = None,
-    reason: Annotated[
-        str | None,
-        typer.Option(
-            metavar="REASON",
-            help="list, replay: of this reason alone, as BAD_JSON.",
-            show_default=False,
-        ),
-    ] = None,
-    limit: Annotated[
-        int, typer.Option(metavar="N", min=0, help="list: how many of the newest.")
-    ] = 20,
-    raw: Annotated[
-        bool, typer.Option("--raw", help="show: write the record's bytes and nothing else.")
-    ] = False,
-    every: Annotated[bool, typer.Option("--all", help="replay: all of them.")] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="replay: say what would be sent, and send nothing.")
-    ] = False,
-    again: Annotated[
-        bool, typer.Option("--again", help="replay: those too that were or may have been sent.")
-    ] = False,
-    without_key: Annotated[
-        bool,
-        typer.Option(
-            "--without-key",
-            help="replay: send values without a key where the record is gone.",
-        ),
-    ] = False,
-    into_tables: Annotated[
-        bool,
-        typer.Option(
-            "--into-tables",
-            help="replay: rows of tables without a version too, over newer ones.",
-        ),
-    ] = False,
+    action: Annotated[Action, typer.Argument(help="The action.", show_default=True)] = Action.LIST,
+    ids: _Ids = None,
+    reason: _Reason = None,
+    limit: _Limit = 20,
+    raw: _Raw = False,
+    every: Annotated[bool, typer.Option("--all", help="replay: all letters.")] = False,
+    dry_run: _DryRun = False,
+    again: _Again = False,
+    without_key: _WithoutKey = False,
+    into_tables: _IntoTables = False,
     home: Home = DEFAULT_HOME,
     server: Server = None,
     token_file: TokenFile = None,
     as_json: Json = False,
 ) -> None:
-    """Show the records that a job could not take, and send them again after a fix.
+    """Show the records that a job could not process, and replay them after a fix.
 
-    A record goes back to the topic and the partition it came from, with its key and its headers,
-    which are read again where it stood. Each is sent once: what was replayed is remembered in the
-    job's folder.
+    A record goes back to its topic and partition, with its key and headers, which are read again
+    from the topic. Each record is sent once: the job's folder stores what was replayed.
 
     [bold]Examples[/bold]
 
@@ -130,13 +138,10 @@ def _dead_letters(
             _print_list(found, reason, as_json=as_json)
         case Action.SHOW:
             if len(chosen) != 1:
-                raise typer.BadParameter("name one letter, as list names them", context)
+                raise typer.BadParameter("give one id, as shown by list", context)
             _print_one(jobs.get_dead_letter(job, chosen[0]), raw=raw, as_json=as_json)
         case Action.REPLAY:
-            if not (chosen or reason or every):
-                raise typer.BadParameter("name letters, --reason or --all", context)
-            if chosen and every:
-                raise typer.BadParameter("name letters or --all, not both", context)
+            _check_replay(context, chosen, reason, every=every)
             with _bar() as show:
                 done = jobs.replay_dead_letters(
                     job,
@@ -150,6 +155,15 @@ def _dead_letters(
                     progress=show,
                 )
             _print_replayed(done, as_json=as_json)
+
+
+def _check_replay(
+    context: typer.Context, ids: Sequence[str], reason: str | None, *, every: bool
+) -> None:
+    if not (ids or reason or every):
+        raise typer.BadParameter("give ids, --reason or --all", context)
+    if ids and every:
+        raise typer.BadParameter("give ids or --all, not both", context)
 
 
 def _print_list(found: DeadLetters, reason: str | None, *, as_json: bool) -> None:
@@ -168,9 +182,9 @@ def _print_list(found: DeadLetters, reason: str | None, *, as_json: bool) -> Non
         [[visible(each.topic), each.reason, format_count(each.count)] for each in found.counts],
     )
     if found.others:
-        note(f"note: {format_count(found.others)} letters of the topic are of other jobs")
+        note(f"note: {format_count(found.others)} letters in the topic belong to other jobs")
     if found.foreign:
-        note(f"note: {format_count(found.foreign)} records of the topic are no dead letters")
+        note(f"note: {format_count(found.foreign)} records in the topic are not dead letters")
     if found.letters:
         say("")
         print_table(
@@ -179,7 +193,7 @@ def _print_list(found: DeadLetters, reason: str | None, *, as_json: bool) -> Non
         )
     elif reason is not None:
         say("")
-        say(f"None of the newest is of reason {reason.upper()}")
+        say(f"None of the newest letters has reason {reason.upper()}")
 
 
 def _row(letter: DeadLetter) -> list[str | Text]:
@@ -252,14 +266,14 @@ def _print_record(letter: DeadLetter) -> None:
         for line in dump(letter.raw[:_DUMPED]):
             say(line)
         if len(letter.raw) > _DUMPED:
-            note(f"note: the first {_DUMPED} bytes; --raw writes all")
+            note(f"note: only the first {_DUMPED} bytes; --raw writes all")
     if letter.cut:
         kept, size = format_count(len(letter.raw)), format_count(letter.size)
-        note(f"note: the {what} was cut: {kept} of its {size} bytes are kept here")
+        note(f"note: the {what} was truncated: {kept} of its {size} bytes are stored")
 
 
 def dump(raw: bytes) -> Iterator[str]:
-    """Yield lines with 16 bytes each: where they are, as numbers, and as characters."""
+    """Yield lines of 16 bytes each: offset, hexadecimal, and characters."""
     for start in range(0, len(raw), 16):
         some = raw[start : start + 16]
         shown = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in some)
@@ -282,16 +296,16 @@ def _say_replayed(done: Replayed) -> None:
     if done.without_key:
         say(f"{format_count(done.without_key)} of them without a message key")
     if done.skipped:
-        say(f"{_records(done.skipped)} left out: replayed before (--again sends them again)")
+        say(f"{_records(done.skipped)} skipped: already replayed (--again sends them again)")
     if done.in_doubt:
         say(
-            f"{_records(done.in_doubt)} left out: a replay of them broke off, so that they may "
-            f"have arrived (--again sends them): {_some(done.doubts, done.in_doubt)}"
+            f"{_records(done.in_doubt)} skipped: an interrupted replay may have sent them "
+            f"(--again sends them): {_some(done.doubts, done.in_doubt)}"
         )
-    for each in done.named[:_NAMED]:
-        say(Text(f"refused {each.id}: {visible(each.words)}", style="red"))
+    for refusal in done.named[:_NAMED]:
+        say(Text(f"refused {refusal.id}: {visible(refusal.words)}", style="red"))
     if done.refused_total > _NAMED:
-        say(f"refused {format_count(done.refused_total)} in all")
+        say(f"refused {format_count(done.refused_total)} in total")
 
 
 def _records(count: int) -> str:

@@ -1,4 +1,4 @@
-"""The verb that shows it all once."""
+"""The command that demonstrates everything once."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ _LONGEST_SAMPLE = 600
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command("demo", help=_HELP)(_demo)
 
 
 def _demo(
-    orders: Annotated[int, typer.Option("--orders", min=1, help="How many orders.")] = 200_000,
+    orders: Annotated[int, typer.Option("--orders", min=1, help="Number of orders.")] = 200_000,
     home: Home = DEFAULT_HOME,
     as_json: Json = False,
 ) -> None:
     place = prepare_demo(home)
-    _head(1, "A store's users, items and orders, 1 % of them unknown and a few bad", as_json)
+    _head(1, "Users, items and orders of a store, 1 % of them unknown and a few bad", as_json)
     options = StoreOptions(orders=orders, unknown=0.01, bad=0.0005)
     produced = show_production(place.on, options, quiet=as_json)
     if not as_json:
@@ -70,7 +70,7 @@ def _demo(
     if as_json:
         print_json({"run": ended, "results": results, "where": place.on})
     else:
-        _head(3, "What came out, counted by reading it", as_json)
+        _head(3, "The output, counted by reading it", as_json)
         _print_counts(results)
         _print_samples(results)
         _print_next(place)
@@ -109,7 +109,7 @@ def _print_samples(results: DemoResults) -> None:
 def _print_next(place: DemoPlace) -> None:
     headgate = _program()
     on = f"--on {place.on}"
-    say(Text("\nWhere it lies", style="bold"))
+    say(Text("\nWhere it is", style="bold"))
     say(f"  topics       {place.topics}/")
     say(f"  job          {place.home}/jobs/")
     say(Text("\nWhat to try next", style="bold"))
@@ -125,7 +125,7 @@ def _print_next(place: DemoPlace) -> None:
 
 
 def _program() -> str:
-    """Return what to type for this program: its name, or its path where it is not on the PATH."""
+    """Return the command for this program: its name, or its path if it is not on the PATH."""
     called = Path(sys.argv[0])
     if shutil.which("headgate") or called.name != "headgate":
         return "headgate"

@@ -1,4 +1,4 @@
-"""`headgate doctor`: is this machine fit to run jobs."""
+"""`headgate doctor`: whether this machine can run jobs."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _SOMETHING_FAILED = 3
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb to the app."""
+    """Add the command to the app."""
     app.command("doctor")(_doctor)
 
 
 def _doctor(on: On = DEFAULT_LOG, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
     """Check this machine: what is fine, what is not, and what to do.
 
-    Looks at Java, Spark, the kernel's jar, cores, memory, disk, the loopback network and the
-    folders of topics and jobs. Ends with 0 if jobs can run here, with 3 if not.
+    Checks Java, Spark, the kernel's jar, cores, memory, disk, the loopback network and the folders
+    of topics and jobs. Exits with 0 if jobs can run here, with 3 if not.
 
     [bold]Examples[/bold]
 
@@ -64,7 +64,7 @@ def _verdict(findings: list[Finding]) -> str:
     failed = [finding.name for finding in findings if finding.status is Status.FAIL]
     warned = [finding.name for finding in findings if finding.status is Status.WARN]
     if failed:
-        return f"Jobs cannot run here until this is mended: {', '.join(failed)}"
+        return f"Jobs cannot run here until this is fixed: {', '.join(failed)}"
     if warned:
-        return f"Jobs can run here; worth a look: {', '.join(warned)}"
-    return "All is well"
+        return f"Jobs can run here, with warnings: {', '.join(warned)}"
+    return "All checks passed"

@@ -1,4 +1,4 @@
-"""From whatever ended a verb to a code, a message, a hint and an exit code."""
+"""From the error of a command to a code, a message, a hint and an exit code."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from headgate.cli.output import note
 from headgate.errors import Domain, HeadgateError, find_refusal
 
 INTERRUPTED = 130
-# What a shell shows of a program that a closed pipe ended.
+# The exit code of a program that a closed pipe ended.
 PIPE_CLOSED = 141
 
 
 def explain(error: BaseException, command: str) -> HeadgateError:
-    """Return the error as one of ours; one that is not gets its traceback written to a file.
+    """Return the error as a HeadgateError; the traceback of any other error goes to a file.
 
     Args:
-        error: What ended the verb.
-        command: The verb, for the message.
+        error: The error that ended the command.
+        command: The command, for the message.
     """
     if isinstance(error, HeadgateError):
         return error
-    # What nobody translated where it arose.
+    # An error that no other place has translated.
     if isinstance(error, OSError):
         refused = find_refusal(error, f"cannot finish '{command}'")
         if refused is not None:
@@ -37,10 +37,12 @@ def explain(error: BaseException, command: str) -> HeadgateError:
 
 
 def usage_error(message: str, command: str) -> HeadgateError:
-    """Return a command that cannot be parsed as one of our errors."""
-    told = message.strip().removesuffix(".")
-    told = told[:1].lower() + told[1:]
-    return HeadgateError("BAD_USAGE", f"cannot run '{command}': {told}", hint=f"{command} --help")
+    """Return a command line that cannot be parsed as a HeadgateError."""
+    problem = message.strip().removesuffix(".")
+    problem = problem[:1].lower() + problem[1:]
+    return HeadgateError(
+        "BAD_USAGE", f"cannot run '{command}': {problem}", hint=f"{command} --help"
+    )
 
 
 def show(error: HeadgateError, *, as_json: bool) -> None:
@@ -54,7 +56,7 @@ def show(error: HeadgateError, *, as_json: bool) -> None:
 
 
 def is_stdout_closed() -> bool:
-    """Tell whether whoever read standard output has gone; another pipe may have broken."""
+    """Return True if the reader of standard output has gone; another pipe may have broken."""
     try:
         poll = select.poll()
         poll.register(sys.stdout.fileno(), 0)
@@ -64,7 +66,7 @@ def is_stdout_closed() -> bool:
 
 
 def drop_stdout() -> None:
-    """Let what is left in the buffers go nowhere, so that the interpreter ends in silence."""
+    """Discard the buffers, so that the interpreter exits silently."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

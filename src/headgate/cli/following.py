@@ -1,4 +1,4 @@
-"""A job that runs on a server: shown while it runs, as one that runs here is."""
+"""A job on a server: shown while it runs, like a local one."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _LOOK_EVERY = timedelta(seconds=1)
 
 
 def show_started(jobs: Jobs, started: Detached, *, detach: bool, as_json: bool) -> None:
-    """Print a job that was started on a server: its name, or what it does until it ends.
+    """Print a job that was started on a server: its name, or its status until it ends.
 
     Raises:
-        HeadgateError: What the job failed with.
+        HeadgateError: The error of the job.
         typer.Exit: With the code of an interrupt, if the job was cancelled.
     """
     if detach:
@@ -36,10 +36,10 @@ def show_started(jobs: Jobs, started: Detached, *, detach: bool, as_json: bool) 
     try:
         ended = _follow(jobs, first, as_json=as_json)
     except KeyboardInterrupt:
-        # The way to stop looking, and no failure: the job is the server's.
+        # Ctrl-C ends only this view: the job belongs to the server.
         if not as_json:
             name = started.job
-            note(f"Job '{name}' runs on at {jobs.where}; headgate stop {name} ends it")
+            note(f"Job '{name}' continues at {jobs.where}; headgate stop {name} ends it")
         return
     if as_json:
         print_json(ended)

@@ -1,7 +1,7 @@
-"""Help texts: written as docstrings are, shown as a terminal needs them.
+"""Help texts: written like docstrings, laid out for a terminal.
 
-Lines of a paragraph flow together, whatever the width. Lines that are indented by two spaces are
-examples: they stay as they are, close together; what follows ` # ` is a remark.
+Lines of a paragraph are joined, for any width. Lines indented by two spaces are examples: they are
+unchanged and close together; the text after ` # ` is a remark.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _EXAMPLE = "[cyan]"
 
 
 def lay_out(app: typer.Typer) -> None:
-    """Lay out the help of every verb of an app, those of its groups among them."""
+    """Lay out the help of every command of an app, including its groups."""
     for command in app.registered_commands:
         _lay_out_one(command)
     for group in app.registered_groups:
@@ -39,7 +39,7 @@ def flowing(text: str) -> str:
 
 
 def _lay_out_one(info: Any) -> None:
-    # A text that was not given is a placeholder of typer's, and the docstring counts.
+    # Without a text, typer has a placeholder, and the docstring counts.
     text = info.help if isinstance(info.help, str) else inspect.getdoc(info.callback)
     if text:
         info.help = flowing(text)
@@ -51,5 +51,5 @@ def _examples(paragraph: str) -> str:
 
 def _example(line: str) -> str:
     command, hash_sign, remark = line.partition(" # ")
-    # The indent is inside the markup, since typer takes away a margin that all lines have.
+    # The indent is inside the markup, since typer removes a margin that all lines have.
     return f"{_EXAMPLE}{command.rstrip()}[/cyan]{hash_sign and ' ' + hash_sign}{remark}"

@@ -1,4 +1,4 @@
-"""What verbs on jobs share: the job's name with completion, and how long they wait."""
+"""Options of commands on jobs: the job's name with completion, and the timeout."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _TOLD_EVERY = timedelta(seconds=5)
 
 
 def complete_job(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the names of jobs that begin so."""
+    """Return the names of jobs with this beginning."""
     with contextlib.suppress(HeadgateError):
         return [name for name in _jobs(context).list_names() if name.startswith(incomplete)]
     return []
 
 
 def complete_checkpoint(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the checkpoints of the job on the command line that begin so, newest first."""
+    """Return the checkpoints of the job on the command line with this beginning, newest first."""
     job = context.params.get("job")
     with contextlib.suppress(HeadgateError):
         found = _jobs(context).list_checkpoints(str(job)) if job else []
@@ -46,7 +46,11 @@ Job: TypeAlias = Annotated[
 ]
 Timeout: TypeAlias = Annotated[
     str,
-    typer.Option("--timeout", metavar="DURATION", help="How long to wait; what was asked holds."),
+    typer.Option(
+        "--timeout",
+        metavar="DURATION",
+        help="How long to wait; the request stays valid afterwards.",
+    ),
 ]
 DEFAULT_TIMEOUT = "10m"
 OpenBatchChoice: TypeAlias = Annotated[
@@ -54,8 +58,7 @@ OpenBatchChoice: TypeAlias = Annotated[
     typer.Option(
         "--open-batch",
         metavar="repeat|skip",
-        help="A batch that was begun and wrote something: write it again with the changed flow, "
-        "or go on behind it.",
+        help="A begun batch that has written rows: repeat it with the changed flow, or skip it.",
         rich_help_panel="How it starts and ends",
         show_default=False,
     ),
@@ -64,15 +67,15 @@ AllowRepeats: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--allow-repeats",
-        help="Where the newest checkpoint is damaged, go back to an older one even if rows are "
-        "written again by that.",
+        help="If the newest checkpoint is corrupted, fall back to an older one even if rows are "
+        "duplicated.",
         rich_help_panel="How it starts and ends",
     ),
 ]
 
 
 def patience(timeout: str, *, as_json: bool) -> Patience:
-    """Return how a verb waits: with a line on standard error every few seconds."""
+    """Return how a command waits: with a line on standard error every few seconds."""
     told = _TOLD_EVERY
 
     def tell(view: JobView, waited: timedelta) -> None:

@@ -1,48 +1,36 @@
-"""Options for the settings of a job: one for each row of the table of settings."""
+"""Options for the settings of a job: one for each row of the settings table."""
 
 from __future__ import annotations
 
-import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import typer
 
+from headgate.cli.option_tables import Command, replace_parameter
 from headgate.cli.options import ON_VARIABLE
 from headgate.jobs.service import SETTINGS, Setting
 
 _VARIABLES = {"on": ON_VARIABLE}
 
 
-def takes_settings(
-    verb: str, *, panels: bool = False
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def takes_settings(verb: str, *, panels: bool = False) -> Callable[[Command], Command]:
     """Give a command an option for each setting of its verb, in place of its parameter `settings`.
 
-    The command gets the settings by the names of headgate.toml; None is not given.
+    The command gets the settings by their names in headgate.toml; None if not given.
 
     Args:
-        panels: Whether the help groups the options.
+        panels: True to group the options in the help.
     """
-    rows = [each for each in SETTINGS if verb in each.verbs]
+    rows = [setting for setting in SETTINGS if verb in setting.verbs]
 
-    def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        @functools.wraps(function)
-        def command(**given: Any) -> None:
-            settings = {each.name: given.pop(each.field) for each in rows}
-            function(settings=settings, **given)
+    def build(given: Mapping[str, Any]) -> dict[str, Any]:
+        return {setting.name: given[setting.field] for setting in rows}
 
-        options = [_option(each, panels=panels) for each in rows]
-        signature = inspect.signature(function, eval_str=True)
-        parameters: list[inspect.Parameter] = []
-        for each in signature.parameters.values():
-            parameters += options if each.name == "settings" else [each]
-        # Where typer looks for a command's options.
-        command.__signature__ = signature.replace(  # type: ignore[attr-defined]
-            parameters=[each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
-        )
-        return command
+    def decorate(function: Command) -> Command:
+        parameters = [_option(setting, panels=panels) for setting in rows]
+        return replace_parameter(function, "settings", parameters, build)
 
     return decorate
 

@@ -1,4 +1,4 @@
-"""The verbs that look at jobs: jobs, show, lag."""
+"""The commands that show jobs: jobs, show, lag."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from headgate.jobs.service import DEAD, DEFAULT_HOME, JobDetails, JobView
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verbs."""
+    """Add the commands."""
     app.command("jobs")(_jobs)
     app.command("show")(_show)
     app.command("lag")(_lag)
@@ -36,7 +36,7 @@ def _jobs(
 ) -> None:
     """List the jobs: state, attempt, uptime, rate, lag and last checkpoint.
 
-    A job is DEAD whose supervisor was killed; 'headgate start' brings it back.
+    A job is DEAD if its supervisor was killed; 'headgate start' restarts it.
 
     [bold]Examples[/bold]
 
@@ -87,7 +87,7 @@ def _show(
     token_file: TokenFile = None,
     as_json: Json = False,
 ) -> None:
-    """Show one job: what it does, why its last attempt ended, its settings and checkpoints.
+    """Show one job: its status, the end of its last attempt, its settings and checkpoints.
 
     [bold]Examples[/bold]
 
@@ -183,7 +183,7 @@ def _say_counts(status: Mapping[str, Any]) -> None:
 
 
 def _say_event_times(status: Mapping[str, Any]) -> None:
-    """Print how far each partition has come, where there are several."""
+    """Print the event time of each partition if there are several."""
     rows = [
         [stream, visible(name), _moment(each["time"]), "idle" if each["idle"] else ""]
         for stream, told in sorted((status.get("event_times") or {}).items())
@@ -210,9 +210,9 @@ def _lag(
     token_file: TokenFile = None,
     as_json: Json = False,
 ) -> None:
-    """Show what is left to read of each source: bytes of files, records of Kafka and their age.
+    """Show the lag of each source: bytes of files, records of Kafka and their age.
 
-    It is as of the job's last batch; of a job that is not running, as of its end.
+    As of the job's last batch; for a stopped job, as of its end.
 
     [bold]Examples[/bold]
 

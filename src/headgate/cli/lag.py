@@ -1,4 +1,4 @@
-"""What is left to read, in the terms of the log it is read from."""
+"""The lag of a source, in the units of its log."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from headgate._units import format_count, format_size
 
 
 def lag_text(size: int | None, records: int | None, age: timedelta | None) -> str:
-    """Return a lag as a person reads it: bytes, records and the oldest record's age."""
+    """Return a lag as text: bytes, records and the age of the oldest record."""
     parts = []
     if records is not None:
         parts.append(f"{format_count(records)} records")
@@ -22,7 +22,7 @@ def lag_text(size: int | None, records: int | None, age: timedelta | None) -> st
 
 
 def source_lags(status: Mapping[str, Any]) -> dict[str, str]:
-    """Return the lag of each source that a job's status tells of."""
+    """Return the lag of each source in a job's status."""
     sizes, records = status.get("lag_bytes") or {}, status.get("lag_records") or {}
     ages = status.get("lag_s") or {}
     return {

@@ -1,4 +1,4 @@
-"""The verb that shows a job's logs."""
+"""The command that shows a job's logs."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from headgate.jobs.service import DEFAULT_HOME, Log, follow_log, tail_log
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command("logs")(_logs)
 
 
 def _logs(
     context: typer.Context,
     job: Job,
-    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="How many lines.")] = 50,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="Number of lines.")] = 50,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on with new lines until Ctrl-C.")
+        bool, typer.Option("--follow", "-f", help="Print new lines until Ctrl-C.")
     ] = False,
     driver: Annotated[
-        bool, typer.Option("--driver", help="What the driver's process printed.")
+        bool, typer.Option("--driver", help="Output of the driver's process.")
     ] = False,
     supervisor: Annotated[
-        bool, typer.Option("--supervisor", help="What the supervisor of a detached job printed.")
+        bool, typer.Option("--supervisor", help="Output of the supervisor of a detached job.")
     ] = False,
     events: Annotated[
-        bool, typer.Option("--events", help="What happened to the job and its topics, as JSON.")
+        bool, typer.Option("--events", help="Events of the job and its topics, as JSON.")
     ] = False,
     home: Home = DEFAULT_HOME,
     server: Server = None,
     token_file: TokenFile = None,
     as_json: Json = False,  # noqa: ARG001 - errors are JSON then; lines are what they are
 ) -> None:
-    """Print the last lines of a job's log: Spark's, unless another is asked for.
+    """Print the last lines of a job's log: by default Spark's.
 
     [bold]Examples[/bold]
 
@@ -54,8 +54,8 @@ def _logs(
     chosen = {Log.DRIVER: driver, Log.SUPERVISOR: supervisor, Log.EVENTS: events}
     named = [log for log, is_named in chosen.items() if is_named]
     if len(named) > 1:
-        told = " and ".join(f"--{log}" for log in named)
-        raise typer.BadParameter(f"{told} are {len(named)} logs; name one", context)
+        options = " and ".join(f"--{log}" for log in named)
+        raise typer.BadParameter(f"{options} are {len(named)} logs; choose one", context)
     log = named[0] if named else Log.SPARK
     jobs = open_jobs(context, home, server, token_file)
     if follow:
@@ -65,7 +65,7 @@ def _logs(
 
 
 def show_log(file: Path, *, lines: int, follow: bool) -> None:
-    """Print the last lines of a log, and where it is followed, new ones until Ctrl-C."""
+    """Print the last lines of a log, and with --follow new ones until Ctrl-C."""
     if follow:
         _print_new(follow_log(file, last=lines))
     else:

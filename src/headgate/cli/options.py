@@ -1,4 +1,4 @@
-"""Options that several verbs share, with one wording each."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-# Where the topics are, for a terminal's verbs that do not say.
+# The default log of a terminal's commands.
 ON_VARIABLE = "HEADGATE_ON"
-# The server that a terminal's verbs ask, and the token that lets them in.
+# The server of a terminal's commands, and its token.
 SERVER_VARIABLE = "HEADGATE_SERVER"
 TOKEN_VARIABLE = "HEADGATE_TOKEN"
 
 FlowFile: TypeAlias = Annotated[
-    str, typer.Argument(metavar="FLOW", help="A flow's file: flow.py, or flow.py:name.")
+    str, typer.Argument(metavar="FLOW", help="The flow's file: flow.py, or flow.py:name.")
 ]
 On: TypeAlias = Annotated[
     str,
@@ -22,11 +22,11 @@ On: TypeAlias = Annotated[
         "--on",
         metavar="LOG",
         envvar=ON_VARIABLE,
-        help="Where the topics are: files:DIR, kafka://HOST:9092, pulsar://HOST:6650.",
+        help="The log of the topics: files:DIR, kafka://HOST:9092, pulsar://HOST:6650.",
     ),
 ]
 Home: TypeAlias = Annotated[
-    Path, typer.Option("--home", metavar="DIR", help="Where jobs live.", file_okay=False)
+    Path, typer.Option("--home", metavar="DIR", help="Folder of the jobs.", file_okay=False)
 ]
 Server: TypeAlias = Annotated[
     str | None,
@@ -34,7 +34,7 @@ Server: TypeAlias = Annotated[
         "--server",
         metavar="URL",
         envvar=SERVER_VARIABLE,
-        help="Ask a server, as http://localhost:8270, in place of this machine.",
+        help="Use a server, such as http://localhost:8270, instead of this machine.",
         show_default=False,
     ),
 ]
@@ -43,11 +43,11 @@ TokenFile: TypeAlias = Annotated[
     typer.Option(
         "--token-file",
         metavar="FILE",
-        help=f"The server's token, if it is not in {TOKEN_VARIABLE}.",
+        help=f"File with the server's token; by default {TOKEN_VARIABLE}.",
         show_default=False,
         dir_okay=False,
     ),
 ]
 Json: TypeAlias = Annotated[
-    bool, typer.Option("--json", help="Print JSON, on one line; errors too.")
+    bool, typer.Option("--json", help="Print JSON on one line, including errors.")
 ]

@@ -1,6 +1,6 @@
-"""What verbs print: results on standard output, everything else on standard error.
+"""Output of commands: results on standard output, everything else on standard error.
 
-Colours, frames and bars are for terminals alone; a pipe gets plain text.
+Colours, frames and bars are for terminals only; a pipe gets plain text.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from rich.text import Text
 from headgate._codec import encode
 
 _AGES = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
-# A line of a table that is not on a terminal is as long as it needs to be.
+# A table row outside a terminal has no maximum length.
 _ENDLESS = 100_000
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if code != 9}
 
 
 class _Terminal(Console):
-    """A console that leaves a closed pipe to whoever runs the verb."""
+    """A console that raises on a closed pipe."""
 
     def on_broken_pipe(self) -> NoReturn:
         raise BrokenPipeError
@@ -36,7 +36,7 @@ def stdout() -> Console:
 
 
 def stderr() -> Console:
-    """Return the console of news, progress and errors."""
+    """Return the console of messages, progress and errors."""
     return _Terminal(stderr=True, highlight=False, markup=False, emoji=False)
 
 
@@ -46,7 +46,7 @@ def say(text: str | Text) -> None:
 
 
 def note(text: str | Text) -> None:
-    """Print a line that is no part of the result, on standard error."""
+    """Print a line that is not part of the result, on standard error."""
     stderr().print(text, soft_wrap=True)
 
 
@@ -56,12 +56,12 @@ def print_json(value: Any) -> None:
 
 
 def print_json_note(value: Any) -> None:
-    """Print a value that is no part of the result, as JSON on one line of standard error."""
+    """Print a value that is not part of the result as JSON, on one line of standard error."""
     sys.stderr.write(json.dumps(value) + "\n")
 
 
 def print_table(columns: Sequence[str | Right], rows: Sequence[Sequence[str | Text]]) -> None:
-    """Print rows under a heading; cells fold on a terminal and never do in a pipe."""
+    """Print rows under headings; cells fold on a terminal and never in a pipe."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for column in columns:
         right = isinstance(column, Right)
@@ -81,20 +81,20 @@ def print_table(columns: Sequence[str | Right], rows: Sequence[Sequence[str | Te
 
 
 class Right(str):
-    """The heading of a column of numbers, which are flush right."""
+    """The heading of a column of numbers, aligned right."""
 
     __slots__ = ()
 
 
 def format_age(moment: datetime | None, now: datetime | None = None) -> str:
-    """Return how long ago a moment was, in its largest unit; a dash where there is none."""
+    """Return the time since a moment, in its largest unit; a dash for None."""
     if moment is None:
         return "-"
     seconds = max(0, int(((now or datetime.now(UTC)) - moment).total_seconds()))
-    size, unit = next((each for each in _AGES if seconds >= each[0]), _AGES[-1])
+    size, unit = next((age_unit for age_unit in _AGES if seconds >= age_unit[0]), _AGES[-1])
     return f"{seconds // size}{unit}"
 
 
 def visible(text: str) -> str:
-    """Return text that a terminal shows and does not obey."""
+    """Return text with control characters made visible."""
     return text.translate(_CONTROLS)

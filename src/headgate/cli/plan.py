@@ -1,4 +1,4 @@
-"""The verb that shows what a flow would do."""
+"""The command that shows the plan of a flow."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SQL in the flow is checked by Spark, which takes a few seconds; --no-check leave
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command("plan", help=_HELP)(_plan)
 
 
@@ -35,12 +35,12 @@ def _plan(
         typer.Option(
             "--delivery",
             metavar="exactly-once|at-least-once",
-            help="How often a row is in an output, whatever was killed.",
+            help="Delivery guarantee of the outputs.",
         ),
     ] = Delivery.EXACTLY_ONCE,
     spark: Annotated[bool, typer.Option("--spark", help="Print Spark's own plan too.")] = False,
     check: Annotated[
-        bool, typer.Option("--check/--no-check", help="Have Spark check the flow's SQL.")
+        bool, typer.Option("--check/--no-check", help="Let Spark check the flow's SQL.")
     ] = True,
     as_json: Json = False,
 ) -> None:
@@ -50,13 +50,13 @@ def _plan(
         return
     say(plan.text)
     print_table(
-        ["output", "topic", "delivery", "rests on"],
+        ["output", "topic", "delivery", "based on"],
         [
-            [name, each.topic, each.delivery, each.rests_on]
-            for name, each in plan.deliveries.items()
+            [name, output.topic, output.delivery, output.rests_on]
+            for name, output in plan.deliveries.items()
         ],
     )
     if plan.spark is not None:
         say(plan.spark)
     if not plan.checked:
-        note("The SQL in this flow was not checked: leave out --no-check to have Spark do it")
+        note("The SQL in this flow was not checked: omit --no-check to let Spark check it")

@@ -1,4 +1,4 @@
-"""`headgate prepare`: what jobs would fetch or do at their start, done before."""
+"""`headgate prepare`: downloads and other work of a job's first start, done in advance."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headgate.jobs.service import Prepared, list_fetched, prepare
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb to the app."""
+    """Add the command to the app."""
     app.command("prepare")(_prepare)
 
 
@@ -22,19 +22,21 @@ def _prepare(
         list[str] | None,
         typer.Argument(
             metavar="LOG",
-            help="embedded, kafka, pulsar; kafka+pulsar for flows that use both. By default "
-            "embedded, and those whose jars are here.",
+            help="embedded, kafka, pulsar; kafka+pulsar for flows with both. By default embedded, "
+            "and those whose jars are present.",
             show_default=False,
         ),
     ] = None,
-    again: Annotated[bool, typer.Option("--again", help="Also where it was done before.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Repeat it even if it was done before.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Have jobs start in half the time: archive the classes that Spark loads.
+    """Halve the start time of jobs: archive the classes that Spark loads.
 
-    Takes a minute or two, once for each Java, Spark and release of headgate, and some 200 MB of
-    disk for each log; the jars of connectors are fetched. Jobs find the archive by themselves. In
-    an image of a machine, run it when the image is built.
+    Takes a minute or two, once per Java, Spark and release of headgate, and some 200 MB of disk per
+    log; the jars of connectors are downloaded. Jobs find the archive by themselves. For a machine
+    image, run it when the image is built.
 
     [bold]Examples[/bold]
 

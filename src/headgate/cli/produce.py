@@ -1,105 +1,74 @@
-"""`headgate produce`: made-up data to try flows with."""
+"""`headgate produce`: generated data to try flows with."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import replace
 
 import typer
 
+from headgate.cli.option_tables import FieldOption, takes_fields
 from headgate.cli.options import Json, On
 from headgate.cli.output import print_json, say
-from headgate.cli.produce_visits import send_visits
 from headgate.cli.sending import (
-    HOW_MUCH,
-    WHAT_KIND,
+    AMOUNT,
+    KIND,
     Partitions,
     Quiet,
+    Rate,
     sending_bars,
     tell_sent,
 )
 from headgate.jobs.service import (
     DEFAULT_LOG,
     Produced,
+    ProducedVisits,
     StoreOptions,
     StoreProgress,
+    VisitsOptions,
+    VisitsProgress,
     produce_store,
+    produce_visits,
 )
 
-_DEFAULTS = StoreOptions()
+_STORE = (
+    FieldOption("users", "N", "Number of users.", AMOUNT),
+    FieldOption("items", "N", "Number of items.", AMOUNT),
+    FieldOption("orders", "N", "Number of orders.", AMOUNT),
+    FieldOption("updates", "N", "Number of changes of users.", AMOUNT),
+    FieldOption("unknown", "SHARE", "Orders whose user or item does not exist.", KIND),
+    FieldOption("bad", "SHARE", "Order records that cannot be decoded.", KIND),
+    FieldOption("deletes", "SHARE", "Updates that delete the user.", KIND),
+    FieldOption("seed", "N", "Another seed gives another store.", KIND),
+    FieldOption("round", "N", "From 1 on: only updates and orders, after the last round.", KIND),
+)
+_VISITS = (
+    FieldOption("count", "N", "Number of events.", AMOUNT),
+    FieldOption("visits", "N", "Number of visits of these events.", AMOUNT),
+    FieldOption("span", "DURATION", "Event time that they cover.", AMOUNT),
+    FieldOption("late", "SHARE", "Events that are 30 to 60 minutes of event time late.", KIND),
+    FieldOption("out_of_order", "DURATION", "Maximum disorder of the other events.", KIND),
+    FieldOption("seed", "N", "Another seed gives other visits.", KIND),
+    FieldOption("round", "N", "From 1 on: event times continue after the last round.", KIND),
+)
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verbs to the app."""
+    """Add the commands to the app."""
     group = typer.Typer(rich_markup_mode="rich", no_args_is_help=True)
     group.callback()(_produce)
     group.command("store")(_store)
-    group.command("visits")(send_visits)
+    group.command("visits")(_visits)
     app.add_typer(group, name="produce")
 
 
 def _produce() -> None:
-    """Fill topics with made-up data, the same for the same seed."""
+    """Fill topics with generated data, which is the same for the same seed."""
 
 
+@takes_fields(StoreOptions, _STORE)
 def _store(
-    users: Annotated[
-        int, typer.Option(metavar="N", help="How many users.", rich_help_panel=HOW_MUCH)
-    ] = _DEFAULTS.users,
-    items: Annotated[
-        int, typer.Option(metavar="N", help="How many items.", rich_help_panel=HOW_MUCH)
-    ] = _DEFAULTS.items,
-    orders: Annotated[
-        int, typer.Option(metavar="N", help="How many orders.", rich_help_panel=HOW_MUCH)
-    ] = _DEFAULTS.orders,
-    updates: Annotated[
-        int, typer.Option(metavar="N", help="Changes of users.", rich_help_panel=HOW_MUCH)
-    ] = _DEFAULTS.updates,
-    rate: Annotated[
-        float | None,
-        typer.Option(
-            metavar="N",
-            help="Orders per second; full speed if left out.",
-            rich_help_panel=HOW_MUCH,
-            show_default=False,
-        ),
-    ] = None,
-    unknown: Annotated[
-        float,
-        typer.Option(
-            metavar="SHARE",
-            help="Orders whose user or item does not exist.",
-            rich_help_panel=WHAT_KIND,
-        ),
-    ] = _DEFAULTS.unknown,
-    bad: Annotated[
-        float,
-        typer.Option(
-            metavar="SHARE",
-            help="Order records that cannot be decoded.",
-            rich_help_panel=WHAT_KIND,
-        ),
-    ] = _DEFAULTS.bad,
-    deletes: Annotated[
-        float,
-        typer.Option(
-            metavar="SHARE",
-            help="Updates that delete the user.",
-            rich_help_panel=WHAT_KIND,
-        ),
-    ] = _DEFAULTS.deletes,
-    seed: Annotated[
-        int,
-        typer.Option(metavar="N", help="Another seed, another store.", rich_help_panel=WHAT_KIND),
-    ] = _DEFAULTS.seed,
-    number: Annotated[
-        int,
-        typer.Option(
-            "--round",
-            metavar="N",
-            help="From 1 on: only updates and orders, which continue after the round before.",
-            rich_help_panel=WHAT_KIND,
-        ),
-    ] = _DEFAULTS.round,
+    options: StoreOptions,
+    rate: Rate = None,
     on: On = DEFAULT_LOG,
     partitions: Partitions = None,
     quiet: Quiet = False,
@@ -107,9 +76,9 @@ def _store(
 ) -> None:
     """Send a store's users, items and orders to the topics of these names.
 
-    Topics that are missing are made. On Kafka and Pulsar records have keys (the id of a user or an
-    item, an order's invoice), users and items are kept for ever (on Kafka they are compacted too),
-    orders are kept for 7 days, and a user that is deleted is a record without a value.
+    Missing topics are created. On Kafka and Pulsar records have keys (the id of a user or an item,
+    the invoice of an order), users and items are kept for ever (and compacted on Kafka), orders are
+    kept for 7 days, and a deleted user is a record without a value. --rate applies to orders.
 
     [bold]Examples[/bold]
 
@@ -119,23 +88,47 @@ def _store(
       headgate produce store --on kafka://localhost:9092 --partitions 8
       headgate produce store --on pulsar://localhost:6650
     """
-    options = StoreOptions(
-        users=users,
-        items=items,
-        orders=orders,
-        unknown=unknown,
-        bad=bad,
-        seed=seed,
-        updates=updates,
-        round=number,
-        deletes=deletes,
-        partitions=partitions,
-    )
-    produced = show_production(on, options, rate=rate, quiet=quiet)
+    chosen = replace(options, partitions=partitions)
+    produced = show_production(on, chosen, rate=rate, quiet=quiet)
     if as_json:
         print_json(produced.to_json())
     elif not quiet:
-        _tell(produced)
+        _tell_store(produced)
+
+
+@takes_fields(VisitsOptions, _VISITS)
+def _visits(
+    options: VisitsOptions,
+    rate: Rate = None,
+    on: On = DEFAULT_LOG,
+    partitions: Partitions = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Send the events of visits to the topic visits: event_id, visit_id, event_time and page.
+
+    Event times are epoch milliseconds and start at 2025-09-04T10:00:00Z, at any rate. A missing
+    topic is created. On brokers the visit is the key of a record, and records are kept for 7 days.
+
+    [bold]Examples[/bold]
+
+      headgate produce visits  # 2 hours of 100 visits
+      headgate produce visits --rate 100 --late 0.05
+      headgate produce visits --round 1  # the next 2 hours
+      headgate produce visits --on kafka://localhost:9092 --partitions 8
+      headgate produce visits --on pulsar://localhost:6650
+    """
+    with sending_bars(hidden=quiet) as bars:
+
+        def show(latest: VisitsProgress) -> None:
+            bars.show({"visits": (latest.sent, latest.total)}, _visits_summary(latest.sent))
+
+        chosen = replace(options, partitions=partitions)
+        produced = produce_visits(on, chosen, rate=rate, progress=show)
+    if as_json:
+        print_json(produced)
+    elif not quiet:
+        _tell_visits(produced)
 
 
 def show_production(
@@ -144,10 +137,10 @@ def show_production(
     """Send a round of store data with a bar for each topic, and return the counts.
 
     Args:
-        on: The log, as `--on` names it.
-        options: What to send.
-        rate: Orders per second; None is full speed.
-        quiet: Show no bars; there are none without a terminal either.
+        on: The log, as a value of `--on`.
+        options: The data to send.
+        rate: Orders per second; None for full speed.
+        quiet: Show no bars, which only terminals have.
     """
     with sending_bars(hidden=quiet) as bars:
 
@@ -162,8 +155,19 @@ def show_production(
         return produce_store(on, options, rate=rate, progress=show)
 
 
-def _tell(produced: Produced) -> None:
+def _tell_store(produced: Produced) -> None:
     tell_sent(produced.sent.records, produced.seconds, where=produced.where, made=produced.made)
     if produced.updates:
         say(f"Among the user records are '{produced.updates}' updates")
     say(produced.sent.summary)
+
+
+def _tell_visits(produced: ProducedVisits) -> None:
+    tell_sent(produced.sent, produced.seconds, where=produced.where, made=produced.made)
+    times = (f"{moment:%Y-%m-%dT%H:%M:%S}" for moment in (produced.begin, produced.end))
+    say(f"Event times from {' to '.join(times)} UTC, '{produced.late}' events late")
+    say(_visits_summary(produced.sent))
+
+
+def _visits_summary(sent: int) -> str:
+    return f"Sent '{sent}' visit records" if sent else "Sent no records"

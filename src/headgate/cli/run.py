@@ -1,4 +1,4 @@
-"""The verb that runs a job."""
+"""The command that runs a job."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ looking at it, and no more.
   headgate run orders/flow.py --server http://build-7:8270 --detach
 """
 _ROWS_PRINTED = 20
-# What a server does not do for a flow that is sent to it.
+# Options that a server does not support.
 _HERE_ALONE = (
     *("until_caught_up", "watch", "restore_at", "drop_state", "start", "strict"),
     *("print_rows", "verbose", "ui", "ui_port"),
 )
-# What a start cannot have at once.
+# Options that exclude each other.
 _EXCLUSIVE = (
     ("fresh", "restore_from", "restore_at"),
     ("fresh", "open_batch"),
@@ -65,7 +65,7 @@ _EXCLUSIVE = (
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command("run", help=_HELP)(_run)
 
 
@@ -207,7 +207,7 @@ def _run(
 def _run_shown(
     flow: str, options: RunOptions, *, port: int | None, as_json: bool, watch: bool
 ) -> None:
-    """Run a job with a server beside it that shows it, and ends with it."""
+    """Run a job with a server that shows it and ends with it."""
     from headgate.server.beside import serve_beside
 
     name = name_of_flow(flow)
@@ -217,8 +217,8 @@ def _run_shown(
 
 
 def _sent_settings(context: typer.Context, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that were given, as a request takes them."""
-    # HEADGATE_ON says where this terminal's topics are, and not the server's.
+    """Return the given settings for a request."""
+    # HEADGATE_ON is the log of this terminal, not of the server.
     hidden = () if was_typed(context, "on") else ("on",)
     return {
         name: value if isinstance(value, int) else str(value)

@@ -1,4 +1,4 @@
-"""A job that is started from the terminal: shown while it runs, or left in the background."""
+"""A job started from the terminal: shown while it runs, or left in the background."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ def show_detached(flow: str, options: RunOptions, *, as_json: bool) -> None:
 
 
 def tell_detached(started: Detached, *, as_json: bool) -> None:
-    """Print the name of a job that runs in the background, and what to do with it."""
+    """Print the name of a background job, and the next commands."""
     if as_json:
         print_json(started.to_json())
         return
     say(started.job)
     note(f"Job '{started.job}' is STARTING in the background, as process {started.pid}")
     warn(str(started.snapshot.get("notice") or ""))
-    note(f"headgate show {started.job} tells how it goes; headgate stop {started.job} ends it")
+    note(f"headgate show {started.job} shows its status; headgate stop {started.job} ends it")
 
 
 def warn(notice: str) -> None:
-    """Print what the user has to know about a start, such as that a checkpoint is damaged."""
+    """Print a warning about a start, such as a corrupted checkpoint."""
     if notice:
         note(Text.assemble(("warning", "bold yellow"), f": {visible(notice)}"))
 
 
 def show_run(flow: str, options: RunOptions, *, as_json: bool, watch: bool = False) -> JobSnapshot:
-    """Run a job with a live status, and print what it did.
+    """Run a job with a live status, and print its result.
 
     Args:
         watch: Run it again each time the flow's file changes.
@@ -92,7 +92,7 @@ _ENDS = {JobState.FINISHED: "caught up", JobState.CANCELED: "was cancelled"}
 
 
 def print_summary(ended: JobSnapshot) -> None:
-    """Print the counts of a job that has ended."""
+    """Print the counts of an ended job."""
     totals = ended.totals
     word = _ENDS.get(ended.state, "was stopped")
     batches = f"{format_count(totals.batches)} batch{'' if totals.batches == 1 else 'es'}"

@@ -1,4 +1,4 @@
-"""The verb that takes savepoints."""
+"""The command that takes savepoints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headgate.jobs.service import DEFAULT_HOME
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command("savepoint")(_savepoint)
 
 
@@ -26,12 +26,16 @@ def _savepoint(
     to: Annotated[
         Path | None,
         typer.Option(
-            "--to", metavar="DIR", help="Its folder, which must not exist; else in the job's own."
+            "--to",
+            metavar="DIR",
+            help="Its folder, which must not exist; by default in the job's folder.",
         ),
     ] = None,
     portable: Annotated[
         bool,
-        typer.Option("--portable", help="State as Parquet files that any tool reads and changes."),
+        typer.Option(
+            "--portable", help="Write state as Parquet files that any tool can read and change."
+        ),
     ] = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
     home: Home = DEFAULT_HOME,
@@ -41,9 +45,9 @@ def _savepoint(
 ) -> None:
     """Take a savepoint of a job: a folder that can be moved and restored from anywhere.
 
-    It is of the last batch that committed. A job that is running goes on; one that is not is not
-    started. Nobody deletes a savepoint but you. A portable one holds each operator's state as
-    Parquet, by uid: rows can be changed, and the job can start from it with other parallelism.
+    It holds the last committed batch. A running job continues; a stopped job stays stopped.
+    Savepoints are never deleted automatically. A portable savepoint holds each operator's state as
+    Parquet, by uid: rows can be changed, and the job can start from it with another parallelism.
 
     [bold]Examples[/bold]
 

@@ -1,4 +1,4 @@
-"""What the verbs that send made-up data share: options, a bar for each topic, and the count."""
+"""Shared parts of the commands that send generated data: options, progress bars, the summary."""
 
 from __future__ import annotations
 
@@ -23,25 +23,34 @@ from headgate.cli.output import note, say, stderr
 from headgate.cli.topics import describe_made
 from headgate.jobs.service import MadeTopic
 
-HOW_MUCH = "How much"
-WHAT_KIND = "What kind"
+AMOUNT = "Amount"
+KIND = "Kind"
 
 Partitions: TypeAlias = Annotated[
     int | None,
     typer.Option(
         metavar="N",
         min=1,
-        help="Of topics that are missing; by default 1, on Kafka and Pulsar 4.",
+        help="Partitions of new topics; by default 1, on Kafka and Pulsar 4.",
+        show_default=False,
+    ),
+]
+Rate: TypeAlias = Annotated[
+    float | None,
+    typer.Option(
+        metavar="N",
+        help="Records per second; by default full speed.",
+        rich_help_panel=AMOUNT,
         show_default=False,
     ),
 ]
 Quiet: TypeAlias = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print nothing but errors (and --json).")
+    bool, typer.Option("--quiet", "-q", help="Print only errors (and --json).")
 ]
 
 
 class _Speed(ProgressColumn):
-    """Acknowledged records per second since the topic's first one."""
+    """Acknowledged records per second since the topic's first record."""
 
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
@@ -49,7 +58,7 @@ class _Speed(ProgressColumn):
 
 
 class Bars:
-    """A bar for each topic that gets records."""
+    """A bar for each topic that receives records."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -57,10 +66,10 @@ class Bars:
         self._tasks: dict[str, TaskID] = {}
 
     def show(self, topics: Mapping[str, tuple[int, int]], summary: str) -> None:
-        """Move the bars to what has been acknowledged.
+        """Move the bars to the acknowledged counts.
 
         Args:
-            topics: How many records of each topic were acknowledged, and how many there are.
+            topics: Acknowledged and total records of each topic.
             summary: The counts so far as a sentence.
         """
         self._summary = summary
@@ -71,7 +80,7 @@ class Bars:
                 self._progress.update(self._tasks[topic], completed=sent)
 
     def interrupt(self) -> None:
-        """Tell what had been acknowledged when the user had enough."""
+        """Print the acknowledged counts after an interrupt."""
         self._progress.stop()
         if self._summary is not None:
             note(f"{self._summary}, then was interrupted")
@@ -79,7 +88,7 @@ class Bars:
 
 @contextmanager
 def sending_bars(*, hidden: bool) -> Iterator[Bars]:
-    """Give bars that are gone at the end; an interrupt is told of and goes on."""
+    """Open bars that disappear at the end; an interrupt is reported and raised again."""
     console = stderr()
     progress = Progress(
         TextColumn("{task.description:<6}"),
@@ -100,7 +109,7 @@ def sending_bars(*, hidden: bool) -> Iterator[Bars]:
 
 
 def tell_sent(records: int, seconds: float, *, where: str, made: Sequence[MadeTopic]) -> None:
-    """Print which topics were made, how many records were acknowledged, and how fast."""
+    """Print the created topics, the number of acknowledged records, and the rate."""
     for topic in made:
         say(f"Created topic '{topic.name}' {describe_made(topic)}")
     rate = format_count(round(records / seconds if seconds else 0))

@@ -1,10 +1,10 @@
-"""The verb that serves jobs over HTTP."""
+"""The command that serves jobs over HTTP."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import typer
 
@@ -33,44 +33,51 @@ with a line 'view:TOKEN' or 'operate:TOKEN' for each. Ctrl-C ends the server; jo
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command("serve", help=_HELP)(_serve)
 
 
+_Port: TypeAlias = Annotated[
+    int, typer.Option("--port", metavar="N", min=0, max=65535, help="Port; 0 for any free one.")
+]
+_Host: TypeAlias = Annotated[
+    str, typer.Option("--host", metavar="ADDRESS", help="Address to listen on.")
+]
+_Flows: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--flows", metavar="DIR", help="Folder of the flows that can be submitted."),
+]
+_TokenFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--token-file", metavar="FILE", help="File with lines of role:token; mode 600."),
+]
+_AllowHost: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-host",
+        metavar="NAME",
+        help="A host name under which browsers reach the server; may be repeated.",
+    ),
+]
+
+
 def _serve(
-    port: Annotated[
-        int, typer.Option("--port", metavar="N", min=0, max=65535, help="0 for any that is free.")
-    ] = _PORT,
-    host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="The address to listen on.")
-    ] = "127.0.0.1",
-    flows: Annotated[
-        Path | None,
-        typer.Option("--flows", metavar="DIR", help="The folder whose flows can be submitted."),
-    ] = None,
+    port: _Port = _PORT,
+    host: _Host = "127.0.0.1",
+    flows: _Flows = None,
     on: On = DEFAULT_LOG,
-    token_file: Annotated[
-        Path | None,
-        typer.Option("--token-file", metavar="FILE", help="Lines of role:token; mode 600."),
-    ] = None,
-    allow_host: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--allow-host",
-            metavar="NAME",
-            help="A name under which browsers reach the server; may be given again.",
-        ),
-    ] = None,
+    token_file: _TokenFile = None,
+    allow_host: _AllowHost = None,
     home: Home = DEFAULT_HOME,
     as_json: Json = False,
 ) -> None:
-    # The web's libraries are for this verb alone.
+    # Only this command needs the web libraries.
     from headgate.server.security.tokens import TOKEN_VARIABLE, read_tokens
     from headgate.server.serving import serve
     from headgate.server.settings import ServerSettings
 
     tokens = read_tokens(token_file)
-    # Jobs inherit the environment, and flows are not to come in by it.
+    # Jobs inherit the environment, and flows must not read the token.
     os.environ.pop(TOKEN_VARIABLE, None)
 
     def tell(chosen: ServerSettings) -> None:
@@ -85,8 +92,8 @@ def _serve(
             )
         else:
             say(chosen.address)
-            needs = "a token signs you in" if tokens else "everybody on this machine may operate"
-            note(f"Serving the jobs of {home}; {needs}. Ctrl-C ends the server, jobs go on")
+            needs = "sign in with a token" if tokens else "every user of this machine may operate"
+            note(f"Serving the jobs of {home}; {needs}. Ctrl-C ends the server, jobs continue")
         _flush()
 
     serve(
@@ -104,7 +111,7 @@ def _serve(
     running = [each.name for each in list_jobs(home) if each.is_alive]
     if not as_json:
         left = f": {', '.join(running)}" if running else ""
-        note(f"The server has ended; {len(running)} job{_s(running)} go{_es(running)} on{left}")
+        note(f"The server has ended; {len(running)} job{_s(running)} continue{_es(running)}{left}")
 
 
 def _flush() -> None:

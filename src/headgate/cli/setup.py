@@ -1,4 +1,4 @@
-"""`headgate setup`: the topics of a flow, made before its first run."""
+"""`headgate setup`: creates the topics of a flow before its first run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headgate.jobs.service import FlowTopic, SetupOptions, set_up
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb to the app."""
+    """Add the command to the app."""
     app.command("setup")(_setup)
 
 
@@ -63,13 +63,13 @@ def _setup(
     replication: Replication = None,
     as_json: Json = False,
 ) -> None:
-    """Make the topics of a flow that are missing; those that are there stay as they are.
+    """Create the missing topics of a flow; existing topics are unchanged.
 
-    On Kafka, tables are compacted and kept for ever; streams, outputs and dead letters are kept
-    for a while; and headgate-epochs is made, in which exactly-once keeps its books. On Pulsar,
-    tenant and namespace are made too, tables are kept for ever, topics get a JSON schema of their
-    columns, and those that the flow writes get deduplication; of these two, a topic that is there
-    gets what it lacks. A topic that is there and will not do is warned of.
+    On Kafka, tables are compacted and kept for ever; streams, outputs and dead letters have a
+    retention; and headgate-epochs, which exactly-once needs, is created. On Pulsar, tenant and
+    namespace are created too, tables are kept for ever, topics get a JSON schema of their columns,
+    and output topics get deduplication; an existing topic gets a missing schema or deduplication.
+    Existing topics that do not fit cause a warning.
 
     A headgate.toml can set the log and the profile, as for 'headgate run'.
 
@@ -89,12 +89,12 @@ def _setup(
     columns = ["topic", "is", "state", Right("partitions"), "kept", *more, "where"]
     print_table(columns, [_row(topic, guarded=guarded) for topic in made.topics])
     for left in made.left_out:
-        say(f"Not made: {left}")
+        say(f"Not created: {left}")
     for topic in made.topics:
         for change in topic.made.changes:
-            say(f"Topic '{topic.made.name}' was there, and {change}")
+            say(f"Topic '{topic.made.name}' existed, and {change}")
         for warning in topic.warnings:
-            was_there = "was there, and " if topic.made.existed else ""
+            was_there = "existed, and " if topic.made.existed else ""
             told = f": topic '{topic.made.name}' {was_there}{warning}"
             note(Text.assemble(("warning", "bold yellow"), told))
 
@@ -104,7 +104,7 @@ def _row(topic: FlowTopic, *, guarded: bool) -> list[str]:
     return [
         made.name,
         topic.role.value,
-        "was there" if made.existed else "made",
+        "existed" if made.existed else "made",
         format_count(made.partitions),
         "for ever" if made.retention is None else format_kept(made),
         *([_answer(made.deduplicated), made.schema or "-"] if guarded else []),

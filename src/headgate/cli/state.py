@@ -1,11 +1,11 @@
-"""The verb on state: operators, a key's value now or then, its history, rows and SQL."""
+"""The command on state: operators, the value of a key, its history, rows and SQL."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import typer
 from rich.text import Text
@@ -28,61 +28,69 @@ _MOST_ROWS = 1000
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command("state")(_state)
+
+
+_Uid: TypeAlias = Annotated[
+    str | None,
+    typer.Argument(metavar="UID", help="The operator's uid.", show_default=False),
+]
+_Key: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--key",
+        metavar="KEY",
+        help='A key: 42, abc, or for several columns {"a": 1, "b": 2} or [1, 2].',
+        show_default=False,
+    ),
+]
+_At: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--at",
+        metavar="ID",
+        help="Read chk-17, a savepoint's name, or latest; by default now.",
+        show_default=False,
+        autocompletion=complete_checkpoint,
+    ),
+]
+_History: TypeAlias = Annotated[
+    bool, typer.Option("--history", help="Show the key at every retained checkpoint, and now.")
+]
+_Rows: TypeAlias = Annotated[
+    int | None,
+    typer.Option("--rows", metavar="N", help="Number of rows to show.", min=1, show_default=False),
+]
+_Sql: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--sql",
+        metavar="QUERY",
+        help="A query over the view state, or views named after uids, such as with_user.",
+        show_default=False,
+    ),
+]
 
 
 def _state(
     context: typer.Context,
     job: Job,
-    uid: Annotated[
-        str | None,
-        typer.Argument(metavar="UID", help="The operator's uid.", show_default=False),
-    ] = None,
-    key: Annotated[
-        str | None,
-        typer.Option(
-            "--key",
-            metavar="KEY",
-            help='A key: 42, abc, or of several columns {"a": 1, "b": 2} or [1, 2].',
-            show_default=False,
-        ),
-    ] = None,
-    at: Annotated[
-        str | None,
-        typer.Option(
-            "--at",
-            metavar="ID",
-            help="As of chk-17, a savepoint's name, or latest; now by default.",
-            show_default=False,
-            autocompletion=complete_checkpoint,
-        ),
-    ] = None,
-    history: Annotated[
-        bool, typer.Option("--history", help="The key at every retained checkpoint, and now.")
-    ] = False,
-    rows: Annotated[
-        int | None,
-        typer.Option("--rows", metavar="N", help="The first rows.", min=1, show_default=False),
-    ] = None,
-    sql: Annotated[
-        str | None,
-        typer.Option(
-            "--sql",
-            metavar="QUERY",
-            help="A query over the view state, or views named after uids, as with_user.",
-            show_default=False,
-        ),
-    ] = None,
+    uid: _Uid = None,
+    key: _Key = None,
+    at: _At = None,
+    history: _History = False,
+    rows: _Rows = None,
+    sql: _Sql = None,
     home: Home = DEFAULT_HOME,
     server: Server = None,
     token_file: TokenFile = None,
     as_json: Json = False,
 ) -> None:
-    """Show a job's state: its operators, a key's value now or then, rows, or a query's result.
+    """Show a job's state: its operators, the value of a key, rows, or the result of a query.
 
-    The job may run meanwhile, and is not disturbed. Values are read by a process of its own that
-    the first question starts, and that ends after 10 idle minutes.
+    The job may be running, and is not disturbed. A separate process reads the values; the first
+    request starts it, and it exits after 10 idle minutes.
 
     [bold]Examples[/bold]
 
@@ -123,14 +131,14 @@ def _check(
     sql: str | None,
 ) -> None:
     if key is not None and (rows is not None or sql is not None):
-        raise typer.BadParameter("ask for --key, or for --rows or --sql", context)
+        raise typer.BadParameter("use --key, or --rows or --sql", context)
     if history and key is None:
-        raise typer.BadParameter("name the key whose history it is: --key 42", context)
+        raise typer.BadParameter("--history needs a key: --key 42", context)
     if history and at is not None:
-        raise typer.BadParameter("a history is of every checkpoint: leave --at out", context)
+        raise typer.BadParameter("--history covers every checkpoint: omit --at", context)
     if uid is None and (key is not None or (rows is not None and sql is None)):
         raise typer.BadParameter(
-            "name the operator, too: headgate state JOB shows which there are", context
+            "name the operator: headgate state JOB lists the operators", context
         )
 
 
@@ -173,13 +181,13 @@ def _show_value(found: StateValue) -> None:
     elif found.deleted:
         say(f"key {visible(found.key)} was deleted")
     else:
-        say(f"nothing is held under key {visible(found.key)}")
+        say(f"no value is stored under key {visible(found.key)}")
     note(f"as of {_of(found.checkpoint, found.moment)}")
 
 
 def _show_history(found: StateHistory) -> None:
     if found.left_off:
-        note(f"{format_count(found.left_off)} older checkpoints are left off")
+        note(f"{format_count(found.left_off)} older checkpoints are not shown")
     for each in found.entries:
         style = {"deleted": "red", "changed": "yellow", "unreadable": "red"}.get(each.change, "")
         head = Text(f"{each.checkpoint:<12}{each.moment:%Y-%m-%d %H:%M:%S} UTC  ")
@@ -208,7 +216,7 @@ def _show_rows(found: StateRows) -> None:
         [*map(visible, found.columns)],
         [[_cell(each) for each in row] for row in found.rows],
     )
-    more = ", and there are more" if found.cut else ""
+    more = ", and more exist" if found.cut else ""
     note(f"{format_count(len(found.rows))} rows{more}, as of {_of(found.checkpoint, found.moment)}")
 
 
@@ -217,7 +225,7 @@ def _cell(value: Any) -> str:
 
 
 def visible_json(value: Any) -> str:
-    """Return a value as JSON on several lines, which a terminal shows and does not obey."""
+    """Return a value as JSON on several lines, with control characters made visible."""
     lines = json.dumps(value, indent=2, ensure_ascii=False).splitlines()
     return "\n".join(map(visible, lines))
 

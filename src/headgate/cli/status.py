@@ -1,4 +1,4 @@
-"""A running job on the terminal: a few lines that keep up, or plain lines in a pipe."""
+"""A running job on the terminal: a few live lines, or plain lines in a pipe."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headgate.cli.lag import lag_text
 from headgate.cli.output import print_json, stderr, visible
 from headgate.jobs.service import JobSnapshot, JobState, Totals, Watcher
 
-# In a pipe a line now and then tells that the job lives; changes of state come at once.
+# In a pipe a line from time to time shows that the job is alive; state changes come at once.
 _PLAIN_EVERY = 10.0
 _JSON_EVERY = 1.0
 
@@ -37,12 +37,12 @@ _STYLES = {
 
 
 def state_style(state: str) -> str:
-    """Return the colour of a state; one that needs somebody is red."""
-    return {each.value: style for each, style in _STYLES.items()}.get(state, "red")
+    """Return the colour of a state; states that need attention are red."""
+    return {name.value: style for name, style in _STYLES.items()}.get(state, "red")
 
 
 def status_line(snapshot: JobSnapshot) -> Text:
-    """Return the job in a line: what it does, how fast, how far behind, what it holds."""
+    """Return the job in a line: state, rate, lag and size of state."""
     totals = snapshot.totals
     facts = [snapshot.job]
     if snapshot.attempt > 1:
@@ -80,14 +80,14 @@ def _lag(totals: Totals) -> str:
 
 
 def count_lines(snapshot: JobSnapshot) -> list[Text]:
-    """Return what went in and what came out since the job was started."""
+    """Return the counts of inputs and outputs since the job was started."""
     totals = snapshot.totals
     lines = [("in ", totals.inputs), ("out", totals.outputs)]
     return [Text(f"  {head}  {_counts(counts)}", style="dim") for head, counts in lines if counts]
 
 
 def start_line(snapshot: JobSnapshot) -> str:
-    """Return how the job began: empty, or from which checkpoint."""
+    """Return how the job started: empty, or from which checkpoint."""
     if snapshot.resumed_from is None:
         return f"Job '{snapshot.job}' starts empty, in run {snapshot.lineage}"
     return (
@@ -98,9 +98,9 @@ def start_line(snapshot: JobSnapshot) -> str:
 
 @contextmanager
 def terminal_watcher(*, as_json: bool) -> Iterator[Watcher]:
-    """Yield a watcher that shows a job while it runs, on standard error; JSON on standard output.
+    """Yield a watcher that shows a running job on standard error; JSON goes to standard output.
 
-    Rows that were asked for go to standard output, so that they can be piped on.
+    Requested rows go to standard output, so that they can be piped.
     """
     console = stderr()
     if as_json:
@@ -119,7 +119,7 @@ def terminal_watcher(*, as_json: bool) -> Iterator[Watcher]:
 
 
 class _LiveLines:
-    """The lines of the last snapshot; the clock in them goes on while there is no news."""
+    """The lines of the last snapshot; their clock advances between snapshots."""
 
     def __init__(self) -> None:
         self._snapshot: JobSnapshot | None = None
@@ -172,7 +172,7 @@ class _JsonWatcher:
         if this == self._last or (not state_changed and now - self._told < _JSON_EVERY):
             return
         self._last, self._told = this, now
-        # The last line is the end's, of whoever ran the job; one that failed has no other.
+        # The caller prints the last line of a job that ended; a failed job has no other.
         if not snapshot.state.is_final or snapshot.state is JobState.FAILED:
             print_json(snapshot)
 

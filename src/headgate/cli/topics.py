@@ -1,4 +1,4 @@
-"""`headgate topics` and `headgate tail`: what topics there are, and what is in them."""
+"""`headgate topics` and `headgate tail`: the topics of a log, and their records."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ from headgate.jobs.service import (
     tail_topic,
 )
 
-Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="The topic.")]
+Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="Name of the topic.")]
 Count: TypeAlias = Annotated[
-    bool, typer.Option("--count", help="Count the records too; reads them all.")
+    bool, typer.Option("--count", help="Count the records too, which reads them all.")
 ]
-# The options of `headgate topics` by itself.
+# The options of `headgate topics` without a subcommand.
 _LISTING = ("on", "count", "server", "token_file", "as_json")
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verbs to the app."""
+    """Add the commands to the app."""
     group = typer.Typer(rich_markup_mode="rich")
     group.callback(invoke_without_command=True)(_topics)
     group.command("list")(_list)
@@ -87,12 +87,12 @@ def _list(
     token_file: TokenFile = None,
     as_json: Json = False,
 ) -> None:
-    """List the topics: partitions, files and size, and how long ago the last file came.
+    """List the topics: partitions, files, size, and the age of the last file.
 
-    On Kafka: partitions, records, replicas, how long records are kept, and how old the newest is.
-    Offsets have gaps, so there are at most so many records; --count tells. On Pulsar: partitions,
-    entries (each a record or a batch of them), size, how long records are kept, and how old the
-    newest is.
+    On Kafka: partitions, records, replicas, retention, and the age of the newest record. Offsets
+    have gaps, so the number of records is an upper bound; --count gives the exact number. On
+    Pulsar: partitions, entries (each a record or a batch), size, retention, and the age of the
+    newest entry.
 
     [bold]Examples[/bold]
 
@@ -115,7 +115,7 @@ def _list(
     elif found:
         print_table(_columns(found[0], count=count), [_row(topic) for topic in found])
     else:
-        say(f"There are no topics in {on}; {_create_command(on)} makes one")
+        say(f"There are no topics in {on}; {_create_command(on)} creates one")
 
 
 def _create_command(on: str) -> str:
@@ -149,7 +149,7 @@ def _row(topic: TopicSummary) -> list[str]:
 
 
 def format_kept(topic: TopicSummary | MadeTopic) -> str:
-    """Return how long a topic's records are kept, in a few words."""
+    """Return the retention of a topic in a few words."""
     kept = {"infinite": "for ever", "0s": "until read"}.get(
         str(topic.retention), str(topic.retention)
     )
@@ -157,11 +157,10 @@ def format_kept(topic: TopicSummary | MadeTopic) -> str:
 
 
 def _show(name: Name, on: On = DEFAULT_LOG, count: Count = False, as_json: Json = False) -> None:
-    """Show one topic: where it is, its id, its size, and its last 10 files.
+    """Show one topic: its location, id, size, and last 10 files.
 
-    On Kafka: its id, how long records are kept, and the offsets and replicas of each partition. On
-    Pulsar: its whole name, how long records are kept, deduplication, schema, the ledgers of each
-    partition, and the subscriptions.
+    On Kafka: its id, retention, and the offsets and replicas of each partition. On Pulsar: its full
+    name, retention, deduplication, schema, the ledgers of each partition, and the subscriptions.
 
     [bold]Examples[/bold]
 
@@ -236,7 +235,7 @@ def _facts(topic: TopicDetails) -> Iterable[tuple[str, str]]:
     summary = topic.summary
     yield "topic", summary.name
     yield "where", topic.where
-    yield "id", topic.id or "none yet: the folder was made by hand"
+    yield "id", topic.id or "none yet: the folder was created by hand"
     if topic.created is not None:
         yield "created", f"{topic.created:%Y-%m-%d %H:%M:%S} UTC"
     yield "partitions", format_count(summary.partitions)
@@ -246,64 +245,69 @@ def _facts(topic: TopicDetails) -> Iterable[tuple[str, str]]:
     elif summary.entries is not None:
         yield "kept", format_kept(summary)
         yield "entries", f"{format_count(summary.entries)}, {format_size(summary.size or 0)}"
-        yield "repeats", "dropped" if summary.deduplicated else "kept: deduplication is off"
+        yield "repeats", "dropped" if summary.deduplicated else "stored: deduplication is off"
         yield "schema", summary.schema or "none"
     else:
         yield "replicas", format_count(summary.replication or 0)
         yield "kept", format_kept(summary)
-        yield "offsets", f"{format_count(summary.at_most or 0)}, and at most so many records"
+        yield "offsets", f"{format_count(summary.at_most or 0)}, an upper bound of the records"
     if summary.records is not None:
         yield "records", format_count(summary.records)
     yield "newest", "-" if summary.newest is None else f"{format_age(summary.newest)} ago"
 
 
+_Partitions: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--partitions",
+        metavar="N",
+        help="Number of partitions; by default 1, or the brokers' default.",
+        show_default=False,
+    ),
+]
+_Retention: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--retention",
+        metavar="DURATION",
+        help="Kafka, Pulsar: retention: 7d, 12h, infinite.",
+        show_default=False,
+    ),
+]
+_Compact: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--compact",
+        help="Kafka: keep the last record of each key, for a table. Pulsar: keep all, and let "
+        "readers ask for the last record of each key.",
+    ),
+]
+_Deduplicate: TypeAlias = Annotated[
+    bool,
+    typer.Option("--deduplicate", help="Pulsar: drop a producer's duplicates, for exactly-once."),
+]
+_Replication: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--replication",
+        metavar="N",
+        help="Kafka: number of replicas; by default 3, or the number of brokers.",
+        show_default=False,
+    ),
+]
+
+
 def _create(
     name: Name,
-    partitions: Annotated[
-        int | None,
-        typer.Option(
-            "--partitions",
-            metavar="N",
-            help="How many partitions; by default 1, or what the brokers say.",
-            show_default=False,
-        ),
-    ] = None,
-    retention: Annotated[
-        str | None,
-        typer.Option(
-            "--retention",
-            metavar="DURATION",
-            help="Kafka, Pulsar: how long records are kept: 7d, 12h, infinite.",
-            show_default=False,
-        ),
-    ] = None,
-    compact: Annotated[
-        bool,
-        typer.Option(
-            "--compact",
-            help="Kafka: keep the last record of each key, for a table. Pulsar: keep all, and let "
-            "readers ask for the last of each key.",
-        ),
-    ] = False,
-    deduplicate: Annotated[
-        bool,
-        typer.Option(
-            "--deduplicate", help="Pulsar: drop what a producer sends again, for exactly-once."
-        ),
-    ] = False,
-    replication: Annotated[
-        int | None,
-        typer.Option(
-            "--replication",
-            metavar="N",
-            help="Kafka: copies; by default 3, or as many as there are brokers.",
-            show_default=False,
-        ),
-    ] = None,
+    partitions: _Partitions = None,
+    retention: _Retention = None,
+    compact: _Compact = False,
+    deduplicate: _Deduplicate = False,
+    replication: _Replication = None,
     on: On = DEFAULT_LOG,
     as_json: Json = False,
 ) -> None:
-    """Create a topic; one that is there already stays as it is.
+    """Create a topic; an existing one is unchanged.
 
     [bold]Examples[/bold]
 
@@ -330,36 +334,36 @@ def _create(
 
 
 def describe_made(topic: MadeTopic) -> str:
-    """Return how many partitions a topic has, how long it keeps records, and where it is."""
+    """Return the number of partitions, the retention and the location of a topic."""
     of = f"with {topic.partitions} partition{'' if topic.partitions == 1 else 's'}"
     if topic.retention is None:
         return f"{of}, in {topic.where}" if topic.existed else f"{of} in {topic.where}"
     kept = "for ever" if str(topic.retention) == "infinite" else f"for {topic.retention}"
-    told = "compacted, " if topic.compacted else "deduplicated, " if topic.deduplicated else ""
-    return f"{of}, {told}kept {kept}, in {topic.where}"
+    mark = "compacted, " if topic.compacted else "deduplicated, " if topic.deduplicated else ""
+    return f"{of}, {mark}kept {kept}, in {topic.where}"
 
 
 def _tail(
     context: typer.Context,
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic.")],
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Name of the topic.")],
     last: Annotated[
-        int, typer.Option("-n", "--lines", metavar="N", min=0, help="How many records.")
+        int, typer.Option("-n", "--lines", metavar="N", min=0, help="Number of records.")
     ] = 10,
     follow: Annotated[
-        bool, typer.Option("-f", "--follow", help="Go on with new ones until Ctrl-C.")
+        bool, typer.Option("-f", "--follow", help="Print new records until Ctrl-C.")
     ] = False,
     on: On = DEFAULT_LOG,
     server: Server = None,
     token_file: TokenFile = None,
     _as_json: Annotated[
-        bool, typer.Option("--json", help="Records are printed as they are; errors as JSON.")
+        bool, typer.Option("--json", help="Print errors as JSON; records are printed unchanged.")
     ] = False,
 ) -> None:
-    """Print the last records of a topic, one on a line, as they are.
+    """Print the last records of a topic, one per line, unchanged.
 
-    A pipe gets the records' own bytes; a terminal gets colours. On Kafka these are the values of
-    committed records, by timestamp over all partitions; a record without a value is null. On
-    Pulsar the same, by publish time.
+    A pipe gets the bytes of the records; a terminal gets colours. On Kafka these are the values of
+    committed records, by timestamp over all partitions; a record without a value is null. On Pulsar
+    the same, by publish time.
 
     [bold]Examples[/bold]
 
@@ -380,7 +384,7 @@ def _tail(
     try:
         _print_records(follow_topic(on, topic, last=last))
     except KeyboardInterrupt:
-        # The way to end it, and no failure.
+        # Ctrl-C is the way to end it, and not an error.
         return
 
 
@@ -394,5 +398,5 @@ def _print_records(records: Iterable[bytes]) -> None:
         return
     for record in records:
         sys.stdout.buffer.write(record + b"\n")
-        # A follower may wait long for the next one.
+        # The next record may be far away.
         sys.stdout.buffer.flush()

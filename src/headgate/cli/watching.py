@@ -1,4 +1,4 @@
-"""The verbs that look at a job from outside: its graph, its events, its failures."""
+"""The commands that show a job's graph, events and failures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SECOND = timedelta(seconds=1)
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verbs."""
+    """Add the commands."""
     app.command("graph")(_graph)
     app.command("events")(_events)
     app.command("exceptions")(_exceptions)
@@ -42,9 +42,9 @@ def _graph(
     token_file: TokenFile = None,
     as_json: Json = False,
 ) -> None:
-    """Show a job's flow with what goes through it: rows, state, lag, how busy operators are.
+    """Show a job's flow with its traffic: rows, state, lag, how busy operators are.
 
-    Counts are of the job's present or last start. A dash stands for what is not known.
+    Counts cover the current or last start of the job. A dash means unknown.
 
     [bold]Examples[/bold]
 
@@ -55,7 +55,7 @@ def _graph(
     if as_json:
         print_json(view)
     elif not view.nodes:
-        say(f"Job '{job}' has no graph yet: it never got as far as to run")
+        say(f"Job '{job}' has no graph yet: it has never run")
     else:
         _print_graph(view)
 
@@ -110,17 +110,17 @@ def _events(
     context: typer.Context,
     job: Job,
     after: Annotated[
-        int, typer.Option("--after", min=0, metavar="N", help="Only those with a greater number.")
+        int, typer.Option("--after", min=0, metavar="N", help="Only events with a greater number.")
     ] = 0,
     limit: Annotated[
-        int, typer.Option("--limit", min=1, metavar="N", help="How many; the newest stay.")
+        int, typer.Option("--limit", min=1, metavar="N", help="Number of newest events.")
     ] = 50,
     home: Home = DEFAULT_HOME,
     server: Server = None,
     token_file: TokenFile = None,
     as_json: Json = False,
 ) -> None:
-    """List what happened to a job, oldest first: states, checkpoints, failures, what was asked.
+    """List the events of a job, oldest first: states, checkpoints, failures, requests.
 
     [bold]Examples[/bold]
 
@@ -132,7 +132,7 @@ def _events(
     if as_json:
         print_json(found)
     elif not found.events:
-        say(f"Nothing happened to job '{job}'" + (f" after event {after}" if after else " yet"))
+        say(f"Job '{job}' has no events" + (f" after event {after}" if after else " yet"))
     else:
         print_table(
             [Right("number"), "at (UTC)", "event", "facts"],
@@ -159,7 +159,7 @@ def _exceptions(
     token_file: TokenFile = None,
     as_json: Json = False,
 ) -> None:
-    """Show why attempts of a job failed, newest first and root cause first, and all attempts.
+    """Show the failures of a job, newest first and root cause first, and all attempts.
 
     [bold]Examples[/bold]
 

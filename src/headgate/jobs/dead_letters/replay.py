@@ -136,23 +136,22 @@ def replay_dead_letters(
 ) -> Replayed:
     """Send the records of dead letters again, to the topics they came from, and return the counts.
 
-    Each batch is written down before it is sent and when it is acknowledged. What a replay left in
-    doubt when it broke off is told of, and not sent again.
+    Each batch is recorded before it is sent and when it is acknowledged. Letters of an interrupted
+    replay are reported, and not sent again.
 
     Args:
-        ids: These letters; all where left out. A letter that comes meanwhile is not among them.
-        reason: Of this reason alone, such as BAD_JSON.
-        by: Who does it, for the job's records.
-        again: Send those too that were sent before, or may have been.
-        without_key: Where a record is not kept any more, send its value without a key.
-        into_tables: Send those of tables without a version column too, where an old row takes the
-            place of a newer one of its key.
+        ids: These letters; by default all that exist now.
+        reason: Only letters with this reason, such as BAD_JSON.
+        by: The user, for the job's records.
+        again: Include letters that were or may have been sent.
+        without_key: Send a value without a key if its record was deleted.
+        into_tables: Include rows of tables without a version, which may overwrite newer ones.
         dry_run: Count what would be sent, and send nothing.
-        progress: Told after each batch.
+        progress: Called after each batch.
 
     Raises:
-        HeadgateError: JOB_NOT_FOUND, JOB_NEVER_RAN, DEAD_LETTER_NOT_FOUND, REPLAY_RUNNING; what
-            reading and sending raise, and then some records may have arrived.
+        HeadgateError: JOB_NOT_FOUND, JOB_NEVER_RAN, DEAD_LETTER_NOT_FOUND, REPLAY_RUNNING; errors
+            of reading and sending, after which some records may have arrived.
     """
     home = get_home(root, job, verb="replay dead letters of")
     graph = get_flow(home, doing="replay dead letters of")
@@ -160,15 +159,12 @@ def replay_dead_letters(
     letters: Iterable[DeadLetter] = (
         get_letters(home, graph, places, ids) if ids else _all(places, Ownership(job, graph))
     )
-    if reason is not None:
-        letters = (letter for letter in letters if letter.reason == reason.upper())
     with ExitStack() as stack:
         journal: ReplayJournal | None = None
         if dry_run:
             memory = read_memory(home)
         else:
-            opened = open_journal(home, by=by, clock=clock or SystemClock())
-            journal = stack.enter_context(opened)
+            journal = stack.enter_context(open_journal(home, by=by, clock=clock or SystemClock()))
             memory = journal.memory
         replay = _Replay(
             graph,
@@ -179,12 +175,17 @@ def replay_dead_letters(
             without_key=without_key,
             into_tables=into_tables,
         )
-        for batch in _batches(letters):
+        for batch in _batches(_of_reason(letters, reason)):
             replay.take(batch)
             if progress is not None:
-                total = len(ids) if ids else None
-                progress(ReplayProgress(replay.looked_at, total, sum(replay.sent.values())))
+                progress(replay.progress(len(ids) or None))
     return replay.result(job, dry_run=dry_run)
+
+
+def _of_reason(letters: Iterable[DeadLetter], reason: str | None) -> Iterable[DeadLetter]:
+    if reason is None:
+        return letters
+    return (letter for letter in letters if letter.reason == reason.upper())
 
 
 def _all(places: Places, ownership: Ownership) -> Iterator[DeadLetter]:
@@ -274,6 +275,9 @@ class _Replay:
             by_topic[name].append(letter)
         for name, some in by_topic.items():
             self._send(self.opened[name], some)
+
+    def progress(self, total: int | None) -> ReplayProgress:
+        return ReplayProgress(self.looked_at, total, sum(self.sent.values()))
 
     def result(self, job: str, *, dry_run: bool) -> Replayed:
         """Return what was done."""

@@ -1,28 +1,29 @@
-"""Filling topics with the made-up data of a store."""
+"""Fills topics with the generated data of a store."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from headgate._clock import Clock, SystemClock
 from headgate._codec import encode
-from headgate.connectors.logs import parse_log
+from headgate.connectors.producing import Sink
 from headgate.connectors.setup import TopicRole
 from headgate.connectors.topics import MadeTopic
+from headgate.jobs.sandbox.sending import send_round
 
 if TYPE_CHECKING:
-    # numpy comes with these; whoever only asks for help does not wait for it.
+    # These load numpy, for which a help text must not wait.
     from headgate.producers.pace import Sent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreOptions:
-    """How much data, and of what kind; as `headgate.producers.store.StoreShape`.
+    """The amount and kind of data; as `headgate.producers.store.StoreShape`.
 
     Attributes:
-        partitions: Of topics that are missing; None is 1 on embedded topics, else 4.
+        partitions: Partitions of new topics; None for 1 on embedded topics, else 4.
     """
 
     users: int = 117_178
@@ -39,7 +40,7 @@ class StoreOptions:
 
 @dataclass(frozen=True, slots=True)
 class StoreProgress:
-    """How far the sending has come: what was acknowledged, of what."""
+    """The acknowledged counts so far, and the total."""
 
     sent: Sent
     total: Sent
@@ -47,13 +48,13 @@ class StoreProgress:
 
 @dataclass(frozen=True, slots=True)
 class Produced:
-    """What was acknowledged, and how fast.
+    """The acknowledged counts, and their duration.
 
     Attributes:
-        updates: How many of the user records are changes of users.
+        updates: The number of user records that are changes.
         seconds: From the first record to the last acknowledgement.
-        where: The log, as `--on` names it.
-        made: The topics that were missing, where making one is more than making a folder.
+        where: The log, as a value of `--on`.
+        made: The new topics on brokers.
     """
 
     sent: Sent
@@ -92,54 +93,47 @@ def produce_store(
 ) -> Produced:
     """Send a round of store data to the topics users, items and orders, and return the counts.
 
-    Topics that are missing are made. On embedded topics changelogs go to partition 0, so that
-    the changes of a key stay in order, and orders take the partitions of their topic in turn. On
-    brokers records have keys, and a user that is deleted is a tombstone.
+    Missing topics are created. On embedded topics changelogs go to partition 0, so that the changes
+    of a key stay in order, and orders rotate over the partitions of their topic. On brokers records
+    have keys, and a deleted user is a tombstone.
 
     Args:
-        on: The log, as `--on` names it.
-        options: What to send.
-        rate: Orders per second; None is full speed.
+        on: The log, as a value of `--on`.
+        options: The data to send.
+        rate: Orders per second; None for full speed.
         progress: Called once before the first record and after each acknowledgement.
-        clock: Keeps the rate and takes the time.
+        clock: Measures the rate and the duration.
     """
-    from headgate.producers.pace import Pace, Sent, send_store
+    from headgate.producers.pace import Sent, send_store
     from headgate.producers.store import StoreShape, StoreTopic, key_values
 
     clock = clock or SystemClock()
-    shape = StoreShape(
-        users=options.users,
-        items=options.items,
-        orders=options.orders,
-        unknown=options.unknown,
-        bad=options.bad,
-        seed=options.seed,
-        updates=options.updates,
-        round=options.round,
-        deletes=options.deletes,
-    )
-    # A rate that is refused must not leave topics behind.
-    Pace(rate, clock)
-    log = parse_log(on)
-    roles = {
-        topic.value: TopicRole.STREAM if topic is StoreTopic.ORDERS else TopicRole.TABLE
-        for topic in StoreTopic
-    }
-    made = log.make_topics(roles, options.partitions)
-    total = Sent(
-        users=shape.count(StoreTopic.USERS),
-        items=shape.count(StoreTopic.ITEMS),
-        orders=shape.count(StoreTopic.ORDERS),
-    )
-    with log.open_sink(roles, lambda topic, lines: key_values(StoreTopic(topic), lines)) as sink:
+    given = asdict(options)
+    partitions = given.pop("partitions")
+    shape = StoreShape(**given)
+    total = Sent(**{topic.value: shape.count(topic) for topic in StoreTopic})
+
+    def send(sink: Sink) -> Sent:
         progress(StoreProgress(Sent(), total))
-        started = clock.monotonic()
-        sent = send_store(
+        return send_store(
             shape,
             lambda topic, lines, records: sink(topic.value, lines, records),
             clock=clock,
             rate=rate,
             progress=lambda so_far: progress(StoreProgress(so_far, total)),
         )
-        seconds = clock.monotonic() - started
-    return Produced(sent, shape.updates, seconds, on, made)
+
+    roles = {
+        topic.value: TopicRole.STREAM if topic is StoreTopic.ORDERS else TopicRole.TABLE
+        for topic in StoreTopic
+    }
+    round_ = send_round(
+        on,
+        roles,
+        partitions,
+        lambda topic, lines: key_values(StoreTopic(topic), lines),
+        send,
+        rate=rate,
+        clock=clock,
+    )
+    return Produced(round_.sent, shape.updates, round_.seconds, on, round_.made)

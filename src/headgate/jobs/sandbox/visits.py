@@ -1,24 +1,25 @@
-"""Filling a topic with the made-up events of visits."""
+"""Fills a topic with the generated events of visits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 
 from headgate._clock import Clock, SystemClock
 from headgate._codec import Moment, RoundedNumber, alias, left_out_while, shaped
-from headgate.connectors.logs import parse_log
+from headgate.connectors.producing import Sink
 from headgate.connectors.setup import TopicRole
 from headgate.connectors.topics import MadeTopic
+from headgate.jobs.sandbox.sending import send_round
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisitsOptions:
-    """How many events, and of what kind; as `headgate.producers.visits.VisitsShape`.
+    """The amount and kind of events; as `headgate.producers.visits.VisitsShape`.
 
     Attributes:
-        partitions: Of a topic that is missing; None is 1 on embedded topics, else 4.
+        partitions: Partitions of a new topic; None for 1 on embedded topics, else 4.
     """
 
     count: int = 10_000
@@ -33,7 +34,7 @@ class VisitsOptions:
 
 @dataclass(frozen=True, slots=True)
 class VisitsProgress:
-    """How far the sending has come: what was acknowledged, of what."""
+    """The acknowledged events so far, and the total."""
 
     sent: int
     total: int
@@ -41,16 +42,16 @@ class VisitsProgress:
 
 @dataclass(frozen=True, slots=True)
 class ProducedVisits:
-    """What was acknowledged, and how fast.
+    """The acknowledged events, and their duration.
 
     Attributes:
-        sent: How many events.
-        late: How many of them are late.
-        begin: When the round's first event happens.
-        end: When the next round's first event happens.
+        sent: The number of events.
+        late: The number of late events.
+        begin: The time of the round's first event.
+        end: The time of the next round's first event.
         seconds: From the first record to the last acknowledgement.
-        where: The log, as `--on` names it.
-        made: The topic, if it was missing and making it is more than making a folder.
+        where: The log, as a value of `--on`.
+        made: The new topic on a broker.
     """
 
     sent: int = field(metadata=alias("visits"))
@@ -86,44 +87,45 @@ def produce_visits(
 ) -> ProducedVisits:
     """Send a round of events to the topic visits, and return the counts.
 
-    A topic that is missing is made. On embedded topics slices of events take the partitions in
-    turn; on brokers the visit is the key of a record.
+    A missing topic is created. On embedded topics slices of events rotate over the partitions; on
+    brokers the visit is the key of a record.
 
     Args:
-        on: The log, as `--on` names it.
-        options: What to send.
-        rate: Events per second; None is full speed.
+        on: The log, as a value of `--on`.
+        options: The data to send.
+        rate: Events per second; None for full speed.
         progress: Called once before the first record and after each acknowledgement.
-        clock: Keeps the rate and takes the time.
+        clock: Measures the rate and the duration.
     """
-    # numpy comes with these; whoever only asks for help does not wait for it.
-    from headgate.producers.pace import Pace, send_visits
+    # These load numpy, for which a help text must not wait.
+    from headgate.producers.pace import send_visits
     from headgate.producers.visits import TOPIC, VisitsShape, count_late, visit_key_values
 
     clock = clock or SystemClock()
-    shape = VisitsShape(
-        count=options.count,
-        visits=options.visits,
-        late=options.late,
-        out_of_order=options.out_of_order,
-        span=options.span,
-        seed=options.seed,
-        round=options.round,
-    )
-    # A rate that is refused must not leave a topic behind.
-    Pace(rate, clock)
-    log = parse_log(on)
-    roles = {TOPIC: TopicRole.STREAM}
-    made = log.make_topics(roles, options.partitions)
-    with log.open_sink(roles, lambda _, lines: visit_key_values(lines)) as sink:
+    given = asdict(options)
+    partitions = given.pop("partitions")
+    shape = VisitsShape(**given)
+
+    def send(sink: Sink) -> int:
         progress(VisitsProgress(0, shape.count))
-        started = clock.monotonic()
-        sent = send_visits(
+        return send_visits(
             shape,
             lambda lines, records: sink(TOPIC, lines, records),
             clock=clock,
             rate=rate,
             progress=lambda so_far: progress(VisitsProgress(so_far, shape.count)),
         )
-        seconds = clock.monotonic() - started
-    return ProducedVisits(sent, count_late(shape), shape.begin, shape.end, seconds, on, made)
+
+    round_ = send_round(
+        on,
+        {TOPIC: TopicRole.STREAM},
+        partitions,
+        lambda _, lines: visit_key_values(lines),
+        send,
+        rate=rate,
+        clock=clock,
+    )
+    late = count_late(shape)
+    return ProducedVisits(
+        round_.sent, late, shape.begin, shape.end, round_.seconds, on, round_.made
+    )

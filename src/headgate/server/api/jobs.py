@@ -57,6 +57,14 @@ def job_routes() -> APIRouter:
         shown = service.show_job(server.settings.home, job)
         return reply(server, models.Config(job, shown.flow, shown.settings))
 
+    _add_views(router)
+    _add_logs(router)
+    _add_verbs(router)
+    _add_savepoints(router)
+    return router
+
+
+def _add_views(router: APIRouter) -> None:
     @router.get("/jobs/{job}/graph", response_model=service.GraphView)
     def show_graph(server: Server, job: Job) -> Response:
         """Show a job's graph: nodes with their facts, and edges with what moves on them."""
@@ -94,6 +102,8 @@ def job_routes() -> APIRouter:
         found = service.read_samples(server.settings.home, job, since=moment, points=points)
         return reply(server, found, guess=False)
 
+
+def _add_logs(router: APIRouter) -> None:
     @router.get("/jobs/{job}/logs", response_model=models.LogLines)
     def read_log(
         server: Server,
@@ -107,9 +117,6 @@ def job_routes() -> APIRouter:
         page = service.read_log(file, last=lines, after=after)
         cut = tuple(line[:_LONGEST_LINE] for line in page.lines)
         return reply(server, models.LogLines(job, log, replace(page, lines=cut)))
-
-    _add_verbs(router)
-    return router
 
 
 def _add_verbs(router: APIRouter) -> None:
@@ -158,6 +165,8 @@ def _add_verbs(router: APIRouter) -> None:
         asked = body or models.Start()
         return accepted(server, verbs.restart(server, who, job, consent=asked.consent()))
 
+
+def _add_savepoints(router: APIRouter) -> None:
     @router.post("/jobs/{job}/savepoints", response_model=Operation, status_code=202)
     def take_savepoint(
         server: Server, who: Who, job: Job, body: models.TakeSavepoint | None = None
