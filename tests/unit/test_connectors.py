@@ -51,7 +51,6 @@ BATCHES = Batches(1, None, datetime(2026, 11, 15, tzinfo=UTC))
 # Parts of a connector, by the protocol that each one follows.
 PARTS = {
     "spark": protocols.SparkEnds,
-    "starts": protocols.Starts,
     "positions": protocols.Positions,
     "writing": protocols.Writing,
     "setup": protocols.TopicSetup,

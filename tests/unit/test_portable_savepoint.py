@@ -286,7 +286,7 @@ def test_a_row_may_lack_what_may_be_null_and_nothing_else() -> None:
     fit_row(spark_type("STRUCT<name: STRING, id: INT>"), schema, never)
     with pytest.raises(Misfit) as caught:
         fit_row(spark_type("STRUCT<id: INT, mail: STRING>"), schema, never)
-    assert (caught.value.column, "missing" in caught.value.found) == ("row.name", True)
+    assert (caught.value.column, "missing" in caught.value.problem) == ("row.name", True)
     with pytest.raises(Misfit) as near:
         fit_row(spark_type("STRUCT<id: INT, nmae: STRING>"), schema, never)
     assert (near.value.column, near.value.hint) == ("row.nmae", "did you mean 'name'?")
