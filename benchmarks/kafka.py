@@ -39,8 +39,9 @@ from store_throughput import (
     tell,
 )
 
+from headgate.brokers import lifecycle
 from headgate.brokers.broker import BrokerOptions
-from headgate.brokers.kafka import VERSION, start_kafka, stop_kafka
+from headgate.brokers.kafka import KAFKA, VERSION
 
 # By delivery: which of the consumers' isolation levels its users have.
 ISOLATION = {"at-least-once": "read_uncommitted", "exactly-once": "read_committed"}
@@ -88,7 +89,9 @@ def _place(max_batch: str | None) -> Iterator[tuple[Place, str]]:
     with tempfile.TemporaryDirectory(prefix="headgate-bench-") as name:
         folder = Path(name)
         try:
-            broker, _ = start_kafka(BrokerOptions(data=folder / "broker", port=0), progress=tell)
+            broker, _ = lifecycle.start(
+                KAFKA, BrokerOptions(data=folder / "broker", port=0), progress=tell
+            )
             jobs = {
                 delivery: Job(folder / delivery, str(broker.url), delivery, max_batch=max_batch)
                 for delivery in ISOLATION
@@ -96,7 +99,7 @@ def _place(max_batch: str | None) -> Iterator[tuple[Place, str]]:
             servers = str(broker.address)
             yield Place(str(broker.url), broker.pid or 0, KafkaReader(servers), jobs), servers
         finally:
-            stop_kafka(folder / "broker")
+            lifecycle.stop(KAFKA, folder / "broker")
 
 
 def _measure_latency(place: Place, servers: str, wanted: argparse.Namespace) -> dict[str, Delay]:

@@ -34,7 +34,7 @@ from store_throughput import (
     tell,
 )
 
-from headgate.brokers import kafka, pulsar
+from headgate.brokers import kafka, lifecycle, pulsar
 from headgate.brokers.broker import BrokerOptions
 from headgate.brokers.pulsar_distribution import VERSION as PULSAR_VERSION
 
@@ -82,12 +82,14 @@ def _kafka(wanted: argparse.Namespace) -> Iterator[Place]:
     with tempfile.TemporaryDirectory(prefix="headgate-bench-") as name:
         data = Path(name) / "broker"
         try:
-            broker, _ = kafka.start_kafka(BrokerOptions(data=data, port=0), progress=tell)
+            broker, _ = lifecycle.start(
+                kafka.KAFKA, BrokerOptions(data=data, port=0), progress=tell
+            )
             reader = KafkaReader(str(broker.address))
             jobs = _jobs(Path(name), str(broker.url), wanted)
             yield Place(str(broker.url), broker.pid or 0, reader, jobs)
         finally:
-            kafka.stop_kafka(data)
+            lifecycle.stop(kafka.KAFKA, data)
 
 
 @contextlib.contextmanager
@@ -96,13 +98,15 @@ def _pulsar(wanted: argparse.Namespace) -> Iterator[Place]:
     with tempfile.TemporaryDirectory(prefix="headgate-bench-") as name:
         data = Path(name) / "broker"
         try:
-            broker, _ = pulsar.start_pulsar(BrokerOptions(data=data, port=0), progress=tell)
+            broker, _ = lifecycle.start(
+                pulsar.PULSAR, BrokerOptions(data=data, port=0), progress=tell
+            )
             admin = str(broker.url).partition("admin=")[2]
             reader = PulsarReader(f"pulsar://{broker.address}", admin)
             jobs = _jobs(Path(name), str(broker.url), wanted)
             yield Place(str(broker.url), broker.pid or 0, reader, jobs)
         finally:
-            pulsar.stop_pulsar(data)
+            lifecycle.stop(pulsar.PULSAR, data)
 
 
 def _jobs(folder: Path, on: str, wanted: argparse.Namespace) -> dict[str, Job]:

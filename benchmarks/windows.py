@@ -33,8 +33,9 @@ from windows_flow import EARLY_TOPIC, FINALS_TOPIC
 from windows_outputs import Counts, check_ours, check_sparks, count_visits
 
 from headgate._artifacts import resolve
+from headgate.brokers import lifecycle
 from headgate.brokers.broker import BrokerOptions
-from headgate.brokers.kafka import VERSION, start_kafka, stop_kafka
+from headgate.brokers.kafka import KAFKA, VERSION
 from headgate.jobs.service import create_topic
 
 FLOWS = Path(__file__).with_name("windows_flow.py")
@@ -109,7 +110,9 @@ def _visits(events: int, keys: int) -> Iterator[Place]:
     with tempfile.TemporaryDirectory(prefix="headgate-bench-") as name:
         folder = Path(name)
         try:
-            broker, _ = start_kafka(BrokerOptions(data=folder / "broker", port=0), progress=_tell)
+            broker, _ = lifecycle.start(
+                KAFKA, BrokerOptions(data=folder / "broker", port=0), progress=_tell
+            )
             on, servers = str(broker.url), str(broker.address)
             for flow in OURS:
                 headgate("setup", f"{FLOWS}:{flow}", "--on", on, "--partitions", str(PARTITIONS))
@@ -122,7 +125,7 @@ def _visits(events: int, keys: int) -> Iterator[Place]:
                 raise RuntimeError(f"{counts.events.sum():,} visits are there, not {events:,}")
             yield Place(folder, on, servers, counts)
         finally:
-            stop_kafka(folder / "broker")
+            lifecycle.stop(KAFKA, folder / "broker")
 
 
 def _count(place: Place, flow: str, wanted: argparse.Namespace) -> Figures:

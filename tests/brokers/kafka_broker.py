@@ -12,8 +12,9 @@ from pathlib import Path
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from headgate.brokers import lifecycle
 from headgate.brokers.broker import Broker, BrokerOptions
-from headgate.brokers.kafka import look_at_kafka, start_kafka, stop_kafka
+from headgate.brokers.kafka import KAFKA
 from headgate.brokers.kafka_security import find_security
 
 _PATIENCE_S = 30
@@ -47,25 +48,25 @@ class KafkaBroker:
     @property
     def url(self) -> str:
         """What `--on` takes."""
-        return look_at_kafka(self.data).url or ""
+        return lifecycle.look(KAFKA, self.data).url or ""
 
     def start(self) -> Broker:
         """Start it where it does not run."""
-        fresh = look_at_kafka(self.data).address is None
+        fresh = lifecycle.look(KAFKA, self.data).address is None
         options = BrokerOptions(
             data=self.data, port=0 if fresh else None, secure=self.secure, settings=_HASTY
         )
-        broker, _ = start_kafka(options)
+        broker, _ = lifecycle.start(KAFKA, options)
         self.client.update(client_of(broker))
         return broker
 
     def stop(self) -> None:
         """Stop it; its records stay."""
-        stop_kafka(self.data)
+        lifecycle.stop(KAFKA, self.data)
 
     def kill(self) -> None:
         """End it as a power failure would."""
-        pid = look_at_kafka(self.data).pid
+        pid = lifecycle.look(KAFKA, self.data).pid
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
 

@@ -17,8 +17,9 @@ from typing import Any
 
 import pulsar
 
+from headgate.brokers import lifecycle
 from headgate.brokers.broker import Broker, BrokerOptions
-from headgate.brokers.pulsar import look_at_pulsar, start_pulsar, stop_pulsar
+from headgate.brokers.pulsar import PULSAR
 from headgate.brokers.pulsar_security import find_security
 
 _PATIENCE_S = 30
@@ -87,17 +88,17 @@ class PulsarBroker:
             secure=self.secure,
             settings=self.settings,
         )
-        broker, _ = start_pulsar(options)
+        broker, _ = lifecycle.start(PULSAR, options)
         self.found.update(address=broker.address or "", url=broker.url or "")
         return broker
 
     def stop(self) -> None:
         """Stop it; its records stay."""
-        stop_pulsar(self.data)
+        lifecycle.stop(PULSAR, self.data)
 
     def kill(self) -> None:
         """End it as a power failure would."""
-        pid = look_at_pulsar(self.data).pid
+        pid = lifecycle.look(PULSAR, self.data).pid
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
 

@@ -18,8 +18,9 @@ from kafka_broker import KafkaBroker
 from typer.testing import CliRunner, Result
 
 from headgate import HeadgateError
+from headgate.brokers import lifecycle
 from headgate.brokers.broker import BrokerOptions, BrokerState
-from headgate.brokers.kafka import look_at_kafka, start_kafka, stop_kafka
+from headgate.brokers.kafka import KAFKA
 from headgate.cli.app import app
 
 
@@ -98,7 +99,7 @@ def test_records_outlive_a_stop_and_a_kill_and_the_address_stays(own_kafka: Kafk
     topic, address = own_kafka.make_topic(partitions=2), own_kafka.address
     own_kafka.send(topic, ["a", "b"], partition=0)
     own_kafka.stop()
-    assert look_at_kafka(own_kafka.data).state is BrokerState.STOPPED
+    assert lifecycle.look(KAFKA, own_kafka.data).state is BrokerState.STOPPED
     own_kafka.start()
     own_kafka.send(topic, ["c"], partition=1)
     own_kafka.kill()
@@ -124,7 +125,7 @@ def test_transactions_and_their_abort_are_seen_by_readers(kafka: KafkaBroker) ->
 
 def test_no_collector_marks_beside_the_broker(kafka: KafkaBroker) -> None:
     threads = set()
-    for task in Path(f"/proc/{look_at_kafka(kafka.data).pid}/task").iterdir():
+    for task in Path(f"/proc/{lifecycle.look(KAFKA, kafka.data).pid}/task").iterdir():
         # Threads come and go.
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             threads.add((task / "comm").read_text().strip())
@@ -143,22 +144,22 @@ def test_the_broker_outlives_the_process_that_started_it(tmp_path: Path) -> None
         [sys.executable, *words, "--data", str(tmp_path)], capture_output=True, check=True
     )
     try:
-        broker = look_at_kafka(tmp_path)
+        broker = lifecycle.look(KAFKA, tmp_path)
         assert broker.state is BrokerState.RUNNING
         assert broker.pid is not None
         assert broker.pid == json.loads(done.stdout)["pid"]
         # A session of its own: neither the terminal's signals nor its end reach it.
         assert os.getsid(broker.pid) == broker.pid
     finally:
-        stop_kafka(tmp_path)
+        lifecycle.stop(KAFKA, tmp_path)
 
 
 def test_a_broker_that_cannot_start_says_why(tmp_path: Path) -> None:
     options = BrokerOptions(data=tmp_path, port=0, settings={"log.retention.hours": "soon"})
     with pytest.raises(HeadgateError, match=r"log\.retention\.hours") as caught:
-        start_kafka(options)
+        lifecycle.start(KAFKA, options)
     assert caught.value.code == "BROKER_NOT_STARTED"
-    assert look_at_kafka(tmp_path).state is BrokerState.STOPPED
+    assert lifecycle.look(KAFKA, tmp_path).state is BrokerState.STOPPED
 
 
 def test_a_secured_broker_takes_nobody_without_the_password(secure_kafka: KafkaBroker) -> None:
@@ -184,7 +185,7 @@ def test_a_secured_broker_knows_its_user_by_other_mechanisms_too(
 def test_what_clients_of_a_secured_broker_need_is_for_its_owner_alone(
     secure_kafka: KafkaBroker,
 ) -> None:
-    broker = look_at_kafka(secure_kafka.data)
+    broker = lifecycle.look(KAFKA, secure_kafka.data)
     assert broker.client is not None
     assert broker.url == f"kafka://{broker.address}?config={broker.client}"
     assert broker.client.stat().st_mode & 0o077 == 0

@@ -15,8 +15,9 @@ from pulsar_broker import PulsarBroker
 from typer.testing import CliRunner, Result
 
 from headgate import HeadgateError
+from headgate.brokers import lifecycle
 from headgate.brokers.broker import BrokerOptions, BrokerState
-from headgate.brokers.pulsar import look_at_pulsar, start_pulsar
+from headgate.brokers.pulsar import PULSAR
 from headgate.cli.app import app
 
 
@@ -95,7 +96,7 @@ def test_records_outlive_a_stop_and_a_kill_and_the_address_stays(own_pulsar: Pul
     topic, url = own_pulsar.make_topic(partitions=2, deduplicated=True), own_pulsar.url
     own_pulsar.send(topic, ["a", "b"], partition=0, key="k", properties={"x": "y"}, event_ms=7)
     own_pulsar.stop()
-    assert look_at_pulsar(own_pulsar.data).state is BrokerState.STOPPED
+    assert lifecycle.look(PULSAR, own_pulsar.data).state is BrokerState.STOPPED
     own_pulsar.start()
     own_pulsar.send(topic, ["c", "d"], partition=1, batching_enabled=True)
     own_pulsar.kill()
@@ -122,9 +123,9 @@ def test_topics_are_not_made_by_asking_for_them(pulsar: PulsarBroker) -> None:
 def test_a_broker_that_cannot_start_says_why(tmp_path: Path) -> None:
     options = BrokerOptions(data=tmp_path, port=0, settings={"ledgerStorageClass": "no.such.Class"})
     with pytest.raises(HeadgateError, match=r"no\.such\.Class") as caught:
-        start_pulsar(options)
+        lifecycle.start(PULSAR, options)
     assert caught.value.code == "BROKER_NOT_STARTED"
-    assert look_at_pulsar(tmp_path).state is BrokerState.STOPPED
+    assert lifecycle.look(PULSAR, tmp_path).state is BrokerState.STOPPED
 
 
 def test_a_secured_broker_takes_nobody_without_the_token(secure_pulsar: PulsarBroker) -> None:
@@ -141,7 +142,7 @@ def test_a_secured_broker_takes_nobody_without_the_token(secure_pulsar: PulsarBr
 def test_what_clients_of_a_secured_broker_need_is_for_its_owner_alone(
     secure_pulsar: PulsarBroker,
 ) -> None:
-    broker = look_at_pulsar(secure_pulsar.data)
+    broker = lifecycle.look(PULSAR, secure_pulsar.data)
     assert broker.client is not None
     query = f"admin={secure_pulsar.admin}&config={broker.client}"
     assert broker.url == f"pulsar+ssl://{broker.address}?{query}"

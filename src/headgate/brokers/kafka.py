@@ -24,7 +24,6 @@ from headgate.brokers import lifecycle
 from headgate.brokers.broker import (
     HOST,
     LOG4J,
-    Broker,
     BrokerOptions,
     find_ports,
     is_free,
@@ -43,23 +42,6 @@ _ANSWERS_WITHIN = timedelta(seconds=2)
 def broker_jars() -> tuple[Artifact, ...]:
     """Return the jars of the broker; the first one needs most of the others."""
     return read_artifacts(Path(__file__).with_name(f"kafka-{VERSION}.json"))
-
-
-def start_kafka(
-    options: BrokerOptions, *, progress: Progress | None = None, clock: Clock | None = None
-) -> tuple[Broker, bool]:
-    """Return a running broker, and whether this call started it; as `lifecycle.start`."""
-    return lifecycle.start(_KAFKA, options, progress=progress, clock=clock)
-
-
-def stop_kafka(data: Path, *, clock: Clock | None = None) -> tuple[Broker, bool]:
-    """Return a stopped broker, and whether this call stopped it; its records stay."""
-    return lifecycle.stop(_KAFKA, data, clock=clock)
-
-
-def look_at_kafka(data: Path) -> Broker:
-    """Return the current status of a folder's broker."""
-    return lifecycle.look(_KAFKA, data)
 
 
 class _Kafka:
@@ -150,7 +132,7 @@ class _Kafka:
         (folder / making).rename(folder / DATA)
 
 
-_KAFKA = _Kafka()
+KAFKA = _Kafka()
 
 
 def _get_security(folder: Path, options: BrokerOptions, progress: Progress) -> Security | None:

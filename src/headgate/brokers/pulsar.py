@@ -18,7 +18,7 @@ from urllib.parse import quote
 from headgate._artifacts import Progress
 from headgate._clock import Clock
 from headgate.brokers import lifecycle
-from headgate.brokers.broker import HOST, LOG, Broker, BrokerOptions, find_ports, is_free
+from headgate.brokers.broker import HOST, LOG, BrokerOptions, find_ports, is_free
 from headgate.brokers.process import Process, start_process
 from headgate.brokers.pulsar_answer import is_serving
 from headgate.brokers.pulsar_classes import get_classes
@@ -34,23 +34,6 @@ DEFAULT_ADMIN_PORT = 8080
 DEFAULT_SECURE_PORT = 6651
 DEFAULT_SECURE_ADMIN_PORT = 8443
 _ANSWERS_WITHIN = timedelta(seconds=2)
-
-
-def start_pulsar(
-    options: BrokerOptions, *, progress: Progress | None = None, clock: Clock | None = None
-) -> tuple[Broker, bool]:
-    """Return a running broker, and whether this call started it; as `lifecycle.start`."""
-    return lifecycle.start(_PULSAR, options, progress=progress, clock=clock)
-
-
-def stop_pulsar(data: Path, *, clock: Clock | None = None) -> tuple[Broker, bool]:
-    """Return a stopped broker, and whether this call stopped it; its records stay."""
-    return lifecycle.stop(_PULSAR, data, clock=clock)
-
-
-def look_at_pulsar(data: Path) -> Broker:
-    """Return the current status of a folder's broker."""
-    return lifecycle.look(_PULSAR, data)
 
 
 class _Pulsar:
@@ -140,7 +123,7 @@ class _Pulsar:
         return free if port is None else port
 
 
-_PULSAR = _Pulsar()
+PULSAR = _Pulsar()
 
 
 def find_bookie(folder: Path) -> int | None:

@@ -1,4 +1,4 @@
-"""Local brokers for whoever tries a flow: started, stopped and looked at by their kind."""
+"""Local brokers to try a flow on: start, stop and status by kind."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import enum
 from pathlib import Path
 
 from headgate._artifacts import Progress
+from headgate.brokers import lifecycle
 from headgate.brokers.broker import Broker, BrokerOptions
-from headgate.brokers.kafka import look_at_kafka, start_kafka, stop_kafka
-from headgate.brokers.pulsar import look_at_pulsar, start_pulsar, stop_pulsar
+from headgate.brokers.kafka import KAFKA
+from headgate.brokers.pulsar import PULSAR
 from headgate.errors import HeadgateError
 from headgate.jobs.home import DEFAULT_HOME
 
@@ -22,52 +23,53 @@ class BrokerKind(enum.StrEnum):
     PULSAR = "pulsar"
 
 
-_START = {BrokerKind.KAFKA: start_kafka, BrokerKind.PULSAR: start_pulsar}
-_STOP = {BrokerKind.KAFKA: stop_kafka, BrokerKind.PULSAR: stop_pulsar}
-_LOOK = {BrokerKind.KAFKA: look_at_kafka, BrokerKind.PULSAR: look_at_pulsar}
+_SERVERS: dict[BrokerKind, lifecycle.Server] = {
+    BrokerKind.KAFKA: KAFKA,
+    BrokerKind.PULSAR: PULSAR,
+}
 
 
 def broker_folder(kind: BrokerKind, data: Path | None) -> Path:
-    """Return the folder of a broker: the one that was named, or its kind's own."""
+    """Return the folder of a broker: the given one, or the default of its kind."""
     return _BROKERS / kind if data is None else data
 
 
 def start_broker(
     kind: BrokerKind, options: BrokerOptions, *, progress: Progress | None = None
 ) -> tuple[Broker, bool]:
-    """Return a broker that serves, and whether it was started by this call."""
-    return _START[kind](options, progress=progress)
+    """Return a running broker, and whether this call started it."""
+    return lifecycle.start(_SERVERS[kind], options, progress=progress)
 
 
 def stop_broker(kind: BrokerKind, data: Path) -> tuple[Broker, bool]:
-    """Return a broker that is stopped, and whether it was stopped by this call."""
-    return _STOP[kind](data)
+    """Return a stopped broker, and whether this call stopped it."""
+    return lifecycle.stop(_SERVERS[kind], data)
 
 
 def show_broker(kind: BrokerKind, data: Path) -> Broker:
-    """Return the broker of a folder as it is now."""
-    return _LOOK[kind](data)
+    """Return the current status of a folder's broker."""
+    return lifecycle.look(_SERVERS[kind], data)
 
 
 def get_broker_log(kind: BrokerKind, data: Path) -> Path:
-    """Return the file of a broker's log, or refuse with LOG_NOT_FOUND where it never started."""
+    """Return the file of a broker's log, or raise LOG_NOT_FOUND if it was never started."""
     log = show_broker(kind, data).log
     if not log.is_file():
         raise HeadgateError(
             "LOG_NOT_FOUND",
-            f"cannot read the log of broker {kind!s}: nothing was written to {log} yet",
+            f"cannot read the log of broker {kind!s}: {log} does not exist yet",
             hint=f"headgate broker start {kind} --data {data}",
         )
     return log
 
 
 def get_broker_url(kind: BrokerKind, data: Path) -> str:
-    """Return what `--on` takes, or refuse with BROKER_NOT_FOUND where it never started."""
+    """Return the value for `--on`, or raise BROKER_NOT_FOUND if it was never started."""
     url = show_broker(kind, data).url
     if url is None:
         raise HeadgateError(
             "BROKER_NOT_FOUND",
-            f"cannot tell the address of broker {kind!s}: none was ever started in {data}",
+            f"cannot find the address of broker {kind!s}: it was never started in {data}",
             hint=f"headgate broker start {kind} --data {data}",
         )
     return url
