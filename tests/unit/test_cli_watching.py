@@ -35,7 +35,7 @@ def note(home: JobHome, second: int, kind: str, **told: Any) -> None:
 
 
 def test_graph_shows_nodes_and_edges_with_their_rows(home: JobHome) -> None:
-    assert "never got as far" in run("graph", "orders").stdout
+    assert "never run" in run("graph", "orders").stdout
     flow = Flow("orders")
     flow.stream("in", "n BIGINT").to("out")
     made = new_run(home, flow.graph(), parallelism=2, checkpoints=None, now=NOON)

@@ -155,7 +155,7 @@ def test_a_drain_that_was_cut_short_is_not_resumed(checkpoint: Path) -> None:
     with pytest.raises(HeadgateError) as caught:
         check_not_drained(checkpoint, [], job="visits")
     assert caught.value.code == "JOB_DRAINED"
-    assert caught.value.hint == "start anew with --fresh"
+    assert caught.value.hint == "start empty with --fresh"
 
 
 def test_a_checkpoint_of_the_drain_is_not_restored_and_one_before_it_is(checkpoint: Path) -> None:

@@ -219,50 +219,63 @@ def test_another_log_than_a_folder_stays_as_it_is(flow: Path) -> None:
     [
         (
             "[job]\n\nretian = 3\n",
-            "cannot use setting 'retian': there is none of that name "
-            "(in [job] of flows/headgate.toml, line 3)",
+            (
+                "cannot use setting 'retian': there is no such setting (in [job] of "
+                "flows/headgate.toml, line 3)"
+            ),
             "did you mean 'retain'?",
         ),
         (
             '[job]\nbatch_every = "1s"\n',
-            "cannot use setting 'batch_every': there is none of that name "
-            "(in [job] of flows/headgate.toml, line 2)",
+            (
+                "cannot use setting 'batch_every': there is no such setting (in [job] of "
+                "flows/headgate.toml, line 2)"
+            ),
             "did you mean 'batch-every'?",
         ),
         (
             '[job]\ndriver-memory = "1g"\n',
-            "cannot use setting 'driver-memory': there is none of that name "
-            "(in [job] of flows/headgate.toml, line 2)",
+            (
+                "cannot use setting 'driver-memory': there is no such setting (in [job] of "
+                "flows/headgate.toml, line 2)"
+            ),
             "move it to [profiles.NAME]",
         ),
         (
             "[profiles.a]\nretain = 3\n",
-            "cannot use setting 'retain': there is none of that name "
-            "(in [profiles.a] of flows/headgate.toml, line 2)",
+            (
+                "cannot use setting 'retain': there is no such setting (in [profiles.a] of "
+                "flows/headgate.toml, line 2)"
+            ),
             "move it to [job]",
         ),
         (
             "[jobs]\nretain = 3\n",
-            "cannot use setting 'jobs': there is none of that name "
-            "(in flows/headgate.toml, line 1)",
+            "cannot use setting 'jobs': there is no such setting (in flows/headgate.toml, line 1)",
             "did you mean 'job'?",
         ),
         (
             "retain = 3\n",
-            "cannot use setting 'retain': there is none of that name "
-            "(in flows/headgate.toml, line 1)",
+            (
+                "cannot use setting 'retain': there is no such setting (in flows/headgate.toml, "
+                "line 1)"
+            ),
             "write [job] on a line above retain",
         ),
         (
             "[profile.a]\n",
-            "cannot use setting 'profile': there is none of that name "
-            "(in flows/headgate.toml, line 1)",
+            (
+                "cannot use setting 'profile': there is no such setting (in flows/headgate.toml, "
+                "line 1)"
+            ),
             "did you mean 'profiles'?",
         ),
         (
             "job = {retian = 3}\n",
-            "cannot use setting 'retian': there is none of that name "
-            "(in [job] of flows/headgate.toml)",
+            (
+                "cannot use setting 'retian': there is no such setting (in [job] of "
+                "flows/headgate.toml)"
+            ),
             "did you mean 'retain'?",
         ),
     ],

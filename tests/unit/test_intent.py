@@ -83,8 +83,8 @@ def test_an_intent_that_is_not_yet_followed_is_not_replaced(home: JobHome) -> No
     error = caught.value
     assert (error.code, error.retryable) == ("JOB_BUSY", True)
     assert error.message == (
-        "cannot pause job 'orders': it was asked to stop by cli at 12:00:00 UTC, "
-        "and has yet to follow"
+        "cannot pause job 'orders': it was asked to stop by cli at 12:00:00 UTC, and has not "
+        "done so yet"
     )
     assert error.hint == "headgate show orders"
     found = find_intent(home)

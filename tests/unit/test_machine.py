@@ -464,7 +464,7 @@ def attempt_step(job: Machine, event: Event) -> tuple[Machine, tuple[Action, ...
     try:
         return *step(job, event), ""
     except HeadgateError as error:
-        if "no such move" in error.message:
+        if "no such transition" in error.message:
             raise
         return job, (), error.code
 

@@ -157,7 +157,7 @@ def test_a_log_that_does_not_parse_is_damaged(
     for log in ("commits", "offsets"):
         mine = copy(checkpoint, tmp_path / log)
         (mine / log / "5").write_text(content)
-        with pytest.raises(HeadgateError, match=f"{log}/5 is damaged") as caught:
+        with pytest.raises(HeadgateError, match=f"{log}/5 is corrupted") as caught:
             sparklog.files_of(mine, 5)
         assert caught.value.code == "CHECKPOINT_DAMAGED"
 

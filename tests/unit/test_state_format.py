@@ -169,7 +169,7 @@ def test_where_there_is_no_portable_form_the_hint_has_what_is_left(home: JobHome
     home.write_job(run.lineage, flow="flow.json", options={})
     Path("flow.json").write_text(flow.graph().to_json())
     assert refusal(lambda: start(home)).hint == (
-        "start anew with --fresh, or go on with headgate 0.6"
+        "start empty with --fresh, or go on with headgate 0.6"
     )
 
 

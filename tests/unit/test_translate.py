@@ -112,7 +112,7 @@ def test_lost_data_is_told_by_the_file_and_is_not_retried() -> None:
         ],
     )
     assert (failure.code, failure.domain) == ("DATA_LOST", Domain.EXTERNAL)
-    assert failure.message == "cannot go on with job 'orders': file /t/a.jsonl is gone"
+    assert failure.message == "cannot continue job 'orders': file /t/a.jsonl is gone"
     assert not failure.retryable
 
 
@@ -138,7 +138,7 @@ def test_what_the_kernel_names_itself_is_told_by_that_name(code: str, retryable:
         "orders", ["SparkException: Job aborted", f"java.lang.IllegalStateException: {code}: why"]
     )
     assert (failure.code, failure.retryable) == (code, retryable)
-    assert failure.message == "cannot go on with job 'orders': why"
+    assert failure.message == "cannot continue job 'orders': why"
     assert failure.hint
 
 

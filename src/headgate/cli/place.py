@@ -52,7 +52,7 @@ def find_server(
     connection = Connection(server, read_token(token_file))
     context.call_on_close(connection.close)
     if connection.tells_token and not context.resilient_parsing:
-        told = f"{connection.url} is plain HTTP: whoever is on the way there can read the token"
+        told = f"{connection.url} is plain HTTP: anyone on the network path can read the token"
         if context.params.get("as_json"):
             print_json_note({"warning": told})
         else:
@@ -95,19 +95,19 @@ def read_token(file: Path | None) -> str | None:
         try:
             text = file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            why = getattr(error, "strerror", None) or "it is no text"
+            why = getattr(error, "strerror", None) or "it is not text"
             raise _not_read(file, why) from error
     lines = [line.strip() for line in text.splitlines()]
     tokens = [line for line in lines if line and not line.startswith("#")]
     if not tokens:
         if file is None:
             return None
-        raise _not_read(file, "there is none in it")
+        raise _not_read(file, "it contains none")
     token = tokens[0]
     for role in _ROLES:
         token = token.removeprefix(role).strip()
     if not (token.isascii() and token.isprintable()):
-        raise _not_read(file, "it has characters that no token has")
+        raise _not_read(file, "it has characters that a token cannot have")
     return token
 
 

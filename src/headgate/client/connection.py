@@ -114,8 +114,8 @@ class Connection:
         raise HeadgateError(
             "SERVER_UNKNOWN",
             f"cannot understand {self.url}: it answered {answer.status_code} to "
-            f"{answer.request.method} {answer.request.url.path}, and no word of ours; is this a "
-            "headgate server?",
+            f"{answer.request.method} {answer.request.url.path}, which is not a headgate "
+            "response; is this a headgate server?",
             hint=f"curl {self.url}/healthz",
             domain=Domain.EXTERNAL,
         )
@@ -129,8 +129,8 @@ class Connection:
             )
         return HeadgateError(
             "TOKEN_WRONG",
-            f"cannot ask {self.url}: it does not know this token",
-            hint="take the token that the server was started with: export HEADGATE_TOKEN=TOKEN",
+            f"cannot ask {self.url}: it refused this token",
+            hint="use the server's token: export HEADGATE_TOKEN=TOKEN",
         )
 
     def _unreachable(self, why: Exception | str, *, changes: bool = False) -> HeadgateError:
@@ -141,7 +141,7 @@ class Connection:
             f"cannot reach {self.url}: {_reason(why)}{perhaps}",
             hint=f"headgate jobs --server {self.url}"
             if sent
-            else f"look whether it runs: curl {self.url}/healthz; headgate serve starts one",
+            else f"check that it runs: curl {self.url}/healthz; headgate serve starts one",
             domain=Domain.EXTERNAL,
             retryable=True,
         )

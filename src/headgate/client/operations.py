@@ -51,8 +51,8 @@ def wait_for(
     if answer["state"] == "FAILED":
         raise find_error(answer["error"]) or HeadgateError(
             "SERVER_UNKNOWN",
-            f"cannot {verb}: {connection.url} says that it failed, and not why",
-            hint="look at what the server wrote to its standard error",
+            f"cannot {verb}: {connection.url} reports a failure without a reason",
+            hint="see the server's standard error",
             domain=Domain.EXTERNAL,
         )
     return answer["result"]
@@ -73,7 +73,7 @@ def _give_up(
         return waited_too_long(look(), verb, patience.longest)
     return HeadgateError(
         "WAITED_TOO_LONG",
-        f"cannot wait any longer for {connection.url} to {verb}; what was asked for still holds",
+        f"cannot wait any longer for {connection.url} to {verb}; the request stays valid",
         hint=f"headgate jobs --server {connection.url}",
         retryable=True,
     )

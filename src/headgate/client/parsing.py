@@ -32,8 +32,9 @@ def parse_by(server: Connection, read: Callable[[Any], _Value], answer: Any) -> 
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise HeadgateError(
             "SERVER_UNKNOWN",
-            f"cannot understand {server.url}: its answer is not what this release expects "
-            f"({type(error).__name__}: {error}); is this a headgate server of the same version?",
+            f"cannot understand {server.url}: its response does not match this release "
+            f"({type(error).__name__}: {error}); is this a headgate server of the same "
+            "version?",
             hint="headgate --version, here and there",
             domain=Domain.EXTERNAL,
         ) from error

@@ -354,6 +354,6 @@ def _restore(source: str | None, at: str | None, drop: Collection[str]) -> dict[
 def _own_folder(what: str, option: str) -> HeadgateError:
     return HeadgateError(
         "SERVER_FOLDER",
-        f"cannot {what} in a folder of your own: a server keeps savepoints in the job's folder",
-        hint=f"leave out the folder of {option}",
+        f"cannot {what} in another folder: a server keeps savepoints in the job's folder",
+        hint=f"omit the folder of {option}",
     )

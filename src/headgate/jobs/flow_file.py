@@ -56,8 +56,8 @@ def _read(path: Path) -> str:
     except UnicodeDecodeError as error:
         raise HeadgateError(
             "FLOW_BROKEN",
-            f"cannot read flow {str(path)!r}: it is no UTF-8 text ({error})",
-            hint="write it anew with Graph.to_json",
+            f"cannot read flow {str(path)!r}: it is not UTF-8 text ({error})",
+            hint="write it again with Graph.to_json",
         ) from error
 
 
@@ -69,8 +69,8 @@ def _execute(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise HeadgateError(
             "FLOW_NOT_FOUND",
-            f"cannot read flow {str(path)!r}: it is no Python file",
-            hint="name a file that ends in .py, or a flow's JSON that ends in .json",
+            f"cannot read flow {str(path)!r}: it is not a Python file",
+            hint="use a file that ends in .py, or a flow's JSON that ends in .json",
         )
     module = importlib.util.module_from_spec(spec)
     # Dataclasses look their module up while they are made.

@@ -94,7 +94,7 @@ class JobHome:
                 holder = lock.read().strip() or "another process"
                 raise HeadgateError(
                     "JOB_RUNNING",
-                    f"cannot start job {self.name!r}: it is running already ({holder})",
+                    f"cannot start job {self.name!r}: it is already running ({holder})",
                     hint=f"headgate stop {self.name}",
                 ) from error
             return

@@ -35,8 +35,7 @@ def get_home(root: Path, name: str, *, verb: str) -> JobHome:
     shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
     raise HeadgateError(
         "JOB_NOT_FOUND",
-        f"cannot {verb} job {name!r}: there is no job of that name in {root}, "
-        f"which has {shown or 'none'}",
+        f"cannot {verb} job {name!r}: there is no such job in {root}, which has {shown or 'none'}",
         hint=did_you_mean(name, names) if names else "headgate run FLOW",
     )
 

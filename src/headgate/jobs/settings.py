@@ -197,7 +197,7 @@ class _FileReader:
     def _unknown(self, name: str, path: tuple[str, ...], hint: str) -> HeadgateError:
         return HeadgateError(
             "UNKNOWN_SETTING",
-            f"cannot use setting {name!r}: there is none of that name{self._place(path, name)}",
+            f"cannot use setting {name!r}: there is no such setting{self._place(path, name)}",
             hint=hint,
         )
 

@@ -123,15 +123,15 @@ def _add_errors(app: FastAPI, context: ServerContext) -> None:
         if error.status_code == 404:
             known = HeadgateError(
                 "PATH_NOT_FOUND",
-                f"cannot find {path!r}: the server has nothing there",
-                hint="GET /v1/openapi.json tells what there is",
+                f"cannot find {path!r}: there is no such path",
+                hint="GET /v1/openapi.json lists all paths",
             )
             return to_reply(known)
         reply = to_reply(
             HeadgateError(
                 "BAD_REQUEST",
                 f"cannot {request.method} {path!r}: {error.detail}",
-                hint="GET /v1/openapi.json tells what there is",
+                hint="GET /v1/openapi.json lists all paths",
             ),
             headers=dict(error.headers or {}),
         )
@@ -149,8 +149,8 @@ def _explain_request(error: RequestValidationError) -> HeadgateError:
     told = str(first.get("msg", "it is not what was expected"))
     return HeadgateError(
         "BAD_REQUEST",
-        f"cannot follow the request: {place[:256]}: {told[:512]}",
-        hint="GET /v1/openapi.json tells what is expected",
+        f"cannot process the request: {place[:256]}: {told[:512]}",
+        hint="GET /v1/openapi.json describes the request",
         domain=Domain.USER,
     )
 

@@ -75,8 +75,8 @@ def _greet(process: subprocess.Popen[bytes], settings: dict[str, Any]) -> str:
         process.kill()
         raise HeadgateError(
             "SERVER_NOT_STARTED",
-            "cannot show the job in a browser: the server beside it ended at once",
-            hint="look at what it wrote above, or leave out --ui",
+            "cannot show the job in a browser: its server exited at once",
+            hint="see its output above, or omit --ui",
             domain=Domain.INTERNAL,
         ) from error
 

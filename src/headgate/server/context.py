@@ -95,8 +95,8 @@ class ServerContext:
         if not self._slow.acquire(blocking=False) and not self._wait_for_place():
             raise HeadgateError(
                 "SERVER_BUSY",
-                "cannot answer now: too many reads that take long are under way",
-                hint="ask again in a moment",
+                "cannot answer now: too many long reads are running",
+                hint="try again in a moment",
                 domain=Domain.EXTERNAL,
                 retryable=True,
             )
@@ -115,7 +115,7 @@ class ServerContext:
         if only is not None and job != only:
             raise HeadgateError(
                 "JOB_NOT_FOUND",
-                f"cannot show job {job!r}: this server is of job {only!r} alone",
+                f"cannot show job {job!r}: this server serves only job {only!r}",
                 hint="headgate serve",
             )
 

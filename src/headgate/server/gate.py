@@ -122,7 +122,7 @@ class Gate:
         if not self._context.settings.allows_host(name):
             raise HeadgateError(
                 "WRONG_HOST",
-                f"cannot answer for host {name[:256]!r}: this server is not known by that name",
+                f"cannot answer for host {name[:256]!r}: this server does not have that name",
                 hint=f"headgate serve --allow-host {name[:256]}",
             )
 
@@ -201,7 +201,7 @@ class Gate:
         except TimeoutError as error:
             raise HeadgateError(
                 "BAD_REQUEST",
-                "cannot read the request: its body did not come in time",
+                "cannot read the request: its body did not arrive in time",
                 hint="send it again",
             ) from error
         whole = {"type": "http.request", "body": b"".join(pieces), "more_body": False}
@@ -282,8 +282,8 @@ def check_token(context: ServerContext, secret: str, address: str) -> Token:
     context.audit.add(Access("nobody", Role.VIEW, address), "sign-in", outcome="NOT_SIGNED_IN")
     raise HeadgateError(
         "NOT_SIGNED_IN",
-        "cannot let you in: the token is none of this server's",
-        hint="look at HEADGATE_TOKEN or the token file that the server was started with",
+        "access denied: the token is not valid for this server",
+        hint="check HEADGATE_TOKEN or the token file of the server",
     )
 
 
@@ -307,7 +307,7 @@ class _Headers:
         found = self._found.get(name, [])
         if len(found) > 1:
             raise HeadgateError(
-                "BAD_REQUEST", f"cannot answer: the header {name} is there twice", hint="send one"
+                "BAD_REQUEST", f"cannot answer: the header {name} occurs twice", hint="send one"
             )
         return found[0] if found else None
 
@@ -398,7 +398,7 @@ def _normal(host: str, origin: str) -> str:
 def _cross_site(origin: str) -> HeadgateError:
     return HeadgateError(
         "CROSS_SITE",
-        f"cannot do this for a page of {origin[:256]!r}: it is not of this server",
+        f"cannot do this for a page of {origin[:256]!r}: it belongs to another server",
         hint="open the console of this server, or use a token",
     )
 
@@ -406,7 +406,7 @@ def _cross_site(origin: str) -> HeadgateError:
 def _too_large(most: int) -> HeadgateError:
     return HeadgateError(
         "TOO_LARGE",
-        f"cannot take the request: its body is larger than {most} bytes",
+        f"cannot accept the request: its body is larger than {most} bytes",
         hint="send less at once",
         domain=Domain.USER,
     )

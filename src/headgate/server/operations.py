@@ -155,8 +155,8 @@ class Operations:
         if found is None:
             raise HeadgateError(
                 "OPERATION_NOT_FOUND",
-                f"cannot show operation {operation!r}: this server knows none of that id; it "
-                f"remembers the last {_REMEMBERED} since it was started",
+                f"cannot show operation {operation!r}: this server has no such operation; it "
+                f"keeps the last {_REMEMBERED} since its start",
                 hint="GET /v1/operations",
             )
         return found
@@ -198,7 +198,7 @@ class Operations:
             if self._count() >= _AT_ONCE + _WAITING:
                 raise HeadgateError(
                     "SERVER_BUSY",
-                    f"cannot {kind}: {self._count()} operations are under way already",
+                    f"cannot {kind}: {self._count()} operations are already running",
                     hint="GET /v1/operations",
                     domain=Domain.EXTERNAL,
                     retryable=True,
@@ -252,7 +252,7 @@ class Operations:
             told = HeadgateError(
                 "INTERNAL",
                 f"cannot {kind}: {type(error).__name__}: {error}",
-                hint="look at what the server wrote to its standard error",
+                hint="see the server's standard error",
                 domain=Domain.INTERNAL,
             )
         return HeadgateError(

@@ -102,8 +102,8 @@ def hold_home(settings: ServerSettings) -> Iterator[None]:
             other = _read_holder(lock.read())
             raise HeadgateError(
                 "SERVER_RUNNING",
-                f"cannot serve {settings.home}: another server does, {other}",
-                hint="use that one, or give this one a home of its own: --home DIR",
+                f"cannot serve {settings.home}: another server already does: {other}",
+                hint="use that one, or use another home: --home DIR",
             ) from error
         lock.truncate(0)
         lock.write(json.dumps({"format": 1, "address": settings.address, "pid": os.getpid()}))

@@ -75,8 +75,8 @@ def check_settings(settings: ServerSettings) -> None:
     if not is_loopback(settings.host) and not settings.tokens:
         raise HeadgateError(
             "TOKEN_NEEDED",
-            f"cannot serve on {settings.host}: others than this machine would reach it, and "
-            "there is no token",
+            f"cannot serve on {settings.host}: other machines could reach it, and there is no "
+            "token",
             hint="export HEADGATE_TOKEN=$(python -c 'import secrets; "
             "print(secrets.token_urlsafe(32))')",
         )

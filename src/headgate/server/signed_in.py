@@ -57,7 +57,7 @@ def not_signed_in() -> HeadgateError:
     """Return the refusal of somebody who has not said who they are."""
     return HeadgateError(
         "NOT_SIGNED_IN",
-        "cannot let you in: this server needs a token",
+        "access denied: this server needs a token",
         hint="send the header 'Authorization: Bearer TOKEN', or sign in at /login",
     )
 

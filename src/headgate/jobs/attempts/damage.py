@@ -34,7 +34,7 @@ def find_damage(settings: AttemptSettings, error: Exception) -> HeadgateError | 
     if not problems:
         return None
     refused = refuse(
-        f"cannot go on with job {settings.job!r}",
+        f"cannot continue job {settings.job!r}",
         problems,
         settings.checkpoint,
         hint=f"headgate verify {settings.job}",

@@ -115,7 +115,7 @@ def _columns(
         if path is None:
             raise HeadgateError(
                 "UNKNOWN_COLUMN",
-                f"{what}: {column!r} is no column",
+                f"{what}: {column!r} is not a column",
                 hint=did_you_mean(column, schemas[Port(node.id, "out")].paths),
             )
         paths.append(path)

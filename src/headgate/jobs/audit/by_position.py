@@ -147,6 +147,6 @@ def _needs_key(scope: Scope, node: Source, found: str) -> HeadgateError:
     return HeadgateError(
         "AUDIT_NEEDS_KEY",
         f"cannot audit source {node.id!r} of job {scope.job!r} by position: {found}",
-        hint=f"compare columns that tell its records apart: headgate audit {scope.job} "
-        f"--source {node.id} --key {column}",
+        hint=f"compare columns that identify its records: headgate audit {scope.job} --source "
+        f"{node.id} --key {column}",
     )

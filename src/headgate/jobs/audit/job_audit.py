@@ -73,7 +73,7 @@ def audit_job(
         raise HeadgateError(
             "AUDIT_NEEDS_SOURCE",
             f"cannot audit job {name!r} by key: its flow reads "
-            f"{', '.join(node.id for node in streams)}, and a key is of one of them",
+            f"{', '.join(node.id for node in streams)}, so the source must be named",
             hint=f"headgate audit {name} --source {streams[0].id} --key {','.join(request.key)}",
         )
     return audit_keys(scope, streams[0], request.key, request.outputs, meter)

@@ -135,7 +135,7 @@ def _get_run(home: JobHome, lineage: str | None) -> Run:
     if wanted is None:
         raise HeadgateError(
             "JOB_NEVER_RAN",
-            f"cannot audit job {home.name!r}: it never got as far as to run",
+            f"cannot audit job {home.name!r}: it has never run",
             hint=f"headgate show {home.name}",
         )
     run = find_run(home, wanted)
@@ -143,7 +143,7 @@ def _get_run(home: JobHome, lineage: str | None) -> Run:
         known = sorted(each.name for each in (home.path / "runs").glob("*") if each.is_dir())
         raise HeadgateError(
             "RUN_NOT_FOUND",
-            f"cannot audit run {wanted!r} of job {home.name!r}: there is no run of that lineage",
+            f"cannot audit run {wanted!r} of job {home.name!r}: it has no such run",
             hint=did_you_mean(wanted, known),
         )
     return run

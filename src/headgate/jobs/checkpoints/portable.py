@@ -177,7 +177,7 @@ def read_portable(folder: Path) -> Kept:
     except (OSError, ValueError, TypeError, KeyError, AttributeError, HeadgateError) as error:
         raise HeadgateError(
             "PORTABLE_UNREADABLE",
-            f"cannot read the portable savepoint in {folder}: {FILE} is damaged ({error})",
+            f"cannot read the portable savepoint in {folder}: {FILE} is corrupted ({error})",
             hint="take it again: headgate savepoint JOB --portable",
             domain=Domain.EXTERNAL,
         ) from error
@@ -196,7 +196,7 @@ def copy_states(savepoint: Path, taken: Collection[str], into: Path) -> None:
                 "PORTABLE_UNREADABLE",
                 f"cannot take the state of operator {uid!r} from {savepoint}: "
                 f"there is no folder {_STATE}/{uid}",
-                hint=f"put it back, or add --drop-state {uid}",
+                hint=f"restore it, or add --drop-state {uid}",
             )
     with publishing(into) as draft:
         for uid in taken:
@@ -305,7 +305,7 @@ def _tables(run: Run) -> list[_Table]:
                 "SAVEPOINT_NOT_TAKEN",
                 f"cannot take a portable savepoint: {label(node)} holds state that has no "
                 "portable form",
-                hint="take an ordinary savepoint: leave --portable out",
+                hint="take an ordinary savepoint: omit --portable",
             )
     tables = {node.id: node.table for node in run.flow.stateful() if isinstance(node, Enrich)}
     return [

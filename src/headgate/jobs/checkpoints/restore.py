@@ -99,7 +99,7 @@ def parse_moment(text: str, now: datetime) -> datetime:
     except ValueError as error:
         raise HeadgateError(
             "BAD_MOMENT",
-            f"cannot read moment {text!r}: it is neither a time nor so long ago",
+            f"cannot read moment {text!r}: it must be a time or a duration ago",
             hint="write --at '2026-11-15 10:05' or --at '10m ago'",
         ) from error
 
@@ -313,7 +313,7 @@ def _check_state(job: str, kept: Kept, old: Graph, new: Graph, uid: str) -> None
         raise HeadgateError(
             "STATE_INCOMPATIBLE",
             f"cannot restore job {job!r} from {kept.id}: operator {uid!r} {change}",
-            hint=f"keep it as it was, or add --drop-state {uid}",
+            hint=f"keep it unchanged, or add --drop-state {uid}",
         )
 
 

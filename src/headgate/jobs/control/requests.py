@@ -159,7 +159,7 @@ def waited_too_long(view: JobView, verb: str, longest: timedelta) -> HeadgateErr
     return HeadgateError(
         "WAITED_TOO_LONG",
         f"cannot wait any longer for job {view.name!r} to {verb}: after "
-        f"{format_duration(longest)} it is {view.state}; what was asked for still holds",
+        f"{format_duration(longest)} it is {view.state}; the request stays valid",
         hint=f"headgate show {view.name}",
         retryable=True,
     )

@@ -187,7 +187,7 @@ def get_start(root: Path, name: str, *, consent: Consent = NO_CONSENT) -> tuple[
     if stored is None:
         raise HeadgateError(
             "JOB_NEVER_RAN",
-            f"cannot start job {name!r}: no attempt of it ever ran, so it is not known how",
+            f"cannot start job {name!r}: it has never run, so its settings are unknown",
             hint="headgate run FLOW",
         )
     try:
@@ -218,7 +218,7 @@ def _get_savepoint(asked: Request, name: str) -> Savepoint:
     if taken is None:
         raise HeadgateError(
             "SAVEPOINT_NOT_TAKEN",
-            f"cannot tell where the savepoint of job {name!r} is: its events have no word of it",
+            f"cannot find the savepoint of job {name!r}: its events do not mention it",
             hint=f"headgate checkpoints {name}",
             domain=Domain.INTERNAL,
         )
@@ -233,7 +233,7 @@ def _free_place(savepoint: str) -> str:
     if folder.exists():
         raise HeadgateError(
             "CHECKPOINT_EXISTS",
-            f"cannot take a savepoint in {folder}: there is something already",
+            f"cannot take a savepoint in {folder}: it already exists",
             hint="choose a folder that does not exist",
         )
     return str(folder)

@@ -138,8 +138,8 @@ def open_journal(home: JobHome, *, by: str, clock: Clock) -> Iterator[ReplayJour
         except BlockingIOError as error:
             raise HeadgateError(
                 "REPLAY_RUNNING",
-                f"cannot replay dead letters of job {home.name!r}: another replay of them runs",
-                hint="wait until it is done, and try again",
+                f"cannot replay dead letters of job {home.name!r}: another replay is running",
+                hint="wait until it ends, and try again",
                 retryable=True,
             ) from error
         file.seek(0)
@@ -182,8 +182,8 @@ def _mark(letter: DeadLetter) -> str:
 def _broken(path: Path, error: Exception) -> HeadgateError:
     return HeadgateError(
         "JOB_FILE_BROKEN",
-        f"cannot read {path}: it is damaged ({error})",
-        hint="restore it from a backup; without it, letters that were replayed could be again",
+        f"cannot read {path}: it is corrupted ({error})",
+        hint="restore it from a backup; without it, letters could be replayed twice",
         domain=Domain.EXTERNAL,
     )
 

@@ -68,7 +68,7 @@ def write_intent(
     if not home.path.is_dir():
         raise HeadgateError(
             "JOB_NOT_FOUND",
-            f"cannot {verb} job {home.name!r}: there is no job of that name in {home.root}",
+            f"cannot {verb} job {home.name!r}: there is no such job in {home.root}",
             hint="headgate jobs",
         )
     with _writing(home):
@@ -78,8 +78,8 @@ def write_intent(
         if earlier is not None and given > echoed and has_supervisor(home):
             raise HeadgateError(
                 "JOB_BUSY",
-                f"cannot {verb} job {home.name!r}: it was asked to {earlier.verb} "
-                f"by {earlier.by} at {earlier.at:%H:%M:%S} UTC, and has yet to follow",
+                f"cannot {verb} job {home.name!r}: it was asked to {earlier.verb} by "
+                f"{earlier.by} at {earlier.at:%H:%M:%S} UTC, and has not done so yet",
                 hint=f"headgate show {home.name}",
                 retryable=True,
             )
@@ -147,7 +147,7 @@ def _writing(home: JobHome) -> Iterator[None]:
 def _broken(file: Path, error: Exception) -> HeadgateError:
     return HeadgateError(
         "JOB_FILE_BROKEN",
-        f"cannot read {file}: it is damaged ({type(error).__name__}: {error})",
+        f"cannot read {file}: it is corrupted ({type(error).__name__}: {error})",
         hint=f"rm {file}",
         domain=Domain.EXTERNAL,
     )

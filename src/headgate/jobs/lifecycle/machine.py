@@ -137,7 +137,8 @@ def step(job: Machine, event: Event) -> Step:
     if after.state not in TRANSITIONS[job.state]:
         raise HeadgateError(
             "ILLEGAL_TRANSITION",
-            f"cannot move job {job.job!r} from {job.state} to {after.state}: no such move is known",
+            f"cannot move job {job.job!r} from {job.state} to {after.state}: there is no such "
+            "transition",
             domain=Domain.INTERNAL,
         )
     return replace(after, since=event.at), actions
@@ -343,8 +344,8 @@ def _illegal(job: Machine, event: Event) -> HeadgateError:
         return refusal(job.job, verb, job.state)
     return HeadgateError(
         "ILLEGAL_TRANSITION",
-        f"cannot apply {type(event).__name__} to job {job.job!r}: it is {job.state}, "
-        "where nothing of the kind can happen",
+        f"cannot apply {type(event).__name__} to job {job.job!r}: it is {job.state}, which "
+        "does not allow it",
         domain=Domain.INTERNAL,
     )
 
@@ -352,8 +353,8 @@ def _illegal(job: Machine, event: Event) -> HeadgateError:
 def _cannot_stop_so(job: Machine, flag: str) -> HeadgateError:
     return HeadgateError(
         "ILLEGAL_TRANSITION",
-        f"cannot stop job {job.job!r} with {flag}: it is {job.state}, "
-        "and needs an attempt that comes to a batch's end",
+        f"cannot stop job {job.job!r} with {flag}: it is {job.state}, and that needs a "
+        "running attempt",
         hint=f"headgate stop {job.job}",
     )
 

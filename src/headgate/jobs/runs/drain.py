@@ -42,10 +42,10 @@ def check_not_drained_at(kept: Kept, past: Sequence[Kept], *, job: str) -> None:
 
 def _drained(what: str, past: Sequence[Kept], *, job: str) -> HeadgateError:
     before = next((each.id for each in reversed(past) if not _is_drained(each)), None)
-    fresh = "start anew with --fresh"
+    fresh = "start empty with --fresh"
     return HeadgateError(
         "JOB_DRAINED",
-        f"{what} stopped with --drain, which ended event time, so that all that follows is late",
+        f"{what} stopped with --drain, which ended event time, so all further events are late",
         hint=fresh if before is None else f"headgate restore {job} --from {before}, or {fresh}",
     )
 

@@ -22,7 +22,7 @@ def get_flow(home: JobHome, *, doing: str) -> Graph:
     if run is None:
         raise HeadgateError(
             "JOB_NEVER_RAN",
-            f"cannot {doing} job {home.name!r}: it never got as far as to run",
+            f"cannot {doing} job {home.name!r}: it has never run",
             hint=f"headgate show {home.name}",
         )
     return run.flow

@@ -152,10 +152,12 @@ def check_state(run: Run, *, job: str) -> None:
     """
     if run.operators:
         hint = (
-            f"take headgate savepoint {job} --portable with headgate 0.6 and restore it here, or "
-            "start anew with --fresh"
+            (
+                f"take headgate savepoint {job} --portable with headgate 0.6 and restore it here, "
+                "or start empty with --fresh"
+            )
             if has_portable_form(run.flow)
-            else "start anew with --fresh, or go on with headgate 0.6"
+            else "start empty with --fresh, or go on with headgate 0.6"
         )
         check_state_format(run.state_format, what=f"cannot resume job {job!r}", hint=hint)
 
@@ -180,7 +182,7 @@ def check_tables(
                 "STATE_INCOMPATIBLE",
                 f"cannot resume job {job!r}: table {table.id!r} is kept by "
                 f"{', '.join(keys[table.id])}, and the flow's key is {', '.join(table.key)}",
-                hint="keep the key, or start anew with --fresh",
+                hint="keep the key, or start empty with --fresh",
             )
         if known and known[-1] != table.schema:
             _check_schema(known, table.schema, job=job, table=table.id)
@@ -276,8 +278,9 @@ def _check_operators(run: Run, graph: Graph, job: str) -> None:
     if now != run.operators:
         raise HeadgateError(
             "STATE_INCOMPATIBLE",
-            f"cannot resume job {job!r}: its state is of operators "
-            f"{', '.join(run.operators) or 'none'}, and the flow has {', '.join(now) or 'none'}",
+            f"cannot resume job {job!r}: its state belongs to operators "
+            f"{', '.join(run.operators) or 'none'}, and the flow has "
+            f"{', '.join(now) or 'none'}",
             hint="add --from latest (operators keep their state by uid), or start with --fresh",
         )
     for uid in now:
@@ -286,7 +289,7 @@ def _check_operators(run: Run, graph: Graph, job: str) -> None:
             raise HeadgateError(
                 "STATE_INCOMPATIBLE",
                 f"cannot resume job {job!r}: operator {uid!r} {change}",
-                hint="keep it as it was, or give the operator another uid and start with --fresh",
+                hint="keep it unchanged, or give the operator another uid and start with --fresh",
             )
 
 
@@ -297,5 +300,5 @@ def _check_schema(known: tuple[Schema, ...], schema: Schema, *, job: str, table:
         "SCHEMA_CHANGED",
         f"cannot resume job {job!r}: the schema of table {table!r} changed: "
         + "; ".join(difference(known[-1], schema)),
-        hint="only add columns, each nullable or with a default; or start anew with --fresh",
+        hint="only add columns, each nullable or with a default; or start empty with --fresh",
     )

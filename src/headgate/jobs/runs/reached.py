@@ -87,6 +87,6 @@ def _broken(file: Path, found: str) -> HeadgateError:
     return HeadgateError(
         "JOB_FILE_BROKEN",
         f"cannot read {file}: {found}",
-        hint=f"if the checkpoint beside it is whole: rm {file}",
+        hint=f"if the checkpoint beside it is valid: rm {file}",
         domain=Domain.EXTERNAL,
     )

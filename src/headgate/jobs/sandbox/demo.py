@@ -88,7 +88,7 @@ def find_example(name: str) -> Path:
             return found.relative_to(Path.cwd()) if found.is_relative_to(Path.cwd()) else found
     raise HeadgateError(
         "EXAMPLE_MISSING",
-        f"cannot find example {name!r}: the package does not hold it",
+        f"cannot find example {name!r}: the package does not contain it",
         hint="pip install --force-reinstall headgate",
         domain=Domain.INTERNAL,
     )

@@ -71,7 +71,7 @@ def start_detached(flow: str, options: RunOptions) -> Detached:
     if answer is None:
         raise HeadgateError(
             "JOB_NOT_STARTED",
-            f"cannot start job {home.name!r} in the background: its supervisor ended at once",
+            f"cannot start job {home.name!r} in the background: its supervisor exited at once",
             hint=f"tail {output}",
             domain=Domain.INTERNAL,
         )

@@ -83,8 +83,9 @@ def check_repeats(repeats: Repeats, kept: Kept, *, job: str, why: str) -> None:
     if repeats.is_possible:
         raise HeadgateError(
             "FALLBACK_REPEATS",
-            f"cannot resume job {job!r} exactly once: its newest checkpoint is damaged ({why}), "
-            f"and rows would be written again from {kept.id}: {describe_repeats(repeats)}",
+            f"cannot resume job {job!r} exactly once: its newest checkpoint is corrupted "
+            f"({why}), and rows would be duplicated from {kept.id}: "
+            f"{describe_repeats(repeats)}",
             hint=f"add --allow-repeats to go back to {kept.id} and write those rows again",
             domain=Domain.EXTERNAL,
         )

@@ -122,8 +122,8 @@ def _open_run(home: JobHome, graph: Graph, options: RunOptions, clock: Clock) ->
     if lineage is not None and known is None:
         raise HeadgateError(
             "RUN_MISSING",
-            f"cannot resume job {home.name!r}: the manifest of its run {lineage} is gone",
-            hint=f"put {home.run_folder(lineage) / 'run.json'} back, or start anew with --fresh",
+            f"cannot resume job {home.name!r}: the manifest of its run {lineage} is missing",
+            hint=f"restore {home.run_folder(lineage) / 'run.json'}, or start empty with --fresh",
             domain=Domain.EXTERNAL,
         )
     if known is None:
@@ -174,7 +174,7 @@ def _fall_back(
         hint = f"headgate restore {home.name} --from {good.id}" if good else "start with --fresh"
         raise HeadgateError(
             "CHECKPOINT_DAMAGED",
-            f"cannot resume job {home.name!r}: its newest checkpoint is damaged: {found}",
+            f"cannot resume job {home.name!r}: its newest checkpoint is corrupted: {found}",
             hint=hint,
             domain=Domain.EXTERNAL,
         )
@@ -183,7 +183,7 @@ def _fall_back(
     if options.delivery is Delivery.EXACTLY_ONCE and not options.consent.allow_repeats:
         check_repeats(repeats, good, job=home.name, why=f"{found}{skipped}")
     notice = (
-        f"the newest checkpoint is damaged ({found}){skipped}: went back to {good.id}; "
+        f"the newest checkpoint is corrupted ({found}){skipped}: went back to {good.id}; "
         f"{describe_repeats(repeats)}"
     )
     home.add_event(clock.now(), "FELL_BACK", checkpoint=good.id, notice=notice)
@@ -228,9 +228,9 @@ def _check_parallelism(run: Run, options: RunOptions, job: str) -> None:
     if options.parallelism is not None and options.parallelism != run.parallelism:
         raise HeadgateError(
             "PARALLELISM_FIXED",
-            f"cannot resume job {job!r} with parallelism {options.parallelism}: "
-            f"its state is spread over {run.parallelism}",
-            hint=f"leave out --parallelism to go on with {run.parallelism}, or add --from latest",
+            f"cannot resume job {job!r} with parallelism {options.parallelism}: its state has "
+            f"parallelism {run.parallelism}",
+            hint=f"omit --parallelism to continue with {run.parallelism}, or add --from latest",
         )
 
 
@@ -387,6 +387,6 @@ def check_java() -> None:
     raise HeadgateError(
         "JAVA_MISSING",
         "cannot start Spark: there is no Java on this machine",
-        hint="install a JDK 17 or newer, or set JAVA_HOME to one; headgate doctor tells more",
+        hint="install a JDK 17 or newer, or set JAVA_HOME to one; headgate doctor checks it",
         domain=Domain.EXTERNAL,
     )

@@ -118,9 +118,9 @@ def _check_noted(job: str, batch: BegunBatch) -> None:
         if end is not None and batch.starts.get(name) is None:
             raise HeadgateError(
                 "BATCH_OPEN",
-                f"cannot repeat batch {batch.number} of job {job!r}: where it began to read "
-                f"{name!r} was not noted",
-                hint="run the flow as it was, or add --open-batch skip or --fresh",
+                f"cannot repeat batch {batch.number} of job {job!r}: its start position in "
+                f"{name!r} was not recorded",
+                hint="run the unchanged flow, or add --open-batch skip or --fresh",
             )
 
 
@@ -149,7 +149,7 @@ def _check_taken(
             raise HeadgateError(
                 "STATE_INCOMPATIBLE",
                 f"cannot resume job {job!r}: operator {uid!r} {change}",
-                hint=f"keep it as it was, or add --drop-state {uid}",
+                hint=f"keep it unchanged, or add --drop-state {uid}",
             )
     if taken:
         check_tables(run.history, run.keys, graph.tables(), job=job)

@@ -121,10 +121,10 @@ def check_choice(batch: BegunBatch, choice: OpenBatch | None, *, job: str) -> No
     raise HeadgateError(
         "BATCH_OPEN",
         f"cannot resume job {job!r} with a changed flow: batch {batch.number} "
-        f"({describe_records(batch.records)}) was begun with the flow as it was, and "
+        f"({describe_records(batch.records)}) was begun with the old flow, and "
         f"{describe_outputs(batch.outputs)}",
         hint="add --open-batch repeat to write the batch again with the changed flow, or "
-        "--open-batch skip to go on behind it without the rows that are missing",
+        "--open-batch skip to continue after it without the missing rows",
     )
 
 

@@ -34,7 +34,7 @@ def check_attempt(home: JobHome, run: Run) -> None:
     if problems:
         raise HeadgateError(
             "CHECKPOINT_DAMAGED",
-            f"cannot go on with job {home.name!r}: its checkpoint is not as the job left it: "
+            f"cannot continue job {home.name!r}: its checkpoint was changed: "
             + "; ".join(str(each) for each in problems[:3]),
             hint=_way_out(home),
             domain=Domain.EXTERNAL,
@@ -88,9 +88,9 @@ def check_job_file(home: JobHome) -> None:
     go_on = f"go on with --from {written[-1]}/{kept[-1].id}, or " if kept else ""
     raise HeadgateError(
         "JOB_FILE_MISSING",
-        f"cannot start job {home.name!r}: {file} is missing, which names the present run, and "
-        f"run {written[-1]} has written output; a run from the start would write it again",
-        hint=f"put the file back, {go_on}write everything again with --fresh",
+        f"cannot start job {home.name!r}: {file}, which names the current run, is missing, "
+        f"and run {written[-1]} has written output, which a run from the start would duplicate",
+        hint=f"restore the file, {go_on}write everything again with --fresh",
         domain=Domain.EXTERNAL,
     )
 
@@ -149,7 +149,7 @@ def _way_out(home: JobHome) -> str:
     past = [each for each in list_past(home) if each.manifest.facts.has_known_state]
     good, _ = find_good(past, quick=True)
     restore = "" if good is None else f"headgate restore {home.name} --from {good.id}; or "
-    return f"{restore}start anew with --fresh"
+    return f"{restore}start empty with --fresh"
 
 
 def _size(checkpoint: Path, batch: int) -> int:

@@ -46,7 +46,7 @@ def _checked(position: str, text: str, source: Source, *, known: Iterable[str] =
         sources = f"; the flow's sources are {', '.join(known)}" if known else ""
         raise HeadgateError(
             "BAD_START",
-            f"cannot begin at {text!r}: it is neither a position on {source.topic.describe()} nor "
+            f"cannot start at {text!r}: it must be a position on {source.topic.describe()} or "
             f"SOURCE=POSITION{sources}",
             hint=f"--start latest, --start {source.id}=2026-11-15T10:05, or "
             f"--start {source.id}={starts.example}",

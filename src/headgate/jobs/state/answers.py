@@ -73,7 +73,7 @@ class Answers:
             case other:
                 raise HeadgateError(
                     "STATE_QUESTION_UNKNOWN",
-                    f"cannot answer {other!r}: the reader of state knows no such question",
+                    f"cannot answer {other!r}: the state reader does not know this request",
                     hint="headgate state JOB",
                 )
 
@@ -245,8 +245,8 @@ def _bounded(limit: int) -> int:
         return limit
     raise HeadgateError(
         "STATE_ROWS_OUT_OF_RANGE",
-        f"cannot show {limit} rows: from 1 to {MOST_ROWS} can be asked for",
-        hint="ask for fewer, or take a portable savepoint for all of them",
+        f"cannot show {limit} rows: the number must be from 1 to {MOST_ROWS}",
+        hint="request fewer, or take a portable savepoint for all of them",
     )
 
 

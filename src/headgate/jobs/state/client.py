@@ -119,7 +119,7 @@ class StateDesk:
             return found
         raise HeadgateError(
             "STATE_READER_DIED",
-            "cannot read state: its reader ended before it answered, twice",
+            "cannot read state: its reader exited twice before it answered",
             hint=f"tail {self._folder.output}",
             domain=Domain.INTERNAL,
         )
@@ -136,7 +136,7 @@ class StateDesk:
             self.close()
             raise HeadgateError(
                 "STATE_READER_DIED",
-                f"cannot read state: its reader has said nothing for {_ANSWER:.0f} s",
+                f"cannot read state: its reader has not responded for {_ANSWER:.0f} s",
                 hint=f"tail {self._folder.output}",
                 domain=Domain.INTERNAL,
             ) from error

@@ -138,7 +138,7 @@ def _address(folder: Path) -> Iterator[str]:
         raise HeadgateError(
             "STATE_READER_NOT_STARTED",
             f"cannot read state: the path {plain} is too long for a socket",
-            hint="put the home where its path is shorter",
+            hint="use a home with a shorter path",
             domain=Domain.EXTERNAL,
         )
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -152,7 +152,11 @@ def check_operator(place: Place, uid: str) -> Node:
     raise HeadgateError(
         "STATE_OPERATOR_NOT_FOUND",
         f"cannot read the state of operator {uid!r} of job {place.job!r}: "
-        + (f"those that hold state are {known}" if known else "none of its operators holds state"),
+        + (
+            f"the operators with state are {known}"
+            if known
+            else "none of its operators holds state"
+        ),
         hint=did_you_mean(uid, place.operators) if known else f"headgate plan {place.job}",
     )
 

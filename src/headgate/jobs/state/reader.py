@@ -170,7 +170,7 @@ class Daemon:
             self.stop()
             raise HeadgateError(
                 "STATE_READER_DIED",
-                f"cannot read state: its reader found no answer for {limit:g} s, and ends",
+                f"cannot read state: its reader got no result for {limit:g} s, and exits",
                 hint=f"tail {self._folder.output}",
                 domain=Domain.INTERNAL,
                 retryable=True,
@@ -197,8 +197,8 @@ def _fitting(line: bytes) -> bytes:
     mib = 1024 * 1024
     refusal = HeadgateError(
         "STATE_ANSWER_TOO_LARGE",
-        f"cannot show state: the answer has {len(line) / mib:.1f} MiB, and "
-        f"{LONGEST_ANSWER // mib} MiB are the most",
+        f"cannot show state: the answer has {len(line) / mib:.1f} MiB, and the maximum is "
+        f"{LONGEST_ANSWER // mib} MiB",
         hint="select fewer or shorter columns, or a smaller --rows",
     )
     return encode({"error": refusal.to_json()})

@@ -69,8 +69,8 @@ def create_topic(
         raise HeadgateError(
             "TOPIC_EXISTS",
             f"cannot create topic '{topic.name}': it exists, and {', '.join(topic.differences)}",
-            hint="choose another name, or leave it: "
-            f"headgate topics show {topic.name} --on {shlex.quote(on)}",
+            hint=f"choose another name, or keep it: headgate topics show {topic.name} --on "
+            f"{shlex.quote(on)}",
         )
     return topic
 

@@ -164,5 +164,5 @@ def _unsupported(option: str, found: str) -> HeadgateError:
     return HeadgateError(
         "TOPIC_OPTION_UNSUPPORTED",
         f"cannot set up topics with {option}: all of them {found}",
-        hint=f"leave {option} out, or use Kafka: --on kafka://HOST:9092",
+        hint=f"omit {option}, or use Kafka: --on kafka://HOST:9092",
     )

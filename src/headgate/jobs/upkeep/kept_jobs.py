@@ -60,7 +60,7 @@ class Session:
         except (KeyError, ValueError, TypeError, AttributeError) as error:
             raise HeadgateError(
                 "JOB_FILE_BROKEN",
-                f"cannot read {self._file}: it is damaged ({error!r})",
+                f"cannot read {self._file}: it is corrupted ({error!r})",
                 hint=f"restore it from a backup, or remove {self._file}",
                 domain=Domain.EXTERNAL,
             ) from error

@@ -134,7 +134,7 @@ def follow_apart(order: Mapping[str, Any]) -> dict[str, Any]:
         process.communicate()
         raise HeadgateError(
             "WAITED_TOO_LONG",
-            f"cannot {order['do']} flow {order['flow']!r}: it said nothing for {longest}",
+            f"cannot {order['do']} flow {order['flow']!r}: it did not respond for {longest}",
             hint="headgate jobs",
             domain=Domain.EXTERNAL,
             retryable=True,

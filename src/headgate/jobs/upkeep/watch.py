@@ -154,7 +154,7 @@ class SessionWatch:
         if not isinstance(error, HeadgateError):
             error = HeadgateError(
                 "JOB_FILE_BROKEN",
-                f"cannot look after job {job!r}: one of its files is damaged ({error!r})",
+                f"cannot look after job {job!r}: one of its files is corrupted ({error!r})",
                 hint=f"headgate show {job}",
                 domain=Domain.EXTERNAL,
             )

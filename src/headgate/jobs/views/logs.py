@@ -114,8 +114,8 @@ def _find_place(position: str, there: os.stat_result) -> int:
     if found is None:
         raise HeadgateError(
             "BAD_POSITION",
-            f"cannot read a log from {position!r} on: that is no position of one",
-            hint="take the position of the answer before, or leave it out",
+            f"cannot read a log from {position!r} on: it is not a log position",
+            hint="use the position of the previous response, or omit it",
         )
     inode, byte = int(found["inode"]), int(found["byte"])
     return byte if inode == there.st_ino and byte <= there.st_size else 0

@@ -115,8 +115,8 @@ def tail_output(root: Path, job: str, output: str, *, lines: int = 20) -> tuple[
     if connector is None:
         raise HeadgateError(
             "OUTPUT_NOT_KEPT",
-            f"cannot show rows of output {output!r} of job {job!r}: they go to the {topic.kind}, "
-            "which keeps none",
+            f"cannot show rows of output {output!r} of job {job!r}: they go to the "
+            f"{topic.kind}, which stores none",
             hint=f"headgate logs {job} --supervisor",
         )
     try:

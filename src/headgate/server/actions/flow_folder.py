@@ -67,7 +67,7 @@ def find_flow_file(folder: Path | None, reference: str) -> str:
     if match is None or not all(parts) or any(each.startswith((".", "~")) for each in parts):
         raise HeadgateError(
             "BAD_NAME",
-            f"cannot use {reference[:256]!r} as a flow: it names no file inside the flows folder",
+            f"cannot use {reference[:256]!r} as a flow: it is not a file in the flows folder",
             hint="GET /v1/flows",
         )
     root = folder.resolve()

@@ -94,7 +94,7 @@ def rate_limited(what: str, wait: int) -> HeadgateError:
     """Return the refusal of a client that asks too often."""
     return HeadgateError(
         "RATE_LIMITED",
-        f"cannot {what} now: this client asked too often",
-        hint=f"ask again in {wait} seconds",
+        f"cannot {what} now: this client sent too many requests",
+        hint=f"try again in {wait} seconds",
         retryable=True,
     )

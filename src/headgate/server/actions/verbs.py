@@ -63,7 +63,7 @@ def submit(
         if context.settings.only is not None:
             raise HeadgateError(
                 "FLOWS_NOT_SERVED",
-                f"cannot submit a flow: this server is of job {context.settings.only!r} alone",
+                f"cannot submit a flow: this server serves only job {context.settings.only!r}",
                 hint="headgate serve --flows DIR",
             )
         file = find_flow_file(context.settings.flows, flow)
@@ -72,8 +72,8 @@ def submit(
         if fresh and source is not None:
             raise HeadgateError(
                 "BAD_REQUEST",
-                "cannot submit a flow that starts empty and goes back to a checkpoint",
-                hint="leave out fresh or restore_from",
+                "cannot submit a flow with both fresh and restore_from",
+                hint="omit fresh or restore_from",
             )
         return asked.start(
             lambda _tell: service.submit_flow(
@@ -308,8 +308,8 @@ def replay(
         if len(ids) > _MOST_IDS:
             raise HeadgateError(
                 "BAD_REQUEST",
-                f"cannot replay {len(ids)} dead letters by their ids: {_MOST_IDS} are the most",
-                hint="name a reason instead",
+                f"cannot replay {len(ids)} dead letters by their ids: the maximum is {_MOST_IDS}",
+                hint="give a reason instead",
             )
         chosen = tuple(names.check_letter(each) for each in ids)
         service.look_at(asked.home, job, verb="replay dead letters of")
@@ -348,8 +348,8 @@ def _check_restore(
     if source is not None and at is not None:
         raise HeadgateError(
             "BAD_REQUEST",
-            "cannot restore from a checkpoint and at a moment: one of them says where",
-            hint="leave out from or at",
+            "cannot restore with both from and at",
+            hint="omit from or at",
         )
     return names.check_place(source), tuple(names.check_uid(each) for each in drop)
 

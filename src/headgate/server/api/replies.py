@@ -61,14 +61,14 @@ def to_error(error: BaseException) -> HeadgateError:
         return HeadgateError(
             "NO_ACCESS",
             f"cannot answer: {error.strerror}",
-            hint="look at the rights and the space of the server's home",
+            hint="check the permissions and the free space of the server's home",
             domain=Domain.EXTERNAL,
         )
     _log.error("a request failed", exc_info=error)
     return HeadgateError(
         "INTERNAL",
         f"cannot answer: {type(error).__name__}",
-        hint="look at what the server wrote to its standard error",
+        hint="see the server's standard error",
         domain=Domain.INTERNAL,
     )
 

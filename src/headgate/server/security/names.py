@@ -92,7 +92,7 @@ def _bad(name: str, what: str) -> HeadgateError:
     return HeadgateError(
         "BAD_NAME",
         f"cannot use {name[:LONGEST]!r} as the name of {what}",
-        hint="use a name as the lists of this server show it",
+        hint="use a name from this server's lists",
     )
 
 

@@ -52,7 +52,7 @@ def read_tokens(
     if file is not None and not tokens:
         raise HeadgateError(
             "TOKEN_NOT_FOUND",
-            f"cannot use {file} as tokens: there is none in it",
+            f"cannot use {file} as tokens: it contains none",
             hint=f"python -c 'import secrets; print(secrets.token_urlsafe(32))' > {file}",
         )
     return tokens
@@ -74,14 +74,14 @@ def _read_private(file: Path) -> str:
         mode = file.stat().st_mode
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "it is no text"
+        why = getattr(error, "strerror", None) or "it is not text"
         raise HeadgateError(
             "TOKEN_NOT_FOUND", f"cannot read tokens from {file}: {why}", hint=f"ls -l {file}"
         ) from error
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise HeadgateError(
             "TOKEN_FILE_UNSAFE",
-            f"cannot use the tokens of {file}: others on this machine may read or write it",
+            f"cannot use the tokens of {file}: other users can read or write it",
             hint=f"chmod 600 {file}",
             domain=Domain.USER,
         )

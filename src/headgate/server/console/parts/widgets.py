@@ -210,7 +210,7 @@ def _read_error(
         return (
             "INTERNAL",
             f"cannot go on with what this page was doing: {type(error).__name__}",
-            "look at what the server wrote to its standard error",
+            "see the server's standard error",
         )
     return (
         str(error.get("code") or "ERROR"),
