@@ -143,7 +143,7 @@ def test_what_is_written_twice_on_purpose_is_not_doubled_if_the_input_has_it_twi
     Place(root, job).write("copies", [order(2), order(1), order(1)])
     found = job.audit(key=("order",))
     assert found.ok
-    assert "is not known: audited from the earliest" in found.notes[0]
+    assert "is unknown: audited from the earliest" in found.notes[0]
 
 
 def test_rows_of_batches_that_are_not_committed_are_ahead(place: Place) -> None:

@@ -88,7 +88,7 @@ def test_reasons_why_rows_may_not_be_seen_are_told() -> None:
     expired, compacted, hidden = doubts_of(facts, {0: 49, 1: 60})
     assert "partition 1, have been deleted" in expired
     assert "compacted" in compacted
-    assert "partition 0, and hides" in hidden
+    assert "partition 0, hides" in hidden
     assert list(doubts_of(topic((0, 50)), {0: 50})) == []
 
 

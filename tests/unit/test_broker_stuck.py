@@ -79,7 +79,7 @@ def test_a_broker_that_is_stuck_is_started_once_more_where_it_was(options: Broke
 
 
 def test_one_that_is_stuck_each_time_is_not_left_running(options: BrokerOptions) -> None:
-    with pytest.raises(HeadgateError, match="stuck 3 times") as raised:
+    with pytest.raises(HeadgateError, match="hung 3 times") as raised:
         lifecycle.start(FakeServer(stuck=3), options, progress=None, clock=None)
     assert raised.value.code == "BROKER_NOT_STARTED"
     process = find_process(options.data / lifecycle.FILE)

@@ -31,7 +31,7 @@ def test_a_warning_is_shown_and_is_no_failure(monkeypatch: pytest.MonkeyPatch) -
     assert result.exit_code == 0
     assert "warn" in result.stdout
     assert "→ free some space" in result.stdout
-    assert result.stdout.splitlines()[-1] == "Jobs can run here; worth a look: disk"
+    assert result.stdout.splitlines()[-1] == "Jobs can run here, with warnings: disk"
 
 
 def test_a_failure_ends_with_3_and_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

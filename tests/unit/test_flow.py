@@ -241,7 +241,7 @@ UNKNOWN: list[tuple[str, Callable[[Shop], object], str]] = [
     ("select", lambda shop: shop.orders.select("PRICE"), "did you mean 'price'?"),
     ("select", lambda shop: shop.orders.select("prize AS p"), "did you mean 'price'?"),
     ("select", lambda shop: shop.orders.select("user"), "did you mean 'userId'?"),
-    ("where", lambda shop: shop.orders.where("isPaid"), "there are: id, userId"),
+    ("where", lambda shop: shop.orders.where("isPaid"), "known: id, userId"),
     ("with-columns", lambda shop: shop.orders.with_columns(p="prize"), "did you mean 'price'?"),
     (
         "enrich",
@@ -418,7 +418,7 @@ def test_a_main_output_that_goes_nowhere_is_refused(
     shop = a_flow()
     act(shop)
     error = refused("OUTPUT_NOWHERE", shop.flow.graph)
-    assert f"{told} goes nowhere" in error.message
+    assert f"{told} is not used" in error.message
 
 
 def test_a_table_nobody_uses_is_refused() -> None:

@@ -73,7 +73,7 @@ def test_a_topic_that_is_there_differs_only_in_what_was_said() -> None:
     )
     assert found(usual, compact=True) == (
         "it is not compacted",
-        "its retention is 7d and not infinite",
+        "its retention is 7d instead of infinite",
     )
     limited = Kept(Retention(timedelta(days=7), 1 << 20), compacted=False, deduplicated=True)
     assert found(limited, retention=WEEK, deduplicate=True) == (

@@ -192,7 +192,7 @@ def test_a_default_that_does_not_fit_its_field_is_refused(annotation: Any, defau
 def test_a_dataclass_that_holds_itself_is_refused() -> None:
     error = refusal_of(Node)
     assert error.code == "SCHEMA_UNSUPPORTED"
-    assert "holds itself" in error.message
+    assert "contains itself" in error.message
 
 
 def test_annotations_that_cannot_be_resolved_are_refused() -> None:
@@ -244,29 +244,32 @@ def test_an_alias_is_the_type_it_stands_for(alias: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ddl", "place", "told"),
+    ("ddl", "place", "actual", "expected"),
     [
-        ("", 1, "the end where a column's name"),
-        ("id", 3, "the end where a type"),
-        ("id BIGNT", 4, "'BIGNT' where a type"),
-        ("id INT,", 8, "the end where a column's name"),
-        ("id INT name STRING", 8, "'name' where ',' or the end"),
-        ("id INT NOT", 11, "the end where NULL"),
-        ("a ARRAY<INT", 12, "the end where '>'"),
-        ("a ARRAY", 8, "the end where '<'"),
-        ("m MAP<INT, INT>", 7, "'INT' where STRING"),
-        ("d DECIMAL(39)", 11, "'39' where a number from 1 to 38"),
-        ("d DECIMAL(5,6)", 13, "'6' where a number from 0 to 5"),
-        ("id INT; x INT", 7, "';' where"),
-        ("id INT COMMENT x", 16, "'x' where a comment"),
-        ("s STRUCT<>", 10, "'>' where a column's name"),
-        ("id `INT`", 4, "'`INT`' where a type"),
+        ("", 1, "the end", "a column's name"),
+        ("id", 3, "the end", "a type"),
+        ("id BIGNT", 4, "'BIGNT'", "a type"),
+        ("id INT,", 8, "the end", "a column's name"),
+        ("id INT name STRING", 8, "'name'", "',' or the end"),
+        ("id INT NOT", 11, "the end", "NULL"),
+        ("a ARRAY<INT", 12, "the end", "'>'"),
+        ("a ARRAY", 8, "the end", "'<'"),
+        ("m MAP<INT, INT>", 7, "'INT'", "STRING"),
+        ("d DECIMAL(39)", 11, "'39'", "a number from 1 to 38"),
+        ("d DECIMAL(5,6)", 13, "'6'", "a number from 0 to 5"),
+        ("id INT; x INT", 7, "';'", ""),
+        ("id INT COMMENT x", 16, "'x'", "a comment"),
+        ("s STRUCT<>", 10, "'>'", "a column's name"),
+        ("id `INT`", 4, "'`INT`'", "a type"),
     ],
 )
-def test_bad_ddl_is_refused_with_the_place(ddl: str, place: int, told: str) -> None:
+def test_bad_ddl_is_refused_with_the_place(
+    ddl: str, place: int, actual: str, expected: str
+) -> None:
     error = refusal_of(ddl)
     assert error.code == "SCHEMA_BAD_DDL"
-    assert f"at character {place} there is {told}" in error.message
+    assert f"at character {place}: expected {expected}" in error.message
+    assert error.message.endswith(f", got {actual}")
 
 
 def test_a_misspelt_type_is_answered_with_the_nearest() -> None:

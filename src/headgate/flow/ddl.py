@@ -171,7 +171,7 @@ class _Parser:
         actual = repr(token.text) if token.text else "the end"
         return HeadgateError(
             "SCHEMA_BAD_DDL",
-            f"cannot read schema {self._ddl!r}: expected {needed} at character "
-            f"{token.place + 1}, got {actual}",
+            f"cannot read schema {self._ddl!r} at character {token.place + 1}: expected {needed}, "
+            f"got {actual}",
             hint=hint,
         )
