@@ -75,7 +75,11 @@ class Server(Protocol):
 
 
 def start(
-    server: Server, options: BrokerOptions, *, progress: Progress | None, clock: Clock | None
+    server: Server,
+    options: BrokerOptions,
+    *,
+    progress: Progress | None = None,
+    clock: Clock | None = None,
 ) -> tuple[Broker, bool]:
     """Return a running broker, and whether this call started it.
 
@@ -118,7 +122,7 @@ def start(
         raise not_started(server, folder, f"it hung {_TRIES} times", last_words(folder))
 
 
-def stop(server: Server, data: Path, *, clock: Clock | None) -> tuple[Broker, bool]:
+def stop(server: Server, data: Path, *, clock: Clock | None = None) -> tuple[Broker, bool]:
     """Return a stopped broker, and whether this call stopped it; its records stay."""
     folder = data.absolute()
     if not folder.is_dir():
