@@ -139,7 +139,7 @@ def broken_file(file: Path, problem: Exception) -> HeadgateError:
     return HeadgateError(
         "JOB_FILE_BROKEN",
         f"cannot read {file}: it is corrupted ({problem})",
-        hint="restore it from a backup, or start anew with --fresh",
+        hint="restore it from a backup, or start empty with --fresh",
         domain=Domain.EXTERNAL,
     )
 
