@@ -7,21 +7,15 @@ from contextlib import contextmanager
 from typing import Annotated, TypeAlias
 
 import typer
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-)
+from rich.progress import TaskID
 from rich.text import Text
 
 from headgate._codec import encode
 from headgate._units import format_count
+from headgate.cli.bars import open_bars
 from headgate.cli.job_options import Job, complete_checkpoint
 from headgate.cli.options import Home, Json
-from headgate.cli.output import Right, note, print_json, print_table, say, stderr, visible
+from headgate.cli.output import Right, note, print_json, print_table, say, visible
 from headgate.jobs.service import (
     DEFAULT_HOME,
     Audit,
@@ -160,17 +154,7 @@ def _count(count: int | None) -> str:
 
 @contextmanager
 def _bars() -> Iterator[Callable[[AuditProgress], None]]:
-    console = stderr()
-    progress = Progress(
-        TextColumn("{task.description:<16}"),
-        BarColumn(bar_width=None, complete_style="cyan", finished_style="green"),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        disable=not console.is_terminal,
-        transient=True,
-        expand=True,
-    )
+    progress = open_bars("{task.description:<16}")
     tasks: dict[str, TaskID] = {}
 
     def show(latest: AuditProgress) -> None:

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from typing import Annotated, TypeAlias
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from headgate._units import format_count, format_size
+from headgate.cli.bars import open_bars
 from headgate.cli.job_options import Job
 from headgate.cli.options import Home, Json, Server, TokenFile
 from headgate.cli.output import (
@@ -23,7 +23,6 @@ from headgate.cli.output import (
     print_json,
     print_table,
     say,
-    stderr,
     visible,
 )
 from headgate.cli.place import open_jobs
@@ -325,17 +324,7 @@ def _user() -> str:
 
 @contextmanager
 def _bar() -> Iterator[Callable[[ReplayProgress], None]]:
-    console = stderr()
-    progress = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=None, complete_style="cyan", finished_style="green"),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        disable=not console.is_terminal,
-        transient=True,
-        expand=True,
-    )
+    progress = open_bars("{task.description}")
     task = progress.add_task("letters", total=None)
 
     def show(latest: ReplayProgress) -> None:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headgate.connectors.files.ledger import LedgerEntry
+from headgate.connectors.files.records import read_backwards
 from headgate.connectors.files.topic import SUFFIX, TopicFile, TopicFolder
 from headgate.connectors.places import PlacedRecord, Send, Spot, Stretch
 
-_BLOCK = 1 << 16
 _BLANK = b" \t\r\n"
 _PARTITION = re.compile(r"part-([0-9]{1,9})/")
 # The file names of a job's tasks: the run, the batch and the task, which is also the partition.
@@ -36,7 +36,7 @@ class FilesPlaces:
         """Return the last records in reading order; files are read no further than needed."""
         records: list[PlacedRecord] = []
         for file in reversed(self._folder().files()):
-            for byte, line in _backwards(file.path):
+            for byte, line in read_backwards(file.path):
                 if len(records) >= count:
                     return records[::-1]
                 records.append(_record(file, byte, line))
@@ -142,34 +142,6 @@ def _forwards(path: Path, start: int) -> Iterator[tuple[int, bytes]]:
             if line.strip(_BLANK):
                 yield byte, line.removesuffix(b"\n")
             byte += len(line)
-
-
-def _backwards(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a file with their first byte, last line first; none if it was deleted."""
-    try:
-        file = path.open("rb")
-    except FileNotFoundError:
-        return
-    with file:
-        # The parts of the line whose start is not known yet, last part first.
-        pieces: list[bytes] = []
-        at = file.seek(0, 2)
-        while at > 0:
-            start = max(0, at - _BLOCK)
-            file.seek(start)
-            block = file.read(at - start)
-            at = start
-            end = len(block)
-            while (newline := block.rfind(b"\n", 0, end)) >= 0:
-                line = block[newline + 1 : end] + b"".join(reversed(pieces))
-                pieces = []
-                end = newline
-                if line.strip(_BLANK):
-                    yield start + newline + 1, line
-            pieces.append(block[:end])
-        line = b"".join(reversed(pieces))
-        if line.strip(_BLANK):
-            yield 0, line
 
 
 def _line_at(path: Path, byte: int) -> bytes | None:

@@ -80,10 +80,7 @@ def read_records(path: Path) -> Iterator[bytes]:
 
 def _tail_of(files: Sequence[TopicFile], count: int) -> list[bytes]:
     backwards = (
-        _without_newline(line)
-        for file in reversed(files)
-        for line in _read_backwards(file.path)
-        if line.strip(_BLANK)
+        _without_newline(line) for file in reversed(files) for _, line in read_backwards(file.path)
     )
     # Stop as early as possible: the line before the last may be far away.
     lines = list(itertools.islice(backwards, count))
@@ -91,7 +88,8 @@ def _tail_of(files: Sequence[TopicFile], count: int) -> list[bytes]:
     return lines
 
 
-def _read_backwards(path: Path) -> Iterator[bytes]:
+def read_backwards(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield the records of a file with their first byte, last one first; none if it was deleted."""
     try:
         file = path.open("rb")
     except FileNotFoundError:
@@ -99,19 +97,23 @@ def _read_backwards(path: Path) -> Iterator[bytes]:
     with file:
         # The parts of the line whose start is not known yet, last part first.
         pieces: list[bytes] = []
-        end = file.seek(0, 2)
-        while end > 0:
-            start = max(0, end - _BACKWARD_BLOCK)
+        at = file.seek(0, 2)
+        while at > 0:
+            start = max(0, at - _BACKWARD_BLOCK)
             file.seek(start)
-            first, *rest = file.read(end - start).split(b"\n")
-            end = start
-            if rest:
-                yield rest.pop() + b"".join(reversed(pieces))
-                yield from reversed(rest)
+            block = file.read(at - start)
+            at = start
+            end = len(block)
+            while (newline := block.rfind(b"\n", 0, end)) >= 0:
+                line = block[newline + 1 : end] + b"".join(reversed(pieces))
                 pieces = []
-            pieces.append(first)
-        if pieces:
-            yield b"".join(reversed(pieces))
+                end = newline
+                if line.strip(_BLANK):
+                    yield start + newline + 1, line
+            pieces.append(block[:end])
+        line = b"".join(reversed(pieces))
+        if line.strip(_BLANK):
+            yield 0, line
 
 
 def _without_newline(line: bytes) -> bytes:
