@@ -27,7 +27,7 @@ from headgate.jobs.service import (
     read_demo,
 )
 
-_HELP = """Run the online store's flow on made-up data, and show results.
+_HELP = """Run the online store's flow on generated data, and show results.
 
 It lives in a folder of its own, .headgate/demo, which is emptied first.
 

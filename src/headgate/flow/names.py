@@ -111,8 +111,8 @@ def _checked(name: str, pattern: re.Pattern[str], what: str, needed: str) -> str
         return name
     hint = ""
     if isinstance(name, str) and pattern is not _FUNCTION:
-        mended = _mended(name, pattern)
-        hint = f"try {mended!r}" if mended else ""
+        corrected = _corrected(name, pattern)
+        hint = f"try {corrected!r}" if corrected else ""
     raise HeadgateError(
         "BAD_NAME",
         f"cannot name {what} {name!r}: a name must have {needed}",
@@ -120,7 +120,7 @@ def _checked(name: str, pattern: re.Pattern[str], what: str, needed: str) -> str
     )
 
 
-def _mended(name: str, pattern: re.Pattern[str]) -> str | None:
+def _corrected(name: str, pattern: re.Pattern[str]) -> str | None:
     dashed = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")
     for candidate in (dashed, dashed.lower(), dashed.replace("-", "_")):
         if pattern.fullmatch(candidate):
