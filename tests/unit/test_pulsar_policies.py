@@ -77,7 +77,7 @@ def test_a_topic_that_is_there_differs_only_in_what_was_said() -> None:
     )
     limited = Kept(Retention(timedelta(days=7), 1 << 20), compacted=False, deduplicated=True)
     assert found(limited, retention=WEEK, deduplicate=True) == (
-        "its retention is 7d, 1MiB at most and not 7d",
+        "its retention is 7d, 1MiB at most instead of 7d",
     )
 
 
