@@ -121,11 +121,11 @@ def test_the_audit_log_is_private_and_bounded(
     files = sorted((tmp_path / "server").glob("audit.jsonl*"))
     assert sum(each.stat().st_size for each in files) < 5_000
     assert (tmp_path / "server" / "audit.jsonl").stat().st_mode & 0o077 == 0
-    assert [each["what"] for each in log.tail(3)] == ["thing-47", "thing-48", "thing-49"]
+    assert [line.what for line in log.tail(3)] == ["thing-47", "thing-48", "thing-49"]
     with (tmp_path / "server" / "audit.jsonl").open("a") as file:
         file.write('{"half')
-    assert log.tail(1)[0]["what"] == "thing-49"
-    assert all(each["format"] == 1 for each in log.tail(100))
+    assert log.tail(1)[0].what == "thing-49"
+    assert all(line.format == 1 for line in log.tail(100))
 
 
 def test_a_line_of_the_audit_log_is_short_and_hides_secrets_in_names_too(tmp_path: Path) -> None:
@@ -144,8 +144,8 @@ def test_a_line_of_the_audit_log_is_short_and_hides_secrets_in_names_too(tmp_pat
     log.add(SERVER, "submit", outcome="DONE", details={"all": ["x" * 900] * 20})
     first, second, third = log.tail(3)
     half = "x" * 950 + "***"
-    assert first["details"] == {"settings": {"***": 1, "k" * 64: "v" * 1_000, "half": half}}
-    assert second["details"] == {"text": "x" * 1_000}
-    assert (third["what"], third["details"]) == ("submit", {"cut": True})
+    assert first.details == {"settings": {"***": 1, "k" * 64: "v" * 1_000, "half": half}}
+    assert second.details == {"text": "x" * 1_000}
+    assert (third.what, third.details) == ("submit", {"cut": True})
     assert max(searched) <= 8 << 10
     assert max(len(line) for line in file.read_bytes().split(b"\n")) <= 8 << 10

@@ -80,6 +80,9 @@ from headgate.jobs.service import (
 from headgate.jobs.totals import Totals
 from headgate.jobs.upkeep.kept_jobs import KeptJob
 from headgate.jobs.values import Consent, JobSnapshot, OpenBatch, RunOptions
+from headgate.server.operations import Operation
+from headgate.server.security.access import Role
+from headgate.server.security.audit_log import AuditLine
 
 NOON = datetime(2026, 11, 18, 12, 0, tzinfo=UTC)
 AT_NOON = "2026-11-18T12:00:00+00:00"
@@ -858,6 +861,45 @@ GOLDEN: list[tuple[Any, dict[str, Any]]] = [
             "schema": None,
             "where": "h:6650",
             "existed": False,
+        },
+    ),
+    (
+        AuditLine(
+            at=NOON,
+            who="me",
+            role=Role.OPERATE,
+            address="::1",
+            what="stop",
+            job="orders",
+            operation=None,
+            outcome="DONE",
+        ),
+        {
+            "format": 1,
+            "at": AT_NOON,
+            "who": "me",
+            "role": "operate",
+            "address": "::1",
+            "what": "stop",
+            "job": "orders",
+            "operation": None,
+            "outcome": "DONE",
+            "details": {},
+        },
+    ),
+    (
+        Operation(id="op-1", kind="stop", job="orders", by="me", started_at=NOON, result={"a": 1}),
+        {
+            "id": "op-1",
+            "kind": "stop",
+            "job": "orders",
+            "by": "me",
+            "state": "RUNNING",
+            "started_at": AT_NOON,
+            "ended_at": None,
+            "progress": "",
+            "result": {"a": 1},
+            "error": None,
         },
     ),
 ]

@@ -27,6 +27,7 @@ from headgate.jobs.service import (
 from headgate.server.actions.flow_folder import FlowFile
 from headgate.server.operations import Operation
 from headgate.server.security import names
+from headgate.server.security.audit_log import AuditLine
 
 _Open = ConfigDict(extra="allow")
 _Closed = ConfigDict(extra="forbid")
@@ -204,21 +205,8 @@ class Flows:
     settings: tuple[str, ...]
 
 
-class AuditLine(BaseModel):
-    """Who did what."""
-
-    model_config = _Open
-    at: str
-    who: str
-    role: str
-    address: str
-    what: str
-    job: str | None
-    operation: str | None
-    outcome: str
-
-
-class AuditLines(BaseModel):
+@dataclass(frozen=True, slots=True)
+class AuditLines:
     """The newest lines of the audit log, oldest first."""
 
     lines: list[AuditLine]

@@ -39,6 +39,6 @@ def server_routes() -> APIRouter:
     @router.get("/audit", response_model=models.AuditLines, dependencies=[Depends(may_operate)])
     def read_audit(server: Server, lines: models.Lines = 100) -> Response:
         """Show the newest lines of the audit log; needs the role operate."""
-        return reply(server, {"lines": server.audit.tail(lines)})
+        return reply(server, models.AuditLines(server.audit.tail(lines)))
 
     return router

@@ -7,11 +7,13 @@ import json
 import os
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from headgate.server.security.access import Access
+from headgate._codec import Moment, decode, encode
+from headgate.server.security.access import Access, Role
 
 FORMAT = 1
 # The file is moved aside at this size; one old one is kept.
@@ -21,6 +23,28 @@ _LONGEST_KEY = 64
 _LONGEST_LINE = 8 << 10
 # Of a longer text no more is searched for secrets; more than is written, lest one is cut in two.
 _LONGEST_SEARCHED = 8 << 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditLine:
+    """Who did what to which job, and what came of it.
+
+    Attributes:
+        what: The action.
+        operation: The id of the operation that does it.
+        outcome: `STARTED`, `DONE`, or the code of the error that ended it.
+    """
+
+    format: int = FORMAT
+    at: Moment
+    who: str
+    role: Role
+    address: str
+    what: str
+    job: str | None
+    operation: str | None
+    outcome: str
+    details: Mapping[str, Any] = field(default_factory=dict)
 
 
 class AuditLog:
@@ -53,34 +77,33 @@ class AuditLog:
             outcome: `STARTED`, `DONE`, or the code of the error that ended it.
             details: Left out of a line that would be too long, which says so.
         """
-        line = {
-            "format": FORMAT,
-            "at": datetime.now(UTC).isoformat(),
-            "who": access.who,
-            "role": access.role.value,
-            "address": access.address,
-            "what": what,
-            "job": job,
-            "operation": operation,
-            "outcome": outcome,
-            "details": self._plain(details or {}),
-        }
-        text = json.dumps(line)
+        line = AuditLine(
+            at=datetime.now(UTC),
+            who=access.who,
+            role=access.role,
+            address=access.address,
+            what=what,
+            job=job,
+            operation=operation,
+            outcome=outcome,
+            details=self._plain(details or {}),
+        )
+        text = json.dumps(encode(line))
         if len(text) > _LONGEST_LINE:
-            text = json.dumps({**line, "details": {"cut": True}})
+            text = json.dumps(encode(replace(line, details={"cut": True})))
         with self._lock:
             self._write(text.encode() + b"\n")
 
-    def tail(self, lines: int) -> list[dict[str, Any]]:
-        """Return the newest lines, oldest first."""
-        found: list[dict[str, Any]] = []
+    def tail(self, lines: int) -> list[AuditLine]:
+        """Return the newest lines, oldest first; corrupted lines are left out."""
+        found: list[AuditLine] = []
         for file in (self._older, self._file):
             try:
                 text = file.read_bytes()
             except FileNotFoundError:
                 continue
-            # A line that was being written when the machine went down is none.
-            found += [json.loads(each) for each in text.split(b"\n")[:-1] if _is_json(each)]
+            # A line that was being written when the machine went down is corrupted.
+            found += [line for each in text.split(b"\n")[:-1] if (line := _find_line(each))]
         return found[-lines:] if lines else []
 
     @property
@@ -117,8 +140,8 @@ class AuditLog:
         return self._hide(text[:_LONGEST_SEARCHED])[:longest]
 
 
-def _is_json(line: bytes) -> bool:
+def _find_line(text: bytes) -> AuditLine | None:
     try:
-        return isinstance(json.loads(line), dict)
+        return decode(AuditLine, json.loads(text))
     except ValueError:
-        return False
+        return None
