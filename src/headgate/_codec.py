@@ -93,6 +93,7 @@ def shaped(
     flatten: str = "",
     computed: Mapping[str, str] | None = None,
     absent: Callable[[Any], Iterable[str]] | None = None,
+    prepare: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None,
 ) -> Any:
     """Return the `__get_pydantic_core_schema__` of a value whose JSON is not just its fields.
 
@@ -101,8 +102,9 @@ def shaped(
         computed: Properties that are written behind the fields and not read, by their names in
             JSON.
         absent: Returns the names that are left out of the JSON of a certain value.
+        prepare: Returns the JSON object that is decoded in place of one that was read.
     """
-    shape = _Shape(flatten, computed or {}, absent)
+    shape = _Shape(flatten, computed or {}, absent, prepare)
     return classmethod(lambda _, source, handler: shape.build(source, handler))
 
 
@@ -113,6 +115,7 @@ class _Shape:
     flatten: str
     computed: Mapping[str, str]
     absent: Callable[[Any], Iterable[str]] | None
+    prepare: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None
 
     def build(self, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
         """Return the schema of a dataclass with this shape."""
@@ -128,7 +131,7 @@ class _Shape:
             )
             for alias_name, name in self.computed.items()
         ]
-        if not self.flatten and self.absent is None:
+        if not self.flatten and self.absent is None and self.prepare is None:
             return schema
         return core_schema.no_info_before_validator_function(
             self._spread,
@@ -138,9 +141,10 @@ class _Shape:
         )
 
     def _spread(self, content: Any) -> Any:
-        if not self.flatten or not isinstance(content, Mapping):
+        if not isinstance(content, Mapping):
             return content
-        return {**content, self.flatten: content}
+        prepared = content if self.prepare is None else self.prepare(content)
+        return {**prepared, self.flatten: prepared} if self.flatten else prepared
 
     def _write(self, value: Any, write: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
         shape: dict[str, Any] = {}

@@ -48,6 +48,8 @@ from headgate.jobs.audit.report import (
     PartitionAudit,
     SourceAudit,
 )
+from headgate.jobs.dead_letters.letter import DeadLetter
+from headgate.jobs.dead_letters.listing import DeadLetters, LetterCount
 from headgate.jobs.dead_letters.replay import LeftOut, Refused, Replayed
 from headgate.jobs.lifecycle.restart import Failure
 from headgate.jobs.lifecycle.states import JobState
@@ -387,6 +389,42 @@ VIEW_JSON = {
     "checkpoint_at": AT_NOON,
     "reason": "",
     "todo": "",
+}
+LETTER = DeadLetter(
+    id="0:5",
+    job="orders",
+    source="orders",
+    of_row=False,
+    topic="orders",
+    partition=0,
+    offset=7,
+    reason="BAD_JSON",
+    detail="not an object",
+    at=NOON,
+    record_at=None,
+    size=9,
+    raw=b"\xffx",
+)
+LETTER_JSON = {
+    "id": "0:5",
+    "job": "orders",
+    "source": "orders",
+    "of_row": False,
+    "topic": "orders",
+    "partition": 0,
+    "offset": 7,
+    "reason": "BAD_JSON",
+    "detail": "not an object",
+    "expression": "",
+    "at": AT_NOON,
+    "record_at": None,
+    "bytes": 9,
+    "cut": True,
+    "is_text": False,
+    "text": "\\xffx",
+    "replayed_at": None,
+    "replayed_by": "",
+    "in_doubt": False,
 }
 NO_SERIES: dict[str, Any] = dict.fromkeys(
     (
@@ -861,6 +899,30 @@ GOLDEN: list[tuple[Any, dict[str, Any]]] = [
             "schema": None,
             "where": "h:6650",
             "existed": False,
+        },
+    ),
+    (LETTER, {**LETTER_JSON, "raw": "/3g="}),
+    (
+        DeadLetters(
+            job="orders",
+            topic="dead",
+            log="files",
+            total=1,
+            at_least=False,
+            counts=(LetterCount("orders", "BAD_JSON", 1),),
+            letters=(LETTER.shorten(),),
+            foreign=0,
+        ),
+        {
+            "job": "orders",
+            "topic": "dead",
+            "log": "files",
+            "total": 1,
+            "at_least": False,
+            "counts": [{"topic": "orders", "reason": "BAD_JSON", "count": 1}],
+            "letters": [LETTER_JSON],
+            "foreign": 0,
+            "others": 0,
         },
     ),
     (

@@ -167,7 +167,7 @@ def _check_replay(
 
 def _print_list(found: DeadLetters, reason: str | None, *, as_json: bool) -> None:
     if as_json:
-        print_json(found.to_json())
+        print_json(found)
         return
     if not found.total:
         say(f"Job '{found.job}' has no dead letters in topic '{found.topic}', {found.log}")
@@ -222,7 +222,7 @@ def _print_one(letter: DeadLetter, *, raw: bool, as_json: bool) -> None:
         sys.stdout.buffer.write(letter.raw or b"")
         sys.stdout.buffer.flush()
     elif as_json:
-        print_json(letter.to_json())
+        print_json(letter)
     else:
         for name, value in _facts(letter):
             say(f"{name:<12}{visible(value)}")

@@ -273,12 +273,12 @@ class RemoteJobs:
         told = self._server.get(
             *("jobs", job, "dead-letters"), patient=True, reason=reason, limit=limit
         )
-        return self._parse_by(DeadLetters.from_json, told)
+        return self._parse(DeadLetters, told)
 
     def get_dead_letter(self, job: str, letter: str) -> DeadLetter:
         """Return one dead letter, whole."""
         told = self._server.get("jobs", job, "dead-letters", letter, patient=True)
-        return self._parse_by(DeadLetter.from_json, told)
+        return self._parse(DeadLetter, told)
 
     def replay_dead_letters(
         self,

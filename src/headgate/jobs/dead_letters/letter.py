@@ -8,10 +8,11 @@ import hashlib
 import json
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+from headgate._codec import Form, Moment, alias, left_out, shaped
 from headgate.connectors.places import PlacedRecord
 
 # A list shows so much of each record.
@@ -19,6 +20,32 @@ EXCERPT = 1024
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PLAIN_CONTROLS = frozenset("\t\n\r")
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """The part of a record that a list shows.
+
+    Attributes:
+        cut: Whether the letter holds only the beginning of the record.
+        is_text: Whether the record can be shown as it is.
+        text: The first bytes of the record as text; None for a record without a value.
+    """
+
+    cut: bool
+    is_text: bool
+    text: str | None
+
+
+_Base64 = Annotated[
+    bytes,
+    Form(lambda raw: base64.b64encode(raw).decode(), base64.b64decode, {"type": "string"}),
+]
+
+
+def _with_excerpt(letter: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the JSON of a letter with its excerpt, where it is one of a list."""
+    return letter if "raw" in letter else {**letter, "excerpt": letter}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +68,7 @@ class DeadLetter:
         timestamp: The same in epoch milliseconds.
         size: The full length of the record in bytes.
         raw: The record, or as much of it as the letter holds; None for one without a value.
+        excerpt: The part of the record that a list shows; None for a letter of its own.
         digest: Tells the letter from another at the same place of a topic that was made anew.
         replayed_at: When its record was sent again, or the sending began; None if it never was.
         replayed_by: Who did that.
@@ -48,6 +76,7 @@ class DeadLetter:
     """
 
     id: str
+    job: str = ""
     source: str
     of_row: bool
     topic: str
@@ -55,90 +84,54 @@ class DeadLetter:
     offset: int
     reason: str
     detail: str
-    at: datetime | None
-    record_at: datetime | None
-    timestamp: int
-    size: int
-    raw: bytes | None
-    digest: str
-    job: str = ""
     expression: str = ""
-    replayed_at: datetime | None = None
+    at: Moment | None
+    record_at: Moment | None
+    timestamp: int = field(default=-1, metadata=left_out())
+    size: int = field(metadata=alias("bytes"))
+    raw: _Base64 | None = None
+    digest: str = field(default="", metadata=left_out())
+    excerpt: Excerpt | None = field(default=None, metadata=left_out())
+    replayed_at: Moment | None = None
     replayed_by: str = ""
     in_doubt: bool = False
+
+    __get_pydantic_core_schema__ = shaped(
+        computed={"cut": "cut", "is_text": "is_text", "text": "shown"},
+        absent=lambda letter: () if letter.excerpt is None else ("raw",),
+        prepare=_with_excerpt,
+    )
 
     @property
     def cut(self) -> bool:
         """Whether the letter holds only the beginning of the record."""
+        if self.excerpt is not None:
+            return self.excerpt.cut
         return self.raw is not None and len(self.raw) < self.size
 
     @property
     def is_text(self) -> bool:
         """Whether the record can be shown as it is: UTF-8 without control characters."""
+        if self.excerpt is not None:
+            return self.excerpt.is_text
         return self.raw is not None and is_text(self.raw, cut=self.cut)
 
     @property
+    def shown(self) -> str | None:
+        """The record as text, in which other bytes are escaped; None for one without a value."""
+        if self.excerpt is not None:
+            return self.excerpt.text
+        return None if self.raw is None else show_bytes(self.raw)
+
+    @property
     def text(self) -> str:
-        """The record as text, in which bytes that are none are escaped."""
-        return show_bytes(self.raw or b"")
+        """Likewise, and empty for a record without a value."""
+        return self.shown or ""
 
-    def to_json(self, *, excerpt: int | None = None) -> dict[str, Any]:
-        """Return the letter as JSON values.
-
-        Args:
-            excerpt: Show so many bytes of the record, and leave out its base64; None for all.
-        """
-        shown = self.raw if excerpt is None or self.raw is None else self.raw[:excerpt]
-        whole = {"raw": None if self.raw is None else base64.b64encode(self.raw).decode()}
-        return {
-            "id": self.id,
-            "job": self.job,
-            "source": self.source,
-            "of_row": self.of_row,
-            "topic": self.topic,
-            "partition": self.partition,
-            "offset": self.offset,
-            "reason": self.reason,
-            "detail": self.detail,
-            "expression": self.expression,
-            "at": _text(self.at),
-            "record_at": _text(self.record_at),
-            "bytes": self.size,
-            "cut": self.cut,
-            "is_text": self.is_text,
-            "text": None if shown is None else show_bytes(shown),
-            **(whole if excerpt is None else {}),
-            "replayed_at": _text(self.replayed_at),
-            "replayed_by": self.replayed_by,
-            "in_doubt": self.in_doubt,
-        }
-
-    @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> DeadLetter:
-        """Return the letter that `to_json` told of; of an excerpt the record's beginning."""
-        at, shown, whole = _parse(told["record_at"]), told["text"], told.get("raw")
-        known = None if shown is None else str(shown).encode()
-        return cls(
-            id=str(told["id"]),
-            source=str(told["source"]),
-            of_row=bool(told["of_row"]),
-            topic=str(told["topic"]),
-            partition=int(told["partition"]),
-            offset=int(told["offset"]),
-            reason=str(told["reason"]),
-            detail=str(told["detail"]),
-            at=_parse(told["at"]),
-            record_at=at,
-            timestamp=-1 if at is None else (at - _EPOCH) // timedelta(milliseconds=1),
-            size=int(told["bytes"]),
-            raw=known if whole is None else base64.b64decode(whole),
-            digest="",
-            job=str(told.get("job", "")),
-            expression=str(told.get("expression", "")),
-            replayed_at=_parse(told["replayed_at"]),
-            replayed_by=str(told["replayed_by"]),
-            in_doubt=bool(told["in_doubt"]),
-        )
+    def shorten(self) -> DeadLetter:
+        """Return the letter for a list: its JSON has only the beginning of the record."""
+        beginning = None if self.raw is None else show_bytes(self.raw[:EXCERPT])
+        return replace(self, excerpt=Excerpt(self.cut, self.is_text, beginning))
 
 
 def find_letter(record: PlacedRecord) -> DeadLetter | None:
@@ -222,11 +215,3 @@ def show_bytes(raw: bytes) -> str:
 
 def _moment(ms: int) -> datetime | None:
     return None if ms < 0 else _EPOCH + timedelta(milliseconds=ms)
-
-
-def _text(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat()
-
-
-def _parse(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)

@@ -6,14 +6,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from headgate._codec import decode, encode
 from headgate.connectors.places import Places
 from headgate.connectors.registry import get_connector
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
-from headgate.jobs.dead_letters.letter import EXCERPT, DeadLetter, find_letter
+from headgate.jobs.dead_letters.letter import DeadLetter, find_letter
 from headgate.jobs.dead_letters.ownership import Ownership
 from headgate.jobs.dead_letters.replay_memory import ReplayMemory, read_memory
 from headgate.jobs.dead_letters.tally import AT_MOST, Counting, Tally
@@ -51,7 +49,6 @@ class DeadLetters:
         letters: The newest ones, newest first; of the reason that was asked for.
         foreign: How many records of the topic are no dead letters.
         others: How many letters of the topic are of other jobs; they are not among the rest.
-        told: What a server said of them, which has the records whole; None where this did.
     """
 
     job: str
@@ -63,39 +60,6 @@ class DeadLetters:
     letters: tuple[DeadLetter, ...]
     foreign: int
     others: int = 0
-    told: Mapping[str, Any] | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the letters as JSON values, with the beginning of each record."""
-        if self.told is not None:
-            return dict(self.told)
-        return {
-            "job": self.job,
-            "topic": self.topic,
-            "log": self.log,
-            "total": self.total,
-            "at_least": self.at_least,
-            "counts": encode(self.counts),
-            "letters": [each.to_json(excerpt=EXCERPT) for each in self.letters],
-            "foreign": self.foreign,
-            "others": self.others,
-        }
-
-    @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> DeadLetters:
-        """Return the letters that `to_json` told of."""
-        return cls(
-            job=str(told["job"]),
-            topic=str(told["topic"]),
-            log=str(told["log"]),
-            total=int(told["total"]),
-            at_least=bool(told["at_least"]),
-            counts=decode(tuple[LetterCount, ...], told["counts"]),
-            letters=tuple(DeadLetter.from_json(each) for each in told["letters"]),
-            foreign=int(told["foreign"]),
-            others=int(told.get("others", 0)),
-            told=dict(told),
-        )
 
 
 def list_dead_letters(
@@ -136,7 +100,7 @@ def list_dead_letters(
         total=counts.total(),
         at_least=not tally.is_all,
         counts=tuple(LetterCount(*kind, count) for kind, count in counts.most_common()),
-        letters=tuple(_placed(_told(memory, graph, each), topics) for each in letters),
+        letters=tuple(_placed(_told(memory, graph, each), topics).shorten() for each in letters),
         foreign=tally.foreign,
         others=tally.counts.total() - counts.total(),
     )

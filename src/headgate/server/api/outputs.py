@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 from starlette.responses import Response
@@ -35,7 +35,7 @@ def output_routes() -> APIRouter:
             found = service.tail_output(server.settings.home, job, output, lines=lines)
         return reply(server, models.OutputRecords(output, found), guess=False)
 
-    @router.get("/jobs/{job}/dead-letters", response_model=dict[str, Any])
+    @router.get("/jobs/{job}/dead-letters", response_model=service.DeadLetters)
     def list_dead_letters(
         server: Server,
         job: Job,
@@ -45,14 +45,14 @@ def output_routes() -> APIRouter:
         """List the newest dead letters, and how many there are by topic and reason."""
         with server.slow_read():
             found = service.list_dead_letters(server.settings.home, job, reason=reason, limit=limit)
-        return reply(server, found.to_json(), guess=False)
+        return reply(server, found, guess=False)
 
-    @router.get("/jobs/{job}/dead-letters/{letter}", response_model=dict[str, Any])
+    @router.get("/jobs/{job}/dead-letters/{letter}", response_model=service.DeadLetter)
     def show_dead_letter(server: Server, job: Job, letter: models.LetterId) -> Response:
         """Show one dead letter with its raw record."""
         with server.slow_read():
             found = service.get_dead_letter(server.settings.home, job, letter)
-        return reply(server, found.to_json(), guess=False)
+        return reply(server, found, guess=False)
 
     @router.post(
         "/jobs/{job}/dead-letters/replay",
