@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,11 +33,13 @@ class KafkaBroker:
     """A broker in a folder of the test's own; it may be stopped, killed and started again.
 
     Attributes:
+        settings: The broker's own settings.
         client: How a client of librdkafka reaches it.
     """
 
     data: Path
     secure: bool = False
+    settings: Mapping[str, str] = field(default_factory=dict)
     client: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -54,7 +56,10 @@ class KafkaBroker:
         """Start it where it does not run."""
         fresh = lifecycle.look(KAFKA, self.data).address is None
         options = BrokerOptions(
-            data=self.data, port=0 if fresh else None, secure=self.secure, settings=_HASTY
+            data=self.data,
+            port=0 if fresh else None,
+            secure=self.secure,
+            settings={**_HASTY, **self.settings},
         )
         broker, _ = lifecycle.start(KAFKA, options)
         self.client.update(client_of(broker))

@@ -78,10 +78,18 @@ class Query:
 
     def claim(self) -> tuple[int, str]:
         """Return the offset and the run of the lineage's claim."""
+        claim = self.find_claim()
+        assert claim is not None
+        return claim
+
+    def find_claim(self) -> tuple[int, str] | None:
+        """Return the offset and the run of the lineage's claim, or None if there is none."""
         wanted = ConsumerGroupTopicPartitions(self.group, [TopicPartition(MARKS, 0)])
         admin = self.broker.admin()
         answer = admin.list_consumer_group_offsets([wanted])[self.group].result(30)
         (place,) = answer.topic_partitions
+        if place.offset < 0:
+            return None
         # The client may give bytes of its own behind the text.
         return place.offset, json.JSONDecoder().raw_decode(place.metadata)[0]["run"]
 
@@ -159,6 +167,30 @@ def test_a_claim_is_renewed_by_its_own_query_alone(query: Query) -> None:
     assert taken[1] != claimed[1]
     old.renew()
     assert query.claim() == taken
+
+
+@pytest.mark.long
+def test_a_claim_outlives_the_retention_of_offsets_while_its_query_runs(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    # The broker deletes offsets of idle groups after a minute.
+    broker = KafkaBroker(
+        tmp_path / "kafka",
+        settings={"offsets.retention.minutes": "1", "offsets.retention.check.interval.ms": "2000"},
+    )
+    broker.start()
+    query = Query(spark, broker, broker.make_topic(), "20261118T000000")
+    left = Query(spark, broker, query.topic, "20261118T000001")
+    try:
+        writers = query.start()
+        left.start().close()
+        eventually(lambda: left.find_claim() is None, every=1, within=300)
+        write(writers, b"row", epoch=0)
+        assert query.values() == [b"row"]
+    finally:
+        for made in (*query.made, *left.made):
+            made.close()
+        broker.stop()
 
 
 def test_a_task_whose_claim_is_gone_writes_nothing_until_a_new_attempt_claims(

@@ -44,7 +44,7 @@ public final class KafkaWriters implements LogWriters {
       preparation.checkMarks();
       preparation.fence(slot);
       claimed = List.copyOf(preparation.lineages().keySet());
-      renewal = new Renewal(this::renew);
+      renewal = new Renewal(this::renew, preparation.renewalInterval());
       written = preparation.written(slot);
     } catch (RuntimeException e) {
       throw Failures.of(e, client.servers(), "make ready to write");

@@ -1,12 +1,14 @@
 package io.headgate.kernel.kafka;
 
 import io.headgate.kernel.sink.LogSpec;
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
@@ -25,6 +27,7 @@ final class Preparation {
   private static final long RETRY_MS = 100;
   private static final String CLEANUP = "cleanup.policy";
   private static final String LONGEST = "transaction.max.timeout.ms";
+  private static final String OFFSETS_RETENTION = "offsets.retention.minutes";
 
   private final LogSpec spec;
   private final ClientOptions client;
@@ -60,22 +63,32 @@ final class Preparation {
     return out;
   }
 
-  /** Throws where brokers allow no transaction to be open as long as it is asked for; they may keep that to themselves. */
+  /** Throws if brokers do not allow a transaction to stay open for as long as the options ask. */
   void checkTimeout() {
-    String allowed;
+    // Without an answer a task finds out when it opens its first transaction.
+    Optional<Long> allowed = brokerSetting(LONGEST);
+    long asked = ProducerSettings.transactionTimeoutMs(client);
+    if (allowed.isPresent() && asked > allowed.get())
+      throw new KafkaFailure(KafkaFailure.REFUSED, "cannot open transactions of " + asked + " ms: the brokers at "
+          + client.servers() + " allow " + allowed.get() + " ms: raise their " + LONGEST
+          + ", or lower the option producer.transaction.timeout.ms");
+  }
+
+  /** Returns how often claims must be renewed: four times in the period after which brokers delete offsets of idle groups. */
+  Duration renewalInterval() {
+    return brokerSetting(OFFSETS_RETENTION).map(minutes -> Duration.ofMinutes(minutes).dividedBy(4))
+        .filter(interval -> interval.compareTo(Renewal.LONGEST) < 0).orElse(Renewal.LONGEST);
+  }
+
+  /** Returns a numeric setting of a broker; empty if this user may not read it. */
+  private Optional<Long> brokerSetting(String name) {
     try {
       int node = Reply.of(admin.describeCluster().nodes()).iterator().next().id();
       var broker = new ConfigResource(ConfigResource.Type.BROKER, Integer.toString(node));
-      allowed = Reply.of(admin.describeConfigs(List.of(broker)).all()).get(broker).get(LONGEST).value();
+      return Optional.of(Long.parseLong(Reply.of(admin.describeConfigs(List.of(broker)).all()).get(broker).get(name).value()));
     } catch (RuntimeException e) {
-      // Not every user may read a broker's settings. A task asks in earnest.
-      return;
+      return Optional.empty();
     }
-    long asked = ProducerSettings.transactionTimeoutMs(client);
-    if (asked > Long.parseLong(allowed))
-      throw new KafkaFailure(KafkaFailure.REFUSED, "cannot open transactions of " + asked + " ms: the brokers at "
-          + client.servers() + " allow " + allowed + " ms: raise their " + LONGEST
-          + ", or lower the option producer.transaction.timeout.ms");
   }
 
   void makeMarkTopic() {

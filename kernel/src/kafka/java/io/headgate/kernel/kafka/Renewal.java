@@ -1,16 +1,18 @@
 package io.headgate.kernel.kafka;
 
+import java.time.Duration;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Does something every hour, on a thread of its own, as long as a query runs.
+ * Repeats an action on its own thread while a query runs.
  *
- * <p>Brokers forget the offsets of a group a week after they were committed, or sooner where they are told so.
+ * <p>Brokers delete the offsets of a group a week after they were committed, or after their
+ * {@code offsets.retention.minutes}.
  */
 final class Renewal implements AutoCloseable {
-  private static final long EVERY_MINUTES = 60;
+  static final Duration LONGEST = Duration.ofHours(1);
 
   private final ScheduledExecutorService thread = Executors.newSingleThreadScheduledExecutor(work -> {
     var out = new Thread(work, "headgate-kafka-claims");
@@ -18,14 +20,14 @@ final class Renewal implements AutoCloseable {
     return out;
   });
 
-  Renewal(Runnable what) {
+  Renewal(Runnable action, Duration interval) {
     thread.scheduleWithFixedDelay(() -> {
       try {
-        what.run();
+        action.run();
       } catch (RuntimeException e) {
-        // The cluster is out of reach: writing meets that too, and there is a week for another try.
+        // The cluster is out of reach: writing fails too, and the next renewal comes before the claim expires.
       }
-    }, EVERY_MINUTES, EVERY_MINUTES, TimeUnit.MINUTES);
+    }, interval.toMillis(), interval.toMillis(), TimeUnit.MILLISECONDS);
   }
 
   @Override public void close() {
