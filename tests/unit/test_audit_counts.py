@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.connectors.kafka.marks import Mark, find_mark
+from headgate.connectors.row_marks import Mark, find_mark
 from headgate.jobs.audit.counts.keys import KeyColumns, KeyCounts, hash_of
 from headgate.jobs.audit.counts.offsets import PartitionCounts
 from headgate.jobs.audit.records.marks import parse_letter

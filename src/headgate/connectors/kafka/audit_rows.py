@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from headgate.connectors.audit import AuditedRun, Meter, Passed, Row
 from headgate.connectors.kafka.admin import Cluster, TopicFacts
 from headgate.connectors.kafka.descriptor import Kafka
-from headgate.connectors.kafka.marks import find_mark
 from headgate.connectors.kafka.reading import read_records
+from headgate.connectors.row_marks import rows_of
 from headgate.errors import HeadgateError
 
 
@@ -37,19 +37,8 @@ class KafkaRows:
     def read(self, passed: Passed, meter: Meter) -> Iterator[Row]:
         """Yield the rows of the run, and count all rows."""
         records = read_records(self.topic.client, self.topic.name, self.starts, self.ends)
-        for record in meter.over(records, self.topic.name, self.total):
-            mark = find_mark(record.headers)
-            if mark is None:
-                passed.foreign += 1
-            elif mark.lineage != self.lineage:
-                passed.other_runs += 1
-                if mark.lineage in self.earlier:
-                    yield Row(
-                        mark.source, mark.partition, mark.offset, record.value, is_earlier=True
-                    )
-            else:
-                passed.rows += 1
-                yield Row(mark.source, mark.partition, mark.offset, record.value)
+        metered = meter.over(records, self.topic.name, self.total)
+        yield from rows_of(metered, self.lineage, self.earlier, passed)
 
 
 def open_rows(run: AuditedRun, topic: Kafka) -> KafkaRows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from headgate.connectors.audit import AuditedRun, Input, OutputRows
 from headgate.connectors.connector import Positions, SparkEnds, TopicSetup
 from headgate.connectors.patterns import has_name, share_server
 from headgate.connectors.places import Places
@@ -39,6 +40,24 @@ class PulsarWriting:
         }
 
 
+class PulsarAudit:
+    """Topics on Pulsar as an audit reads them."""
+
+    shows_places = False
+
+    def open_input(self, job: str, topic: Pulsar, begin: str | None, end: str) -> Input:
+        """Return what a run read."""
+        from headgate.connectors.pulsar.audit_input import open_input
+
+        return open_input(job, topic, begin, end)
+
+    def open_rows(self, run: AuditedRun, topic: Pulsar) -> OutputRows:
+        """Return the rows of an output."""
+        from headgate.connectors.pulsar.audit_rows import open_rows
+
+        return open_rows(run, topic)
+
+
 class PulsarConnector:
     """Topics of Pulsar namespaces."""
 
@@ -49,7 +68,7 @@ class PulsarConnector:
     positions: Positions[Pulsar] = positions
     writing = PulsarWriting()
     setup: TopicSetup[Pulsar] = setup
-    audit = None
+    audit = PulsarAudit()
 
     def find_log(self, text: str) -> PulsarLog | None:
         """Return the namespace for a value of `--on`."""
