@@ -169,16 +169,17 @@ def test_positions_are_ordered_and_counted(world: World) -> None:
     assert count == exact or (world.connector.kind == "pulsar" and (count or 1) <= exact)
 
 
-def test_a_job_starts_where_it_is_told(world: World) -> None:
-    name = f"{world.prefix}late"
+@pytest.mark.parametrize(("start", "expected"), [("earliest", [*FIRST, *SECOND]), ("latest", [])])
+def test_a_job_starts_where_it_is_told(world: World, start: str, expected: list[int]) -> None:
+    name = world.prefix + start
     log = world.log
     outputs = {f"{name}-out": TopicRole.OUTPUT, f"{name}-letters": TopicRole.DEAD_LETTERS}
     log.make_topics(outputs, 1)
     flow = Flow(name, dead_letters=log.bind(f"{name}-letters"))
     source = flow.stream(world.topic("in"), "n BIGINT NOT NULL, word STRING", uid="in")
     source.to(log.bind(f"{name}-out"))
-    world.bench.run(flow, start=(f"in={world.between.ends['in']}",))
-    assert world.numbers("late-out") == [*SECOND]
+    world.bench.run(flow, start=(f"in={start}",))
+    assert world.numbers(f"{start}-out") == expected
 
 
 def test_what_was_written_is_known_by_batch(world: World) -> None:
@@ -218,7 +219,7 @@ def test_a_missing_topic_is_refused_or_made(world: World, tmp_path: Path) -> Non
         bench.run(flow)
         assert (world.log.folder / f"{world.prefix}nowhere").is_dir()
         return
-    with refused("TOPIC_NOT_FOUND"):
+    with refused("TOPIC_MISSING"):
         bench.run(flow)
 
 
