@@ -90,8 +90,11 @@ class Query:
         (place,) = answer.topic_partitions
         if place.offset < 0:
             return None
-        # The client may give bytes of its own behind the text.
-        return place.offset, json.JSONDecoder().raw_decode(place.metadata)[0]["run"]
+        try:
+            # The client may give bytes of its own behind the text.
+            return place.offset, json.JSONDecoder().raw_decode(place.metadata)[0]["run"]
+        except UnicodeDecodeError:
+            return self.find_claim()
 
     @property
     def group(self) -> str:
