@@ -123,8 +123,8 @@ def test_clocks_are_seen_by_nobody_who_asks_for_sources(bench: Bench) -> None:
     assert ended.totals.inputs == {"visits": 2}
     assert sum(ended.totals.outputs.values()) == 1
     (*_, newest) = list_kept(JobHome(bench.home, "visits").checkpoints_folder(ended.lineage))
-    assert list(newest.manifest.facts.sources) == ["visits"]
-    assert newest.manifest.facts.watermark == TEN + timedelta(seconds=19)
+    assert list(newest.sources) == ["visits"]
+    assert newest.watermark == TEN + timedelta(seconds=19)
     status = show_job(bench.home, "visits").view.status
     assert status["watermark"] == at(19)
 

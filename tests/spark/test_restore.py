@@ -16,7 +16,8 @@ from bench import Bench, bag, refused
 from headgate import Flow, HeadgateError
 from headgate._clock import SystemClock
 from headgate.checkpoints import savepoint as savepoints
-from headgate.checkpoints.catalog import list_kept
+from headgate.checkpoints.catalog import list_kept, read_manifest
+from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.engine.settings import Delivery
 from headgate.jobs.audit.job_audit import AuditRequest, audit_job
 from headgate.jobs.checkpoints.keeper import CheckpointKeeper, Keeping
@@ -84,13 +85,13 @@ def test_each_checkpoint_says_what_it_holds(begun: Bench) -> None:
     lineage = home_of(begun).find_present_run()
     assert lineage is not None
     kept = list_kept(home_of(begun).checkpoints_folder(lineage))
-    assert [each.manifest.facts.sources["orders"].records for each in kept] == [0, 1, 2, 3]
-    last = kept[-1].manifest.facts
+    assert [each.sources["orders"].records for each in kept] == [0, 1, 2, 3]
+    last = kept[-1]
     assert {uid: state.rows for uid, state in last.state.items()} == {
         "with-user": 1,
         "with-item": 1,
     }
-    assert last.operators == ("with-user", "with-item")
+    assert read_manifest(last.folder).facts.operators == ("with-user", "with-item")
 
 
 def test_a_restore_replays_exactly_the_records_after_the_checkpoint(begun: Bench) -> None:
@@ -336,7 +337,7 @@ def test_verify_opens_the_state_and_counts_its_rows(begun: Bench) -> None:
     assert all(not each.problems for each in found)
     opened = [each for each in found if each.rows is not None]
     assert [each.rows for each in opened] == [{"with-user": 21, "with-item": 1}]
-    assert opened[0].id == [each.id for each in found if each.manifest][-1]
+    assert opened[0].id == [each.id for each in found if isinstance(each, Checkpoint)][-1]
 
 
 def test_a_cancel_that_deletes_leaves_a_job_that_starts_again_from_nothing(begun: Bench) -> None:

@@ -25,6 +25,7 @@ from eventually import eventually
 
 from headgate import Flow, windows
 from headgate.jobs.service import (
+    Checkpoint,
     HistoryEntry,
     StateDesk,
     list_checkpoints,
@@ -136,7 +137,7 @@ class Shop:
             if JOB not in list_names(self.home):
                 return None
             for each in list_checkpoints(self.home, JOB):
-                sources = each.manifest.facts.sources.values() if each.manifest else ()
+                sources = each.sources.values() if isinstance(each, Checkpoint) else ()
                 if sum(source.records for source in sources) == self.put:
                     return each.id
             return None

@@ -35,7 +35,7 @@ def test_a_kept_checkpoint_has_exactly_the_files_of_its_batch_as_links(
     assert kept.folder == into / "chk-12"
     assert files_under(kept.folder) == files | {"checkpoint.json"}
     assert all((kept.folder / file).samefile(checkpoint / file) for file in files)
-    assert kept.manifest.full_bytes == sum((checkpoint / each).stat().st_size for each in files)
+    assert kept.full_bytes == sum((checkpoint / each).stat().st_size for each in files)
 
 
 def test_what_is_kept_outlives_sparks_own_folder(checkpoint: Path, into: Path) -> None:
@@ -49,7 +49,7 @@ def test_what_is_said_of_a_checkpoint_is_read_back(checkpoint: Path, into: Path)
     told = facts()
     kept = keep(checkpoint, 3, into, told)
     assert catalog.read_kept(kept.folder) == kept
-    assert kept.manifest.facts == told
+    assert catalog.read_manifest(kept.folder).facts == told
     assert json.loads((kept.folder / "checkpoint.json").read_text())["format"] == 2
 
 
@@ -58,10 +58,11 @@ def test_the_size_of_the_change_counts_only_files_that_are_new(
 ) -> None:
     first = keep(checkpoint, 13, into, facts())
     second = keep(checkpoint, 14, into, facts())
-    new = set(second.manifest.files) - set(first.manifest.files)
-    assert first.manifest.new_bytes == first.manifest.full_bytes
-    assert second.manifest.new_bytes == sum(second.manifest.files[each].size for each in new)
-    assert second.manifest.new_bytes < second.manifest.full_bytes / 2
+    files = catalog.read_manifest(second.folder).files
+    new = set(files) - set(catalog.read_manifest(first.folder).files)
+    assert first.new_bytes == first.full_bytes
+    assert second.new_bytes == sum(files[each].size for each in new)
+    assert second.new_bytes < second.full_bytes / 2
 
 
 def test_checksums_of_state_that_did_not_change_are_taken_over(
@@ -143,20 +144,20 @@ def test_a_pinned_checkpoint_cannot_be_removed_until_it_is_unpinned(
     checkpoint: Path, into: Path
 ) -> None:
     kept = keep(checkpoint, 9, into, facts())
-    catalog.pin(kept)
+    catalog.pin(kept.folder, job="shop")
     assert catalog.read_kept(kept.folder).pinned
-    assert not catalog.remove(kept)
-    catalog.unpin(kept)
-    catalog.unpin(kept)
-    assert catalog.remove(kept)
+    assert not catalog.remove(kept.folder)
+    catalog.unpin(kept.folder)
+    catalog.unpin(kept.folder)
+    assert catalog.remove(kept.folder)
     assert list_kept(into) == []
 
 
 def test_pinning_what_was_removed_is_refused(checkpoint: Path, into: Path) -> None:
     kept = keep(checkpoint, 9, into, facts())
-    catalog.remove(kept)
+    catalog.remove(kept.folder)
     with pytest.raises(HeadgateError, match="removed meanwhile"):
-        catalog.pin(kept)
+        catalog.pin(kept.folder, job="shop")
 
 
 def test_removing_one_leaves_the_others_and_sparks_folder_whole(
@@ -164,7 +165,7 @@ def test_removing_one_leaves_the_others_and_sparks_folder_whole(
 ) -> None:
     first, second = (keep(checkpoint, batch, into, facts()) for batch in (13, 14))
     before = files_under(checkpoint)
-    catalog.remove(first)
+    catalog.remove(first.folder)
     assert sparklog.files_of(second.folder, 14) == sparklog.files_of(checkpoint, 14)
     assert files_under(checkpoint) == before
 
@@ -181,7 +182,7 @@ def test_a_checkpoint_that_is_gone_takes_no_memory(checkpoint: Path, into: Path)
             again = into / f"chk-{100 + number}"
             shutil.copytree(kept.folder, again)
             (read,) = [each for each in list_kept(into) if each.folder == again]
-            assert remove(read)
+            assert remove(read.folder)
             del read
             traces = tracemalloc.take_snapshot().filter_traces([ours]).traces
             held.append(sum(trace.size for trace in traces))

@@ -10,7 +10,7 @@ import pytest
 import stored_run
 
 from headgate import Flow, HeadgateError
-from headgate.checkpoints.catalog import Kept, keep
+from headgate.checkpoints.catalog import Checkpoint, keep
 from headgate.engine.clocks import (
     clock_name,
     clock_options,
@@ -131,7 +131,7 @@ def checkpoint(tmp_path: Path) -> Path:
     return stored_run.unpack(tmp_path)
 
 
-def kept(checkpoint: Path, batch: int) -> Kept:
+def kept(checkpoint: Path, batch: int) -> Checkpoint:
     folder = checkpoint.parent / "kept"
     return keep(checkpoint, batch, folder, stored_run.facts())
 

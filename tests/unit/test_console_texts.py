@@ -6,20 +6,22 @@ import html
 import json
 import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from headgate._codec import encode
+from headgate.checkpoints.manifest import Kind, SourceFacts
 from headgate.jobs.service import (
+    Checkpoint,
+    CheckpointEvent,
     DeadLetter,
     DeadLetters,
     HistoryEntry,
     LetterCount,
     OutputRecord,
     Past,
-    PastCheckpoint,
-    PastMoment,
     Replayed,
     StateHistory,
     StateOperator,
@@ -176,7 +178,7 @@ def test_settings_say_where_they_come_from() -> None:
 # History of checkpoints
 
 
-def _entry(number: int = 1, **changes: Any) -> PastCheckpoint:
+def _entry(number: int = 1, **changes: Any) -> CheckpointEvent:
     values: dict[str, Any] = {
         "number": number,
         "id": f"chk-{number}",
@@ -190,31 +192,30 @@ def _entry(number: int = 1, **changes: Any) -> PastCheckpoint:
         "kept": True,
         "reason": "",
     }
-    return PastCheckpoint(**{**values, **changes})
+    return CheckpointEvent(**{**values, **changes})
 
 
-def _moment(**changes: Any) -> PastMoment:
+def _kept(**changes: Any) -> Checkpoint:
     values: dict[str, Any] = {
         "id": "chk-1",
-        "kind": "checkpoint",
-        "source": "run/chk-1",
+        "kind": Kind.CHECKPOINT,
         "run": "run",
+        "folder": Path("run/chk-1"),
         "batch": 1,
-        "at": NOW,
-        "bytes": 2_048,
-        "records": 1_234,
-        "pinned": False,
+        "completed_at": NOW,
+        "full_bytes": 2_048,
+        "sources": {"orders": SourceFacts(None, 1_000), "users": SourceFacts(None, 234)},
     }
-    return PastMoment(**{**values, **changes})
+    return Checkpoint(**{**values, **changes})
 
 
-def _checkpoint(entry: PastCheckpoint, *kept: PastMoment, may: bool = True) -> str:
+def _checkpoint(entry: CheckpointEvent, *kept: Checkpoint, may: bool = True) -> str:
     """Return the row of an entry."""
     return show_checkpoints([entry], Past(kept, ()), may=may).partition("<tbody>")[2]
 
 
 def test_a_kept_checkpoint_can_be_pinned_and_restored() -> None:
-    row = _checkpoint(_entry(), _moment())
+    row = _checkpoint(_entry(), _kept())
     assert '<td data-label="Records" class="hg-num">1,234</td>' in row
     assert 'data-act="pin"' in row
     assert 'data-value="run/chk-1"' in row
@@ -222,13 +223,13 @@ def test_a_kept_checkpoint_can_be_pinned_and_restored() -> None:
 
 
 def test_a_pinned_one_can_be_let_go() -> None:
-    row = _checkpoint(_entry(), _moment(pinned=True))
+    row = _checkpoint(_entry(), _kept(pinned=True))
     assert 'data-act="unpin"' in row
     assert ", pinned" in row
 
 
 def test_those_who_may_only_look_are_told_why_the_buttons_are_dead() -> None:
-    row = _checkpoint(_entry(), _moment(), may=False)
+    row = _checkpoint(_entry(), _kept(), may=False)
     assert row.count(" disabled") == row.count("role operate") == 2
     assert 'data-act="restore"' not in row
 
@@ -242,7 +243,7 @@ def test_what_is_gone_or_failed_offers_nothing() -> None:
 
 
 def test_a_kept_one_is_found_by_its_run_and_id() -> None:
-    past = Past((_moment(run="old", source="old/chk-1"), _moment()), ())
+    past = Past((_kept(run="old"), _kept()), ())
     found = find_kept(_entry(run="old"), past)
     assert found is not None
     assert found.source == "old/chk-1"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.jobs.service import Past, PastMoment
+from headgate.checkpoints.manifest import Kind
+from headgate.jobs.service import Checkpoint, Past
 from headgate.server.console.charts.timeline import Track, in_ms, lay_out, tell_roughly
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
@@ -95,16 +97,13 @@ def test_gaps_are_told_in_one_unit(seconds: int, told: str) -> None:
 def _past(*seconds: float) -> Past:
     return Past(
         tuple(
-            PastMoment(
+            Checkpoint(
                 id=f"chk-{number}",
-                kind="checkpoint",
-                source=f"run/chk-{number}",
+                kind=Kind.CHECKPOINT,
                 run="run",
+                folder=Path("run") / f"chk-{number}",
                 batch=number,
-                at=_ago(each),
-                bytes=1,
-                records=1,
-                pinned=False,
+                completed_at=_ago(each),
             )
             for number, each in enumerate(seconds)
         ),

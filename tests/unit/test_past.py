@@ -12,7 +12,8 @@ from headgate.checkpoints import manifest as manifests
 from headgate.checkpoints.manifest import FILE_NAMES, CheckpointFacts, Kind, Manifest, SourceFacts
 from headgate.errors import HeadgateError
 from headgate.flow.flow import Flow
-from headgate.jobs.checkpoints.restore import find_target, list_past
+from headgate.jobs.checkpoints.listing import list_past
+from headgate.jobs.checkpoints.restore import find_target
 from headgate.jobs.home import JobHome
 from headgate.jobs.runs.lineage import Origin, new_run, write_run
 from headgate.jobs.service import view_past
@@ -81,20 +82,20 @@ def test_a_past_is_what_a_restore_can_take(shop: Shop) -> None:
     shop.keep(first, 2, _at(2), name="before-sale")
     past = view_past(shop.home.root, JOB)
     kept = list_past(shop.home)
-    assert [each.id for each in past.moments] == [each.id for each in kept]
-    assert [each.at for each in past.moments] == [each.completed_at for each in kept]
-    assert {each.source for each in past.moments} >= {f"{first}/chk-1", "before-sale"}
-    assert f"{first}/chk-3" not in [each.source for each in past.moments]
-    assert f"{second}/chk-3" in [each.source for each in past.moments]
+    assert [each.id for each in past.checkpoints] == [each.id for each in kept]
+    assert [each.completed_at for each in past.checkpoints] == [each.completed_at for each in kept]
+    assert {each.source for each in past.checkpoints} >= {f"{first}/chk-1", "before-sale"}
+    assert f"{first}/chk-3" not in [each.source for each in past.checkpoints]
+    assert f"{second}/chk-3" in [each.source for each in past.checkpoints]
 
 
 def test_the_source_of_each_moment_means_that_one(shop: Shop) -> None:
     first, _ = _restored(shop)
     shop.keep(first, 2, _at(2), name="before-sale")
-    for each in view_past(shop.home.root, JOB).moments:
+    for each in view_past(shop.home.root, JOB).checkpoints:
         target = find_target(shop.home, source=each.source, at=None, now=NOW)
-        assert (target.id, target.completed_at) == (each.id, each.at)
-        assert target.manifest.facts.lineage == each.run
+        assert (target.id, target.completed_at) == (each.id, each.completed_at)
+        assert target.run == each.run
 
 
 @pytest.mark.parametrize("minutes", [1, 2, 5, 11, 30])
@@ -104,7 +105,7 @@ def test_a_moment_means_the_same_as_restore_at(shop: Shop, minutes: int) -> None
     target = find_target(shop.home, source=None, at=_at(minutes).isoformat(), now=NOW)
     found = past.find_at(_at(minutes))
     assert found is not None
-    assert (found.id, found.run) == (target.id, target.manifest.facts.lineage)
+    assert (found.id, found.run) == (target.id, target.run)
 
 
 def test_restores_are_told_with_what_they_went_back_to(shop: Shop) -> None:
@@ -120,7 +121,7 @@ def test_of_very_many_checkpoints_the_newest_are_read(shop: Shop) -> None:
         shop.keep(lineage, batch, _at(batch))
     shop.keep(lineage, 1, _at(1), name="first-day")
     past = view_past(shop.home.root, JOB, most=3)
-    assert [each.id for each in past.moments] == ["first-day", "chk-9", "chk-10", "chk-11"]
+    assert [each.id for each in past.checkpoints] == ["first-day", "chk-9", "chk-10", "chk-11"]
     assert past.left_off == 9
 
 
@@ -129,17 +130,17 @@ def test_a_damaged_checkpoint_is_no_moment(shop: Shop) -> None:
     shop.keep(lineage, 1, _at(1))
     shop.keep(lineage, 2, _at(2))
     (shop.home.checkpoints_folder(lineage) / "chk-2" / FILE_NAMES[Kind.CHECKPOINT]).write_text("{")
-    assert [each.id for each in view_past(shop.home.root, JOB).moments] == ["chk-1"]
+    assert [each.id for each in view_past(shop.home.root, JOB).checkpoints] == ["chk-1"]
 
 
 def test_pins_and_records_are_told(shop: Shop) -> None:
     lineage = shop.begin_run(BEGAN)
     shop.keep(lineage, 3, _at(1))
     (shop.home.checkpoints_folder(lineage) / "chk-3" / "pinned").touch()
-    (moment,) = view_past(shop.home.root, JOB).moments
-    assert moment.pinned
-    assert moment.records == 30
-    assert moment.to_json()["from"] == f"{lineage}/chk-3"
+    (checkpoint,) = view_past(shop.home.root, JOB).checkpoints
+    assert checkpoint.pinned
+    assert checkpoint.records == 30
+    assert checkpoint.source == f"{lineage}/chk-3"
 
 
 def test_a_job_that_is_not_there_is_refused(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from headgate import Flow, Graph, HeadgateError
 from headgate._codec import encode
 from headgate.checkpoints import manifest as manifests
 from headgate.checkpoints import savepoint as savepoints
-from headgate.checkpoints.catalog import keep, read_kept
+from headgate.checkpoints.catalog import keep, read_manifest
 from headgate.checkpoints.state_format import STATE_FORMAT, check_state_format
 from headgate.connectors.logs import bind, parse_log
 from headgate.jobs.checkpoints import listing, portable
@@ -229,7 +229,7 @@ def test_a_history_says_which_checkpoints_are_of_the_older_form(home: JobHome) -
 
 
 def read_facts(home: JobHome, state_format: int) -> manifests.CheckpointFacts:
-    told = read_kept(home.savepoints_folder / "before").manifest.facts
+    told = read_manifest(home.savepoints_folder / "before").facts
     return facts(
         lineage=RUN, tables=told.tables, keys=told.keys, flow=told.flow, state_format=state_format
     )
@@ -250,7 +250,7 @@ def test_its_files_are_listed_and_verified_and_its_state_is_not_opened(
 
 def test_a_savepoint_that_is_copied_out_of_it_says_so(home: JobHome) -> None:
     taken = take_savepoint(home.root, JOB, to=None)
-    assert read_kept(taken.folder).manifest.facts.state_format == 1
+    assert read_manifest(taken.folder).facts.state_format == 1
     refusal(lambda: start(home, restore_from=str(taken.folder)))
 
 
@@ -260,7 +260,7 @@ def test_what_is_kept_now_says_of_what_form_it_is(home: JobHome) -> None:
     kept = keep(run.checkpoint, LAST, home.root / "kept", facts())
     told = json.loads((kept.folder / "checkpoint.json").read_text())
     assert (told["format"], told["state_format"]) == (2, STATE_FORMAT)
-    assert read_kept(kept.folder).manifest.facts.has_known_state
+    assert read_manifest(kept.folder).facts.has_known_state
     write_run(home, new_run(home, run.flow, parallelism=2, checkpoints=None, now=NOW))
     [file] = [each for each in home.path.glob("runs/*/run.json") if each.parent.name != RUN]
     told = json.loads(file.read_text())

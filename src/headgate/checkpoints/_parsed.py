@@ -16,7 +16,7 @@ _parsed: OrderedDict[Path, tuple[tuple[int, ...], Manifest]] = OrderedDict()
 _parsing = threading.Lock()
 
 
-def read_parsed(folder: Path) -> Manifest:
+def read_manifest(folder: Path) -> Manifest:
     """Return what a kept checkpoint or a savepoint says of itself; nobody may change it.
 
     Raises:

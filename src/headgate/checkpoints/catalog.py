@@ -5,12 +5,11 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 from headgate.checkpoints import manifest as manifests
-from headgate.checkpoints._parsed import forget_parsed, read_parsed
+from headgate.checkpoints._parsed import forget_parsed, read_manifest
+from headgate.checkpoints.checkpoint import Checkpoint, describe_checkpoint
 from headgate.checkpoints.manifest import (
     FILE_NAMES,
     CheckpointFacts,
@@ -26,9 +25,9 @@ from headgate.checkpoints.storage import is_draft, link_files, publishing, remov
 from headgate.errors import HeadgateError
 
 __all__ = [
+    "Checkpoint",
     "CheckpointFacts",
     "FileFacts",
-    "Kept",
     "Kind",
     "Manifest",
     "SourceFacts",
@@ -45,6 +44,7 @@ __all__ = [
     "list_unreadable",
     "pin",
     "read_kept",
+    "read_manifest",
     "remove",
     "unpin",
 ]
@@ -53,37 +53,7 @@ _PINNED = "pinned"
 _PREFIX = "chk-"
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A kept checkpoint or a savepoint, and where it lies."""
-
-    folder: Path
-    manifest: Manifest
-    pinned: bool
-
-    @property
-    def id(self) -> str:
-        """The name it is known by: `chk-17`, or the name of a savepoint's folder."""
-        kept = self.manifest.kind is Kind.CHECKPOINT
-        return self.manifest.id if kept else self.folder.name
-
-    @property
-    def kind(self) -> Kind:
-        """Who keeps it."""
-        return self.manifest.kind
-
-    @property
-    def batch(self) -> int:
-        """The batch it was taken after."""
-        return self.manifest.batch
-
-    @property
-    def completed_at(self) -> datetime:
-        """When its batch was committed."""
-        return self.manifest.facts.completed_at
-
-
-def keep(run_checkpoint: Path, batch: int, into: Path, facts: CheckpointFacts) -> Kept:
+def keep(run_checkpoint: Path, batch: int, into: Path, facts: CheckpointFacts) -> Checkpoint:
     """Link a committed batch out of Spark's folder, while the query runs on.
 
     The cost follows the change: state files never change, so that those which the kept checkpoint
@@ -100,29 +70,25 @@ def keep(run_checkpoint: Path, batch: int, into: Path, facts: CheckpointFacts) -
     known = _find_at(folder)
     if known is not None:
         return known
-    before = _find_before(into, batch)
+    before = _find_files_before(into, batch)
     files = files_of(run_checkpoint, batch)
     # One whose manifest is damaged helps nobody, and its batch is here to be kept again.
     remove_tree(folder)
     with publishing(folder) as draft:
         link_files(run_checkpoint, files, draft)
-        found = describe(draft, files, before=before.manifest.files if before else {})
+        found = describe(draft, files, before=before)
         manifest = Manifest(
             kind=Kind.CHECKPOINT,
             batch=batch,
             facts=facts,
             full_bytes=sum(each.size for each in found.values()),
-            new_bytes=sum(
-                each.size
-                for file, each in found.items()
-                if before is None or file not in before.manifest.files
-            ),
+            new_bytes=sum(each.size for file, each in found.items() if file not in before),
             files=found,
         )
         (draft / FILE_NAMES[Kind.CHECKPOINT]).write_text(
             manifests.render(manifest), encoding="utf-8"
         )
-    return Kept(folder, manifest, pinned=False)
+    return describe_checkpoint(folder, manifest)
 
 
 def describe(
@@ -154,7 +120,7 @@ def has_sums(file: str, names: set[str]) -> bool:
     return f"{prefix}{name}.crc" in names or f"{prefix}.{name}.crc" in names
 
 
-def list_kept(folder: Path) -> list[Kept]:
+def list_kept(folder: Path) -> list[Checkpoint]:
     """Return the checkpoints in a folder, oldest first; what cannot be read is left out."""
     return list_all(folder)[0]
 
@@ -164,7 +130,7 @@ def list_unreadable(folder: Path) -> list[Problem]:
     return list_all(folder)[1]
 
 
-def list_all(folder: Path) -> tuple[list[Kept], list[Problem]]:
+def list_all(folder: Path) -> tuple[list[Checkpoint], list[Problem]]:
     """Return the checkpoints in a folder, oldest first, and those whose manifest does not read."""
     kept, problems = [], []
     for name in list_names(folder):
@@ -200,22 +166,22 @@ def find_number(name: str) -> int | None:
     return int(number) if name.startswith(_PREFIX) and number.isdigit() else None
 
 
-def read_kept(folder: Path) -> Kept:
+def read_kept(folder: Path) -> Checkpoint:
     """Return the kept checkpoint or savepoint that a folder is.
 
     Raises:
         HeadgateError: CHECKPOINT_NOT_FOUND or CHECKPOINT_DAMAGED.
     """
-    return Kept(folder, read_parsed(folder), pinned=(folder / _PINNED).is_file())
+    return describe_checkpoint(folder, read_manifest(folder), pinned=(folder / _PINNED).is_file())
 
 
-def find(folder: Path, checkpoint: str) -> Kept | None:
+def find(folder: Path, checkpoint: str) -> Checkpoint | None:
     """Return a checkpoint by its id (`chk-17`, or `17`), or None if it is not kept."""
     wanted = f"{_PREFIX}{checkpoint}" if checkpoint.isdigit() else checkpoint
     return next((each for each in list_kept(folder) if each.id == wanted), None)
 
 
-def get(folder: Path, checkpoint: str, *, job: str) -> Kept:
+def get(folder: Path, checkpoint: str, *, job: str) -> Checkpoint:
     """Return a checkpoint by its id, or refuse with those that there are.
 
     Raises:
@@ -236,39 +202,39 @@ def get(folder: Path, checkpoint: str, *, job: str) -> Kept:
     )
 
 
-def pin(kept: Kept) -> None:
+def pin(folder: Path, *, job: str) -> None:
     """Make a checkpoint stay, whatever is retained, until it is unpinned.
 
     Raises:
         HeadgateError: CHECKPOINT_NOT_FOUND if it was removed meanwhile.
     """
     try:
-        (kept.folder / _PINNED).touch()
+        (folder / _PINNED).touch()
     except FileNotFoundError as error:
-        raise _removed(kept) from error
-    if not kept.folder.is_dir():
-        raise _removed(kept)
+        raise _removed(folder, job) from error
+    if not folder.is_dir():
+        raise _removed(folder, job)
 
 
-def unpin(kept: Kept) -> None:
+def unpin(folder: Path) -> None:
     """Let a checkpoint go when its time comes."""
-    (kept.folder / _PINNED).unlink(missing_ok=True)
+    (folder / _PINNED).unlink(missing_ok=True)
 
 
-def remove(kept: Kept) -> bool:
+def remove(folder: Path) -> bool:
     """Remove a checkpoint, unless it was pinned meanwhile; return whether it is gone."""
-    gone = remove_tree(kept.folder, unless=_PINNED)
+    gone = remove_tree(folder, unless=_PINNED)
     if gone:
         # It names thousands of files: those of a job that runs for weeks were most of its memory.
-        forget_parsed(kept.folder)
+        forget_parsed(folder)
     return gone
 
 
-def _removed(kept: Kept) -> HeadgateError:
+def _removed(folder: Path, job: str) -> HeadgateError:
     return HeadgateError(
         "CHECKPOINT_NOT_FOUND",
-        f"cannot pin {kept.id}: it was removed meanwhile",
-        hint=f"headgate checkpoints {kept.manifest.facts.job}",
+        f"cannot pin {folder.name}: it was removed meanwhile",
+        hint=f"headgate checkpoints {job}",
     )
 
 
@@ -277,15 +243,19 @@ def _never_changes(file: str) -> bool:
     return file.startswith("state/") and "/_metadata/" not in file
 
 
-def _find_before(into: Path, batch: int) -> Kept | None:
-    """Return the newest checkpoint before a batch; only its manifest is read."""
-    numbers = (find_number(each) for each in list_names(into))
-    before = sorted((each for each in numbers if each is not None and each < batch), reverse=True)
-    found = (_find_at(into / f"{_PREFIX}{number}") for number in before)
-    return next((each for each in found if each is not None), None)
+def _find_files_before(into: Path, batch: int) -> Mapping[str, FileFacts]:
+    """Return the files of the newest checkpoint before a batch; only its manifest is read."""
+    numbers = (find_number(name) for name in list_names(into))
+    before = (number for number in numbers if number is not None and number < batch)
+    for number in sorted(before, reverse=True):
+        try:
+            return read_manifest(into / f"{_PREFIX}{number}").files
+        except HeadgateError:
+            continue
+    return {}
 
 
-def _find_at(folder: Path) -> Kept | None:
+def _find_at(folder: Path) -> Checkpoint | None:
     try:
         return read_kept(folder)
     except HeadgateError:

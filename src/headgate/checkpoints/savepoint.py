@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from headgate.checkpoints import manifest as manifests
-from headgate.checkpoints.catalog import Kept, describe, read_kept
+from headgate.checkpoints.catalog import describe, read_kept, read_manifest
+from headgate.checkpoints.checkpoint import Checkpoint, describe_checkpoint
 from headgate.checkpoints.manifest import FILE_NAMES, CheckpointFacts, Kind, Manifest
 from headgate.checkpoints.problems import refuse
 from headgate.checkpoints.sparklog import files_of
@@ -15,7 +16,7 @@ from headgate.checkpoints.verify import verify_batch
 from headgate.errors import HeadgateError
 
 
-def create(checkpoint: Path, batch: int, to: Path, facts: CheckpointFacts) -> Kept:
+def create(checkpoint: Path, batch: int, to: Path, facts: CheckpointFacts) -> Checkpoint:
     """Copy a committed batch into a self-contained folder.
 
     Every file is copied, checked against Spark's checksum and summed; the folder appears complete,
@@ -53,22 +54,22 @@ def create(checkpoint: Path, batch: int, to: Path, facts: CheckpointFacts) -> Ke
         (draft / FILE_NAMES[Kind.SAVEPOINT]).write_text(
             manifests.render(manifest), encoding="utf-8"
         )
-    return Kept(to, manifest, pinned=False)
+    return describe_checkpoint(to, manifest)
 
 
-def create_from(kept: Kept, to: Path) -> Kept:
+def create_from(kept: Checkpoint, to: Path) -> Checkpoint:
     """Copy a retained checkpoint into a self-contained folder.
 
     Raises:
         HeadgateError: As `create`; a checkpoint that has changed is refused.
     """
-    facts = kept.manifest.facts
+    facts = read_manifest(kept.folder).facts
     what = f"cannot take a savepoint of job {facts.job!r} from {kept.id}"
     check_files(kept.folder, what=what, hint=f"headgate checkpoints {facts.job}")
     return create(kept.folder, kept.batch, to, facts)
 
 
-def read(folder: Path) -> Kept:
+def read(folder: Path) -> Checkpoint:
     """Return the savepoint in a folder; its files are not checked.
 
     Raises:
@@ -80,12 +81,12 @@ def read(folder: Path) -> Kept:
         raise HeadgateError(
             "CHECKPOINT_NOT_FOUND",
             f"cannot read a savepoint in {folder}: it is a retained checkpoint of a job",
-            hint=f"headgate savepoint {found.manifest.facts.job}",
+            hint=f"headgate savepoint {read_manifest(folder).facts.job}",
         )
     return found
 
 
-def check(folder: Path, *, quick: bool = False) -> Kept:
+def check(folder: Path, *, quick: bool = False) -> Checkpoint:
     """Return the savepoint in a folder after checking every file.
 
     Raises:

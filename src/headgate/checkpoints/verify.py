@@ -7,7 +7,7 @@ from pathlib import Path
 
 from headgate.checkpoints import manifest as manifests
 from headgate.checkpoints._checksums import find_hadoop_problem, find_spark_problem
-from headgate.checkpoints.catalog import Kept
+from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.checkpoints.log_sums import find_left_behind, find_unsummed, sums_name
 from headgate.checkpoints.manifest import FileFacts, Manifest
 from headgate.checkpoints.problems import Problem, gone, refuse
@@ -106,8 +106,8 @@ def check(folder: Path, *, what: str, hint: str, quick: bool = False) -> None:
 
 
 def find_good(
-    kept: Iterable[Kept], *, quick: bool = False
-) -> tuple[Kept | None, Mapping[str, Sequence[Problem]]]:
+    kept: Iterable[Checkpoint], *, quick: bool = False
+) -> tuple[Checkpoint | None, Mapping[str, Sequence[Problem]]]:
     """Return the newest valid checkpoint, and the problems of each newer one, by id."""
     bad: dict[str, Sequence[Problem]] = {}
     for each in sorted(kept, key=lambda each: (each.completed_at, each.batch), reverse=True):

@@ -17,7 +17,9 @@ from headgate.cli.output import Right, note, print_json, print_table, say, visib
 from headgate.cli.place import open_jobs
 from headgate.jobs.service import (
     DEFAULT_HOME,
-    CheckpointView,
+    AnyCheckpoint,
+    Checkpoint,
+    UnreadableCheckpoint,
     verify_anything,
 )
 
@@ -93,7 +95,7 @@ def _checkpoints(
         say(f"{found.id} is {'pinned' if found.pinned else 'not pinned'}")
 
 
-def _list(found: Sequence[CheckpointView], job: str, *, as_json: bool) -> None:
+def _list(found: Sequence[AnyCheckpoint], job: str, *, as_json: bool) -> None:
     if as_json:
         print_json([each.to_json() for each in found])
     elif found:
@@ -102,7 +104,7 @@ def _list(found: Sequence[CheckpointView], job: str, *, as_json: bool) -> None:
         say(f"Job '{job}' has no checkpoints yet")
 
 
-def checkpoint_rows(found: Sequence[CheckpointView]) -> tuple[Columns, Rows]:
+def checkpoint_rows(found: Sequence[AnyCheckpoint]) -> tuple[Columns, Rows]:
     """Return a table of checkpoints: its headings and its rows."""
     runs = {each.run for each in found if each.run is not None}
     columns: Columns = ["checkpoint", "completed (UTC)", Right("took"), Right("records")]
@@ -112,69 +114,68 @@ def checkpoint_rows(found: Sequence[CheckpointView]) -> tuple[Columns, Rows]:
     return columns, [[*_row(each), *([each.run or "-"] if len(runs) > 1 else [])] for each in found]
 
 
-def _row(view: CheckpointView) -> list[str | Text]:
-    status = Text(view.status, style="red" if view.problems else "green")
-    end: list[str | Text] = [status, view.kind, "pinned" if view.pinned else "-"]
-    manifest = view.manifest
-    if manifest is None:
-        return [view.id, *["-"] * 8, *end]
-    facts = manifest.facts
-    state = facts.state.values()
+def _row(checkpoint: AnyCheckpoint) -> list[str | Text]:
+    status = Text(checkpoint.status, style="red" if checkpoint.problems else "green")
+    end: list[str | Text] = [status, checkpoint.kind, "pinned" if checkpoint.pinned else "-"]
+    if isinstance(checkpoint, UnreadableCheckpoint):
+        return [checkpoint.id, *["-"] * 8, *end]
+    state = checkpoint.state.values()
     return [
-        view.id,
-        f"{facts.completed_at:%Y-%m-%d %H:%M:%S}",
-        format_duration(facts.duration),
-        format_count(sum(each.records for each in facts.sources.values())),
-        "-" if facts.watermark is None else f"{facts.watermark:%Y-%m-%d %H:%M:%S}",
+        checkpoint.id,
+        f"{checkpoint.completed_at:%Y-%m-%d %H:%M:%S}",
+        format_duration(checkpoint.duration),
+        format_count(checkpoint.records),
+        "-" if checkpoint.watermark is None else f"{checkpoint.watermark:%Y-%m-%d %H:%M:%S}",
         format_count(sum(each.rows for each in state)) if state else "-",
         format_size(sum(each.bytes for each in state)) if state else "-",
-        format_size(manifest.full_bytes),
-        format_size(manifest.new_bytes),
+        format_size(checkpoint.full_bytes),
+        format_size(checkpoint.new_bytes),
         *end,
     ]
 
 
-def _show(view: CheckpointView) -> None:
-    for label, value in _facts(view):
+def _show(checkpoint: AnyCheckpoint) -> None:
+    for label, value in _facts(checkpoint):
         say(f"{label:<12}{value}")
-    if view.manifest is not None and view.manifest.facts.sources:
+    if isinstance(checkpoint, Checkpoint) and checkpoint.sources:
         say("")
         print_table(
             ["source", Right("records"), "position"],
             [
                 [name, format_count(each.records), visible(_compact(each.position))]
-                for name, each in sorted(view.manifest.facts.sources.items())
+                for name, each in sorted(checkpoint.sources.items())
             ],
         )
-    if view.manifest is not None and view.manifest.facts.state:
+    if isinstance(checkpoint, Checkpoint) and checkpoint.state:
         say("")
         print_table(
             ["operator", Right("rows"), Right("size")],
             [
                 [uid, format_count(each.rows), format_size(each.bytes)]
-                for uid, each in view.manifest.facts.state.items()
+                for uid, each in checkpoint.state.items()
             ],
         )
-    _say_problems(view)
+    _say_problems(checkpoint)
 
 
-def _facts(view: CheckpointView) -> Iterable[tuple[str, str]]:
-    yield "checkpoint", view.id
-    yield "kind", view.kind
-    yield "status", view.status
-    yield "pinned", "yes" if view.pinned else "no"
-    manifest = view.manifest
-    if manifest is not None:
-        facts = manifest.facts
-        yield "completed", f"{facts.completed_at:%Y-%m-%d %H:%M:%S} UTC"
-        yield "took", format_duration(facts.duration)
-        if facts.watermark is not None:
-            yield "watermark", f"{facts.watermark:%Y-%m-%d %H:%M:%S} UTC"
-        yield "size", f"{format_size(manifest.full_bytes)}, {format_size(manifest.new_bytes)} new"
-        yield "files", format_count(view.files)
-        yield "parallelism", format_count(facts.parallelism)
-    yield "run", view.run or "-"
-    yield "folder", str(view.folder)
+def _facts(checkpoint: AnyCheckpoint) -> Iterable[tuple[str, str]]:
+    yield "checkpoint", checkpoint.id
+    yield "kind", checkpoint.kind
+    yield "status", checkpoint.status
+    yield "pinned", "yes" if checkpoint.pinned else "no"
+    if isinstance(checkpoint, Checkpoint):
+        yield "completed", f"{checkpoint.completed_at:%Y-%m-%d %H:%M:%S} UTC"
+        yield "took", format_duration(checkpoint.duration)
+        if checkpoint.watermark is not None:
+            yield "watermark", f"{checkpoint.watermark:%Y-%m-%d %H:%M:%S} UTC"
+        yield (
+            "size",
+            f"{format_size(checkpoint.full_bytes)}, {format_size(checkpoint.new_bytes)} new",
+        )
+        yield "files", format_count(checkpoint.files)
+        yield "parallelism", format_count(checkpoint.parallelism)
+    yield "run", checkpoint.run or "-"
+    yield "folder", str(checkpoint.folder)
 
 
 def _compact(position: str | None) -> str:
@@ -217,7 +218,7 @@ def _verify(
         say(f"Job '{subject}' has no checkpoints yet")
     else:
         for each in found:
-            files = "" if each.manifest is None else f", {each.files} files"
+            files = f", {each.files} files" if isinstance(each, Checkpoint) else ""
             rows = "".join(
                 f", {uid} {format_count(count)} rows" for uid, count in (each.rows or {}).items()
             )
@@ -230,13 +231,13 @@ def _verify(
         raise typer.Exit(_DAMAGED)
 
 
-def _verdict(view: CheckpointView) -> str:
-    wrong = len(view.problems)
+def _verdict(checkpoint: AnyCheckpoint) -> str:
+    wrong = len(checkpoint.problems)
     if not wrong:
         return "all is well"
     return "1 file is wrong" if wrong == 1 else f"{format_count(wrong)} files are wrong"
 
 
-def _say_problems(view: CheckpointView) -> None:
-    for each in view.problems:
+def _say_problems(checkpoint: AnyCheckpoint) -> None:
+    for each in checkpoint.problems:
         say(Text(f"  {visible(str(each))}", style="red"))

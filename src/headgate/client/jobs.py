@@ -8,7 +8,7 @@ from typing import Protocol
 
 from headgate.jobs.service import (
     NO_CONSENT,
-    CheckpointView,
+    AnyCheckpoint,
     Consent,
     DeadLetter,
     DeadLetters,
@@ -116,13 +116,13 @@ class Jobs(Protocol):
     ) -> PortableSavepoint:
         """Write the state of a job's last batch as Parquet, by operator."""
 
-    def list_checkpoints(self, job: str, *, every_run: bool = False) -> list[CheckpointView]:
+    def list_checkpoints(self, job: str, *, every_run: bool = False) -> list[AnyCheckpoint]:
         """Return the checkpoints and savepoints of a job, oldest first."""
 
-    def get_checkpoint(self, job: str, checkpoint: str) -> CheckpointView:
+    def get_checkpoint(self, job: str, checkpoint: str) -> AnyCheckpoint:
         """Return one checkpoint, with what is wrong with its files."""
 
-    def pin_checkpoint(self, job: str, checkpoint: str, *, pinned: bool) -> CheckpointView:
+    def pin_checkpoint(self, job: str, checkpoint: str, *, pinned: bool) -> AnyCheckpoint:
         """Make a checkpoint stay whatever is retained, or let it go when its time comes."""
 
     def preview_restore(

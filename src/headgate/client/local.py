@@ -10,7 +10,7 @@ from headgate.client.jobs import State
 from headgate.jobs import service
 from headgate.jobs.service import (
     NO_CONSENT,
-    CheckpointView,
+    AnyCheckpoint,
     Consent,
     DeadLetter,
     DeadLetters,
@@ -106,15 +106,15 @@ class LocalJobs:
         """Write the state of a job's last batch as Parquet, by operator."""
         return service.take_portable_savepoint(self.home, job, to=to)
 
-    def list_checkpoints(self, job: str, *, every_run: bool = False) -> list[CheckpointView]:
+    def list_checkpoints(self, job: str, *, every_run: bool = False) -> list[AnyCheckpoint]:
         """Return the checkpoints and savepoints of a job, oldest first."""
         return service.list_checkpoints(self.home, job, every_run=every_run)
 
-    def get_checkpoint(self, job: str, checkpoint: str) -> CheckpointView:
+    def get_checkpoint(self, job: str, checkpoint: str) -> AnyCheckpoint:
         """Return one checkpoint, with what is wrong with its files."""
         return service.get_checkpoint(self.home, job, checkpoint)
 
-    def pin_checkpoint(self, job: str, checkpoint: str, *, pinned: bool) -> CheckpointView:
+    def pin_checkpoint(self, job: str, checkpoint: str, *, pinned: bool) -> AnyCheckpoint:
         """Make a checkpoint stay whatever is retained, or let it go when its time comes."""
         return service.pin_checkpoint(self.home, job, checkpoint, pinned=pinned)
 

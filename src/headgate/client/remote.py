@@ -16,7 +16,7 @@ from headgate.client.state import RemoteState
 from headgate.errors import HeadgateError
 from headgate.jobs.service import (
     NO_CONSENT,
-    CheckpointView,
+    AnyCheckpoint,
     Consent,
     DeadLetter,
     DeadLetters,
@@ -38,6 +38,8 @@ from headgate.jobs.service import (
     StateOverview,
     Stopped,
     TopicSummary,
+    by_age,
+    parse_checkpoint,
 )
 
 _FOLLOW_EVERY = timedelta(seconds=1)
@@ -151,27 +153,25 @@ class RemoteJobs:
         told = self._take(job, to, patience, portable=True)
         return self._parse_by(PortableSavepoint.from_json, told)
 
-    def list_checkpoints(self, job: str, *, every_run: bool = False) -> list[CheckpointView]:
+    def list_checkpoints(self, job: str, *, every_run: bool = False) -> list[AnyCheckpoint]:
         """Return the checkpoints and savepoints of a job, oldest first."""
-        found: dict[tuple[str | None, str, str], CheckpointView] = {}
+        found: dict[tuple[str | None, str, str], AnyCheckpoint] = {}
         offset, total = 0, 1
         while offset < total:
             told = self._server.get(
                 *("jobs", job, "checkpoints"), every_run=every_run, limit=_PAGE, offset=offset
             )
-            page = self._parse_by(
-                lambda it: [CheckpointView.from_json(each) for each in it[_KEPT]], told
-            )
+            page = self._parse_by(lambda it: [parse_checkpoint(each) for each in it[_KEPT]], told)
             # One that is kept meanwhile moves the others on; they are known already.
             found |= {(each.run, each.kind, each.id): each for each in page}
             offset, total = offset + _PAGE, self._parse_by(lambda it: int(it["total"]), told)
-        return sorted(found.values(), key=_age)
+        return sorted(found.values(), key=by_age)
 
-    def get_checkpoint(self, job: str, checkpoint: str) -> CheckpointView:
+    def get_checkpoint(self, job: str, checkpoint: str) -> AnyCheckpoint:
         """Return one checkpoint, with what is wrong with its files."""
         return self._checkpoint(self._server.get("jobs", job, "checkpoints", checkpoint))
 
-    def pin_checkpoint(self, job: str, checkpoint: str, *, pinned: bool) -> CheckpointView:
+    def pin_checkpoint(self, job: str, checkpoint: str, *, pinned: bool) -> AnyCheckpoint:
         """Make a checkpoint stay whatever is retained, or let it go when its time comes."""
         method = "PUT" if pinned else "DELETE"
         told = self._server.send(method, "jobs", job, "checkpoints", checkpoint, "pin")
@@ -325,20 +325,14 @@ class RemoteJobs:
     def _started(self, told: Any) -> Detached:
         return self._parse_by(Detached.from_json, told)
 
-    def _checkpoint(self, told: Any) -> CheckpointView:
-        return self._parse_by(CheckpointView.from_json, told)
+    def _checkpoint(self, told: Any) -> AnyCheckpoint:
+        return self._parse_by(parse_checkpoint, told)
 
     def _parse(self, kind: type[_Value], answer: Any) -> _Value:
         return parse(self._server, kind, answer)
 
     def _parse_by(self, read: Callable[[Any], _Value], answer: Any) -> _Value:
         return parse_by(self._server, read, answer)
-
-
-def _age(view: CheckpointView) -> tuple[bool, float, str]:
-    """Return the place of a checkpoint in a list, oldest first; what nobody can date leads."""
-    at = view.completed_at
-    return at is not None, 0.0 if at is None else at.timestamp(), view.id
 
 
 def _details(told: Mapping[str, Any]) -> JobDetails:

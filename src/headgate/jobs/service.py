@@ -8,6 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from headgate.brokers.broker import Broker, BrokerOptions, BrokerState
+from headgate.checkpoints.checkpoint import (
+    AnyCheckpoint,
+    Checkpoint,
+    UnreadableCheckpoint,
+    parse_checkpoint,
+)
 from headgate.connectors.logs import DEFAULT_LOG
 from headgate.connectors.setup import SetupOptions
 from headgate.connectors.topics import (
@@ -22,13 +28,12 @@ from headgate.connectors.topics import (
 from headgate.engine.settings import Delivery, OnDataLoss
 from headgate.jobs.audit.job_audit import Audit, AuditProgress, AuditRequest, audit_job
 from headgate.jobs.checkpoints.listing import (
-    CheckpointView,
+    by_age,
     get_checkpoint,
     list_checkpoints,
     pin_checkpoint,
     verify_anything,
 )
-from headgate.jobs.checkpoints.pages import CheckpointPage, page_checkpoints
 from headgate.jobs.checkpoints.portable import PortableSavepoint, take_portable
 from headgate.jobs.checkpoints.restore_plan import RestorePlan, RestorePreview
 from headgate.jobs.control.requests import (
@@ -123,8 +128,8 @@ from headgate.jobs.upkeep.orders import (
 from headgate.jobs.upkeep.watch import BackOff, SessionWatch
 from headgate.jobs.values import NO_CONSENT, Consent, JobSnapshot, OpenBatch, RunOptions, Watcher
 from headgate.jobs.views.checkpoint_history import (
+    CheckpointEvent,
     CheckpointHistory,
-    PastCheckpoint,
     list_checkpoint_history,
 )
 from headgate.jobs.views.events import Events, JobEvent, list_events
@@ -147,7 +152,7 @@ from headgate.jobs.views.outputs import (
     list_outputs,
     tail_output,
 )
-from headgate.jobs.views.past import Past, PastMoment, PastRestore, view_past
+from headgate.jobs.views.past import Past, PastRestore, view_past
 from headgate.jobs.views.samples import Samples, read_samples
 from headgate.jobs.views.secrets import find_secrets, hide_secrets
 
@@ -158,6 +163,7 @@ __all__ = [
     "LONGEST_WAIT",
     "NO_CONSENT",
     "SETTINGS",
+    "AnyCheckpoint",
     "Audit",
     "AuditProgress",
     "AuditRequest",
@@ -166,9 +172,9 @@ __all__ = [
     "BrokerKind",
     "BrokerOptions",
     "BrokerState",
+    "Checkpoint",
+    "CheckpointEvent",
     "CheckpointHistory",
-    "CheckpointPage",
-    "CheckpointView",
     "Consent",
     "DeadLetter",
     "DeadLetters",
@@ -208,8 +214,6 @@ __all__ = [
     "OutputView",
     "Panel",
     "Past",
-    "PastCheckpoint",
-    "PastMoment",
     "PastRestore",
     "Patience",
     "PortableSavepoint",
@@ -245,11 +249,13 @@ __all__ = [
     "TopicSubscription",
     "TopicSummary",
     "Totals",
+    "UnreadableCheckpoint",
     "VisitsOptions",
     "VisitsProgress",
     "Watcher",
     "audit_job",
     "broker_folder",
+    "by_age",
     "cancel_job",
     "check_at_rest",
     "check_running",
@@ -284,7 +290,7 @@ __all__ = [
     "look_at",
     "name_of_flow",
     "open_state_desk",
-    "page_checkpoints",
+    "parse_checkpoint",
     "parse_typed",
     "pause_job",
     "pin_checkpoint",

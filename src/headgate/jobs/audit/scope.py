@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from headgate.checkpoints.catalog import Kept, get, list_kept
+from headgate.checkpoints.catalog import Checkpoint, get, list_kept, read_manifest
 from headgate.checkpoints.sparklog import find_last_commit, find_start, read_offsets
 from headgate.engine.plan import source_name
 from headgate.engine.settings import Delivery
@@ -17,7 +17,7 @@ from headgate.flow.graph import Graph
 from headgate.flow.names import did_you_mean
 from headgate.jobs.checkpoints.keeper import by_source
 from headgate.jobs.home import JobHome
-from headgate.jobs.runs.lineage import Run, find_run
+from headgate.jobs.runs.lineage import Run, find_run, walk_lineage
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +99,10 @@ def _root(home: JobHome, run: Run) -> str:
 
 def _past(home: JobHome, run: Run) -> Iterator[tuple[Run, int]]:
     """Yield the runs that a run comes from, newest first, each with the batch it was left after."""
-    origin = run.origin
-    while origin is not None:
+    for ancestor in walk_lineage(home, run.lineage):
         # A savepoint may be of another job, and a run's folder may have been removed.
-        before = find_run(home, origin.lineage)
-        if before is None:
-            return
-        yield before, origin.batch
-        origin = before.origin
+        if ancestor.run is not None and ancestor.last_batch is not None:
+            yield ancestor.run, ancestor.last_batch
 
 
 def _is_alike(flow: Graph, other: Graph) -> bool:
@@ -150,7 +146,7 @@ def _get_run(home: JobHome, lineage: str | None) -> Run:
 
 
 def _reached(
-    home: JobHome, run: Run, kept: list[Kept], at: str | None
+    home: JobHome, run: Run, kept: list[Checkpoint], at: str | None
 ) -> tuple[int, Mapping[str, str | None], list[Path]]:
     """Return the last batch, how far it read each source, and folders with what sources noted."""
     if at is not None:
@@ -169,8 +165,8 @@ def _reached(
     )
 
 
-def _positions(kept: Kept) -> dict[str, str | None]:
-    return {name: each.position for name, each in kept.manifest.facts.sources.items()}
+def _positions(kept: Checkpoint) -> dict[str, str | None]:
+    return {name: source.position for name, source in kept.sources.items()}
 
 
 def _begin(run: Run, source: str, folders: list[Path]) -> str | None:
@@ -186,13 +182,21 @@ def _delivery(home: JobHome) -> Delivery:
     return Delivery(options.get("delivery", Delivery.EXACTLY_ONCE))
 
 
-def _changes(run: Run, kept: list[Kept]) -> list[str]:
+def _changes(run: Run, kept: list[Checkpoint]) -> list[str]:
     # As graphs: what an older release wrote lacks fields that change nothing.
-    before = ((each.id, Graph.from_json(json.dumps(each.manifest.facts.flow))) for each in kept)
-    changed = [name for name, flow in before if flow != run.flow]
+    flows = ((checkpoint.id, _find_flow(checkpoint)) for checkpoint in kept)
+    changed = [name for name, flow in flows if flow is not None and flow != run.flow]
     if not changed:
         return []
     return [
         f"the flow was changed since {changed[-1]}, and the run went on: what it wrote before to "
         "outputs it no longer has is not looked at"
     ]
+
+
+def _find_flow(checkpoint: Checkpoint) -> Graph | None:
+    """Return the flow that a checkpoint is of, or None if the job has removed it meanwhile."""
+    try:
+        return Graph.from_json(json.dumps(read_manifest(checkpoint.folder).facts.flow))
+    except HeadgateError:
+        return None

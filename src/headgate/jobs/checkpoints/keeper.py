@@ -84,8 +84,8 @@ class CheckpointKeeper:
         known = list_kept(self._folder)
         self.newest: str | None = known[-1].id if known else None
         if known:
-            facts = known[-1].manifest.facts
-            self._records = {name: each.records for name, each in facts.sources.items()}
+            sources = known[-1].sources
+            self._records = {name: source.records for name, source in sources.items()}
 
     def attempt_running(self) -> None:
         """Take note of the query whose checkpoints are kept; its first batch has yet to begin."""
@@ -145,7 +145,7 @@ class CheckpointKeeper:
             "savepoint": taken.id,
             "folder": str(folder.absolute()),
             "batch": batch,
-            "bytes": taken.manifest.full_bytes,
+            "bytes": taken.full_bytes,
         }
 
     def job_ended(self, *, canceled: bool) -> None:
@@ -154,7 +154,7 @@ class CheckpointKeeper:
             for each in list_kept(self._folder):
                 # What the user pinned is the user's.
                 if not each.pinned:
-                    remove(each)
+                    remove(each.folder)
             shutil.rmtree(self._run.checkpoint, ignore_errors=True)
             left = list_kept(self._folder)
             self.newest = left[-1].id if left else None
@@ -171,8 +171,8 @@ class CheckpointKeeper:
         self._thin()
         return {
             "checkpoint": kept.id,
-            "full_bytes": kept.manifest.full_bytes,
-            "new_bytes": kept.manifest.new_bytes,
+            "full_bytes": kept.full_bytes,
+            "new_bytes": kept.new_bytes,
             "took_ms": round((self._clock.monotonic() - began) * 1000),
         }
 
@@ -185,7 +185,7 @@ class CheckpointKeeper:
             retain_for=keeping.retain_for,
             now=self._clock.now(),
         ):
-            remove(kept[name])
+            remove(kept[name].folder)
 
     def _facts(self, batch: int) -> CheckpointFacts:
         report = self._last if self._last is not None and self._last.batch == batch else None

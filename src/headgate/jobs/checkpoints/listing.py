@@ -1,112 +1,35 @@
-"""The checkpoints and savepoints of a job, as those see them who look from outside."""
+"""The checkpoints and savepoints of a job: listed, looked up, pinned and verified."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from headgate.checkpoints.catalog import (
-    Kept,
+    find_batch,
     list_all,
+    list_folders,
+    list_kept,
+    list_names,
     pin,
     read_kept,
+    read_manifest,
     unpin,
 )
-from headgate.checkpoints.manifest import (
-    CheckpointFacts,
-    Kind,
-    Manifest,
-    SourceFacts,
-    StateFacts,
-)
-from headgate.checkpoints.verify import Problem, verify
+from headgate.checkpoints.checkpoint import AnyCheckpoint, Checkpoint, UnreadableCheckpoint
+from headgate.checkpoints.manifest import Kind
+from headgate.checkpoints.verify import verify
 from headgate.errors import HeadgateError
 from headgate.flow.names import did_you_mean
 from headgate.jobs.checkpoints.portable import is_portable, read_portable
 from headgate.jobs.checkpoints.state_check import open_state
 from headgate.jobs.home import JobHome
 from headgate.jobs.registry import get_home
-
-COMPLETED = "COMPLETED"
-DAMAGED = "DAMAGED"
+from headgate.jobs.runs.lineage import find_run, walk_lineage
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckpointView:
-    """One checkpoint or savepoint.
-
-    Attributes:
-        status: COMPLETED, or DAMAGED if it does not even say what it is.
-        kind: `checkpoint` or `savepoint`.
-        run: The lineage it is of; None if it cannot be told.
-        problems: What is wrong with it, as far as somebody looked.
-        manifest: What it says of itself; None if it cannot be read.
-        rows: Rows that Spark found in the state of each operator; None if nobody opened it.
-        file_count: How many files it has, where the manifest does not list them: a server's.
-    """
-
-    id: str
-    status: str
-    kind: str
-    folder: Path
-    run: str | None
-    pinned: bool = False
-    problems: tuple[Problem, ...] = ()
-    manifest: Manifest | None = None
-    rows: Mapping[str, int] | None = None
-    file_count: int | None = None
-
-    @property
-    def files(self) -> int:
-        """How many files it has."""
-        if self.file_count is not None:
-            return self.file_count
-        return 0 if self.manifest is None else len(self.manifest.files)
-
-    @property
-    def completed_at(self) -> datetime | None:
-        """When its batch was committed."""
-        return None if self.manifest is None else self.manifest.facts.completed_at
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the checkpoint as JSON values; positions are JSON themselves."""
-        told = {
-            "id": self.id,
-            "status": self.status,
-            "kind": self.kind,
-            "run": self.run,
-            "pinned": self.pinned,
-            "folder": str(self.folder),
-            "problems": [str(each) for each in self.problems],
-            "rows": None if self.rows is None else dict(self.rows),
-        }
-        if self.manifest is None:
-            return told
-        return {**told, **_manifest_to_json(self.manifest), "files": self.files}
-
-    @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> CheckpointView:
-        """Return the checkpoint that `to_json` told of; its manifest has what was told."""
-        parts = [str(each).partition(": ") for each in told["problems"]]
-        return cls(
-            id=str(told["id"]),
-            status=str(told["status"]),
-            kind=str(told["kind"]),
-            folder=Path(told["folder"]),
-            run=told["run"],
-            pinned=bool(told["pinned"]),
-            problems=tuple(Problem(file, what) for file, _, what in parts),
-            manifest=_manifest_from_json(told) if "batch" in told else None,
-            rows=told["rows"],
-            file_count=told.get("files"),
-        )
-
-
-def list_checkpoints(root: Path, name: str, *, every_run: bool = False) -> list[CheckpointView]:
+def list_checkpoints(root: Path, name: str, *, every_run: bool = False) -> list[AnyCheckpoint]:
     """Return the checkpoints of a job's present run and its savepoints, oldest first.
 
     Args:
@@ -114,18 +37,75 @@ def list_checkpoints(root: Path, name: str, *, every_run: bool = False) -> list[
     """
     home = get_home(root, name, verb="list the checkpoints of")
     present = home.find_present_run() or (home.find_json("status.json") or {}).get("lineage")
-    lineages = _lineages(home) if every_run else [present] if present else []
-    found: list[CheckpointView] = []
+    lineages = list_names(home.path / "runs") if every_run else [present] if present else []
+    listed: list[AnyCheckpoint] = []
     for lineage in lineages:
-        found += _look_into(home.checkpoints_folder(lineage), "checkpoint", lineage)
-    found += _look_into(home.savepoints_folder, "savepoint", None)
-    return sorted(found, key=lambda each: (each.completed_at is not None, _order(each)))
+        listed += _list_folder(home.checkpoints_folder(lineage), Kind.CHECKPOINT, lineage)
+    listed += _list_folder(home.savepoints_folder, Kind.SAVEPOINT, None)
+    return sorted(listed, key=by_age)
 
 
-def get_checkpoint(root: Path, name: str, checkpoint: str, *, quick: bool = True) -> CheckpointView:
+def list_past(home: JobHome) -> list[Checkpoint]:
+    """Return what a job can go back to, oldest first: savepoints, and the present run's past.
+
+    The past of a run that was restored is that of the run it comes from, up to that checkpoint.
+    """
+    return read_past(home)[0]
+
+
+def list_readable_past(home: JobHome) -> list[Checkpoint]:
+    """Return what a job can go back to whose state this release reads, oldest first."""
+    past = list_past(home)
+    return [one for one in past if read_manifest(one.folder).facts.has_known_state]
+
+
+def read_past(home: JobHome, *, most: int | None = None) -> tuple[list[Checkpoint], int]:
+    """Return what a job can go back to, and how many older checkpoints were not read.
+
+    Args:
+        most: Of more checkpoints than these only the newest are read; savepoints are all there.
+    """
+    savepoints = list_kept(home.savepoints_folder)
+    past: list[Checkpoint] = []
+    unread: list[tuple[Path, int | None]] = []
+    # Batches of a run that took its state by uid are counted from 0 again.
+    for ancestor in walk_lineage(home, home.find_present_run()):
+        last = ancestor.last_batch
+        numbered = [
+            (-1 if batch is None else batch, folder)
+            for folder in list_folders(home.checkpoints_folder(ancestor.lineage))
+            if (batch := find_batch(folder)) is None or last is None or batch <= last
+        ]
+        unread += [(folder, last) for _, folder in sorted(numbered, reverse=True)]
+        past += [
+            savepoint
+            for savepoint in savepoints
+            if savepoint.run == ancestor.lineage and (last is None or savepoint.batch <= last)
+        ]
+    for folder, last in unread[:most]:
+        try:
+            checkpoint = read_kept(folder)
+        except HeadgateError:
+            # Corrupted, or removed meanwhile: nothing to go back to.
+            continue
+        if last is None or checkpoint.batch <= last:
+            past.append(checkpoint)
+    left_off = 0 if most is None else max(0, len(unread) - most)
+    # Of one batch the savepoint comes last: a restore takes the last one that fits.
+    return sorted(past, key=lambda one: (one.completed_at, one.batch, one.kind)), left_off
+
+
+def by_age(checkpoint: AnyCheckpoint) -> tuple[bool, float, str]:
+    """Return the place of a checkpoint in a list, oldest first; undated entries sort first."""
+    if isinstance(checkpoint, UnreadableCheckpoint):
+        return False, 0.0, checkpoint.id
+    return True, checkpoint.completed_at.timestamp(), checkpoint.id
+
+
+def get_checkpoint(root: Path, name: str, checkpoint: str, *, quick: bool = True) -> AnyCheckpoint:
     """Return one checkpoint by its id, with what is wrong with its files.
 
-    Of those with one id the present run's comes first, then the newest of any other.
+    If several have the same id, the present run's comes first, then the newest of any other.
 
     Args:
         checkpoint: `chk-17`, `17`, a savepoint's name, or `latest`.
@@ -139,11 +119,11 @@ def get_checkpoint(root: Path, name: str, checkpoint: str, *, quick: bool = True
     if named is not None:
         return _verified(named, quick=quick)
     present = list_checkpoints(root, name)
-    for views in (present, list_checkpoints(root, name, every_run=True)):
-        for each in reversed(views):
-            if each.id == wanted or wanted == "latest":
-                return _verified(each, quick=quick)
-    ids = [each.id for each in reversed(present)]
+    for listed in (present, list_checkpoints(root, name, every_run=True)):
+        for candidate in reversed(listed):
+            if candidate.id == wanted or wanted == "latest":
+                return _verified(candidate, quick=quick)
+    ids = [candidate.id for candidate in reversed(present)]
     raise HeadgateError(
         "CHECKPOINT_NOT_FOUND",
         f"cannot find checkpoint {checkpoint!r} of job {name!r}: "
@@ -152,18 +132,19 @@ def get_checkpoint(root: Path, name: str, checkpoint: str, *, quick: bool = True
     )
 
 
-def pin_checkpoint(root: Path, name: str, checkpoint: str, *, pinned: bool) -> CheckpointView:
+def pin_checkpoint(root: Path, name: str, checkpoint: str, *, pinned: bool) -> AnyCheckpoint:
     """Make a checkpoint stay whatever is retained, or let it go when its time comes."""
-    found = get_checkpoint(root, name, checkpoint)
-    kept = read_kept(found.folder)
+    chosen = get_checkpoint(root, name, checkpoint)
+    # One that cannot be read is refused.
+    folder = read_kept(chosen.folder).folder
     if pinned:
-        pin(kept)
+        pin(folder, job=name)
     else:
-        unpin(kept)
-    return get_checkpoint(root, name, found.id)
+        unpin(folder)
+    return get_checkpoint(root, name, chosen.id)
 
 
-def verify_anything(root: Path, subject: str, *, open_newest: bool = True) -> list[CheckpointView]:
+def verify_anything(root: Path, subject: str, *, open_newest: bool = True) -> list[AnyCheckpoint]:
     """Return what a job's name or a path stands for, every file checked.
 
     Of a job these are the checkpoints of its present run, its savepoints, and what Spark itself
@@ -180,176 +161,70 @@ def verify_anything(root: Path, subject: str, *, open_newest: bool = True) -> li
     is_job = (root / "jobs" / subject).is_dir() and "/" not in subject
     if not is_job and folder.is_dir():
         if is_portable(folder):
-            return [_view(read_portable(folder))]
-        found = [_verify_folder(folder, folder.name, run=None)]
+            return [read_portable(folder)]
+        verified = [_verify_folder(folder, folder.name, run=None)]
     else:
-        found = _verify_job(get_home(root, subject, verb="verify"))
-    return _with_state(found) if open_newest else found
+        verified = _verify_job(get_home(root, subject, verb="verify"))
+    return _with_state(verified) if open_newest else verified
 
 
-def _with_state(found: list[CheckpointView]) -> list[CheckpointView]:
-    """Return the views with the rows of the newest one whose state can be opened."""
-    for place, each in reversed(list(enumerate(found))):
-        told = each.manifest
-        if told is not None and told.facts.has_known_state and not each.problems:
-            rows, problems = open_state(read_kept(each.folder))
-            return [*found[:place], replace(_with(each, problems), rows=rows), *found[place + 1 :]]
-    return found
+def _with_state(verified: list[AnyCheckpoint]) -> list[AnyCheckpoint]:
+    """Return the checkpoints with the rows of the newest one whose state can be opened."""
+    for place, one in reversed(list(enumerate(verified))):
+        if isinstance(one, UnreadableCheckpoint) or one.problems:
+            continue
+        if read_manifest(one.folder).facts.has_known_state:
+            rows, problems = open_state(one)
+            opened = replace(one, problems=tuple(problems), rows=rows)
+            return [*verified[:place], opened, *verified[place + 1 :]]
+    return verified
 
 
-def _verify_job(home: JobHome) -> list[CheckpointView]:
-    found = [_verified(each, quick=False) for each in list_checkpoints(home.root, home.name)]
+def _verify_job(home: JobHome) -> list[AnyCheckpoint]:
+    verified = [_verified(one, quick=False) for one in list_checkpoints(home.root, home.name)]
     lineage = home.find_present_run()
-    folder = None if lineage is None else _find_live(home, lineage)
-    if folder is not None and (folder / "commits").is_dir():
-        found.append(_verify_folder(folder, "present", run=lineage))
-    return found
+    run = None if lineage is None else find_run(home, lineage)
+    if run is not None and (run.checkpoint / "commits").is_dir():
+        verified.append(_verify_folder(run.checkpoint, "present", run=lineage))
+    return verified
 
 
-def _verify_folder(folder: Path, name: str, *, run: str | None) -> CheckpointView:
+def _verify_folder(folder: Path, name: str, *, run: str | None) -> AnyCheckpoint:
+    problems = tuple(verify(folder))
     try:
-        view = _view(read_kept(folder))
+        return replace(read_kept(folder), problems=problems)
     except HeadgateError:
-        view = CheckpointView(id=name, status=COMPLETED, kind="folder", folder=folder, run=run)
-    return _with(view, verify(folder))
+        return UnreadableCheckpoint(
+            id=name, kind="folder", run=run, folder=folder, problems=problems
+        )
 
 
-def _look_into(folder: Path, kind: str, lineage: str | None) -> Iterable[CheckpointView]:
+def _list_folder(folder: Path, kind: Kind, lineage: str | None) -> Iterable[AnyCheckpoint]:
     kept, unreadable = list_all(folder)
-    yield from (_view(each) for each in kept)
-    yield from (_unreadable(folder, each, kind, lineage) for each in unreadable)
+    yield from kept
+    for problem in unreadable:
+        yield UnreadableCheckpoint(
+            id=problem.file,
+            kind=kind.value,
+            run=lineage,
+            folder=folder / problem.file,
+            problems=(problem,),
+        )
 
 
-def look_at_folder(folder: Path, kind: str, lineage: str | None) -> CheckpointView:
-    """Return the checkpoint that a folder is, or is meant to be."""
-    try:
-        return _view(read_kept(folder))
-    except HeadgateError as error:
-        return _unreadable(folder.parent, Problem(folder.name, error.message), kind, lineage)
-
-
-def _unreadable(folder: Path, problem: Problem, kind: str, lineage: str | None) -> CheckpointView:
-    return CheckpointView(
-        id=problem.file,
-        status=DAMAGED,
-        kind=kind,
-        folder=folder / problem.file,
-        run=lineage,
-        problems=(problem,),
-    )
-
-
-def _view(kept: Kept) -> CheckpointView:
-    return CheckpointView(
-        id=kept.id,
-        status=COMPLETED,
-        kind=kept.kind.value,
-        folder=kept.folder,
-        run=kept.manifest.facts.lineage,
-        pinned=kept.pinned,
-        manifest=kept.manifest,
-    )
-
-
-def _find_named(home: JobHome, wanted: str) -> CheckpointView | None:
+def _find_named(home: JobHome, wanted: str) -> Checkpoint | None:
     """Return the present run's checkpoint of a name by its folder, where nothing else is meant."""
     present = home.find_present_run()
     is_number = wanted.removeprefix("chk-").isdigit()
     if present is None or not is_number or (home.savepoints_folder / wanted).exists():
         return None
     try:
-        return _view(read_kept(home.checkpoints_folder(present) / wanted))
+        return read_kept(home.checkpoints_folder(present) / wanted)
     except HeadgateError:
         return None
 
 
-def _verified(view: CheckpointView, *, quick: bool) -> CheckpointView:
-    return view if view.manifest is None else _with(view, verify(view.folder, quick=quick))
-
-
-def _with(view: CheckpointView, problems: Sequence[Problem]) -> CheckpointView:
-    return CheckpointView(
-        id=view.id,
-        status=DAMAGED if problems else view.status,
-        kind=view.kind,
-        folder=view.folder,
-        run=view.run,
-        pinned=view.pinned,
-        problems=tuple(problems),
-        manifest=view.manifest,
-    )
-
-
-def _find_live(home: JobHome, lineage: str) -> Path | None:
-    from headgate.jobs.runs.lineage import find_run
-
-    run = find_run(home, lineage)
-    return None if run is None else run.checkpoint
-
-
-def _lineages(home: JobHome) -> list[str]:
-    runs = home.path / "runs"
-    return sorted(each.name for each in runs.iterdir()) if runs.is_dir() else []
-
-
-def _order(view: CheckpointView) -> tuple[float, str]:
-    at = view.completed_at
-    return (0.0 if at is None else at.timestamp(), view.id)
-
-
-def _manifest_to_json(manifest: Manifest) -> dict[str, Any]:
-    facts = manifest.facts
-    return {
-        "batch": manifest.batch,
-        "completed_at": facts.completed_at.isoformat(),
-        "duration_ms": round(facts.duration.total_seconds() * 1000),
-        "sources": {
-            name: {"records": each.records, "position": _position(each.position)}
-            for name, each in facts.sources.items()
-        },
-        "watermark": None if facts.watermark is None else facts.watermark.isoformat(),
-        "state": {
-            uid: {"rows": each.rows, "bytes": each.bytes} for uid, each in facts.state.items()
-        },
-        "full_bytes": manifest.full_bytes,
-        "new_bytes": manifest.new_bytes,
-        "parallelism": facts.parallelism,
-    }
-
-
-def _manifest_from_json(told: Mapping[str, Any]) -> Manifest:
-    watermark = told["watermark"]
-    return Manifest(
-        kind=Kind(told["kind"]),
-        batch=int(told["batch"]),
-        facts=CheckpointFacts(
-            job="",
-            lineage=str(told["run"]),
-            completed_at=datetime.fromisoformat(told["completed_at"]),
-            duration=timedelta(milliseconds=told["duration_ms"]),
-            sources={
-                name: SourceFacts(_position_text(each["position"]), int(each["records"]))
-                for name, each in told["sources"].items()
-            },
-            watermark=None if watermark is None else datetime.fromisoformat(watermark),
-            state={
-                uid: StateFacts(int(each["rows"]), int(each["bytes"]))
-                for uid, each in told["state"].items()
-            },
-            parallelism=int(told["parallelism"]),
-        ),
-        full_bytes=int(told["full_bytes"]),
-        new_bytes=int(told["new_bytes"]),
-        files={},
-    )
-
-
-def _position_text(position: Any) -> str | None:
-    return position if position is None or isinstance(position, str) else json.dumps(position)
-
-
-def _position(text: str | None) -> Any:
-    try:
-        return None if text is None else json.loads(text)
-    except ValueError:
-        return text
+def _verified(checkpoint: AnyCheckpoint, *, quick: bool) -> AnyCheckpoint:
+    if isinstance(checkpoint, UnreadableCheckpoint):
+        return checkpoint
+    return replace(checkpoint, problems=tuple(verify(checkpoint.folder, quick=quick)))

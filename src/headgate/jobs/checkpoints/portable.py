@@ -22,7 +22,8 @@ from typing import Any
 # Registers the kinds of topics that a flow's JSON may name.
 import headgate.connectors  # noqa: F401
 from headgate._clock import Clock, SystemClock
-from headgate.checkpoints.catalog import Kept
+from headgate.checkpoints.catalog import read_manifest
+from headgate.checkpoints.checkpoint import Checkpoint, describe_checkpoint
 from headgate.checkpoints.manifest import (
     CheckpointFacts,
     Kind,
@@ -139,7 +140,7 @@ def is_portable(folder: Path) -> bool:
     return (folder / FILE).is_file()
 
 
-def list_portable(home: JobHome) -> list[Kept]:
+def list_portable(home: JobHome) -> list[Checkpoint]:
     """Return the portable savepoints in a job's folder, oldest first; damaged ones are left out."""
     folder = portable_folder(home)
     children = sorted(folder.iterdir()) if folder.is_dir() else []
@@ -153,12 +154,25 @@ def list_portable(home: JobHome) -> list[Kept]:
     return sorted(found, key=lambda each: each.completed_at)
 
 
-def read_portable(folder: Path) -> Kept:
+def read_portable(folder: Path) -> Checkpoint:
     """Return the portable savepoint that a folder is; its Parquet files are not looked at.
 
     Raises:
         HeadgateError: PORTABLE_UNREADABLE.
     """
+    return describe_checkpoint(folder, _read_portable_manifest(folder))
+
+
+def read_any_manifest(folder: Path) -> Manifest:
+    """Return the manifest of a checkpoint, a savepoint or a portable savepoint.
+
+    Raises:
+        HeadgateError: CHECKPOINT_NOT_FOUND, CHECKPOINT_DAMAGED or PORTABLE_UNREADABLE.
+    """
+    return _read_portable_manifest(folder) if is_portable(folder) else read_manifest(folder)
+
+
+def _read_portable_manifest(folder: Path) -> Manifest:
     try:
         content = json.loads((folder / FILE).read_text(encoding="utf-8"))
         if content["format"] != FORMAT:
@@ -166,7 +180,7 @@ def read_portable(folder: Path) -> Kept:
                 f"its format is {content['format']!r}, and this release reads {FORMAT}"
             )
         size = _size(folder)
-        manifest = Manifest(
+        return Manifest(
             kind=Kind.SAVEPOINT,
             batch=int(content["batch"]),
             facts=_facts(content),
@@ -181,7 +195,6 @@ def read_portable(folder: Path) -> Kept:
             hint="take it again: headgate savepoint JOB --portable",
             domain=Domain.EXTERNAL,
         ) from error
-    return Kept(folder, manifest, pinned=False)
 
 
 def copy_states(savepoint: Path, taken: Collection[str], into: Path) -> None:

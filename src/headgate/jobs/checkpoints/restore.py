@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 from headgate._units import parse_duration
-from headgate.checkpoints.catalog import Kept, list_kept, read_kept
+from headgate.checkpoints.catalog import list_kept, read_kept
+from headgate.checkpoints.checkpoint import Checkpoint
+from headgate.checkpoints.manifest import CheckpointFacts
 from headgate.checkpoints.restore import fork
 from headgate.checkpoints.sparklog import (
     find_last_commit,
@@ -28,10 +31,12 @@ from headgate.flow.operators import Enrich, Source
 from headgate.flow.schema import Schema
 from headgate.flow.state_shape import find_state_change
 from headgate.jobs.checkpoints.keeper import by_source
+from headgate.jobs.checkpoints.listing import list_past
 from headgate.jobs.checkpoints.portable import (
     copy_states,
     is_portable,
     list_portable,
+    read_any_manifest,
     read_portable,
 )
 from headgate.jobs.checkpoints.restore_plan import RestorePlan
@@ -52,7 +57,7 @@ READ_WHOLE = 1 << 30
 _AGO = re.compile(r"(?P<duration>\S+)\s+ago")
 
 
-def find_target(home: JobHome, *, source: str | None, at: str | None, now: datetime) -> Kept:
+def find_target(home: JobHome, *, source: str | None, at: str | None, now: datetime) -> Checkpoint:
     """Return the checkpoint or savepoint that the user means.
 
     Args:
@@ -105,11 +110,11 @@ def parse_moment(text: str, now: datetime) -> datetime:
 
 
 def plan_restore(
-    home: JobHome, graph: Graph, kept: Kept, *, drop: Collection[str], parallelism: int | None
+    home: JobHome, graph: Graph, kept: Checkpoint, *, drop: Collection[str], parallelism: int | None
 ) -> RestorePlan:
     """Return what restoring a flow from a checkpoint does, or refuse what it cannot do."""
     check_not_drained_at(kept, list_past(home), job=home.name)
-    facts = kept.manifest.facts
+    facts = read_any_manifest(kept.folder).facts
     before = tuple(facts.operators)
     now = tuple(node.id for node in graph.stateful())
     gone = [uid for uid in before if uid not in now]
@@ -124,15 +129,11 @@ def plan_restore(
     taken = tuple(uid for uid in now if uid in before and uid not in drop)
     old = Graph.from_json(json.dumps(facts.flow))
     if taken and not is_portable(kept.folder):
-        _check_format(home.name, kept, old, taken)
+        _check_format(home.name, kept, facts.state_format, old, taken)
     for uid in taken:
         _check_state(home.name, kept, old, graph, uid)
-    known = {
-        table: tuple(Schema.from_json(each) for each in schemas)
-        for table, schemas in facts.tables.items()
-    }
     keys = {table: tuple(key) for table, key in facts.keys.items()}
-    check_tables(known, keys, _tables_of(graph, taken), job=home.name)
+    check_tables(_read_tables(facts), keys, _tables_of(graph, taken), job=home.name)
     same = now == before == taken and parallelism in (None, facts.parallelism)
     return RestorePlan(
         kept=kept,
@@ -161,7 +162,7 @@ def restore_run(
         reached: Where sources go on, by source id; where the checkpoint stands if left out.
     """
     kept = plan.kept
-    facts = kept.manifest.facts
+    facts = read_any_manifest(kept.folder).facts
     run = new_run(
         home,
         graph,
@@ -169,59 +170,65 @@ def restore_run(
         checkpoints=checkpoints,
         now=now,
     )
-    history = {
-        table: tuple(Schema.from_json(each) for each in schemas)
-        for table, schemas in facts.tables.items()
-    }
+    positions = _positions(kept, graph) if reached is None else reached
+    if plan.as_it_was and reached is None:
+        fork(kept.folder, run.checkpoint, quick=_is_large(kept))
+        origin = Origin(kept.id, kept.run, kept.batch, began=positions)
+    else:
+        origin = _take_state(home.run_folder(run.lineage) / "taken", plan, graph, positions)
+    return replace(run, history=_extend_history(facts, graph), origin=origin)
+
+
+def _take_state(
+    folder: Path, plan: RestorePlan, graph: Graph, positions: Mapping[str, str]
+) -> Origin:
+    """Bring the state that operators take over by uid into a folder of the new run."""
+    kept = plan.kept
+    portable = is_portable(kept.folder)
+    if portable:
+        copy_states(kept.folder, plan.taken, folder)
+    else:
+        fork(kept.folder, folder, quick=_is_large(kept))
+    ends = {} if portable else read_offsets(kept.folder, kept.batch)
+    return Origin(
+        kept.id,
+        kept.run,
+        kept.batch,
+        folder=folder,
+        operators=_numbers(read_any_manifest(kept.folder).facts.operators, plan.taken),
+        positions=positions,
+        began=positions,
+        loading=() if portable else find_loading(folder, positions, graph),
+        portable=portable,
+        watermark_ms=0 if portable else read_commit(kept.folder, kept.batch).watermark_ms,
+        times=read_times(ends, graph.streams()),
+        partition_times=read_partition_times(ends, graph.streams()),
+    )
+
+
+def _extend_history(facts: CheckpointFacts, graph: Graph) -> dict[str, tuple[Schema, ...]]:
+    """Return every schema that each table has had, with those of the flow."""
+    history = _read_tables(facts)
     for table in graph.tables():
         known = history.get(table.id, ())
         if not known or known[-1] != table.schema:
             history[table.id] = (*known, table.schema)
-    positions = _positions(kept, graph) if reached is None else reached
-    if plan.as_it_was and reached is None:
-        fork(kept.folder, run.checkpoint, quick=_is_large(kept))
-        origin = Origin(kept.id, facts.lineage, kept.batch, began=positions)
-    else:
-        folder = home.run_folder(run.lineage) / "taken"
-        portable = is_portable(kept.folder)
-        if portable:
-            copy_states(kept.folder, plan.taken, folder)
-        else:
-            fork(kept.folder, folder, quick=_is_large(kept))
-        ends = {} if portable else read_offsets(kept.folder, kept.batch)
-        origin = Origin(
-            kept.id,
-            facts.lineage,
-            kept.batch,
-            folder=folder,
-            operators=_numbers(facts.operators, plan.taken),
-            positions=positions,
-            began=positions,
-            loading=() if portable else find_loading(folder, positions, graph),
-            portable=portable,
-            watermark_ms=0 if portable else read_commit(kept.folder, kept.batch).watermark_ms,
-            times=read_times(ends, graph.streams()),
-            partition_times=read_partition_times(ends, graph.streams()),
-        )
-    return Run(
-        lineage=run.lineage,
-        created=run.created,
-        checkpoint=run.checkpoint,
-        parallelism=run.parallelism,
-        operators=run.operators,
-        history=history,
-        keys=run.keys,
-        flow=graph,
-        origin=origin,
-    )
+    return history
 
 
-def _is_large(kept: Kept) -> bool:
+def _read_tables(facts: CheckpointFacts) -> dict[str, tuple[Schema, ...]]:
+    return {
+        table: tuple(Schema.from_json(schema) for schema in schemas)
+        for table, schemas in facts.tables.items()
+    }
+
+
+def _is_large(kept: Checkpoint) -> bool:
     """Tell whether reading every file would take longer than a restore should.
 
     What is not read here is checked by Spark and RocksDB as they load it.
     """
-    return kept.manifest.full_bytes > READ_WHOLE
+    return kept.full_bytes > READ_WHOLE
 
 
 def _numbers(operators: Sequence[str], taken: Collection[str]) -> dict[str, int]:
@@ -246,22 +253,26 @@ def find_loading(folder: Path, positions: Mapping[str, str], graph: Graph) -> tu
     )
 
 
-def _positions(kept: Kept, graph: Graph) -> dict[str, str]:
-    found = _positions_of(Graph.from_json(json.dumps(kept.manifest.facts.flow)), kept)
+def _flow_of(kept: Checkpoint) -> Graph:
+    return Graph.from_json(json.dumps(read_any_manifest(kept.folder).facts.flow))
+
+
+def _positions(kept: Checkpoint, graph: Graph) -> dict[str, str]:
+    found = _positions_of(_flow_of(kept), kept)
     now = {node.id for node in graph.nodes if isinstance(node, Source)}
     return {name: each for name, each in found.items() if each is not None and name in now}
 
 
-def _positions_of(flow: Graph, kept: Kept) -> dict[str, str | None]:
+def _positions_of(flow: Graph, kept: Checkpoint) -> dict[str, str | None]:
     """Return where a checkpoint stands in every source."""
     if is_portable(kept.folder):
-        return {name: each.position for name, each in kept.manifest.facts.sources.items()}
+        return {name: source.position for name, source in kept.sources.items()}
     return by_source(flow, read_offsets(kept.folder, kept.batch))
 
 
-def count_read_again(home: JobHome, kept: Kept) -> dict[str, int | None]:
+def count_read_again(home: JobHome, kept: Checkpoint) -> dict[str, int | None]:
     """Return how many records lie between a checkpoint and where the job is, by source id."""
-    flow = Graph.from_json(json.dumps(kept.manifest.facts.flow))
+    flow = _flow_of(kept)
     positions = _positions_of(flow, kept)
     reached = _find_present_positions(home)
     topics = {node.id: node.topic for node in flow.nodes if isinstance(node, Source)}
@@ -295,10 +306,12 @@ def _tables_of(graph: Graph, taken: Collection[str]) -> list[Source]:
     return [table for table in graph.tables() if table.id in names]
 
 
-def _check_format(job: str, kept: Kept, old: Graph, taken: Collection[str]) -> None:
+def _check_format(
+    job: str, kept: Checkpoint, state_format: int, old: Graph, taken: Collection[str]
+) -> None:
     dropped = " ".join(f"--drop-state {uid}" for uid in taken)
     check_state_format(
-        kept.manifest.facts.state_format,
+        state_format,
         what=f"cannot restore job {job!r} from {kept.id}",
         hint=f"restore it with headgate 0.6, take headgate savepoint {job} --portable there, and "
         "restore that here"
@@ -307,7 +320,7 @@ def _check_format(job: str, kept: Kept, old: Graph, taken: Collection[str]) -> N
     )
 
 
-def _check_state(job: str, kept: Kept, old: Graph, new: Graph, uid: str) -> None:
+def _check_state(job: str, kept: Checkpoint, old: Graph, new: Graph, uid: str) -> None:
     change = find_state_change(old, new, uid)
     if change is not None:
         raise HeadgateError(
@@ -317,36 +330,13 @@ def _check_state(job: str, kept: Kept, old: Graph, new: Graph, uid: str) -> None
         )
 
 
-def list_past(home: JobHome) -> list[Kept]:
-    """Return what can be gone back to, oldest first: savepoints, and the present run's past.
-
-    The past of a run that was restored is that of the run it comes from, up to that checkpoint.
-    """
-    savepoints = list_kept(home.savepoints_folder)
-    found: list[Kept] = []
-    lineage, newest = home.find_present_run(), None
-    while lineage is not None:
-        here = [each for each in savepoints if each.manifest.facts.lineage == lineage]
-        found += [
-            each
-            for each in [*list_kept(home.checkpoints_folder(lineage)), *here]
-            if newest is None or each.batch <= newest
-        ]
-        run = find_run(home, lineage)
-        origin = None if run is None else run.origin
-        lineage = None if origin is None else origin.lineage
-        # Batches of a run that took its state by uid are counted from 0 again.
-        newest = None if origin is None else origin.batch
-    return sorted(found, key=lambda each: (each.completed_at, each.batch))
-
-
 def _is_folder(text: str) -> bool:
     path = Path(text)
     names = ("manifest.json", "checkpoint.json", "portable.json")
     return any((path / name).is_file() for name in names)
 
 
-def _not_found(home: JobHome, found: str, kept: Sequence[Kept]) -> HeadgateError:
+def _not_found(home: JobHome, found: str, kept: Sequence[Checkpoint]) -> HeadgateError:
     ids = [each.id for each in kept]
     near = did_you_mean(found, ids) if not ids else f"headgate restore {home.name} --from {ids[-1]}"
     return HeadgateError(

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from headgate.checkpoints.catalog import Kept
+from headgate.checkpoints.checkpoint import Checkpoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +78,7 @@ class RestorePlan:
         outputs: Outputs that may receive rows they have received before.
     """
 
-    kept: Kept
+    kept: Checkpoint
     as_it_was: bool
     taken: tuple[str, ...]
     dropped: tuple[str, ...]

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from headgate.checkpoints.catalog import Kept
+from headgate.checkpoints.catalog import Checkpoint, read_manifest
 from headgate.checkpoints.problems import Problem
 from headgate.checkpoints.restore import fork
 from headgate.engine.settings import HeldState, SparkSettings
@@ -18,13 +18,13 @@ from headgate.flow.graph import Graph
 from headgate.jobs.checkpoints.spark_process import answer_order, ask_reader
 
 
-def open_state(kept: Kept) -> tuple[dict[str, int], list[Problem]]:
+def open_state(kept: Checkpoint) -> tuple[dict[str, int], list[Problem]]:
     """Return how many rows each operator holds, and what is wrong with the state.
 
     The files must have been verified; this takes as long as it takes to start Spark and to read
     the state.
     """
-    facts = kept.manifest.facts
+    facts = read_manifest(kept.folder).facts
     flow = Graph.from_json(json.dumps(facts.flow))
     last = len(facts.operators) - 1
     with tempfile.TemporaryDirectory(prefix="headgate-verify-") as scratch:

@@ -93,8 +93,8 @@ def hold_checkpoint(root: Path, name: str, folder: Path) -> Iterator[None]:
     if kept.pinned:
         yield
         return
-    pin(kept)
+    pin(folder, job=name)
     try:
         yield
     finally:
-        unpin(kept)
+        unpin(folder)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from headgate._clock import Clock
 from headgate._codec import DecodeError, alias, decode, shaped
+from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.checkpoints.listing import list_checkpoints
 from headgate.jobs.control.requests import Patience, Request, check_running, ended_otherwise
@@ -121,7 +122,7 @@ def foresee_cancel(root: Path, name: str) -> Loss:
         view=view_job(home),
         deletes_state=deletes,
         checkpoints=tuple(each.id for each in lost),
-        bytes=sum(each.manifest.new_bytes for each in lost if each.manifest is not None),
+        bytes=sum(each.new_bytes for each in lost if isinstance(each, Checkpoint)),
     )
 
 

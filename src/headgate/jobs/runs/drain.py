@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from headgate.checkpoints.catalog import Kept
+from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.checkpoints.sparklog import find_last_commit, find_open_batch, read_offsets
 from headgate.engine.clocks import is_drained
 from headgate.errors import HeadgateError
 
 
-def check_not_drained(checkpoint: Path, past: Sequence[Kept], *, job: str) -> None:
+def check_not_drained(checkpoint: Path, past: Sequence[Checkpoint], *, job: str) -> None:
     """Refuse to resume a run that was drained, or was on its way there.
 
     Args:
@@ -30,7 +30,7 @@ def check_not_drained(checkpoint: Path, past: Sequence[Kept], *, job: str) -> No
         raise _drained(f"cannot resume job {job!r}: it was", past, job=job)
 
 
-def check_not_drained_at(kept: Kept, past: Sequence[Kept], *, job: str) -> None:
+def check_not_drained_at(kept: Checkpoint, past: Sequence[Checkpoint], *, job: str) -> None:
     """Refuse to restore from a checkpoint that a drain left.
 
     Raises:
@@ -40,7 +40,7 @@ def check_not_drained_at(kept: Kept, past: Sequence[Kept], *, job: str) -> None:
         raise _drained(f"cannot restore job {job!r} from {kept.id}: it was", past, job=job)
 
 
-def _drained(what: str, past: Sequence[Kept], *, job: str) -> HeadgateError:
+def _drained(what: str, past: Sequence[Checkpoint], *, job: str) -> HeadgateError:
     before = next((each.id for each in reversed(past) if not _is_drained(each)), None)
     fresh = "start empty with --fresh"
     return HeadgateError(
@@ -50,7 +50,7 @@ def _drained(what: str, past: Sequence[Kept], *, job: str) -> HeadgateError:
     )
 
 
-def _is_drained(kept: Kept) -> bool:
+def _is_drained(kept: Checkpoint) -> bool:
     try:
         return is_drained(read_offsets(kept.folder, kept.batch))
     except HeadgateError:

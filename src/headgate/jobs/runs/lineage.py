@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -92,6 +92,20 @@ class Run:
     state_format: int = STATE_FORMAT
     placed_since: int | None = 0
     checksums_since: int | None = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ancestor:
+    """A run, or one that it comes from.
+
+    Attributes:
+        run: None if its manifest is gone, or the lineage is of another job.
+        last_batch: The batch at which the next run left it; None for the run itself.
+    """
+
+    lineage: str
+    run: Run | None
+    last_batch: int | None
 
 
 def new_run(
@@ -210,6 +224,24 @@ def find_run(home: JobHome, lineage: str) -> Run | None:
         placed_since=content.get("placed_since"),
         checksums_since=content.get("checksums_since"),
     )
+
+
+def walk_lineage(home: JobHome, lineage: str | None) -> Iterator[Ancestor]:
+    """Yield a run and the runs that it comes from, newest first.
+
+    Args:
+        lineage: None for no run at all.
+    """
+    last_batch: int | None = None
+    seen: set[str] = set()
+    # A run cannot come from itself: damaged manifests must not make an endless walk.
+    while lineage is not None and lineage not in seen:
+        seen.add(lineage)
+        run = find_run(home, lineage)
+        yield Ancestor(lineage, run, last_batch)
+        origin = None if run is None else run.origin
+        lineage = None if origin is None else origin.lineage
+        last_batch = None if origin is None else origin.batch
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from headgate.checkpoints.catalog import Kept
+from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.connectors.written import NOTHING, Batches, Written
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.checkpoints.restore import count_read_again
 from headgate.jobs.home import JobHome
-from headgate.jobs.runs.lineage import Run, find_run
+from headgate.jobs.runs.lineage import Run, walk_lineage
 from headgate.jobs.runs.written_batches import find_written
 from headgate.jobs.startup.open_batch import describe_outputs, describe_records
 
@@ -33,7 +33,7 @@ class Repeats:
         return any(each.is_possible for each in self.outputs.values())
 
 
-def find_repeats(home: JobHome, kept: Kept) -> Repeats:
+def find_repeats(home: JobHome, kept: Checkpoint) -> Repeats:
     """Return what the job has written since a checkpoint; its run is shut out of the outputs.
 
     Args:
@@ -51,27 +51,22 @@ def find_repeats(home: JobHome, kept: Kept) -> Repeats:
     return Repeats(count_read_again(home, kept), outputs)
 
 
-def _runs_since(home: JobHome, kept: Kept) -> Iterator[tuple[Run, int, int | None]]:
+def _runs_since(home: JobHome, kept: Checkpoint) -> Iterator[tuple[Run, int, int | None]]:
     """Yield the present run and those it comes from, up to the checkpoint's, with their batches.
 
     What a run wrote behind the checkpoint that another went back to was repeated by that one:
     its rows are not those that come again now.
     """
-    lineage, last = home.find_present_run(), None
-    while lineage is not None:
-        run = find_run(home, lineage)
-        if run is None:
+    for ancestor in walk_lineage(home, home.find_present_run()):
+        is_of_it = ancestor.lineage == kept.run
+        first, last = kept.batch + 1 if is_of_it else 0, ancestor.last_batch
+        if ancestor.run is not None and (last is None or first <= last):
+            yield ancestor.run, first, last
+        if is_of_it:
             return
-        is_of_it = lineage == kept.manifest.facts.lineage
-        first = kept.batch + 1 if is_of_it else 0
-        if last is None or first <= last:
-            yield run, first, last
-        origin = None if is_of_it else run.origin
-        lineage = None if origin is None else origin.lineage
-        last = None if origin is None else origin.batch
 
 
-def check_repeats(repeats: Repeats, kept: Kept, *, job: str, why: str) -> None:
+def check_repeats(repeats: Repeats, kept: Checkpoint, *, job: str, why: str) -> None:
     """Refuse to fall back where an output would receive rows again.
 
     Args:

@@ -34,8 +34,9 @@ from headgate.flow.graph import Graph
 from headgate.jobs.attempts.launch import Launcher, ProcessLauncher
 from headgate.jobs.attempts.wire import AttemptSpec
 from headgate.jobs.checkpoints.keeper import CheckpointKeeper, Keeping
+from headgate.jobs.checkpoints.listing import list_past, list_readable_past
 from headgate.jobs.checkpoints.portable import state_folder
-from headgate.jobs.checkpoints.restore import find_target, list_past, plan_restore, restore_run
+from headgate.jobs.checkpoints.restore import find_target, plan_restore, restore_run
 from headgate.jobs.flow_file import LoadedFlow, load_flow
 from headgate.jobs.home import JobHome
 from headgate.jobs.lifecycle.intent import find_intent
@@ -168,7 +169,7 @@ def _fall_back(
     One behind which rows were written is gone back to only if the user agrees: they come again.
     """
     found = "; ".join(str(each) for each in problems[:3])
-    past = [each for each in list_past(home) if each.manifest.facts.has_known_state]
+    past = list_readable_past(home)
     good, bad = find_good(past)
     if options.strict or good is None:
         hint = f"headgate restore {home.name} --from {good.id}" if good else "start with --fresh"

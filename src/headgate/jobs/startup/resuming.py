@@ -16,7 +16,8 @@ from headgate.checkpoints.sparklog import (
 )
 from headgate.checkpoints.verify import find_good, verify_batch, verify_begun
 from headgate.errors import Domain, HeadgateError
-from headgate.jobs.checkpoints.restore import READ_WHOLE, list_past
+from headgate.jobs.checkpoints.listing import list_readable_past
+from headgate.jobs.checkpoints.restore import READ_WHOLE
 from headgate.jobs.home import JobHome
 from headgate.jobs.runs.lineage import Run, find_run
 from headgate.jobs.runs.reached import Reached, find_reached
@@ -146,7 +147,7 @@ def _has_begun(home: JobHome, lineage: str) -> bool:
 
 
 def _way_out(home: JobHome) -> str:
-    past = [each for each in list_past(home) if each.manifest.facts.has_known_state]
+    past = list_readable_past(home)
     good, _ = find_good(past, quick=True)
     restore = "" if good is None else f"headgate restore {home.name} --from {good.id}; or "
     return f"{restore}start empty with --fresh"

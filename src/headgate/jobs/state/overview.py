@@ -48,8 +48,8 @@ def _operator(place: Place, uid: str, size: tuple[int, int]) -> StateOperator:
 
 def _sizes(root: Path, place: Place) -> dict[str, tuple[int, int]]:
     """Return rows and bytes by uid: what the checkpoint says, or the job's last word."""
-    if place.checkpoint != NOW and place.facts is not None:
-        return {uid: (each.rows, each.bytes) for uid, each in place.facts.state.items()}
+    if place.checkpoint != NOW and place.sizes is not None:
+        return {uid: (held.rows, held.bytes) for uid, held in place.sizes.items()}
     status: Mapping[str, Any] = JobHome(root, place.job).find_json("status.json") or {}
     rows, sizes = status.get("state_rows") or {}, status.get("state_bytes") or {}
     return {uid: (int(rows[uid]), int(sizes.get(uid, 0))) for uid in rows}

@@ -11,7 +11,9 @@ from typing import Any
 
 # Registers the kinds of topics that a flow's JSON may name.
 import headgate.connectors  # noqa: F401
-from headgate.checkpoints.manifest import CheckpointFacts
+from headgate.checkpoints.catalog import read_manifest
+from headgate.checkpoints.checkpoint import AnyCheckpoint, Checkpoint, UnreadableCheckpoint
+from headgate.checkpoints.manifest import StateFacts
 from headgate.checkpoints.sparklog import find_last_commit, read_batch, read_commit
 from headgate.checkpoints.state_format import STATE_FORMAT, check_state_format
 from headgate.errors import Domain, HeadgateError
@@ -19,7 +21,7 @@ from headgate.flow.graph import Graph
 from headgate.flow.names import did_you_mean, split_path
 from headgate.flow.operators import Dedupe, Enrich, Node, Window
 from headgate.flow.schema import Schema, type_to_ddl
-from headgate.jobs.checkpoints.listing import CheckpointView, list_checkpoints
+from headgate.jobs.checkpoints.listing import list_checkpoints
 from headgate.jobs.home import JobHome
 from headgate.jobs.registry import get_home
 from headgate.jobs.runs.lineage import find_run
@@ -40,7 +42,7 @@ class Place:
         operators: Uids of the operators that hold state, in Spark's order.
         history: Every schema each table has had, by source id.
         keys: The key columns of each table, by source id.
-        facts: What the checkpoint says of itself; None of `now`.
+        sizes: What each operator held, by uid; None for `now`.
         state_format: Of what form the state is.
     """
 
@@ -53,7 +55,7 @@ class Place:
     operators: tuple[str, ...]
     history: Mapping[str, tuple[Schema, ...]]
     keys: Mapping[str, tuple[str, ...]]
-    facts: CheckpointFacts | None = None
+    sizes: Mapping[str, StateFacts] | None = None
     state_format: int = STATE_FORMAT
 
     def ids(self) -> dict[int, tuple[str, ...]]:
@@ -102,7 +104,7 @@ def find_place(root: Path, job: str, at: str | None) -> Place:
     home = get_home(root, job, verb="read the state of")
     if at is None or at == NOW:
         return _find_now(home)
-    return _kept(_get_view(root, job, at))
+    return _kept(_get_checkpoint(root, job, at))
 
 
 def list_places(root: Path, job: str, uid: str) -> Places:
@@ -113,16 +115,16 @@ def list_places(root: Path, job: str, uid: str) -> Places:
     Raises:
         HeadgateError: As `find_place`; STATE_OPERATOR_NOT_FOUND if it holds none now.
     """
-    views = [
-        each
-        for each in list_checkpoints(root, job)
-        if each.manifest is not None and uid in each.manifest.facts.operators
+    holding = [
+        checkpoint
+        for checkpoint in list_checkpoints(root, job)
+        if isinstance(checkpoint, Checkpoint) and _holds_state(checkpoint, uid)
     ]
-    newest = views[-MOST_CHECKPOINTS:]
+    newest = holding[-MOST_CHECKPOINTS:]
     now = find_place(root, job, None)
     check_operator(now, uid)
     kept = tuple(_kept_or_unread(each) for each in newest)
-    return Places(kept, now, len(views) - len(newest))
+    return Places(kept, now, len(holding) - len(newest))
 
 
 def check_form(place: Place) -> None:
@@ -201,15 +203,15 @@ def _find_now(home: JobHome) -> Place:
     )
 
 
-def _get_view(root: Path, job: str, at: str) -> CheckpointView:
+def _get_checkpoint(root: Path, job: str, at: str) -> AnyCheckpoint:
     wanted = f"chk-{at}" if at.isdigit() else at
     present = list_checkpoints(root, job)
-    found = _find_view(present, wanted)
-    if found is None:
-        found = _find_view(list_checkpoints(root, job, every_run=True), wanted)
-    if found is not None:
-        return found
-    ids = [each.id for each in reversed(present)]
+    chosen = _find_by_id(present, wanted)
+    if chosen is None:
+        chosen = _find_by_id(list_checkpoints(root, job, every_run=True), wanted)
+    if chosen is not None:
+        return chosen
+    ids = [checkpoint.id for checkpoint in reversed(present)]
     raise HeadgateError(
         "CHECKPOINT_NOT_FOUND",
         f"cannot find checkpoint {at!r} of job {job!r}: "
@@ -218,45 +220,52 @@ def _get_view(root: Path, job: str, at: str) -> CheckpointView:
     )
 
 
-def _find_view(views: Sequence[CheckpointView], wanted: str) -> CheckpointView | None:
-    for each in reversed(views):
-        if each.id == wanted or (wanted == "latest" and each.manifest is not None):
-            return each
+def _find_by_id(checkpoints: Sequence[AnyCheckpoint], wanted: str) -> AnyCheckpoint | None:
+    for checkpoint in reversed(checkpoints):
+        is_latest = wanted == "latest" and isinstance(checkpoint, Checkpoint)
+        if checkpoint.id == wanted or is_latest:
+            return checkpoint
     return None
 
 
-def _kept_or_unread(view: CheckpointView) -> Place | Unread:
+def _holds_state(checkpoint: Checkpoint, uid: str) -> bool:
     try:
-        place = _kept(view)
+        return uid in read_manifest(checkpoint.folder).facts.operators
+    except HeadgateError:
+        # The job has removed it meanwhile.
+        return False
+
+
+def _kept_or_unread(checkpoint: Checkpoint) -> Place | Unread:
+    try:
+        place = _kept(checkpoint)
         check_form(place)
         return place
     except HeadgateError as error:
-        if view.completed_at is None:
-            raise
-        return Unread(view.id, view.completed_at, error.message)
+        return Unread(checkpoint.id, checkpoint.completed_at, error.message)
 
 
-def _kept(view: CheckpointView) -> Place:
-    if view.manifest is None:
+def _kept(checkpoint: AnyCheckpoint) -> Place:
+    if isinstance(checkpoint, UnreadableCheckpoint):
         raise HeadgateError(
             "CHECKPOINT_DAMAGED",
-            f"cannot read the state of {view.id}: "
-            + "; ".join(str(each) for each in view.problems),
-            hint=f"headgate verify {view.folder}",
+            f"cannot read the state of {checkpoint.id}: "
+            + "; ".join(str(problem) for problem in checkpoint.problems),
+            hint=f"headgate verify {checkpoint.folder}",
             domain=Domain.EXTERNAL,
         )
-    facts = view.manifest.facts
+    facts = read_manifest(checkpoint.folder).facts
     return Place(
         job=facts.job,
-        checkpoint=view.id,
-        moment=facts.completed_at,
-        folder=view.folder,
-        batch=view.manifest.batch,
+        checkpoint=checkpoint.id,
+        moment=checkpoint.completed_at,
+        folder=checkpoint.folder,
+        batch=checkpoint.batch,
         flow=Graph.from_json(json.dumps(facts.flow)),
         operators=facts.operators,
         history={name: _schemas(all_) for name, all_ in facts.tables.items()},
         keys={name: tuple(key) for name, key in facts.keys.items()},
-        facts=facts,
+        sizes=checkpoint.state,
         state_format=facts.state_format,
     )
 

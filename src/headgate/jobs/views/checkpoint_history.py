@@ -26,11 +26,13 @@ _KINDS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PastCheckpoint:
-    """A checkpoint or savepoint that was taken, or could not be.
+class CheckpointEvent:
+    """An event of a job's history: a checkpoint or savepoint was taken or failed, or restored.
+
+    It outlives the checkpoint, which retention may have removed since.
 
     Attributes:
-        number: That of the event that tells of it.
+        number: The number of the event.
         id: Empty for one that failed.
         kind: `checkpoint`, `savepoint`, or `restore` for a moment at which the job went back.
         status: COMPLETED or FAILED.
@@ -54,22 +56,6 @@ class PastCheckpoint:
     kept: bool
     reason: str
 
-    def to_json(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        return {
-            "number": self.number,
-            "id": self.id,
-            "kind": self.kind,
-            "status": self.status,
-            "at": self.at.isoformat(),
-            "took_ms": None if self.took is None else round(self.took.total_seconds() * 1000),
-            "full_bytes": self.full_bytes,
-            "new_bytes": self.new_bytes,
-            "run": self.run,
-            "kept": self.kept,
-            "reason": self.reason,
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointHistory:
@@ -85,26 +71,13 @@ class CheckpointHistory:
     """
 
     job: str
-    entries: tuple[PastCheckpoint, ...]
+    entries: tuple[CheckpointEvent, ...]
     total: int
     completed: int
     failed: int
     savepoints: int
     restores: int
-    latest: dict[str, PastCheckpoint]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the history as JSON values."""
-        return {
-            "job": self.job,
-            "entries": [each.to_json() for each in self.entries],
-            "total": self.total,
-            "completed": self.completed,
-            "failed": self.failed,
-            "savepoints": self.savepoints,
-            "restores": self.restores,
-            "latest": {name: each.to_json() for name, each in self.latest.items()},
-        }
+    latest: dict[str, CheckpointEvent]
 
 
 def list_checkpoint_history(
@@ -154,8 +127,8 @@ class _Reading:
             "restore": kinds["RESTORED"],
         }
         self._left = self._wanted["completed"] + self._wanted["failed"] + kinds["SAVEPOINT"]
-        self.entries: list[PastCheckpoint] = []
-        self.latest: dict[str, PastCheckpoint] = {}
+        self.entries: list[CheckpointEvent] = []
+        self.latest: dict[str, CheckpointEvent] = {}
 
     @property
     def is_complete(self) -> bool:
@@ -163,7 +136,7 @@ class _Reading:
         full = len(self.entries) >= self._limit or self._left <= 0
         return full and all(name in self.latest for name, count in self._wanted.items() if count)
 
-    def take(self, entry: PastCheckpoint) -> None:
+    def take(self, entry: CheckpointEvent) -> None:
         """Take note of an entry."""
         names = {"checkpoint": "completed", "savepoint": "savepoint", "restore": "restore"}
         name = "failed" if entry.status == FAILED else names[entry.kind]
@@ -204,11 +177,11 @@ class _There:
         return name in self._savepoints or (bool(folder) and Path(folder).is_dir())
 
 
-def _entry(event: JobEvent, there: _There) -> PastCheckpoint:
+def _entry(event: JobEvent, there: _There) -> CheckpointEvent:
     kind, status = _KINDS[event.kind]
     told = event.facts
     run = told.get("run") or told.get("lineage")
-    return PastCheckpoint(
+    return CheckpointEvent(
         number=event.number,
         id=_id(event),
         kind=kind,

@@ -11,8 +11,9 @@ from typing import Any
 from headgate._clock import Clock, SystemClock
 from headgate._codec import Moment, Seconds, WholeSeconds, alias, decode, encode, left_out
 from headgate.checkpoints.catalog import read_kept
+from headgate.checkpoints.checkpoint import AnyCheckpoint, parse_checkpoint
 from headgate.errors import HeadgateError
-from headgate.jobs.checkpoints.listing import CheckpointView, list_checkpoints
+from headgate.jobs.checkpoints.listing import list_checkpoints
 from headgate.jobs.home import JobHome
 from headgate.jobs.lifecycle.intent import has_supervisor
 from headgate.jobs.lifecycle.states import JobState
@@ -78,7 +79,7 @@ class JobDetails:
     folder: Path
     flow: str | None
     settings: Mapping[str, Mapping[str, Any]]
-    checkpoints: tuple[CheckpointView, ...]
+    checkpoints: tuple[AnyCheckpoint, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Return the job as JSON values."""
@@ -105,7 +106,7 @@ class JobDetails:
             folder=Path(told["folder"]),
             flow=told["flow"],
             settings=dict(told["settings"]),
-            checkpoints=tuple(CheckpointView.from_json(each) for each in told["checkpoints"]),
+            checkpoints=tuple(parse_checkpoint(each) for each in told["checkpoints"]),
         )
 
 
@@ -235,6 +236,6 @@ def last_checkpoint_took(root: Path, view: JobView) -> timedelta | None:
         return None
     folder = JobHome(root, view.name).checkpoints_folder(str(lineage)) / view.checkpoint
     try:
-        return read_kept(folder).manifest.facts.duration
+        return read_kept(folder).duration
     except HeadgateError:
         return None

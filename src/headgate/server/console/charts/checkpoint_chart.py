@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from headgate.jobs.service import PastCheckpoint
+from headgate.jobs.service import CheckpointEvent
 from headgate.server.console.charts.job_charts import BYTES, MS
 from headgate.server.console.charts.timeline import in_ms
 from headgate.server.console.parts.theme import BAD, MUTED, SERIES
@@ -16,7 +16,7 @@ POINTS = 300
 _SIZES, _TIMES = 0, 1
 
 
-def chart_options(entries: Sequence[PastCheckpoint]) -> dict[str, Any]:
+def chart_options(entries: Sequence[CheckpointEvent]) -> dict[str, Any]:
     """Return the chart of checkpoints and savepoints: sizes above, durations below.
 
     Args:

@@ -9,7 +9,7 @@ from typing import Any
 from nicegui import ui
 from nicegui.events import GenericEventArguments
 
-from headgate.jobs.service import Past, PastMoment, PastRestore
+from headgate.jobs.service import Checkpoint, Past, PastRestore
 from headgate.server.console.charts.timeline import Track, in_ms, lay_out
 from headgate.server.console.parts.formats import format_bytes, format_moment
 
@@ -31,8 +31,8 @@ class MomentsTrack(ui.element, component="../static/moments_track.js"):
 
     def show(self, past: Past, moment: datetime | None, now: datetime) -> None:
         """Show a past, with the handle at a moment; somebody who drags it is not disturbed."""
-        track = lay_out([*(each.at for each in past.moments), *_inside(past)], now)
-        self._set("marks", [_mark(each, track) for each in past.moments])
+        track = lay_out([*(each.completed_at for each in past.checkpoints), *_inside(past)], now)
+        self._set("marks", [_mark(each, track) for each in past.checkpoints])
         self._set("restores", [_restore(each, track) for each in past.restores])
         for name, value in track.to_json().items():
             self._set(name, value)
@@ -45,22 +45,23 @@ class MomentsTrack(ui.element, component="../static/moments_track.js"):
 
 def _inside(past: Past) -> list[datetime]:
     """Return the moments of restores that lie among the others; older ones stand at the edge."""
-    if not past.moments:
+    if not past.checkpoints:
         return [each.at for each in past.restores]
-    return [each.at for each in past.restores if each.at >= past.moments[0].at]
+    return [each.at for each in past.restores if each.at >= past.checkpoints[0].completed_at]
 
 
-def _mark(moment: PastMoment, track: Track) -> dict[str, Any]:
-    pinned = ", pinned" if moment.pinned else ""
+def _mark(checkpoint: Checkpoint, track: Track) -> dict[str, Any]:
+    pinned = ", pinned" if checkpoint.pinned else ""
+    at = checkpoint.completed_at
     return {
-        "id": moment.id,
-        "source": moment.source,
-        "kind": moment.kind,
-        "pinned": moment.pinned,
-        "at": in_ms(moment.at),
-        "place": round(track.place(moment.at), 5),
-        "title": f"{moment.id}, {format_moment(moment.at)} UTC, "
-        f"{format_bytes(moment.bytes)}{pinned}",
+        "id": checkpoint.id,
+        "source": checkpoint.source,
+        "kind": checkpoint.kind.value,
+        "pinned": checkpoint.pinned,
+        "at": in_ms(at),
+        "place": round(track.place(at), 5),
+        "title": f"{checkpoint.id}, {format_moment(at)} UTC, "
+        f"{format_bytes(checkpoint.full_bytes)}{pinned}",
     }
 
 

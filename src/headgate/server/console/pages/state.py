@@ -154,8 +154,9 @@ class _State:
     def _offer(self, past: Past) -> None:
         """Offer the moments that there are; the one that was chosen stays, gone or not."""
         choices = {_NOW: "now"}
-        for moment in reversed(past.moments):
-            choices[moment.id] = f"{moment.id}, {format_moment(moment.at)}"
+        for checkpoint in reversed(past.checkpoints):
+            completed = format_moment(checkpoint.completed_at)
+            choices[checkpoint.id] = f"{checkpoint.id}, {completed}"
         if self._at not in choices:
             choices[self._at] = self._at
         if choices != self._moment.options or self._moment.value != self._at:

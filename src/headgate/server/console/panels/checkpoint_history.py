@@ -10,10 +10,10 @@ from markupsafe import Markup
 from nicegui import ui
 
 from headgate.jobs.service import (
+    Checkpoint,
+    CheckpointEvent,
     CheckpointHistory,
     Past,
-    PastCheckpoint,
-    PastMoment,
     list_checkpoint_history,
 )
 from headgate.server.actions import verbs
@@ -41,7 +41,7 @@ class Seen:
     """
 
     page: CheckpointHistory
-    newest: tuple[PastCheckpoint, ...] | None
+    newest: tuple[CheckpointEvent, ...] | None
 
 
 class HistoryPanel:
@@ -106,7 +106,7 @@ class HistoryPanel:
         self._newer.set_enabled(self._offset > 0)
         self._older.set_enabled(self._offset + count < self._total)
 
-    def _show_chart(self, newest: tuple[PastCheckpoint, ...]) -> None:
+    def _show_chart(self, newest: tuple[CheckpointEvent, ...]) -> None:
         fresh = chart_options(newest)["series"]
         for shown, each in zip(self._chart.options["series"], fresh, strict=True):
             shown["data"] = each["data"]
@@ -145,11 +145,11 @@ def read_history(context: ServerContext, job: str, offset: int, charted: int | N
     return Seen(page, list_checkpoint_history(home, job, limit=POINTS).entries)
 
 
-def find_kept(entry: PastCheckpoint, past: Past) -> PastMoment | None:
+def find_kept(entry: CheckpointEvent, past: Past) -> Checkpoint | None:
     """Return the checkpoint that an entry tells of, if it is one that can be gone back to."""
     if not entry.kept:
         return None
-    for each in reversed(past.moments):
+    for each in reversed(past.checkpoints):
         if each.id == entry.id and entry.run in (None, each.run):
             return each
     return None
@@ -164,13 +164,13 @@ class _Line:
         source: What `restore --from` takes; empty where there is nothing to restore.
     """
 
-    entry: PastCheckpoint
-    kept: PastMoment | None
+    entry: CheckpointEvent
+    kept: Checkpoint | None
     took_ms: float | None
     source: str
 
 
-def show_checkpoints(entries: Sequence[PastCheckpoint], past: Past, *, may: bool) -> Markup:
+def show_checkpoints(entries: Sequence[CheckpointEvent], past: Past, *, may: bool) -> Markup:
     """Return entries as a table with the buttons of each.
 
     Args:
@@ -182,7 +182,7 @@ def show_checkpoints(entries: Sequence[PastCheckpoint], past: Past, *, may: bool
     return render("checkpoints", lines=lines, may=may)
 
 
-def _line(entry: PastCheckpoint, kept: PastMoment | None) -> _Line:
+def _line(entry: CheckpointEvent, kept: Checkpoint | None) -> _Line:
     took_ms = None if entry.took is None else entry.took.total_seconds() * 1000
     source = ""
     if entry.kept and entry.status == "COMPLETED":
@@ -190,6 +190,6 @@ def _line(entry: PastCheckpoint, kept: PastMoment | None) -> _Line:
     return _Line(entry, kept, took_ms, source)
 
 
-def _source(entry: PastCheckpoint) -> str:
+def _source(entry: CheckpointEvent) -> str:
     of_run = entry.kind == "checkpoint" and entry.run is not None
     return f"{entry.run}/{entry.id}" if of_run else entry.id

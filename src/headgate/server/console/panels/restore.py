@@ -11,7 +11,7 @@ from markupsafe import Markup
 from nicegui import ui
 
 from headgate.errors import HeadgateError
-from headgate.jobs.service import JobView, Past, PastMoment
+from headgate.jobs.service import Checkpoint, JobView, Past
 from headgate.server.actions import verbs
 from headgate.server.console.charts.moments_track import MomentsTrack
 from headgate.server.console.panels.questions import agreed
@@ -47,7 +47,7 @@ class RestorePanel:
         self._past = Past((), ())
         self._drawn = 0.0
         self._moment: datetime | None = None
-        self._chosen: PastMoment | None = None
+        self._chosen: Checkpoint | None = None
         self._plan: dict[str, Any] | None = None
         self._plan_of: str | None = None
         self._planned = 0.0
@@ -72,8 +72,8 @@ class RestorePanel:
             # Another run is the present one, so that all that was foreseen is out of date.
             self._moment = self._plan_of = None
         self._past = past
-        if past.moments and (self._moment is None or past.find_at(self._moment) is None):
-            self._moment = past.moments[-1].at
+        if past.checkpoints and (self._moment is None or past.find_at(self._moment) is None):
+            self._moment = past.checkpoints[-1].completed_at
             changed = True
         if changed or time.monotonic() - self._drawn > _DRAW_EVERY_S:
             self._drawn = time.monotonic()
@@ -110,10 +110,10 @@ class RestorePanel:
         self._words.show(self._tell())
         if self._chosen is None:
             self._plan = self._plan_of = None
-            self._shown.show(_nothing(any_moments=bool(self._past.moments)))
+            self._shown.show(_nothing(any_moments=bool(self._past.checkpoints)))
             self._allow()
 
-    async def _foresee(self, chosen: PastMoment) -> None:
+    async def _foresee(self, chosen: Checkpoint) -> None:
         self._asked += 1
         asked = self._asked
         self._planned = time.monotonic()
