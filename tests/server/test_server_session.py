@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from contextlib import ExitStack
 from dataclasses import replace
@@ -16,6 +17,7 @@ from fake_supervisor import FakeSupervisor
 from server_bench import client, follow, settings, store_job
 
 from headgate._codec import encode
+from headgate.checkpoints.catalog import remove
 from headgate.errors import HeadgateError
 from headgate.jobs import service
 from headgate.jobs.checkpoints.listing import get_checkpoint, pin_checkpoint
@@ -231,7 +233,7 @@ def test_a_dry_run_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "flows" / "shop.py").write_text("import time\ntime.sleep(300)\n")
     monkeypatch.setattr(orders, "_LONGEST_PLAN", timedelta(seconds=1))
     with pytest.raises(HeadgateError, match="WAITED_TOO_LONG"):
-        orders.foresee_restore(home.root, "shop", source="chk-19", at=None, drop=())
+        orders.resolve_apart(home.root, "shop", source="chk-19", at=None, drop=())
 
 
 # Going back from a job that runs.
@@ -241,22 +243,35 @@ def pinned(home: JobHome, checkpoint: str) -> bool:
     return get_checkpoint(home.root, home.name, checkpoint).pinned
 
 
+def is_held(home: JobHome, checkpoint: str) -> bool:
+    """Tell whether retention would leave a checkpoint alone; it is put back if not."""
+    folder = get_checkpoint(home.root, home.name, checkpoint).folder
+    copy = folder.parent.parent / "copy-of-a-checkpoint"
+    shutil.copytree(folder, copy)
+    is_gone = remove(folder)
+    if is_gone:
+        copy.rename(folder)
+    else:
+        shutil.rmtree(copy)
+    return not is_gone
+
+
 def test_a_checkpoint_is_held_only_meanwhile_and_a_users_pin_stays(tmp_path: Path) -> None:
     home = store_job(tmp_path)
     folder = get_checkpoint(home.root, "shop", "chk-18").folder
     with hold_checkpoint(home.root, "shop", folder):
-        assert pinned(home, "chk-18")
-    assert not pinned(home, "chk-18")
+        assert is_held(home, "chk-18")
+    assert not is_held(home, "chk-18")
     with pytest.raises(ValueError, match="odd"), hold_checkpoint(home.root, "shop", folder):
         raise ValueError("odd")
-    assert not pinned(home, "chk-18")
+    assert not is_held(home, "chk-18")
     pin_checkpoint(home.root, "shop", "chk-18", pinned=True)
     with hold_checkpoint(home.root, "shop", folder):
         pass
     assert pinned(home, "chk-18")
     savepoint = get_checkpoint(home.root, "shop", "before").folder
     with hold_checkpoint(home.root, "shop", savepoint):
-        assert not pinned(home, "before")
+        assert not is_held(home, "before")
     with (
         pytest.raises(HeadgateError),
         hold_checkpoint(home.root, "shop", folder.with_name("chk-7")),
@@ -272,7 +287,7 @@ def test_a_restore_holds_its_checkpoint_and_starts_the_job_again_if_it_fails(
 
     def note(what: str) -> None:
         alive = look_at(home.root, "shop").is_alive
-        seen.append((what, alive, pinned(home, "chk-18")))
+        seen.append((what, alive, is_held(home, "chk-18")))
 
     def restore(*_: Any, **__: Any) -> dict[str, Any]:
         note("restore")
@@ -291,6 +306,7 @@ def test_a_restore_holds_its_checkpoint_and_starts_the_job_again_if_it_fails(
         ended = follow(web, web.post("/v1/jobs/shop/restore", json=asked))
     assert ended["error"]["code"] == "CHECKPOINT_DAMAGED"
     assert seen == [("restore", False, True), ("start", False, True)]
+    assert not is_held(home, "chk-18")
     assert not pinned(home, "chk-18")
 
 

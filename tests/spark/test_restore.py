@@ -22,7 +22,7 @@ from headgate.engine.settings import Delivery
 from headgate.jobs.audit.job_audit import AuditRequest, audit_job
 from headgate.jobs.checkpoints.keeper import CheckpointKeeper, Keeping
 from headgate.jobs.checkpoints.listing import verify_anything
-from headgate.jobs.checkpoints.restore import find_target, plan_restore
+from headgate.jobs.checkpoints.restore_plan import find_target, plan_restore
 from headgate.jobs.home import JobHome
 from headgate.jobs.runs.lineage import find_run
 from headgate.jobs.values import Consent, JobSnapshot
@@ -101,7 +101,7 @@ def test_a_restore_replays_exactly_the_records_after_the_checkpoint(begun: Bench
     assert run_of is not None
     target = find_target(home, source="chk-1", at=None, now=run_of.created)
     plan = plan_restore(home, run_of.flow, target, drop=(), parallelism=None)
-    assert plan.again == {"orders": 2, "users": 0, "items": 0}
+    assert plan.records_again == {"orders": 2, "users": 0, "items": 0}
     assert graph.name == "store"
     # State answers alone: the topics of the tables are empty.
     for table in ("users", "items"):

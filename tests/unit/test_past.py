@@ -13,7 +13,7 @@ from headgate.checkpoints.manifest import FILE_NAMES, CheckpointFacts, Kind, Man
 from headgate.errors import HeadgateError
 from headgate.flow.flow import Flow
 from headgate.jobs.checkpoints.listing import list_past
-from headgate.jobs.checkpoints.restore import find_target
+from headgate.jobs.checkpoints.restore_plan import find_target
 from headgate.jobs.home import JobHome
 from headgate.jobs.runs.lineage import Origin, new_run, write_run
 from headgate.jobs.service import view_past

@@ -35,7 +35,8 @@ from headgate.jobs.checkpoints.portable import (
     state_folder,
     take_portable,
 )
-from headgate.jobs.checkpoints.restore import find_target, plan_restore, restore_run
+from headgate.jobs.checkpoints.restore import restore_run
+from headgate.jobs.checkpoints.restore_plan import find_target, plan_restore
 from headgate.jobs.home import JobHome
 from headgate.jobs.runs.lineage import Run, find_run, new_run, write_run
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from headgate.checkpoints.checkpoint import Checkpoint
+from headgate.checkpoints.manifest import Kind
 from headgate.checkpoints.state_format import STATE_FORMAT
 from headgate.errors import HeadgateError
 from headgate.jobs.state import answers as state_answers
@@ -65,11 +67,14 @@ def test_a_folder_stays_as_long_as_it_is_read(
     assert not read.exists()
 
 
-def view(number: int) -> Any:
-    facts = SimpleNamespace(operators=("u",), flow={"format": 99}, job="j", completed_at=NOON)
-    manifest = SimpleNamespace(facts=facts, batch=number)
-    return SimpleNamespace(
-        id=f"chk-{number}", manifest=manifest, completed_at=NOON, folder=Path("none")
+def kept(number: int) -> Checkpoint:
+    return Checkpoint(
+        id=f"chk-{number}",
+        kind=Kind.CHECKPOINT,
+        run="run",
+        folder=Path("none"),
+        batch=number,
+        completed_at=NOON,
     )
 
 
@@ -80,8 +85,10 @@ def test_a_history_is_of_the_newest_checkpoints_whatever_flows_they_are_of(
     now = SimpleNamespace(
         job="j", checkpoint=NOW, operators=("u",), flow=flow, state_format=STATE_FORMAT
     )
-    monkeypatch.setattr(places, "list_checkpoints", lambda *_: [*map(view, range(250))])
+    monkeypatch.setattr(places, "list_checkpoints", lambda *_: [*map(kept, range(250))])
     monkeypatch.setattr(places, "find_place", lambda *_: now)
+    facts = SimpleNamespace(operators=("u",), flow={"format": 99}, job="j")
+    monkeypatch.setattr(places, "read_manifest", lambda _: SimpleNamespace(facts=facts))
     found = places.list_places(tmp_path, "j", "u")
     assert (len(found.kept), found.left_off) == (200, 50)
     assert (found.kept[0].checkpoint, found.kept[-1].checkpoint) == ("chk-50", "chk-249")
@@ -96,10 +103,10 @@ def test_other_runs_are_looked_at_only_for_what_this_one_has_not(
 
     def listed(_root: Path, _job: str, *, every_run: bool = False) -> list[Any]:
         asked.append(every_run)
-        return [view(1), view(2)] if every_run else [view(2)]
+        return [kept(1), kept(2)] if every_run else [kept(2)]
 
     monkeypatch.setattr(places, "list_checkpoints", listed)
-    assert places._get_view(tmp_path, "j", "latest").id == "chk-2"
+    assert places._get_checkpoint(tmp_path, "j", "latest").id == "chk-2"
     assert asked == [False]
-    assert places._get_view(tmp_path, "j", "1").id == "chk-1"
+    assert places._get_checkpoint(tmp_path, "j", "1").id == "chk-1"
     assert asked == [False, False, True]

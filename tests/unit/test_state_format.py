@@ -24,7 +24,7 @@ from headgate.connectors.logs import bind, parse_log
 from headgate.jobs.checkpoints import listing, portable
 from headgate.jobs.checkpoints.listing import list_checkpoints, verify_anything
 from headgate.jobs.checkpoints.portable import state_folder, take_portable
-from headgate.jobs.checkpoints.restore import find_target, plan_restore
+from headgate.jobs.checkpoints.restore_plan import find_target, plan_restore
 from headgate.jobs.control.verbs import take_savepoint
 from headgate.jobs.home import JobHome, read_json, write_json
 from headgate.jobs.runs.lineage import find_run, new_run, write_run
@@ -138,7 +138,7 @@ def test_what_leaves_all_of_the_state_behind_may_go_on_from_its_positions(home: 
     assert run is not None
     uids = ("with-user", "with-item")
     found = plan(home, run.flow, "before", uids)
-    assert (found.taken, found.dropped, found.as_it_was) == ((), uids, False)
+    assert (found.state_taken, found.state_dropped, found.as_it_was) == ((), uids, False)
     refusal(lambda: plan(home, run.flow, "before", uids[:1]))
 
 
@@ -189,7 +189,7 @@ def test_a_portable_savepoint_of_an_older_release_is_as_good_as_one_of_this(home
     (folder / portable.FILE).write_text(json.dumps(content))
     assert content["format"] == portable.FORMAT == 1
     assert "state_format" not in content
-    assert plan(home, run.flow, str(folder)).taken == run.operators
+    assert plan(home, run.flow, str(folder)).state_taken == run.operators
 
 
 @pytest.mark.parametrize("at", [None, f"chk-{LAST - 1}", "before"])

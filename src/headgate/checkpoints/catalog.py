@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
+import fcntl
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from headgate.checkpoints import manifest as manifests
@@ -36,6 +38,7 @@ __all__ = [
     "find_batch",
     "find_number",
     "get",
+    "hold",
     "keep",
     "list_all",
     "list_folders",
@@ -50,6 +53,8 @@ __all__ = [
 ]
 
 _PINNED = "pinned"
+# Empty; a process that needs the checkpoint for a while has a lock on it.
+_HELD = "held"
 _PREFIX = "chk-"
 
 
@@ -211,9 +216,9 @@ def pin(folder: Path, *, job: str) -> None:
     try:
         (folder / _PINNED).touch()
     except FileNotFoundError as error:
-        raise _removed(folder, job) from error
+        raise _removed("pin", folder, job) from error
     if not folder.is_dir():
-        raise _removed(folder, job)
+        raise _removed("pin", folder, job)
 
 
 def unpin(folder: Path) -> None:
@@ -221,21 +226,70 @@ def unpin(folder: Path) -> None:
     (folder / _PINNED).unlink(missing_ok=True)
 
 
+@contextlib.contextmanager
+def hold(folder: Path, *, job: str) -> Iterator[None]:
+    """Keep a checkpoint from being removed meanwhile; several processes may hold it.
+
+    A process that is killed lets go of it.
+
+    Raises:
+        HeadgateError: CHECKPOINT_NOT_FOUND if it was removed meanwhile.
+    """
+    try:
+        descriptor = os.open(folder / _HELD, os.O_RDWR | os.O_CREAT, 0o644)
+    except FileNotFoundError as error:
+        raise _removed("hold", folder, job) from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        # Retention may have taken the folder away between the two.
+        if not _is_at(descriptor, folder / _HELD):
+            raise _removed("hold", folder, job)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def remove(folder: Path) -> bool:
-    """Remove a checkpoint, unless it was pinned meanwhile; return whether it is gone."""
-    gone = remove_tree(folder, unless=_PINNED)
+    """Remove a checkpoint, unless it is pinned or held; return whether it is gone."""
+    gone = remove_tree(folder, unless=_is_needed)
     if gone:
         # It names thousands of files: those of a job that runs for weeks were most of its memory.
         forget_parsed(folder)
     return gone
 
 
-def _removed(folder: Path, job: str) -> HeadgateError:
+def _removed(verb: str, folder: Path, job: str) -> HeadgateError:
     return HeadgateError(
         "CHECKPOINT_NOT_FOUND",
-        f"cannot pin {folder.name}: it was removed meanwhile",
+        f"cannot {verb} {folder.name}: it was removed meanwhile",
         hint=f"headgate checkpoints {job}",
     )
+
+
+def _is_needed(folder: Path) -> bool:
+    """Tell whether a checkpoint is pinned, or a process holds it."""
+    if (folder / _PINNED).exists():
+        return True
+    try:
+        descriptor = os.open(folder / _HELD, os.O_RDWR)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    else:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Tell whether an open file is the one at a path."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _never_changes(file: str) -> bool:

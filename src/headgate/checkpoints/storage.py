@@ -6,7 +6,7 @@ import errno
 import os
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -98,23 +98,23 @@ def size_of(folder: Path, files: Iterable[str]) -> int:
     return sum((folder / file).stat().st_size for file in files)
 
 
-def remove_tree(folder: Path, *, unless: str | None = None) -> bool:
+def remove_tree(folder: Path, *, unless: Callable[[Path], bool] | None = None) -> bool:
     """Remove a folder, which is out of sight before the first of its files is gone.
 
     Args:
-        unless: The name of a file that saves the folder, even if it comes at the last moment.
+        unless: Whether something saves the folder; asked again once it is out of sight.
 
     Returns:
         Whether the folder is gone.
     """
     doomed = folder.with_name(f"{folder.name}{_DRAFT}{os.getpid()}-{secrets.token_hex(4)}")
-    if unless is not None and (folder / unless).exists():
+    if unless is not None and unless(folder):
         return False
     try:
         folder.rename(doomed)
     except FileNotFoundError:
         return True
-    if unless is not None and (doomed / unless).exists():
+    if unless is not None and unless(doomed):
         doomed.rename(folder)
         return False
     shutil.rmtree(doomed, ignore_errors=True)

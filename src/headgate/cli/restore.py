@@ -16,8 +16,9 @@ from headgate.cli.running import show_detached, show_run
 from headgate.client.local import LocalJobs
 from headgate.jobs.service import (
     DEFAULT_HOME,
-    RestorePreview,
-    get_restore,
+    RestorePlan,
+    hold_checkpoint,
+    prepare_restore,
 )
 
 _HELP = """Go back to a checkpoint or a savepoint, and run on from there.
@@ -84,21 +85,22 @@ def _restore(
             print_plan(plan, as_json=False)
         show_started(remote, started, detach=detach, as_json=as_json)
         return
-    jobs = remote or LocalJobs(home)
-    plan = jobs.preview_restore(job, source=source, at=at, drop=drop)
-    if dry_run or not as_json:
-        print_plan(plan, as_json=as_json)
     if dry_run:
+        jobs = remote or LocalJobs(home)
+        print_plan(jobs.preview_restore(job, source=source, at=at, drop=drop), as_json=as_json)
         return
-    flow, options = get_restore(home, job, source=source, at=at, drop=drop)
-    chosen = options.with_end(until_caught_up=until_caught_up)
-    if detach:
-        show_detached(flow, chosen, as_json=as_json)
-    else:
-        show_run(flow, chosen, as_json=as_json)
+    start = prepare_restore(home, job, source=source, at=at, drop=drop)
+    options = start.options.with_end(until_caught_up=until_caught_up)
+    with hold_checkpoint(home, job, start.plan.folder):
+        if not as_json:
+            print_plan(start.plan, as_json=False)
+        if detach:
+            show_detached(start.flow.reference, options, as_json=as_json, restore=start.sealed)
+        else:
+            show_run(start.flow, options, as_json=as_json, restore=start.sealed)
 
 
-def print_plan(plan: RestorePreview, *, as_json: bool) -> None:
+def print_plan(plan: RestorePlan, *, as_json: bool) -> None:
     """Print what a restore does."""
     if as_json:
         print_json(plan.to_json())
@@ -106,15 +108,15 @@ def print_plan(plan: RestorePreview, *, as_json: bool) -> None:
     complete = f"{plan.completed_at:%Y-%m-%d %H:%M:%S}"
     say(f"From {plan.kind} {plan.checkpoint}, complete at {complete} UTC")
     for uids, told in (
-        (plan.taken, "keeps its state"),
-        (plan.dropped, "leaves its state behind"),
-        (plan.empty, "starts empty"),
+        (plan.state_taken, "keeps its state"),
+        (plan.state_dropped, "leaves its state behind"),
+        (plan.starts_empty, "starts empty"),
     ):
         for uid in uids:
             say(f"  {uid} {told}")
     rows = [
         (name, "cannot be told" if count is None else format_count(count))
-        for name, count in plan.again.items()
+        for name, count in plan.records_again.items()
     ]
     print_table(("source", Right("records read again")), rows)
-    say(f"Outputs that receive those rows again: {', '.join(plan.outputs)}")
+    say(f"Outputs that receive those rows again: {', '.join(plan.outputs_with_repeats)}")

@@ -15,7 +15,9 @@ from headgate.jobs.service import (
     Detached,
     JobSnapshot,
     JobState,
+    LoadedFlow,
     RunOptions,
+    SealedPlan,
     Watcher,
     run_job,
     run_watched,
@@ -23,9 +25,17 @@ from headgate.jobs.service import (
 )
 
 
-def show_detached(flow: str, options: RunOptions, *, as_json: bool) -> None:
-    """Start a job in the background, and print its name."""
-    tell_detached(start_detached(flow, options), as_json=as_json)
+def show_detached(
+    flow: str, options: RunOptions, *, as_json: bool, restore: SealedPlan | None = None
+) -> None:
+    """Start a job in the background, and print its name.
+
+    Args:
+        restore: What the start restores, as it was shown.
+    """
+    job = None if restore is None else restore.job
+    started = start_detached(flow, options, job=job, restore=restore)
+    tell_detached(started, as_json=as_json)
 
 
 def tell_detached(started: Detached, *, as_json: bool) -> None:
@@ -45,11 +55,19 @@ def warn(notice: str) -> None:
         note(Text.assemble(("warning", "bold yellow"), f": {visible(notice)}"))
 
 
-def show_run(flow: str, options: RunOptions, *, as_json: bool, watch: bool = False) -> JobSnapshot:
+def show_run(
+    flow: str | LoadedFlow,
+    options: RunOptions,
+    *,
+    as_json: bool,
+    watch: bool = False,
+    restore: SealedPlan | None = None,
+) -> JobSnapshot:
     """Run a job with a live status, and print its result.
 
     Args:
         watch: Run it again each time the flow's file changes.
+        restore: What the start restores, as it was shown.
 
     Raises:
         typer.Exit: With the code of an interrupt, if the job was cancelled.
@@ -76,9 +94,10 @@ def show_run(flow: str, options: RunOptions, *, as_json: bool, watch: bool = Fal
 
         watcher = Watcher(on_snapshot=tell, on_row=shown.on_row, on_notice=tell_notice)
         if watch:
-            ended = run_watched(flow, options, watcher, told=tell_change)
+            reference = flow if isinstance(flow, str) else flow.reference
+            ended = run_watched(reference, options, watcher, told=tell_change)
         else:
-            ended = run_job(flow, options, watcher)
+            ended = run_job(flow, options, watcher, restore=restore)
     if as_json:
         print_json(ended)
     else:

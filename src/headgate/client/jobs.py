@@ -24,7 +24,7 @@ from headgate.jobs.service import (
     PortableSavepoint,
     Replayed,
     ReplayProgress,
-    RestorePreview,
+    RestorePlan,
     Savepoint,
     StateHistory,
     StateOverview,
@@ -127,7 +127,7 @@ class Jobs(Protocol):
 
     def preview_restore(
         self, job: str, *, source: str | None, at: str | None, drop: Collection[str]
-    ) -> RestorePreview:
+    ) -> RestorePlan:
         """Return what going back to a checkpoint would do; nothing is done."""
 
     def tail_log(self, job: str, log: Log, *, last: int) -> list[bytes]:

@@ -26,7 +26,7 @@ from headgate.jobs.service import (
     PortableSavepoint,
     Replayed,
     ReplayProgress,
-    RestorePreview,
+    RestorePlan,
     Savepoint,
     StateOverview,
     Stopped,
@@ -120,10 +120,9 @@ class LocalJobs:
 
     def preview_restore(
         self, job: str, *, source: str | None, at: str | None, drop: Collection[str]
-    ) -> RestorePreview:
+    ) -> RestorePlan:
         """Return what going back to a checkpoint would do; nothing is done."""
-        flow, options = service.get_restore(self.home, job, source=source, at=at, drop=drop)
-        return service.plan_of_restore(flow, options).preview()
+        return service.prepare_restore(self.home, job, source=source, at=at, drop=drop).plan
 
     def tail_log(self, job: str, log: Log, *, last: int) -> list[bytes]:
         """Return the last lines of a job's log, without their newlines."""

@@ -33,7 +33,7 @@ from headgate.jobs.service import (
     PortableSavepoint,
     Replayed,
     ReplayProgress,
-    RestorePreview,
+    RestorePlan,
     Savepoint,
     StateOverview,
     Stopped,
@@ -179,18 +179,18 @@ class RemoteJobs:
 
     def preview_restore(
         self, job: str, *, source: str | None, at: str | None, drop: Collection[str]
-    ) -> RestorePreview:
+    ) -> RestorePlan:
         """Return what going back to a checkpoint would do; nothing is done."""
         body = {**_restore(source, at, drop), "dry_run": True}
         told = self._do("restore", job, body, Patience())
-        return self._parse_by(RestorePreview.from_json, told)
+        return self._parse(RestorePlan, told)
 
     def restore(
         self, job: str, *, source: str | None, at: str | None, drop: Collection[str]
-    ) -> tuple[RestorePreview, Detached]:
+    ) -> tuple[RestorePlan, Detached]:
         """Go back to a checkpoint, and run on from there on the server; return what that did."""
         told = self._do("restore", job, _restore(source, at, drop), Patience())
-        plan = self._parse_by(lambda it: RestorePreview.from_json(it["restored"]), told)
+        plan = self._parse_by(lambda it: decode(RestorePlan, it["restored"]), told)
         return plan, self._started({key: told[key] for key in told if key != "restored"})
 
     def submit(

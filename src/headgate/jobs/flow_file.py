@@ -20,8 +20,14 @@ _MODULE = "headgate_user_flow"
 
 @dataclass(frozen=True, slots=True)
 class LoadedFlow:
-    """A checked graph and the folder its file lies in, where its functions are looked for."""
+    """A flow that was loaded.
 
+    Attributes:
+        reference: As `load_flow` took it.
+        folder: The folder of its file, where its functions are looked for.
+    """
+
+    reference: str
     graph: Graph
     folder: Path
 
@@ -47,7 +53,7 @@ def load_flow(reference: str) -> LoadedFlow:
         flow = Flow.from_json(_read(path))
     else:
         flow = _find_flow(_execute(path), path, name)
-    return LoadedFlow(flow.graph(), path.resolve().parent)
+    return LoadedFlow(reference, flow.graph(), path.resolve().parent)
 
 
 def _read(path: Path) -> str:

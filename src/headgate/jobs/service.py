@@ -35,7 +35,7 @@ from headgate.jobs.checkpoints.listing import (
     verify_anything,
 )
 from headgate.jobs.checkpoints.portable import PortableSavepoint, take_portable
-from headgate.jobs.checkpoints.restore_plan import RestorePlan, RestorePreview
+from headgate.jobs.checkpoints.restore_plan import RestorePlan, SealedPlan
 from headgate.jobs.control.requests import (
     LONGEST_WAIT,
     Patience,
@@ -43,7 +43,7 @@ from headgate.jobs.control.requests import (
     check_running,
     waited_too_long,
 )
-from headgate.jobs.control.restore_start import get_restore, hold_checkpoint, plan_of_restore
+from headgate.jobs.control.restore_start import RestoreStart, hold_checkpoint, prepare_restore
 from headgate.jobs.control.verbs import (
     Loss,
     Savepoint,
@@ -71,7 +71,7 @@ from headgate.jobs.dead_letters.replay import (
     ReplayProgress,
     replay_dead_letters,
 )
-from headgate.jobs.flow_file import name_of_flow
+from headgate.jobs.flow_file import LoadedFlow, name_of_flow
 from headgate.jobs.home import DEFAULT_HOME
 from headgate.jobs.host.doctor import Finding, Status, diagnose
 from headgate.jobs.host.preparation import Prepared, list_fetched, prepare
@@ -119,7 +119,7 @@ from headgate.jobs.topics.setup import FlowSetup, FlowTopic, set_up
 from headgate.jobs.totals import Totals
 from headgate.jobs.upkeep.kept_jobs import KeptJob, Session
 from headgate.jobs.upkeep.orders import (
-    foresee_restore,
+    resolve_apart,
     restart_kept,
     restore_kept,
     start_kept,
@@ -202,6 +202,7 @@ __all__ = [
     "KeptJob",
     "LedgerPart",
     "LetterCount",
+    "LoadedFlow",
     "Log",
     "LogPage",
     "Loss",
@@ -225,11 +226,12 @@ __all__ = [
     "ReplayProgress",
     "Replayed",
     "RestorePlan",
-    "RestorePreview",
+    "RestoreStart",
     "RunOptions",
     "Samples",
     "Savepoint",
     "Scope",
+    "SealedPlan",
     "Session",
     "SessionWatch",
     "Setting",
@@ -265,13 +267,11 @@ __all__ = [
     "follow_log",
     "follow_topic",
     "foresee_cancel",
-    "foresee_restore",
     "get_broker_log",
     "get_broker_url",
     "get_checkpoint",
     "get_dead_letter",
     "get_log",
-    "get_restore",
     "get_start",
     "hide_secrets",
     "hold_checkpoint",
@@ -295,15 +295,16 @@ __all__ = [
     "pause_job",
     "pin_checkpoint",
     "plan_job",
-    "plan_of_restore",
     "prepare",
     "prepare_demo",
+    "prepare_restore",
     "produce_store",
     "produce_visits",
     "read_demo",
     "read_log",
     "read_samples",
     "replay_dead_letters",
+    "resolve_apart",
     "resolve_options",
     "restart_job",
     "restart_kept",
@@ -334,11 +335,17 @@ __all__ = [
 ]
 
 
-def run_job(flow: str, options: RunOptions, watcher: Watcher) -> JobSnapshot:
+def run_job(
+    flow: str | LoadedFlow,
+    options: RunOptions,
+    watcher: Watcher,
+    *,
+    restore: SealedPlan | None = None,
+) -> JobSnapshot:
     """Run a job until it has caught up, is stopped by a signal, or fails."""
     from headgate.jobs.startup.foreground import run_job as run
 
-    return run(flow, options, watcher)
+    return run(flow, options, watcher, restore=restore)
 
 
 def run_watched(

@@ -22,7 +22,7 @@ from typing import Any
 # Registers the kinds of topics that a flow's JSON may name.
 import headgate.connectors  # noqa: F401
 from headgate._clock import Clock, SystemClock
-from headgate.checkpoints.catalog import read_manifest
+from headgate.checkpoints.catalog import read_kept, read_manifest
 from headgate.checkpoints.checkpoint import Checkpoint, describe_checkpoint
 from headgate.checkpoints.manifest import (
     CheckpointFacts,
@@ -161,6 +161,15 @@ def read_portable(folder: Path) -> Checkpoint:
         HeadgateError: PORTABLE_UNREADABLE.
     """
     return describe_checkpoint(folder, _read_portable_manifest(folder))
+
+
+def read_any(folder: Path) -> Checkpoint:
+    """Return the checkpoint, savepoint or portable savepoint that a folder is.
+
+    Raises:
+        HeadgateError: CHECKPOINT_NOT_FOUND, CHECKPOINT_DAMAGED or PORTABLE_UNREADABLE.
+    """
+    return read_portable(folder) if is_portable(folder) else read_kept(folder)
 
 
 def read_any_manifest(folder: Path) -> Manifest:

@@ -1,23 +1,61 @@
-"""What a restore would do, as values."""
+"""What a restore does: resolved once, as a value, and followed by the run that is started."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import hashlib
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from headgate._units import parse_duration
+from headgate.checkpoints.catalog import list_kept
 from headgate.checkpoints.checkpoint import Checkpoint
+from headgate.checkpoints.manifest import CheckpointFacts, find_file
+from headgate.checkpoints.sparklog import find_last_commit, read_offsets
+from headgate.checkpoints.state_format import check_state_format
+from headgate.checkpoints.storage import sha256_of
+from headgate.connectors.registry import find_connector
+from headgate.errors import HeadgateError
+from headgate.flow.graph import Graph
+from headgate.flow.names import did_you_mean
+from headgate.flow.operators import Enrich, Source
+from headgate.flow.schema import Schema
+from headgate.flow.state_shape import find_state_change
+from headgate.jobs.checkpoints.keeper import by_source
+from headgate.jobs.checkpoints.listing import list_past
+from headgate.jobs.checkpoints.portable import FILE as PORTABLE
+from headgate.jobs.checkpoints.portable import (
+    is_portable,
+    list_portable,
+    read_any,
+    read_any_manifest,
+)
+from headgate.jobs.home import JobHome
+from headgate.jobs.runs.drain import check_not_drained_at
+from headgate.jobs.runs.lineage import check_tables, find_run, has_portable_form
+
+_AGO = re.compile(r"(?P<duration>\S+)\s+ago")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RestorePreview:
-    """What a restore would do, in the words of whoever asks; a server tells of it, too.
+class RestorePlan:
+    """What a restore does, for the person who asks for it.
 
     Attributes:
         checkpoint: Its id.
         kind: `checkpoint` or `savepoint`.
+        as_it_was: Whether Spark goes on from the checkpoint itself; otherwise operators take their
+            state from it by uid, and sources their positions.
+        state_taken: Operators that keep their state.
+        state_dropped: Operators whose state is left behind, as the user said.
+        starts_empty: Operators that start empty, since the checkpoint does not know them.
+        records_again: Records that will be read again, by source: those between the checkpoint
+            and where the present run is. None if the count is not known.
+        outputs_with_repeats: Outputs that may receive rows they have received before.
     """
 
     checkpoint: str
@@ -25,82 +63,341 @@ class RestorePreview:
     completed_at: datetime
     folder: Path
     as_it_was: bool
-    taken: tuple[str, ...]
-    dropped: tuple[str, ...]
-    empty: tuple[str, ...]
-    again: Mapping[str, int | None]
-    outputs: tuple[str, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        return {
-            "checkpoint": self.checkpoint,
-            "kind": self.kind,
-            "completed_at": self.completed_at.isoformat(),
-            "folder": str(self.folder),
-            "as_it_was": self.as_it_was,
-            "state_taken": list(self.taken),
-            "state_dropped": list(self.dropped),
-            "starts_empty": list(self.empty),
-            "records_again": dict(self.again),
-            "outputs_with_repeats": list(self.outputs),
-        }
-
-    @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> RestorePreview:
-        """Return what `to_json` told of."""
-        return cls(
-            checkpoint=str(told["checkpoint"]),
-            kind=str(told["kind"]),
-            completed_at=datetime.fromisoformat(told["completed_at"]),
-            folder=Path(told["folder"]),
-            as_it_was=bool(told["as_it_was"]),
-            taken=tuple(told["state_taken"]),
-            dropped=tuple(told["state_dropped"]),
-            empty=tuple(told["starts_empty"]),
-            again=dict(told["records_again"]),
-            outputs=tuple(told["outputs_with_repeats"]),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class RestorePlan:
-    """What a restore would do.
-
-    Attributes:
-        as_it_was: Whether Spark goes on from the checkpoint itself; else operators take their
-            state from it by uid, and sources their positions.
-        taken: Operators that keep their state.
-        dropped: Operators whose state is left behind, as the user said.
-        empty: Operators that start empty, since the checkpoint does not know them.
-        again: Records that will be read again, by source: those between the checkpoint and where
-            the present run is. None where that cannot be told.
-        outputs: Outputs that may receive rows they have received before.
-    """
-
-    kept: Checkpoint
-    as_it_was: bool
-    taken: tuple[str, ...]
-    dropped: tuple[str, ...]
-    empty: tuple[str, ...]
-    again: Mapping[str, int | None]
-    outputs: tuple[str, ...]
+    state_taken: tuple[str, ...]
+    state_dropped: tuple[str, ...]
+    starts_empty: tuple[str, ...]
+    records_again: Mapping[str, int | None]
+    outputs_with_repeats: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as JSON values."""
-        return self.preview().to_json()
+        return {
+            **asdict(self),
+            "completed_at": self.completed_at.isoformat(),
+            "folder": str(self.folder),
+            "state_taken": list(self.state_taken),
+            "state_dropped": list(self.state_dropped),
+            "starts_empty": list(self.starts_empty),
+            "outputs_with_repeats": list(self.outputs_with_repeats),
+        }
 
-    def preview(self) -> RestorePreview:
-        """Return what the plan would do, for whoever asks."""
-        return RestorePreview(
-            checkpoint=self.kept.id,
-            kind=self.kept.kind.value,
-            completed_at=self.kept.completed_at,
-            folder=self.kept.folder,
-            as_it_was=self.as_it_was,
-            taken=self.taken,
-            dropped=self.dropped,
-            empty=self.empty,
-            again=self.again,
-            outputs=self.outputs,
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> RestorePlan:
+        """Return the plan that `to_json` wrote."""
+        return cls(
+            checkpoint=str(content["checkpoint"]),
+            kind=str(content["kind"]),
+            completed_at=datetime.fromisoformat(content["completed_at"]),
+            folder=Path(content["folder"]),
+            as_it_was=bool(content["as_it_was"]),
+            state_taken=tuple(content["state_taken"]),
+            state_dropped=tuple(content["state_dropped"]),
+            starts_empty=tuple(content["starts_empty"]),
+            records_again=dict(content["records_again"]),
+            outputs_with_repeats=tuple(content["outputs_with_repeats"]),
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SealedPlan:
+    """A plan with what it was made from: a run follows it only while that is unchanged.
+
+    Attributes:
+        job: The job that is restored.
+        manifest_sha256: The checksum of the checkpoint's manifest, which has those of its files.
+        flow_sha256: The checksum of the flow's graph.
+    """
+
+    job: str
+    plan: RestorePlan
+    manifest_sha256: str
+    flow_sha256: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the sealed plan as JSON values."""
+        return {
+            "job": self.job,
+            "plan": self.plan.to_json(),
+            "manifest_sha256": self.manifest_sha256,
+            "flow_sha256": self.flow_sha256,
+        }
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> SealedPlan:
+        """Return the sealed plan that `to_json` wrote."""
+        return cls(
+            job=str(content["job"]),
+            plan=RestorePlan.from_json(content["plan"]),
+            manifest_sha256=str(content["manifest_sha256"]),
+            flow_sha256=str(content["flow_sha256"]),
+        )
+
+
+def resolve_restore(
+    home: JobHome,
+    graph: Graph,
+    *,
+    source: str | None,
+    at: str | None,
+    drop: Collection[str],
+    parallelism: int | None,
+    now: datetime,
+) -> SealedPlan:
+    """Return what a restore does: the checkpoint is chosen here, and nowhere else.
+
+    Args:
+        source: As `find_target` takes it, and `at`.
+        drop: Uids whose state is left behind.
+        parallelism: State partitions of the new run; those of the checkpoint if left out.
+
+    Raises:
+        HeadgateError: CHECKPOINT_NOT_FOUND, or what a restore from that checkpoint refuses.
+    """
+    chosen = find_target(home, source=source, at=at, now=now)
+    return SealedPlan(
+        job=home.name,
+        plan=plan_restore(home, graph, chosen, drop=drop, parallelism=parallelism),
+        manifest_sha256=_manifest_sha256(chosen.folder),
+        flow_sha256=_flow_sha256(graph),
+    )
+
+
+def check_plan(
+    home: JobHome,
+    graph: Graph,
+    sealed: SealedPlan,
+    *,
+    drop: Collection[str],
+    parallelism: int | None,
+) -> RestorePlan:
+    """Return the plan that was resolved, with the records that are read again as of now.
+
+    Everything that a restore refuses is refused here, too; no other checkpoint is chosen.
+
+    Raises:
+        HeadgateError: RESTORE_CHANGED if the checkpoint or the flow is not what the plan was made
+            from; CHECKPOINT_NOT_FOUND or CHECKPOINT_DAMAGED.
+    """
+    plan = sealed.plan
+    checkpoint = read_any(plan.folder)
+    changed = [
+        what
+        for what, before, now in (
+            ("the checkpoint", sealed.manifest_sha256, _manifest_sha256(plan.folder)),
+            ("the flow", sealed.flow_sha256, _flow_sha256(graph)),
+        )
+        if before != now
+    ]
+    if changed:
+        raise HeadgateError(
+            "RESTORE_CHANGED",
+            f"cannot restore job {home.name!r} from {plan.checkpoint} as planned: "
+            f"{' and '.join(changed)} changed since",
+            hint=f"headgate restore {home.name} --from {plan.checkpoint} --dry-run",
+        )
+    return plan_restore(home, graph, checkpoint, drop=drop, parallelism=parallelism)
+
+
+def find_target(home: JobHome, *, source: str | None, at: str | None, now: datetime) -> Checkpoint:
+    """Return the checkpoint or savepoint that the user means.
+
+    Args:
+        source: `latest`, an id such as `chk-17`, `LINEAGE/chk-17` of an earlier run, the name of
+            a savepoint, or a folder.
+        at: A moment: `2026-11-15 10:05` in local time, or `10m ago`; the newest checkpoint that
+            was complete by then.
+    """
+    if source is not None and ("/" in source or Path(source).is_dir()) and _is_folder(source):
+        return read_any(Path(source))
+    kept = list_past(home)
+    if at is not None:
+        moment = parse_moment(at, now)
+        found = [each for each in kept if each.completed_at <= moment]
+        if not found:
+            raise _not_found(
+                home, f"no checkpoint was complete at {moment:%Y-%m-%d %H:%M:%S}", kept
+            )
+        return found[-1]
+    if source in (None, "latest"):
+        if not kept:
+            raise _not_found(home, "it has none yet", kept)
+        return kept[-1]
+    lineage, slash, name = str(source).rpartition("/")
+    if slash:
+        kept = list_kept(home.checkpoints_folder(lineage))
+    wanted = f"chk-{name}" if name.isdigit() else name
+    # A savepoint may be named whatever run it is of; those of the past come first.
+    named = [*list_kept(home.savepoints_folder), *list_portable(home)]
+    for each in (*reversed(kept), *named):
+        if each.id == wanted:
+            return each
+    raise _not_found(home, f"there is no {source!r}", kept)
+
+
+def parse_moment(text: str, now: datetime) -> datetime:
+    """Return the moment that `--at` names; without a zone it is local time."""
+    ago = _AGO.fullmatch(text.strip())
+    if ago is not None:
+        return now - parse_duration(ago["duration"])
+    try:
+        return datetime.fromisoformat(text.strip()).astimezone()
+    except ValueError as error:
+        raise HeadgateError(
+            "BAD_MOMENT",
+            f"cannot read moment {text!r}: it must be a time or a duration ago",
+            hint="write --at '2026-11-15 10:05' or --at '10m ago'",
+        ) from error
+
+
+def plan_restore(
+    home: JobHome, graph: Graph, kept: Checkpoint, *, drop: Collection[str], parallelism: int | None
+) -> RestorePlan:
+    """Return what restoring a flow from a checkpoint does, or refuse what it cannot do."""
+    check_not_drained_at(kept, list_past(home), job=home.name)
+    facts = read_any_manifest(kept.folder).facts
+    before = tuple(facts.operators)
+    now = tuple(node.id for node in graph.stateful())
+    gone = [uid for uid in before if uid not in now]
+    for uid in gone:
+        if uid not in drop:
+            raise HeadgateError(
+                "RESTORE_UNKNOWN_OPERATOR",
+                f"cannot restore job {home.name!r} from {kept.id}: it holds state of operator "
+                f"{uid!r}, and the flow has no such uid",
+                hint=f"keep the uid, or add --drop-state {uid}",
+            )
+    taken = tuple(uid for uid in now if uid in before and uid not in drop)
+    old = Graph.from_json(json.dumps(facts.flow))
+    if taken and not is_portable(kept.folder):
+        _check_format(home.name, kept, facts.state_format, old, taken)
+    for uid in taken:
+        _check_state(home.name, kept, old, graph, uid)
+    keys = {table: tuple(key) for table, key in facts.keys.items()}
+    check_tables(read_tables(facts), keys, _tables_of(graph, taken), job=home.name)
+    same = now == before == taken and parallelism in (None, facts.parallelism)
+    return RestorePlan(
+        checkpoint=kept.id,
+        kind=kept.kind.value,
+        completed_at=kept.completed_at,
+        folder=kept.folder,
+        as_it_was=same and not is_portable(kept.folder),
+        state_taken=taken,
+        state_dropped=tuple(uid for uid in before if uid not in taken),
+        starts_empty=tuple(uid for uid in now if uid not in taken),
+        records_again=count_read_again(home, kept),
+        outputs_with_repeats=(*(node.id for node in graph.outputs()), graph.dead_letters.name),
+    )
+
+
+def count_read_again(home: JobHome, kept: Checkpoint) -> dict[str, int | None]:
+    """Return how many records lie between a checkpoint and where the job is, by source id."""
+    flow = flow_of(kept)
+    positions = positions_of(flow, kept)
+    reached = _find_present_positions(home)
+    topics = {node.id: node.topic for node in flow.nodes if isinstance(node, Source)}
+    # The flow of an old manifest may name topics that nothing binds any more.
+    connectors = {name: find_connector(topic) for name, topic in topics.items()}
+    return {
+        name: None
+        if reached is None or connector is None
+        else connector.positions.count_between(topics[name], positions.get(name), reached.get(name))
+        for name, connector in connectors.items()
+    }
+
+
+def positions_of(flow: Graph, kept: Checkpoint) -> dict[str, str | None]:
+    """Return where a checkpoint stands in every source."""
+    if is_portable(kept.folder):
+        return {name: source.position for name, source in kept.sources.items()}
+    return by_source(flow, read_offsets(kept.folder, kept.batch))
+
+
+def flow_of(kept: Checkpoint) -> Graph:
+    """Return the flow that a checkpoint is of."""
+    return Graph.from_json(json.dumps(read_any_manifest(kept.folder).facts.flow))
+
+
+def read_tables(facts: CheckpointFacts) -> dict[str, tuple[Schema, ...]]:
+    """Return every schema that each table of a checkpoint has had, by source id."""
+    return {
+        table: tuple(Schema.from_json(schema) for schema in schemas)
+        for table, schemas in facts.tables.items()
+    }
+
+
+def _find_present_positions(home: JobHome) -> dict[str, str | None] | None:
+    """Return where the present run is, or None where its files cannot tell."""
+    lineage = home.find_present_run()
+    try:
+        run = None if lineage is None else find_run(home, lineage)
+        last = None if run is None else find_last_commit(run.checkpoint)
+        if run is None or last is None:
+            return {}
+        return by_source(run.flow, read_offsets(run.checkpoint, last))
+    except HeadgateError:
+        return None
+
+
+def _tables_of(graph: Graph, taken: Collection[str]) -> list[Source]:
+    names = {
+        node.table for node in graph.stateful() if isinstance(node, Enrich) and node.id in taken
+    }
+    return [table for table in graph.tables() if table.id in names]
+
+
+def _check_format(
+    job: str, kept: Checkpoint, state_format: int, old: Graph, taken: Collection[str]
+) -> None:
+    dropped = " ".join(f"--drop-state {uid}" for uid in taken)
+    check_state_format(
+        state_format,
+        what=f"cannot restore job {job!r} from {kept.id}",
+        hint=f"restore it with headgate 0.6, take headgate savepoint {job} --portable there, and "
+        "restore that here"
+        if has_portable_form(old)
+        else f"add {dropped} to go on without the state",
+    )
+
+
+def _check_state(job: str, kept: Checkpoint, old: Graph, new: Graph, uid: str) -> None:
+    change = find_state_change(old, new, uid)
+    if change is not None:
+        raise HeadgateError(
+            "STATE_INCOMPATIBLE",
+            f"cannot restore job {job!r} from {kept.id}: operator {uid!r} {change}",
+            hint=f"keep it unchanged, or add --drop-state {uid}",
+        )
+
+
+def _is_folder(text: str) -> bool:
+    path = Path(text)
+    names = ("manifest.json", "checkpoint.json", "portable.json")
+    return any((path / name).is_file() for name in names)
+
+
+def _manifest_sha256(folder: Path) -> str:
+    file = folder / PORTABLE if is_portable(folder) else find_file(folder)
+    try:
+        # A folder without a manifest was refused by then, unless it was removed meanwhile.
+        return sha256_of(folder if file is None else file)
+    except OSError as error:
+        raise HeadgateError(
+            "CHECKPOINT_NOT_FOUND",
+            f"cannot restore from {folder.name}: it was removed meanwhile",
+            hint=f"ls {folder.parent}",
+        ) from error
+
+
+def _flow_sha256(graph: Graph) -> str:
+    return hashlib.sha256(graph.to_json().encode()).hexdigest()
+
+
+def _not_found(home: JobHome, found: str, kept: Sequence[Checkpoint]) -> HeadgateError:
+    ids = [each.id for each in kept]
+    near = did_you_mean(found, ids) if not ids else f"headgate restore {home.name} --from {ids[-1]}"
+    return HeadgateError(
+        "CHECKPOINT_NOT_FOUND",
+        f"cannot restore job {home.name!r}: {found}"
+        + (f"; it has {', '.join(ids)}" if ids else ""),
+        hint=near or f"headgate checkpoints {home.name}",
+    )

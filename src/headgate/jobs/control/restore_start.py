@@ -1,61 +1,90 @@
-"""Restoring a job that is known by name: what it would do, and how it is started for it."""
+"""Restoring a job that is known by name: resolved once, then shown, held and started."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from headgate._clock import Clock, SystemClock
-from headgate.checkpoints.catalog import pin, read_kept, unpin
+from headgate.checkpoints.catalog import hold
 from headgate.connectors.logs import bind, parse_log
 from headgate.errors import HeadgateError
-from headgate.jobs.checkpoints.restore import find_target, plan_restore
-from headgate.jobs.checkpoints.restore_plan import RestorePlan
+from headgate.jobs.checkpoints.restore_plan import RestorePlan, SealedPlan, resolve_restore
 from headgate.jobs.control.verbs import get_start
-from headgate.jobs.flow_file import load_flow
+from headgate.jobs.flow_file import LoadedFlow, load_flow
 from headgate.jobs.home import JobHome
 from headgate.jobs.lifecycle.intent import has_supervisor
 from headgate.jobs.registry import get_home
 from headgate.jobs.values import RunOptions
 
 
-def plan_of_restore(flow: str, options: RunOptions, *, clock: Clock | None = None) -> RestorePlan:
+@dataclass(frozen=True, slots=True)
+class RestoreStart:
+    """A start that restores a job, as it was resolved: `run_job` and `start_detached` follow it.
+
+    Attributes:
+        flow: Loaded; its file need not be executed again in this process.
+        options: They name the checkpoint that was chosen by its folder.
+    """
+
+    flow: LoadedFlow
+    options: RunOptions
+    sealed: SealedPlan
+
+    @property
+    def plan(self) -> RestorePlan:
+        """What the restore does."""
+        return self.sealed.plan
+
+
+def resolve_start(flow: str, options: RunOptions, *, clock: Clock | None = None) -> RestoreStart:
     """Return what a start with these options restores, without doing it.
 
     Args:
-        flow: As `load_flow` takes it.
+        flow: As `load_flow` takes it; its file is executed here, once.
         options: With `restore_from` or `restore_at`.
     """
-    graph = bind(load_flow(flow).graph, parse_log(options.on))
-    home = JobHome(options.home, graph.name)
-    now = (clock or SystemClock()).now()
-    kept = find_target(home, source=options.restore_from, at=options.restore_at, now=now)
-    return plan_restore(home, graph, kept, drop=options.drop_state, parallelism=options.parallelism)
+    loaded = load_flow(flow)
+    graph = bind(loaded.graph, parse_log(options.on))
+    sealed = resolve_restore(
+        JobHome(options.home, graph.name),
+        graph,
+        source=options.restore_from,
+        at=options.restore_at,
+        drop=options.drop_state,
+        parallelism=options.parallelism,
+        now=(clock or SystemClock()).now(),
+    )
+    chosen = replace(options, restore_from=str(sealed.plan.folder), restore_at=None)
+    return RestoreStart(loaded, chosen, sealed)
 
 
-def get_restore(
+def prepare_restore(
     root: Path,
     name: str,
     *,
     source: str | None,
     at: str | None,
     drop: Collection[str] = (),
-) -> tuple[str, RunOptions]:
-    """Return how a job is started to restore it: its flow, and its options with the checkpoint.
+) -> RestoreStart:
+    """Return how a job is started to restore it.
 
     Refuses a job that is running: two runs of one job at once would both write its outputs.
+
+    Raises:
+        HeadgateError: JOB_NOT_FOUND, JOB_NEVER_RAN, JOB_RUNNING, or what a restore refuses.
     """
     get_home(root, name, verb="restore")
-    found = get_restore_options(root, name, source=source, at=at, drop=drop)
+    flow, options = get_restore_options(root, name, source=source, at=at, drop=drop)
     if has_supervisor(JobHome(root, name)):
         raise HeadgateError(
             "JOB_RUNNING",
             f"cannot restore job {name!r}: it is running",
             hint=f"headgate stop {name}",
         )
-    return found
+    return resolve_start(flow, options)
 
 
 def get_restore_options(
@@ -75,26 +104,17 @@ def get_restore_options(
 
 @contextlib.contextmanager
 def hold_checkpoint(root: Path, name: str, folder: Path) -> Iterator[None]:
-    """Keep a checkpoint of a job's present run from being removed meanwhile.
+    """Keep a checkpoint from being removed until the run that restores it is open.
 
-    It is pinned, and unpinned at the end unless it was pinned before. One of an earlier run, or
-    a savepoint, is removed by nobody, and is left as it is.
+    Retention removes only checkpoints in the folders of a job's runs: a savepoint, or a folder
+    elsewhere, is left as it is.
 
     Raises:
         HeadgateError: CHECKPOINT_NOT_FOUND if it is gone already.
     """
-    home = get_home(root, name, verb="restore")
-    lineage = home.find_present_run()
-    present = None if lineage is None else home.checkpoints_folder(lineage).absolute()
-    if folder.absolute().parent != present:
+    runs = (get_home(root, name, verb="restore").path / "runs").absolute()
+    if not folder.absolute().is_relative_to(runs):
         yield
         return
-    kept = read_kept(folder)
-    if kept.pinned:
+    with hold(folder, job=name):
         yield
-        return
-    pin(folder, job=name)
-    try:
-        yield
-    finally:
-        unpin(folder)

@@ -19,6 +19,7 @@ from typing import Any
 
 from headgate._codec import decode, encode
 from headgate.errors import Domain, HeadgateError
+from headgate.jobs.checkpoints.restore_plan import SealedPlan
 from headgate.jobs.flow_file import load_flow
 from headgate.jobs.home import JobHome
 from headgate.jobs.lifecycle.intent import has_supervisor
@@ -54,20 +55,32 @@ class Detached:
         return cls(str(told["job"]), int(told["pid"]), Path(told["output"]), snapshot)
 
 
-def start_detached(flow: str, options: RunOptions) -> Detached:
-    """Start a job in the background, and return once it is STARTING.
+def start_detached(
+    flow: str,
+    options: RunOptions,
+    *,
+    job: str | None = None,
+    restore: SealedPlan | None = None,
+) -> Detached:
+    """Start a job in the background, and return once it is STARTING: its run is open by then.
+
+    Args:
+        job: The name that the flow gives its job, if it is known; otherwise the flow's file is
+            executed here to find it.
+        restore: What the start restores, if that was resolved before.
 
     Raises:
         HeadgateError: What `run_job` refuses, or JOB_NOT_STARTED if its supervisor said nothing.
     """
-    home = JobHome(options.home, load_flow(flow).graph.name)
+    home = JobHome(options.home, job or load_flow(flow).graph.name)
     if has_supervisor(home):
         # Refuses in its own words, and leaves no trace in the log of the one that runs.
         with home.locked():
             pass
     output = supervisor_output(home)
     output.parent.mkdir(parents=True, exist_ok=True)
-    answer = _spawn({"flow": flow, "options": encode(options)}, output)
+    order = {"flow": flow, "options": encode(options), "restore": encode(restore)}
+    answer = _spawn(order, output)
     if answer is None:
         raise HeadgateError(
             "JOB_NOT_STARTED",
@@ -150,14 +163,20 @@ def main() -> None:
     os.dup2(nowhere, 0)
     os.close(nowhere)
     answer = _Answer(int(os.environ.pop(_ANSWER)))
-    sys.exit(_supervise(order["flow"], decode(RunOptions, order["options"]), answer))
+    sys.exit(_supervise(order, answer))
 
 
-def _supervise(flow: str, options: RunOptions, answer: _Answer) -> int:
+def _supervise(order: Mapping[str, Any], answer: _Answer) -> int:
     from headgate.jobs.startup.foreground import run_job
 
+    restore = order["restore"]
     try:
-        ended = run_job(flow, options, Watcher(on_snapshot=answer.started))
+        ended = run_job(
+            str(order["flow"]),
+            decode(RunOptions, order["options"]),
+            Watcher(on_snapshot=answer.started),
+            restore=None if restore is None else decode(SealedPlan, restore),
+        )
     except HeadgateError as error:
         if not answer.refused(error):
             _log(str(error))

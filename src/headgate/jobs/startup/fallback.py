@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.connectors.written import NOTHING, Batches, Written
 from headgate.errors import Domain, HeadgateError
-from headgate.jobs.checkpoints.restore import count_read_again
+from headgate.jobs.checkpoints.restore_plan import count_read_again
 from headgate.jobs.home import JobHome
 from headgate.jobs.runs.lineage import Run, walk_lineage
 from headgate.jobs.runs.written_batches import find_written

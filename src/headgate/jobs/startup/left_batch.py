@@ -16,7 +16,8 @@ from headgate.flow.graph import Graph
 from headgate.flow.operators import Source
 from headgate.flow.state_shape import find_state_change
 from headgate.jobs.checkpoints.keeper import CheckpointKeeper, Keeping
-from headgate.jobs.checkpoints.restore import find_loading, plan_restore, restore_run
+from headgate.jobs.checkpoints.restore import find_loading, restore_run
+from headgate.jobs.checkpoints.restore_plan import plan_restore
 from headgate.jobs.home import JobHome
 from headgate.jobs.runs.lineage import Origin, Run, check_tables, new_run
 from headgate.jobs.startup.open_batch import BegunBatch

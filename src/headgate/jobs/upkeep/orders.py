@@ -18,7 +18,8 @@ from typing import Any
 from headgate._clock import SystemClock
 from headgate._codec import decode, encode
 from headgate.errors import Domain, HeadgateError
-from headgate.jobs.control.restore_start import get_restore_options, plan_of_restore
+from headgate.jobs.checkpoints.restore_plan import SealedPlan
+from headgate.jobs.control.restore_start import get_restore_options, resolve_start
 from headgate.jobs.control.verbs import get_start, restart_job
 from headgate.jobs.flow_file import load_flow
 from headgate.jobs.options import resolve_options
@@ -80,30 +81,30 @@ def restart_kept(
 
 
 def restore_kept(
-    root: Path,
-    name: str,
-    *,
-    source: str | None,
-    at: str | None,
-    drop: Collection[str],
-    by: str,
-    keep: bool,
+    root: Path, name: str, sealed: SealedPlan, *, drop: Collection[str], by: str, keep: bool
 ) -> dict[str, Any]:
-    """Go back to a checkpoint and run on from there, in the background.
+    """Follow a plan: go back to its checkpoint and run on from there, in the background.
+
+    Args:
+        sealed: As `resolve_apart` returned it.
+        drop: Uids whose state is left behind, as it was resolved with.
 
     Raises:
         HeadgateError: What a restore refuses; JOB_RUNNING among it.
     """
-    flow, options = get_restore_options(root.absolute(), name, source=source, at=at, drop=drop)
-    return follow_apart(_order("start", flow, options, by=by, keep=keep))
+    flow, options = get_restore_options(
+        root.absolute(), name, source=str(sealed.plan.folder), at=None, drop=drop
+    )
+    order = _order("start", flow, options, by=by, keep=keep)
+    return follow_apart({**order, "restore": sealed.to_json()})
 
 
-def foresee_restore(
+def resolve_apart(
     root: Path, name: str, *, source: str | None, at: str | None, drop: Collection[str]
-) -> dict[str, Any]:
-    """Return what a restore would do, as JSON values; the job may be running."""
+) -> SealedPlan:
+    """Return what a restore does; the job may be running."""
     flow, options = get_restore_options(root.absolute(), name, source=source, at=at, drop=drop)
-    return follow_apart(_order("plan", flow, options))
+    return SealedPlan.from_json(follow_apart(_order("plan", flow, options)))
 
 
 def _order(
@@ -170,11 +171,17 @@ def main() -> None:
 def _follow(order: Mapping[str, Any]) -> dict[str, Any]:
     flow, options = str(order["flow"]), decode(RunOptions, order["options"])
     if order["do"] == "plan":
-        return plan_of_restore(flow, options).to_json()
-    name = load_flow(flow).graph.name
+        return resolve_start(flow, options).sealed.to_json()
+    restore = order.get("restore")
+    sealed = None if restore is None else SealedPlan.from_json(restore)
+    name = load_flow(flow).graph.name if sealed is None else sealed.job
     session = Session(options.home)
     # What the user agrees to is for this start, and not for one after a crash.
-    how = {"flow": flow, "options": encode(replace(options, consent=NO_CONSENT))}
+    how = {
+        "flow": flow,
+        "options": encode(replace(options, consent=NO_CONSENT)),
+        **({} if restore is None else {"restore": restore}),
+    }
     kept = KeptJob(name, SystemClock().now(), str(order["by"]), how)
     # First, so that a job that was started is kept up whatever dies in between.
     before = session.keep(kept) if order["keep"] else None
@@ -182,7 +189,7 @@ def _follow(order: Mapping[str, Any]) -> dict[str, Any]:
         if order["do"] == "restart":
             started = restart_job(options.home, name, consent=options.consent)
         else:
-            started = start_detached(flow, options)
+            started = start_detached(flow, options, job=name, restore=sealed)
     except HeadgateError:
         if order["keep"]:
             session.put_back(name, before)

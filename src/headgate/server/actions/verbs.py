@@ -7,7 +7,6 @@ an operation. What can be refused at once is refused by an error here; the rest 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from pathlib import Path
 from typing import Any
 
 from headgate._codec import encode
@@ -220,10 +219,9 @@ def restore(
 
         def work(tell: Progress) -> dict[str, Any]:
             # Before anything is stopped: what cannot be restored is better left running.
-            plan = service.foresee_restore(asked.home, job, source=place, at=at, drop=uids)
-            folder = Path(plan["folder"])
+            sealed = service.resolve_apart(asked.home, job, source=place, at=at, drop=uids)
             # A stop adds a checkpoint, and the oldest one makes room for it.
-            with service.hold_checkpoint(asked.home, job, folder):
+            with service.hold_checkpoint(asked.home, job, sealed.plan.folder):
                 again = None
                 before = service.look_at(asked.home, job)
                 if stop and before.is_alive:
@@ -232,20 +230,13 @@ def restore(
                 tell("starting")
                 try:
                     started = service.restore_kept(
-                        asked.home,
-                        job,
-                        # What was foreseen, although a stop adds a checkpoint.
-                        source=str(folder),
-                        at=None,
-                        drop=uids,
-                        by=access.who,
-                        keep=context.keeps_up,
+                        asked.home, job, sealed, drop=uids, by=access.who, keep=context.keeps_up
                     )
                 except Exception as error:
                     if again is not None:
                         again.start_after(error)
                     raise
-            return {**started, "restored": plan}
+            return {**started, "restored": sealed.plan.to_json()}
 
         return asked.start(work)
 
@@ -265,7 +256,8 @@ def foresee_restore(
     context.check_shown(job)
     place, uids = _check_restore(source, at, drop)
     with context.slow_read():
-        return service.foresee_restore(context.settings.home, job, source=place, at=at, drop=uids)
+        sealed = service.resolve_apart(context.settings.home, job, source=place, at=at, drop=uids)
+        return sealed.plan.to_json()
 
 
 def pin(

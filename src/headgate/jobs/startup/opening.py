@@ -1,0 +1,212 @@
+"""The run that a start goes on with: resumed, restored, fallen back to, or new."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from headgate._clock import Clock
+from headgate.checkpoints.problems import Problem
+from headgate.checkpoints.sparklog import find_last_commit
+from headgate.checkpoints.verify import find_good
+from headgate.connectors.reaching import check_brokers
+from headgate.engine.settings import Delivery
+from headgate.errors import Domain, HeadgateError
+from headgate.flow.graph import Graph
+from headgate.jobs.checkpoints.listing import list_past, list_readable_past
+from headgate.jobs.checkpoints.restore import restore_run
+from headgate.jobs.checkpoints.restore_plan import (
+    RestorePlan,
+    SealedPlan,
+    check_plan,
+    plan_restore,
+    resolve_restore,
+)
+from headgate.jobs.home import JobHome
+from headgate.jobs.runs.drain import check_not_drained
+from headgate.jobs.runs.lineage import Run, check_state, continue_run, find_run, new_run, write_run
+from headgate.jobs.startup.fallback import check_repeats, describe_repeats, find_repeats
+from headgate.jobs.startup.left_batch import leave_batch
+from headgate.jobs.startup.open_batch import (
+    BegunBatch,
+    check_choice,
+    describe_choice,
+    look_at_open_batch,
+)
+from headgate.jobs.startup.resuming import check_job_file, find_damage
+from headgate.jobs.values import OpenBatch, RunOptions
+
+
+def open_run(
+    home: JobHome,
+    graph: Graph,
+    options: RunOptions,
+    clock: Clock,
+    *,
+    restore: SealedPlan | None = None,
+) -> tuple[Run, str]:
+    """Return the run to go on with, and what the user has to know about the choice.
+
+    Args:
+        home: Locked.
+        restore: The plan that was resolved for this start, if it was shown to the user before.
+
+    Raises:
+        HeadgateError: What a start refuses.
+    """
+    if restore is not None:
+        plan = check_plan(
+            home, graph, restore, drop=options.drop_state, parallelism=options.parallelism
+        )
+        return _restore(home, graph, plan, options, clock), ""
+    if options.restore_from is not None or options.restore_at is not None:
+        resolved = resolve_restore(
+            home,
+            graph,
+            source=options.restore_from,
+            at=options.restore_at,
+            drop=options.drop_state,
+            parallelism=options.parallelism,
+            now=clock.now(),
+        )
+        return _restore(home, graph, resolved.plan, options, clock), ""
+    if not options.fresh:
+        check_job_file(home)
+    present = None if options.fresh else home.find_present_run()
+    if present is None:
+        return _begin(home, graph, options, clock), ""
+    return _resume(home, _get_run(home, present), graph, options, clock)
+
+
+def _get_run(home: JobHome, lineage: str) -> Run:
+    run = find_run(home, lineage)
+    if run is None:
+        raise HeadgateError(
+            "RUN_MISSING",
+            f"cannot resume job {home.name!r}: the manifest of its run {lineage} is missing",
+            hint=f"restore {home.run_folder(lineage) / 'run.json'}, or start empty with --fresh",
+            domain=Domain.EXTERNAL,
+        )
+    return run
+
+
+def _begin(home: JobHome, graph: Graph, options: RunOptions, clock: Clock) -> Run:
+    """Make a run that starts empty."""
+    check_brokers(graph)
+    run = new_run(
+        home,
+        graph,
+        parallelism=options.parallelism or os.cpu_count() or 1,
+        checkpoints=_checkpoints_folder(options),
+        now=clock.now(),
+    )
+    write_run(home, run)
+    return run
+
+
+def _resume(
+    home: JobHome, known: Run, graph: Graph, options: RunOptions, clock: Clock
+) -> tuple[Run, str]:
+    """Go on with the present run, or with a new one if it is corrupted or has an open batch."""
+    check_state(known, job=home.name)
+    _check_parallelism(known, options, home.name)
+    problems = find_damage(home, known)
+    if problems:
+        return _fall_back(home, graph, options, clock, problems)
+    if graph != known.flow or options.consent.open_batch is not None:
+        batch = look_at_open_batch(home, known)
+        if batch is not None:
+            return _leave_batch(home, known, batch, graph, options, clock)
+    check_not_drained(known.checkpoint, list_past(home), job=home.name)
+    run = continue_run(known, graph, job=home.name)
+    write_run(home, run)
+    _drop_taken(run)
+    return run, ""
+
+
+def _checkpoints_folder(options: RunOptions) -> Path | None:
+    return None if options.checkpoints is None else options.checkpoints.absolute()
+
+
+def _drop_taken(run: Run) -> None:
+    """Remove what operators took over, once it is in the run's own checkpoint."""
+    folder = None if run.origin is None else run.origin.folder
+    if folder is not None and find_last_commit(run.checkpoint) is not None:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _fall_back(
+    home: JobHome, graph: Graph, options: RunOptions, clock: Clock, problems: Sequence[Problem]
+) -> tuple[Run, str]:
+    """Go on from the newest checkpoint that is whole, and say so; refuse where there is none.
+
+    One behind which rows were written is gone back to only if the user agrees: they come again.
+    """
+    found = "; ".join(str(each) for each in problems[:3])
+    past = list_readable_past(home)
+    good, bad = find_good(past)
+    if options.strict or good is None:
+        hint = f"headgate restore {home.name} --from {good.id}" if good else "start with --fresh"
+        raise HeadgateError(
+            "CHECKPOINT_DAMAGED",
+            f"cannot resume job {home.name!r}: its newest checkpoint is corrupted: {found}",
+            hint=hint,
+            domain=Domain.EXTERNAL,
+        )
+    skipped = "".join(f", {name} is damaged too" for name in bad)
+    repeats = find_repeats(home, good)
+    if options.delivery is Delivery.EXACTLY_ONCE and not options.consent.allow_repeats:
+        check_repeats(repeats, good, job=home.name, why=f"{found}{skipped}")
+    notice = (
+        f"the newest checkpoint is corrupted ({found}){skipped}: went back to {good.id}; "
+        f"{describe_repeats(repeats)}"
+    )
+    home.add_event(clock.now(), "FELL_BACK", checkpoint=good.id, notice=notice)
+    plan = plan_restore(home, graph, good, drop=options.drop_state, parallelism=options.parallelism)
+    return _restore(home, graph, plan, options, clock), notice
+
+
+def _leave_batch(
+    home: JobHome, run: Run, batch: BegunBatch, graph: Graph, options: RunOptions, clock: Clock
+) -> tuple[Run, str]:
+    """Go on in a new run, before an open batch or behind it; refuse what the user did not choose.
+
+    Finishing the batch in its own run with another flow would give rows that nobody can tell from
+    those it has written.
+    """
+    choice = options.consent.open_batch
+    check_choice(batch, choice, job=home.name)
+    notice = describe_choice(batch, choice)
+    made = leave_batch(home, run, batch, graph, options, clock)
+    write_run(home, made)
+    done = "skip" if choice is OpenBatch.SKIP else "repeat"
+    home.add_event(clock.now(), "BATCH_LEFT", lineage=made.lineage, choice=done, **batch.to_json())
+    return made, notice
+
+
+def _restore(
+    home: JobHome, graph: Graph, plan: RestorePlan, options: RunOptions, clock: Clock
+) -> Run:
+    run = restore_run(
+        home,
+        graph,
+        plan,
+        parallelism=options.parallelism,
+        checkpoints=_checkpoints_folder(options),
+        now=clock.now(),
+    )
+    write_run(home, run)
+    home.add_event(clock.now(), "RESTORED", lineage=run.lineage, restore=plan.to_json())
+    return run
+
+
+def _check_parallelism(run: Run, options: RunOptions, job: str) -> None:
+    if options.parallelism is not None and options.parallelism != run.parallelism:
+        raise HeadgateError(
+            "PARALLELISM_FIXED",
+            f"cannot resume job {job!r} with parallelism {options.parallelism}: its state has "
+            f"parallelism {run.parallelism}",
+            hint=f"omit --parallelism to continue with {run.parallelism}, or add --from latest",
+        )
