@@ -527,7 +527,7 @@ def test_what_only_this_machine_can_follow_is_refused(place: Place, words: str) 
 def started(job: JobHome) -> Detached:
     status = job.find_json("status.json") or {}
     snapshot = decode(JobSnapshot, status)
-    return Detached(job.name, os.getpid(), job.log_file, encode(snapshot))
+    return Detached(snapshot, os.getpid(), job.log_file)
 
 
 def test_a_job_there_is_shown_until_it_ends(
@@ -569,7 +569,7 @@ def test_a_job_that_fails_there_ends_with_its_own_error(
     job = place.job("failing")
     with FakeSupervisor(job):
         begun = started(job)
-    job.write_status({**begun.snapshot, "state": "FAILED", "last_failure": failure})
+    job.write_status({**encode(begun.snapshot), "state": "FAILED", "last_failure": failure})
     with pytest.raises(HeadgateError, match="the driver is gone") as raised:
         show_started(RemoteJobs(Connection(place.url)), begun, detach=False, as_json=False)
     assert (raised.value.code, raised.value.exit_code) == ("DRIVER_DIED", 3)

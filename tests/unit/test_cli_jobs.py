@@ -223,7 +223,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[RunOptions]:
     """Take note of what a run was asked for instead of running it."""
     found: list[RunOptions] = []
 
-    def note(_flow: str, options: RunOptions, _watcher: Watcher) -> JobSnapshot:
+    def note(_flow: str, options: RunOptions, _watcher: Watcher, **_: Any) -> JobSnapshot:
         found.append(options)
         return snapshot(JobState.FINISHED)
 
@@ -320,7 +320,7 @@ def test_a_bad_flag_is_refused_before_anything_starts(
 
 
 def test_a_run_that_is_cancelled_ends_as_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
-    def cancelled(*_: Any) -> JobSnapshot:
+    def cancelled(*_: Any, **__: Any) -> JobSnapshot:
         return snapshot(JobState.CANCELED)
 
     monkeypatch.setattr(running, "run_job", cancelled)
@@ -330,7 +330,7 @@ def test_a_run_that_is_cancelled_ends_as_an_interrupt(monkeypatch: pytest.Monkey
 
 
 def test_a_start_that_fell_back_is_told_of(home: JobHome, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fell_back(_flow: str, _options: RunOptions, watcher: Watcher) -> JobSnapshot:
+    def fell_back(_flow: str, _options: RunOptions, watcher: Watcher, **_: Any) -> JobSnapshot:
         watcher.on_snapshot(replace(snapshot(JobState.RUNNING), notice="went back to chk-3"))
         return snapshot(JobState.FINISHED)
 

@@ -17,6 +17,7 @@ import pytest
 from eventually import eventually
 
 import headgate
+from headgate._codec import encode
 from headgate.errors import HeadgateError
 from headgate.jobs.control.verbs import cancel_job
 from headgate.jobs.home import JobHome
@@ -75,7 +76,7 @@ def test_a_start_returns_while_the_job_starts_and_the_supervisor_stands_on_its_o
     Path("bin/java").write_text("#!/bin/sh\nexec sleep 60\n")
     started = start_detached(flow, RunOptions())
     assert started.job == "copies"
-    assert started.to_json()["state"] == "STARTING"
+    assert encode(started)["state"] == "STARTING"
     assert os.getsid(started.pid) != os.getsid(0)
     assert (home().find_json("status.json") or {})["pid"] == started.pid
     with pytest.raises(HeadgateError) as caught:

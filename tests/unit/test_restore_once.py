@@ -24,6 +24,7 @@ from typer.testing import CliRunner
 import headgate
 from headgate import HeadgateError
 from headgate._clock import SystemClock
+from headgate._codec import decode, encode
 from headgate.checkpoints.catalog import get, hold, keep, list_kept, remove
 from headgate.cli.app import app
 from headgate.connectors.logs import bind, parse_log
@@ -82,7 +83,7 @@ class Shop:
     def open(self, start: RestoreStart) -> Run:
         """Open the run of a start in the job's process, which gets the plan as JSON."""
         graph = bind(load_flow(str(self.flow)).graph, parse_log(start.options.on))
-        sealed = SealedPlan.from_json(json.loads(json.dumps(start.sealed.to_json())))
+        sealed = decode(SealedPlan, json.loads(json.dumps(encode(start.sealed))))
         with self.home.locked():
             run, _ = open_run(self.home, graph, start.options, SystemClock(), restore=sealed)
         return run

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
+from headgate._codec import Form, Moment, alias, decode, shaped
 from headgate.checkpoints.manifest import Kind, Manifest, SourceFacts, StateFacts
 from headgate.checkpoints.problems import Problem
 
 COMPLETED = "COMPLETED"
 DAMAGED = "DAMAGED"
+
+
+def _parse_problem(text: str) -> Problem:
+    file, _, what = text.partition(": ")
+    return Problem(file, what)
+
+
+_Problem = Annotated[Problem, Form(str, _parse_problem, {"type": "string"})]
+_Milliseconds = Annotated[
+    timedelta,
+    Form(
+        lambda value: round(value.total_seconds() * 1000),
+        lambda content: timedelta(milliseconds=content),
+        {"type": "integer"},
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,20 +56,20 @@ class Checkpoint:
     id: str
     kind: Kind
     run: str
+    pinned: bool = False
     folder: Path
+    problems: tuple[_Problem, ...] = ()
+    rows: Mapping[str, int] | None = None
     batch: int
-    completed_at: datetime
-    duration: timedelta = timedelta(0)
+    completed_at: Moment
+    duration: _Milliseconds = field(default=timedelta(0), metadata=alias("duration_ms"))
     sources: Mapping[str, SourceFacts] = field(default_factory=dict)
-    watermark: datetime | None = None
+    watermark: Moment | None = None
     state: Mapping[str, StateFacts] = field(default_factory=dict)
     full_bytes: int = 0
     new_bytes: int = 0
     parallelism: int = 1
     files: int = 0
-    pinned: bool = False
-    problems: tuple[Problem, ...] = ()
-    rows: Mapping[str, int] | None = None
 
     @property
     def status(self) -> str:
@@ -70,26 +86,7 @@ class Checkpoint:
         """What `restore --from` takes to mean this checkpoint and no other."""
         return f"{self.run}/{self.id}" if self.kind is Kind.CHECKPOINT else self.id
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the checkpoint as JSON values; positions are JSON themselves."""
-        return {
-            **_common_json(self),
-            "batch": self.batch,
-            "completed_at": self.completed_at.isoformat(),
-            "duration_ms": round(self.duration.total_seconds() * 1000),
-            "sources": {
-                name: {"records": source.records, "position": _parse_position(source.position)}
-                for name, source in self.sources.items()
-            },
-            "watermark": None if self.watermark is None else self.watermark.isoformat(),
-            "state": {
-                uid: {"rows": held.rows, "bytes": held.bytes} for uid, held in self.state.items()
-            },
-            "full_bytes": self.full_bytes,
-            "new_bytes": self.new_bytes,
-            "parallelism": self.parallelism,
-            "files": self.files,
-        }
+    __get_pydantic_core_schema__ = shaped(computed={"status": "status"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,9 +103,9 @@ class UnreadableCheckpoint:
     id: str
     kind: str
     run: str | None
-    folder: Path
-    problems: tuple[Problem, ...] = ()
     pinned: bool = False
+    folder: Path
+    problems: tuple[_Problem, ...] = ()
     rows: Mapping[str, int] | None = None
 
     @property
@@ -116,9 +113,7 @@ class UnreadableCheckpoint:
         """COMPLETED, or DAMAGED if a file is not as it was written."""
         return DAMAGED if self.problems else COMPLETED
 
-    def to_json(self) -> dict[str, Any]:
-        """Return what is known of the folder as JSON values."""
-        return _common_json(self)
+    __get_pydantic_core_schema__ = shaped(computed={"status": "status"})
 
 
 AnyCheckpoint: TypeAlias = Checkpoint | UnreadableCheckpoint
@@ -147,65 +142,11 @@ def describe_checkpoint(folder: Path, manifest: Manifest, *, pinned: bool = Fals
 
 
 def parse_checkpoint(content: Mapping[str, Any]) -> AnyCheckpoint:
-    """Return the checkpoint that `to_json` wrote."""
-    parts = [str(problem).partition(": ") for problem in content["problems"]]
-    problems = tuple(Problem(file, what) for file, _, what in parts)
-    folder = Path(content["folder"])
-    if "batch" not in content:
-        return UnreadableCheckpoint(
-            id=str(content["id"]),
-            kind=str(content["kind"]),
-            run=content["run"],
-            folder=folder,
-            problems=problems,
-        )
-    watermark = content["watermark"]
-    return Checkpoint(
-        id=str(content["id"]),
-        kind=Kind(content["kind"]),
-        run=str(content["run"]),
-        folder=folder,
-        batch=int(content["batch"]),
-        completed_at=datetime.fromisoformat(content["completed_at"]),
-        duration=timedelta(milliseconds=content["duration_ms"]),
-        sources={
-            name: SourceFacts(_render_position(source["position"]), int(source["records"]))
-            for name, source in content["sources"].items()
-        },
-        watermark=None if watermark is None else datetime.fromisoformat(watermark),
-        state={
-            uid: StateFacts(int(held["rows"]), int(held["bytes"]))
-            for uid, held in content["state"].items()
-        },
-        full_bytes=int(content["full_bytes"]),
-        new_bytes=int(content["new_bytes"]),
-        parallelism=int(content["parallelism"]),
-        files=int(content["files"]),
-        pinned=bool(content["pinned"]),
-        problems=problems,
-        rows=content["rows"],
-    )
+    """Return the checkpoint in JSON values.
 
-
-def _common_json(checkpoint: AnyCheckpoint) -> dict[str, Any]:
-    return {
-        "id": checkpoint.id,
-        "status": checkpoint.status,
-        "kind": str(checkpoint.kind),
-        "run": checkpoint.run,
-        "pinned": checkpoint.pinned,
-        "folder": str(checkpoint.folder),
-        "problems": [str(problem) for problem in checkpoint.problems],
-        "rows": None if checkpoint.rows is None else dict(checkpoint.rows),
-    }
-
-
-def _parse_position(text: str | None) -> Any:
-    try:
-        return None if text is None else json.loads(text)
-    except ValueError:
-        return text
-
-
-def _render_position(position: Any) -> str | None:
-    return position if position is None or isinstance(position, str) else json.dumps(position)
+    Raises:
+        DecodeError: They are not a checkpoint.
+    """
+    if "batch" in content:
+        return decode(Checkpoint, content)
+    return decode(UnreadableCheckpoint, content)

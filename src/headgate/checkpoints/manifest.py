@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Annotated, Any
 
+from headgate._codec import Form
 from headgate.checkpoints.problems import gone, refuse
 from headgate.checkpoints.state_format import FIRST_STATE_FORMAT, STATE_FORMAT
 from headgate.errors import HeadgateError
@@ -29,6 +30,17 @@ class Kind(enum.StrEnum):
 FILE_NAMES = {Kind.CHECKPOINT: "checkpoint.json", Kind.SAVEPOINT: "manifest.json"}
 
 
+def _parse_position(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+# Text in Python and in a manifest; JSON itself wherever a checkpoint is shown.
+Position = Annotated[str, Form(_parse_position, json.dumps)]
+
+
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
     """Where a checkpoint stands in one source.
@@ -38,7 +50,7 @@ class SourceFacts:
         records: Read since the run began.
     """
 
-    position: str | None
+    position: Position | None
     records: int
 
 

@@ -88,7 +88,7 @@ def _checkpoints(
     else:
         found = jobs.pin_checkpoint(job, checkpoint, pinned=action is Action.PIN)
     if as_json:
-        print_json(found.to_json())
+        print_json(found)
     elif action is Action.SHOW:
         _show(found)
     else:
@@ -97,7 +97,7 @@ def _checkpoints(
 
 def _list(found: Sequence[AnyCheckpoint], job: str, *, as_json: bool) -> None:
     if as_json:
-        print_json([each.to_json() for each in found])
+        print_json(found)
     elif found:
         print_table(*checkpoint_rows(found))
     else:
@@ -213,7 +213,7 @@ def _verify(
     """
     found = verify_anything(home, subject, open_newest=not files_only)
     if as_json:
-        print_json([each.to_json() for each in found])
+        print_json(found)
     elif not found:
         say(f"Job '{subject}' has no checkpoints yet")
     else:

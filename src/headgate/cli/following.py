@@ -29,7 +29,7 @@ def show_started(jobs: Jobs, started: Detached, *, detach: bool, as_json: bool) 
     if detach:
         tell_detached(started, as_json=as_json)
         return
-    first = decode(JobSnapshot, started.snapshot)
+    first = started.snapshot
     if not as_json:
         note(start_line(first))
         warn(first.notice)

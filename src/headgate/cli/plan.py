@@ -46,7 +46,7 @@ def _plan(
 ) -> None:
     plan = plan_job(flow, on, delivery=delivery, with_spark=spark, check=check)
     if as_json:
-        print_json(plan.to_json())
+        print_json(plan)
         return
     say(plan.text)
     print_table(

@@ -103,7 +103,7 @@ def _restore(
 def print_plan(plan: RestorePlan, *, as_json: bool) -> None:
     """Print what a restore does."""
     if as_json:
-        print_json(plan.to_json())
+        print_json(plan)
         return
     complete = f"{plan.completed_at:%Y-%m-%d %H:%M:%S}"
     say(f"From {plan.kind} {plan.checkpoint}, complete at {complete} UTC")

@@ -41,11 +41,11 @@ def show_detached(
 def tell_detached(started: Detached, *, as_json: bool) -> None:
     """Print the name of a background job, and the next commands."""
     if as_json:
-        print_json(started.to_json())
+        print_json(started)
         return
     say(started.job)
     note(f"Job '{started.job}' is STARTING in the background, as process {started.pid}")
-    warn(str(started.snapshot.get("notice") or ""))
+    warn(started.snapshot.notice)
     note(f"headgate show {started.job} shows its status; headgate stop {started.job} ends it")
 
 

@@ -60,7 +60,7 @@ def _savepoint(
     if portable:
         made = jobs.take_portable_savepoint(job, to=to, patience=waits)
         if as_json:
-            print_json(made.to_json())
+            print_json(made)
         else:
             rows = ", ".join(f"{uid} {format_count(n)} rows" for uid, n in made.rows.items())
             say(f"Portable savepoint '{made.name}': {rows} in {made.folder}")

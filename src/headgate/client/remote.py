@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
-from headgate._codec import encode
+from headgate._codec import decode, encode
 from headgate.client.connection import Connection
 from headgate.client.operations import wait_for
 from headgate.client.parsing import parse, parse_by
@@ -151,7 +151,7 @@ class RemoteJobs:
     ) -> PortableSavepoint:
         """Write the state of a job's last batch as Parquet, by operator."""
         told = self._take(job, to, patience, portable=True)
-        return self._parse_by(PortableSavepoint.from_json, told)
+        return self._parse(PortableSavepoint, told)
 
     def list_checkpoints(self, job: str, *, every_run: bool = False) -> list[AnyCheckpoint]:
         """Return the checkpoints and savepoints of a job, oldest first."""
@@ -323,7 +323,7 @@ class RemoteJobs:
         return self._parse(JobView, told)
 
     def _started(self, told: Any) -> Detached:
-        return self._parse_by(Detached.from_json, told)
+        return self._parse(Detached, told)
 
     def _checkpoint(self, told: Any) -> AnyCheckpoint:
         return self._parse_by(parse_checkpoint, told)

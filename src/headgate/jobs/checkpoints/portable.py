@@ -14,7 +14,7 @@ import secrets
 import shutil
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from typing import Any
 # Registers the kinds of topics that a flow's JSON may name.
 import headgate.connectors  # noqa: F401
 from headgate._clock import Clock, SystemClock
+from headgate._codec import alias
 from headgate.checkpoints.catalog import read_kept, read_manifest
 from headgate.checkpoints.checkpoint import Checkpoint, describe_checkpoint
 from headgate.checkpoints.manifest import (
@@ -58,32 +59,11 @@ class PortableSavepoint:
         rows: By uid; markers of deleted rows count.
     """
 
-    name: str
+    name: str = field(metadata=alias("savepoint"))
     folder: Path
     batch: int
     bytes: int
     rows: Mapping[str, int]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the savepoint as JSON values."""
-        return {
-            "savepoint": self.name,
-            "folder": str(self.folder),
-            "batch": self.batch,
-            "bytes": self.bytes,
-            "rows": dict(self.rows),
-        }
-
-    @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> PortableSavepoint:
-        """Return the savepoint that `to_json` told of."""
-        return cls(
-            name=str(told["savepoint"]),
-            folder=Path(told["folder"]),
-            batch=int(told["batch"]),
-            bytes=int(told["bytes"]),
-            rows=dict(told["rows"]),
-        )
 
 
 def state_folder(savepoint: Path, uid: str) -> Path:

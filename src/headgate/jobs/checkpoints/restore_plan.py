@@ -6,11 +6,11 @@ import hashlib
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
+from headgate._codec import Moment
 from headgate._units import parse_duration
 from headgate.checkpoints.catalog import list_kept
 from headgate.checkpoints.checkpoint import Checkpoint
@@ -60,7 +60,7 @@ class RestorePlan:
 
     checkpoint: str
     kind: str
-    completed_at: datetime
+    completed_at: Moment
     folder: Path
     as_it_was: bool
     state_taken: tuple[str, ...]
@@ -68,34 +68,6 @@ class RestorePlan:
     starts_empty: tuple[str, ...]
     records_again: Mapping[str, int | None]
     outputs_with_repeats: tuple[str, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the plan as JSON values."""
-        return {
-            **asdict(self),
-            "completed_at": self.completed_at.isoformat(),
-            "folder": str(self.folder),
-            "state_taken": list(self.state_taken),
-            "state_dropped": list(self.state_dropped),
-            "starts_empty": list(self.starts_empty),
-            "outputs_with_repeats": list(self.outputs_with_repeats),
-        }
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> RestorePlan:
-        """Return the plan that `to_json` wrote."""
-        return cls(
-            checkpoint=str(content["checkpoint"]),
-            kind=str(content["kind"]),
-            completed_at=datetime.fromisoformat(content["completed_at"]),
-            folder=Path(content["folder"]),
-            as_it_was=bool(content["as_it_was"]),
-            state_taken=tuple(content["state_taken"]),
-            state_dropped=tuple(content["state_dropped"]),
-            starts_empty=tuple(content["starts_empty"]),
-            records_again=dict(content["records_again"]),
-            outputs_with_repeats=tuple(content["outputs_with_repeats"]),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,25 +84,6 @@ class SealedPlan:
     plan: RestorePlan
     manifest_sha256: str
     flow_sha256: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the sealed plan as JSON values."""
-        return {
-            "job": self.job,
-            "plan": self.plan.to_json(),
-            "manifest_sha256": self.manifest_sha256,
-            "flow_sha256": self.flow_sha256,
-        }
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> SealedPlan:
-        """Return the sealed plan that `to_json` wrote."""
-        return cls(
-            job=str(content["job"]),
-            plan=RestorePlan.from_json(content["plan"]),
-            manifest_sha256=str(content["manifest_sha256"]),
-            flow_sha256=str(content["flow_sha256"]),
-        )
 
 
 def resolve_restore(

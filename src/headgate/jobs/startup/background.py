@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from headgate._codec import decode, encode
+from headgate._codec import decode, encode, shaped
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.checkpoints.restore_plan import SealedPlan
 from headgate.jobs.flow_file import load_flow
@@ -34,25 +34,21 @@ class Detached:
     """A job that was started in the background.
 
     Attributes:
-        snapshot: What the job said of itself when it was STARTING, as JSON values.
+        snapshot: What the job was when it was STARTING.
         pid: Its supervisor.
         output: What the supervisor writes to its standard streams.
     """
 
-    job: str
+    snapshot: JobSnapshot
     pid: int
     output: Path
-    snapshot: Mapping[str, Any]
 
-    def to_json(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        return {**self.snapshot, "pid": self.pid, "output": str(self.output)}
+    __get_pydantic_core_schema__ = shaped(flatten="snapshot")
 
-    @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> Detached:
-        """Return the job that `to_json` told of."""
-        snapshot = {key: value for key, value in told.items() if key not in ("pid", "output")}
-        return cls(str(told["job"]), int(told["pid"]), Path(told["output"]), snapshot)
+    @property
+    def job(self) -> str:
+        """The job's name."""
+        return self.snapshot.job
 
 
 def start_detached(
@@ -90,7 +86,7 @@ def start_detached(
         )
     if "error" in answer:
         raise HeadgateError.from_json(answer["error"])
-    return Detached(home.name, answer["pid"], output, answer["snapshot"])
+    return Detached(decode(JobSnapshot, answer["snapshot"]), answer["pid"], output)
 
 
 def supervisor_output(home: JobHome) -> Path:

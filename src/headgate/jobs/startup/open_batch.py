@@ -8,11 +8,10 @@ leaves the run at the batch before, in a new run.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
-from headgate._codec import encode
+from headgate._codec import alias, left_out
 from headgate._units import format_count
 from headgate.checkpoints.sparklog import (
     find_last_commit,
@@ -35,7 +34,7 @@ from headgate.jobs.values import OpenBatch
 
 @dataclass(frozen=True, slots=True)
 class BegunBatch:
-    """An open batch.
+    """An open batch; its JSON is what an event says of it.
 
     Attributes:
         number: Its number.
@@ -47,11 +46,11 @@ class BegunBatch:
         outputs: What outputs hold of it, dead letters last.
     """
 
-    number: int
-    lineage: str
-    last: int | None
-    starts: Mapping[str, str | None]
-    ends: Mapping[str, str | None]
+    number: int = field(metadata=alias("batch"))
+    lineage: str = field(metadata=alias("run"))
+    last: int | None = field(metadata=left_out())
+    starts: Mapping[str, str | None] = field(metadata=left_out())
+    ends: Mapping[str, str | None] = field(metadata=left_out())
     records: Mapping[str, int | None]
     outputs: Mapping[str, Written]
 
@@ -59,15 +58,6 @@ class BegunBatch:
     def is_unwritten(self) -> bool:
         """Whether it is known that no output holds anything of it."""
         return not any(each.is_possible for each in self.outputs.values())
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        return {
-            "batch": self.number,
-            "run": self.lineage,
-            "records": dict(self.records),
-            "outputs": encode(self.outputs),
-        }
 
 
 def look_at_open_batch(home: JobHome, run: Run) -> BegunBatch | None:

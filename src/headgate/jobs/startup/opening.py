@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from headgate._clock import Clock
+from headgate._codec import encode
 from headgate.checkpoints.problems import Problem
 from headgate.checkpoints.sparklog import find_last_commit
 from headgate.checkpoints.verify import find_good
@@ -182,7 +183,7 @@ def _leave_batch(
     made = leave_batch(home, run, batch, graph, options, clock)
     write_run(home, made)
     done = "skip" if choice is OpenBatch.SKIP else "repeat"
-    home.add_event(clock.now(), "BATCH_LEFT", lineage=made.lineage, choice=done, **batch.to_json())
+    home.add_event(clock.now(), "BATCH_LEFT", lineage=made.lineage, choice=done, **encode(batch))
     return made, notice
 
 
@@ -198,7 +199,7 @@ def _restore(
         now=clock.now(),
     )
     write_run(home, run)
-    home.add_event(clock.now(), "RESTORED", lineage=run.lineage, restore=plan.to_json())
+    home.add_event(clock.now(), "RESTORED", lineage=run.lineage, restore=encode(plan))
     return run
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
+from headgate._codec import Form, alias, left_out, shaped
 from headgate.connectors.logs import bind, parse_log
 from headgate.connectors.registry import find_connector
 from headgate.engine.plan import plan_flow
@@ -18,6 +19,10 @@ from headgate.flow.graph import Graph
 from headgate.flow.topics import Topic
 from headgate.jobs.flow_file import load_flow
 
+_Graph = Annotated[
+    Graph,
+    Form(lambda graph: json.loads(graph.to_json()), lambda flow: Graph.from_json(json.dumps(flow))),
+]
 # Steps of a route that hold SQL or a function; the rest was checked when the flow was built.
 _CHECKED_BY_SPARK = ("where", "compute", "function")
 
@@ -36,10 +41,6 @@ class OutputPlan:
     delivery: str
     rests_on: str
 
-    def to_json(self) -> dict[str, str]:
-        """Return it as JSON values."""
-        return {"topic": self.topic, "delivery": self.delivery, "rests_on": self.rests_on}
-
 
 @dataclass(frozen=True, slots=True)
 class JobPlan:
@@ -52,23 +53,30 @@ class JobPlan:
         deliveries: By the id of an output, where its rows go and how often each is there.
     """
 
-    graph: Graph
-    text: str
-    checked: bool
-    spark: str | None
-    deliveries: Mapping[str, OutputPlan]
+    graph: _Graph = field(metadata=alias("flow"))
+    text: str = field(metadata=left_out())
+    checked: bool = field(metadata=alias("checked_by_spark"))
+    spark: str | None = field(metadata=alias("spark_plan"))
+    deliveries: Mapping[str, OutputPlan] = field(metadata=alias("delivery"))
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the plan as JSON values."""
-        return {
-            "flow": json.loads(self.graph.to_json()),
-            "operators": [node.id for node in self.graph.stateful()],
-            "outputs": [node.id for node in self.graph.outputs()],
-            "delivery": {name: each.to_json() for name, each in self.deliveries.items()},
-            "counted_only": [str(port) for port in self.graph.unused_side_outputs()],
-            "checked_by_spark": self.checked,
-            "spark_plan": self.spark,
-        }
+    @property
+    def operators(self) -> list[str]:
+        """The uids of the operators that hold state."""
+        return [node.id for node in self.graph.stateful()]
+
+    @property
+    def outputs(self) -> list[str]:
+        """The ids of the outputs."""
+        return [node.id for node in self.graph.outputs()]
+
+    @property
+    def counted_only(self) -> list[str]:
+        """The side outputs whose rows are counted and not written."""
+        return [str(port) for port in self.graph.unused_side_outputs()]
+
+    __get_pydantic_core_schema__ = shaped(
+        computed={name: name for name in ("operators", "outputs", "counted_only")}
+    )
 
 
 def plan_job(flow: str, on: str, *, delivery: Delivery, with_spark: bool, check: bool) -> JobPlan:

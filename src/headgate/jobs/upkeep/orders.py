@@ -96,7 +96,7 @@ def restore_kept(
         root.absolute(), name, source=str(sealed.plan.folder), at=None, drop=drop
     )
     order = _order("start", flow, options, by=by, keep=keep)
-    return follow_apart({**order, "restore": sealed.to_json()})
+    return follow_apart({**order, "restore": encode(sealed)})
 
 
 def resolve_apart(
@@ -104,7 +104,7 @@ def resolve_apart(
 ) -> SealedPlan:
     """Return what a restore does; the job may be running."""
     flow, options = get_restore_options(root.absolute(), name, source=source, at=at, drop=drop)
-    return SealedPlan.from_json(follow_apart(_order("plan", flow, options)))
+    return decode(SealedPlan, follow_apart(_order("plan", flow, options)))
 
 
 def _order(
@@ -168,12 +168,12 @@ def main() -> None:
     os.write(answer, json.dumps(said).encode() + b"\n")
 
 
-def _follow(order: Mapping[str, Any]) -> dict[str, Any]:
+def _follow(order: Mapping[str, Any]) -> Any:
     flow, options = str(order["flow"]), decode(RunOptions, order["options"])
     if order["do"] == "plan":
-        return resolve_start(flow, options).sealed.to_json()
+        return encode(resolve_start(flow, options).sealed)
     restore = order.get("restore")
-    sealed = None if restore is None else SealedPlan.from_json(restore)
+    sealed = None if restore is None else decode(SealedPlan, restore)
     name = load_flow(flow).graph.name if sealed is None else sealed.job
     session = Session(options.home)
     # What the user agrees to is for this start, and not for one after a crash.
@@ -197,7 +197,7 @@ def _follow(order: Mapping[str, Any]) -> dict[str, Any]:
     if order["keep"]:
         # A restart is a stop in between, and a job that was stopped is let go.
         session.keep(kept)
-    return started.to_json()
+    return encode(started)
 
 
 if __name__ == "__main__":

@@ -93,7 +93,7 @@ class JobDetails:
             "folder": str(self.folder),
             "flow": self.flow,
             "settings": dict(self.settings),
-            "checkpoints": [each.to_json() for each in self.checkpoints],
+            "checkpoints": encode(self.checkpoints),
         }
 
     @classmethod

@@ -18,6 +18,7 @@ from headgate.jobs.service import (
     Consent,
     JobView,
     Patience,
+    PortableSavepoint,
     Replayed,
     Savepoint,
     Stopped,
@@ -182,9 +183,9 @@ def take_savepoint(
     with Asked(context, access, "savepoint", job, {"portable": portable}) as asked:
         service.look_at(asked.home, job, verb="take a savepoint of")
 
-        def work(tell: Progress) -> dict[str, Any] | Savepoint:
+        def work(tell: Progress) -> Savepoint | PortableSavepoint:
             if portable:
-                return service.take_portable_savepoint(asked.home, job, to=None).to_json()
+                return service.take_portable_savepoint(asked.home, job, to=None)
             return service.take_savepoint(asked.home, job, patience=_patience(tell))
 
         return asked.start(work)
@@ -236,7 +237,7 @@ def restore(
                     if again is not None:
                         again.start_after(error)
                     raise
-            return {**started, "restored": sealed.plan.to_json()}
+            return {**started, "restored": encode(sealed.plan)}
 
         return asked.start(work)
 
@@ -257,7 +258,8 @@ def foresee_restore(
     place, uids = _check_restore(source, at, drop)
     with context.slow_read():
         sealed = service.resolve_apart(context.settings.home, job, source=place, at=at, drop=uids)
-        return sealed.plan.to_json()
+        plan: dict[str, Any] = encode(sealed.plan)
+        return plan
 
 
 def pin(
@@ -267,9 +269,7 @@ def pin(
     what = "pin" if pinned else "unpin"
     with Asked(context, access, what, job, {"checkpoint": checkpoint}) as asked:
         names.check_checkpoint(checkpoint)
-        return asked.do(
-            lambda: service.pin_checkpoint(asked.home, job, checkpoint, pinned=pinned).to_json()
-        )
+        return asked.do(lambda: service.pin_checkpoint(asked.home, job, checkpoint, pinned=pinned))
 
 
 def replay(

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from headgate.jobs import service
+from headgate.jobs.service import AnyCheckpoint
 from headgate.server.actions import verbs
 from headgate.server.api import models
 from headgate.server.api.models import CheckpointId, Job
@@ -34,25 +35,23 @@ def checkpoint_routes() -> APIRouter:
         told = {
             "total": len(found),
             "offset": offset,
-            "checkpoints": [each.to_json() for each in page],
+            "checkpoints": page,
         }
         return reply(server, told, guess=False)
 
-    @router.get("/jobs/{job}/checkpoints/{checkpoint}", response_model=models.CheckpointShown)
+    @router.get("/jobs/{job}/checkpoints/{checkpoint}", response_model=AnyCheckpoint)
     def show_checkpoint(server: Server, job: Job, checkpoint: CheckpointId) -> Response:
         """Show one checkpoint, with what is wrong with its files."""
         found = service.get_checkpoint(server.settings.home, job, checkpoint)
-        return reply(server, found.to_json(), guess=False)
+        return reply(server, found, guess=False)
 
-    @router.put("/jobs/{job}/checkpoints/{checkpoint}/pin", response_model=models.CheckpointShown)
+    @router.put("/jobs/{job}/checkpoints/{checkpoint}/pin", response_model=AnyCheckpoint)
     def pin_checkpoint(server: Server, who: Who, job: Job, checkpoint: CheckpointId) -> Response:
         """Make a checkpoint stay whatever is retained."""
         done = verbs.pin(server, who, job, checkpoint, pinned=True)
         return reply(server, done.result, guess=False)
 
-    @router.delete(
-        "/jobs/{job}/checkpoints/{checkpoint}/pin", response_model=models.CheckpointShown
-    )
+    @router.delete("/jobs/{job}/checkpoints/{checkpoint}/pin", response_model=AnyCheckpoint)
     def unpin_checkpoint(server: Server, who: Who, job: Job, checkpoint: CheckpointId) -> Response:
         """Let a checkpoint go when its time comes."""
         done = verbs.pin(server, who, job, checkpoint, pinned=False)
@@ -69,7 +68,7 @@ def checkpoint_routes() -> APIRouter:
     def list_savepoints(server: Server, job: Job) -> Response:
         """List the savepoints of a job, newest first."""
         found = service.list_checkpoints(server.settings.home, job)
-        chosen = [each.to_json() for each in reversed(found) if each.kind == "savepoint"]
+        chosen = [each for each in reversed(found) if each.kind == "savepoint"]
         return reply(server, {"savepoints": chosen}, guess=False)
 
     return router

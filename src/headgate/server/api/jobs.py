@@ -180,7 +180,7 @@ def _add_savepoints(router: APIRouter) -> None:
         "/jobs/{job}/restore",
         response_model=Operation,
         status_code=202,
-        responses={200: {"model": models.RestorePlanned, "description": "The plan of a dry run."}},
+        responses={200: {"model": service.RestorePlan, "description": "The plan of a dry run."}},
     )
     def restore_job(server: Server, who: Who, job: Job, body: models.Restore) -> Response:
         """Go back to a checkpoint and run on from there, in a new run."""

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, Stri
 
 from headgate._codec import shaped
 from headgate.jobs.service import (
+    AnyCheckpoint,
     Consent,
     JobView,
     Log,
@@ -125,31 +126,18 @@ class Config:
     settings: Mapping[str, Mapping[str, Any]]
 
 
-class CheckpointShown(BaseModel):
-    """One checkpoint or savepoint; a damaged one says no more than what is wrong with it."""
-
-    model_config = _Open
-    id: str
-    status: str
-    kind: str
-    run: str | None
-    pinned: bool
-    folder: str
-    problems: list[str]
-
-
 class Checkpoints(BaseModel):
     """Checkpoints and savepoints, newest first."""
 
     total: int = Field(description="How many there are in all.")
     offset: int
-    checkpoints: list[CheckpointShown]
+    checkpoints: list[AnyCheckpoint]
 
 
 class Savepoints(BaseModel):
     """Savepoints, newest first."""
 
-    savepoints: list[CheckpointShown]
+    savepoints: list[AnyCheckpoint]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,21 +164,6 @@ class OperationList:
     """Operations, newest first."""
 
     operations: list[Operation]
-
-
-class RestorePlanned(BaseModel):
-    """What a restore would do."""
-
-    model_config = _Open
-    checkpoint: str
-    kind: str
-    completed_at: str
-    as_it_was: bool
-    state_taken: list[str]
-    state_dropped: list[str]
-    starts_empty: list[str]
-    records_again: dict[str, int | None]
-    outputs_with_repeats: list[str]
 
 
 @dataclass(frozen=True, slots=True)
