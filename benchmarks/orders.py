@@ -20,15 +20,10 @@ from pathlib import Path
 from batches import Mark, steady_rate
 from processes import peak_memory_kib
 
-from headgate.jobs.service import (
-    JobSnapshot,
-    JobState,
-    RunOptions,
-    StoreOptions,
-    Watcher,
-    produce_store,
-    run_job,
-)
+from headgate.jobs.lifecycle.states import JobState
+from headgate.jobs.sandbox.store import StoreOptions, produce_store
+from headgate.jobs.startup.foreground import run_job
+from headgate.jobs.values import JobSnapshot, RunOptions, Watcher
 
 FLOW = Path(__file__).parents[1] / "examples" / "orders" / "flow.py"
 

@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from headgate.jobs.service import StoreOptions, produce_store
+from headgate.jobs.sandbox.store import StoreOptions, produce_store
 
 FLOW = Path(__file__).parents[1] / "examples" / "orders" / "flow.py"
 JOB = "order-enrichment"

@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from headgate import Flow
-from headgate.jobs.service import StateDesk, list_checkpoints, open_state_desk
+from headgate.jobs.folder_home import FolderHome
+from headgate.jobs.state.client import StateDesk
 
 JOB = "state-bench"
 CHOSEN = 42
@@ -83,7 +84,7 @@ class Place:
         return found
 
     def kept(self) -> int:
-        return len(list_checkpoints(self.home, JOB))
+        return len(FolderHome(self.home).checkpoints(JOB))
 
     def wait(self, what: Callable[[], bool], seconds: float = 900) -> None:
         deadline = time.monotonic() + seconds
@@ -122,7 +123,7 @@ def measure(place: Place, checkpoints: int) -> dict[str, Any]:
         place.wait(lambda seen=before: place.kept() > seen)  # type: ignore[misc]
     snapshots = len(list((place.home / "jobs" / JOB / "runs").rglob("checkpoint/state/**/*.zip")))
     print(f"{checkpoints} checkpoints, {change:,} keys changed before each; {snapshots} snapshots")
-    desk = open_state_desk(place.home)
+    desk = StateDesk(place.home)
     try:
         return ask_all(place, desk, checkpoints)
     finally:

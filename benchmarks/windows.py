@@ -36,7 +36,7 @@ from headgate._artifacts import resolve
 from headgate.brokers import lifecycle
 from headgate.brokers.broker import BrokerOptions
 from headgate.brokers.kafka import KAFKA, VERSION
-from headgate.jobs.service import create_topic
+from headgate.jobs.topics.listing import create_topic
 
 FLOWS = Path(__file__).with_name("windows_flow.py")
 PARTITIONS = 2

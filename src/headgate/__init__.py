@@ -2,7 +2,7 @@
 
 The rooms, from the door down; imports only go down:
 
-    control     cli/  server/  client/   parse, call jobs.service, print or render
+    control     cli/  server/  client/   parse, ask a Home, print or render
     lifecycle   jobs/                    intent, state machine, restarts, operations
     run         engine/                  one attempt of one flow on Spark
     disk        checkpoints/             what a checkpoint is on disk

@@ -11,11 +11,12 @@ from typing import Any
 
 from headgate._codec import encode
 from headgate.engine.plan import source_name
+from headgate.engine.settings import Delivery
 from headgate.flow.graph import Graph
-from headgate.jobs.audit.job_audit import Audit, AuditRequest, audit_job
+from headgate.jobs.audit.job_audit import Audit, AuditRequest
+from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.home import JobHome
 from headgate.jobs.runs.lineage import Origin, Run, new_run, write_run
-from headgate.jobs.service import Delivery
 from headgate.jobs.values import RunOptions
 
 BATCH = 4
@@ -35,7 +36,7 @@ class AuditedJob:
 
     def audit(self, **asked: Any) -> Audit:
         """Audit the job."""
-        return audit_job(self.home.root, self.home.name, AuditRequest(**asked))
+        return FolderHome(self.home.root).audit(self.home.name, AuditRequest(**asked))
 
     def mark(self, source: str, partition: int, offset: int) -> bytes:
         """Return what a row of a record carries in its header."""

@@ -15,7 +15,7 @@ from shop import JOB, OUTPUTS, SHAPE, Shop
 from store_reference import StoreReference, canonical
 
 from headgate.connectors.setup import SetupOptions
-from headgate.jobs.service import StoreOptions, produce_store
+from headgate.jobs.sandbox.store import StoreOptions, produce_store
 from headgate.jobs.topics.setup import set_up
 
 DEAD_LETTERS = "dead-letters"

@@ -18,14 +18,8 @@ from headgate.connectors.logs import bind, parse_log
 from headgate.connectors.places import PlacedRecord, Places
 from headgate.connectors.registry import get_connector
 from headgate.jobs.dead_letters import replay as replaying
-from headgate.jobs.service import (
-    Replayed,
-    get_dead_letter,
-    list_dead_letters,
-    list_outputs,
-    replay_dead_letters,
-    tail_output,
-)
+from headgate.jobs.dead_letters.replay import Replayed
+from headgate.jobs.folder_home import FolderHome
 
 LIMIT = 256 * 1024
 
@@ -47,7 +41,7 @@ class Shop:
         return get_connector(topic).open_places(topic)
 
     def replay(self, **asked: Any) -> Replayed:
-        return replay_dead_letters(self.root, "shop", by="test", **asked)
+        return FolderHome(self.root).replay_dead_letters("shop", by="test", **asked)
 
     def letter(self, record: PlacedRecord, offset: int, code: str = "BAD_JSON") -> bytes:
         value = record.value
@@ -69,7 +63,7 @@ def test_records_on_kafka_are_replayed_with_key_headers_and_partition(
     tmp_path: Path, kafka: KafkaBroker
 ) -> None:
     shop = Shop(tmp_path, kafka.url)
-    assert list_dead_letters(tmp_path, "shop").total == 0
+    assert FolderHome(tmp_path).dead_letters("shop").total == 0
     kafka.make_topic(shop.orders, partitions=3)
     kafka.make_topic(shop.letters, partitions=2)
     long = b"x" * (LIMIT + 5)
@@ -86,13 +80,13 @@ def test_records_on_kafka_are_replayed_with_key_headers_and_partition(
     kept = PlacedRecord(place="", partition=0, timestamp=5, key=None, value=b"other")
     kafka.send(shop.letters, [shop.letter(kept, 999, "NO_KEY"), shop.letter(kept, 0)], partition=1)
 
-    found = list_dead_letters(tmp_path, "shop", limit=10)
+    found = FolderHome(tmp_path).dead_letters("shop", limit=10)
     assert {(each.reason, each.count) for each in found.counts} == {("BAD_JSON", 5), ("NO_KEY", 1)}
     assert (found.total, found.foreign, found.log) == (6, 1, f"kafka://{kafka.address}")
     assert {each.id for each in found.letters} == {"0:0", "0:1", "1:0", "1:1", "1:3", "1:4"}
-    assert get_dead_letter(tmp_path, "shop", "0:1").raw == bad[1].value
+    assert FolderHome(tmp_path).dead_letter("shop", "0:1").raw == bad[1].value
     with pytest.raises(HeadgateError, match="DEAD_LETTER_NOT_FOUND"):
-        get_dead_letter(tmp_path, "shop", "0:7")
+        FolderHome(tmp_path).dead_letter("shop", "0:7")
 
     assert shop.replay(ids=["0:0"], dry_run=True).total == 1
     assert shop.replay(ids=["0:0"]).sent == {shop.orders: 1}
@@ -116,10 +110,10 @@ def test_records_on_kafka_are_replayed_with_key_headers_and_partition(
     forced = shop.replay(reason="NO_KEY", without_key=True)
     assert (forced.total, forced.without_key) == (1, 1)
     assert kafka.read(shop.orders)[-1].partition() == 2
-    assert [each.value for each in tail_output(tmp_path, "shop", shop.letters, lines=1)] == [
-        shop.letter(kept, 0).decode()
-    ]
-    assert [each.kind for each in list_outputs(tmp_path, "shop")] == ["main", "dead-letters"]
+    assert [
+        each.value for each in FolderHome(tmp_path).output_records("shop", shop.letters, lines=1)
+    ] == [shop.letter(kept, 0).decode()]
+    assert [each.kind for each in FolderHome(tmp_path).outputs("shop")] == ["main", "dead-letters"]
 
 
 def test_a_replay_that_breaks_off_leaves_its_letters_in_doubt(
@@ -154,7 +148,7 @@ def test_a_replay_that_breaks_off_leaves_its_letters_in_doubt(
     after = shop.replay()
     assert (after.total, after.skipped, after.in_doubt) == (0, 2, 2)
     assert after.doubts == ("0:2", "0:3")
-    assert get_dead_letter(tmp_path, "shop", "0:3").in_doubt
+    assert FolderHome(tmp_path).dead_letter("shop", "0:3").in_doubt
     assert shop.replay(ids=["0:3"], again=True).total == 1
     assert shop.replay().in_doubt == 1
 
@@ -166,7 +160,7 @@ def test_records_on_pulsar_are_replayed_with_key_properties_and_partition(
     from headgate.connectors.pulsar.places import sequence_of
 
     shop = Shop(tmp_path, pulsar.url)
-    assert list_dead_letters(tmp_path, "shop").total == 0
+    assert FolderHome(tmp_path).dead_letters("shop").total == 0
     pulsar.make_topic(shop.orders, partitions=2)
     pulsar.make_topic(shop.letters, partitions=2)
     with shop.source.sending() as send:
@@ -204,10 +198,10 @@ def test_records_on_pulsar_are_replayed_with_key_properties_and_partition(
                 for n, value in enumerate(letters)
             ]
         )
-    found = list_dead_letters(tmp_path, "shop")
+    found = FolderHome(tmp_path).dead_letters("shop")
     assert {(each.reason, each.count) for each in found.counts} == {("BAD_JSON", 3), ("NO_KEY", 1)}
     for letter in found.letters:
-        assert get_dead_letter(tmp_path, "shop", letter.id) == letter
+        assert FolderHome(tmp_path).dead_letter("shop", letter.id) == letter
     done = shop.replay()
     assert (done.total, done.refused) == (3, {"no-key": 1})
     assert (again := shop.replay()).total == 0
@@ -225,4 +219,4 @@ def test_records_on_pulsar_are_replayed_with_key_properties_and_partition(
         ],
         key=str,
     )
-    assert len(tail_output(tmp_path, "shop", shop.letters, lines=3)) == 3
+    assert len(FolderHome(tmp_path).output_records("shop", shop.letters, lines=3)) == 3

@@ -22,8 +22,9 @@ from headgate.connectors.registry import CONNECTORS, get_connector
 from headgate.connectors.setup import TopicRole
 from headgate.connectors.written import Answer, Batches
 from headgate.flow.topics import Topic
-from headgate.jobs.audit.job_audit import AuditRequest, audit_job
+from headgate.jobs.audit.job_audit import AuditRequest
 from headgate.jobs.audit.scope import Scope, find_scope
+from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.home import JobHome
 from headgate.jobs.runs.lineage import find_run
 from headgate.jobs.runs.written_batches import find_written
@@ -200,13 +201,13 @@ def test_an_audit_by_key_counts_every_record_and_finds_a_row_that_is_there_twice
     world: World,
 ) -> None:
     request = AuditRequest(key=("n",))
-    result = audit_job(world.bench.home, world.job, request).sources["in"]
+    result = FolderHome(world.bench.home).audit(world.job, request).sources["in"]
     assert (result.records, result.lost, result.doubled) == (len(FIRST) + len(SECOND) + 1, 0, 0)
     places = world.connector.open_places(world.topic("out"))
     (row,) = places.last(1)
     with places.sending() as send:
         send([row])
-    doubled = audit_job(world.bench.home, world.job, request).sources["in"].doubled
+    doubled = FolderHome(world.bench.home).audit(world.job, request).sources["in"].doubled
     # Rows in a folder belong to a run by their file's name, and this file has another name.
     assert doubled == (0 if world.connector.kind == "files" else 1)
 

@@ -18,11 +18,11 @@ from pulsar_broker import PulsarBroker
 
 from headgate import Flow
 from headgate.connectors import Kafka, Pulsar
+from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.home import JobHome
 from headgate.jobs.lifecycle.intent import Verb, write_intent
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.values import JobSnapshot
-from headgate.jobs.views.job import show_job
 from headgate.windows import count, tumbling
 
 TEN = datetime(2025, 9, 4, 10, tzinfo=UTC)
@@ -173,7 +173,7 @@ def test_the_time_of_each_partition_survives_a_restart_and_a_restore(
     ended = visits.run(restore_from="latest", parallelism=3)
     assert minute(ended.totals.watermark) == 10
     assert bench.read("late") == []
-    status = show_job(bench.home, "visits").view.status
+    status = FolderHome(bench.home).details("visits").view.status
     (stream,) = status["event_times"].values()
     assert stream["held_back_by"] == f"{visits.topic}-0"
     times = {name: each["time"] for name, each in stream["partitions"].items()}

@@ -19,7 +19,9 @@ from store_reference import canonical
 from headgate import Flow, Kafka, Pulsar
 from headgate._codec import encode
 from headgate.brokers.pulsar_security import find_security
-from headgate.jobs.service import Delivery, plan_job, show_topic, tail_topic
+from headgate.engine.settings import Delivery
+from headgate.jobs.startup.plan import plan_job
+from headgate.jobs.topics.listing import show_topic, tail_topic
 
 ROW = "id BIGINT NOT NULL, v STRING"
 ORDER = "id BIGINT NOT NULL, userId BIGINT NOT NULL"

@@ -17,7 +17,9 @@ from kafka_broker import KafkaBroker
 from shop import kill
 from visits_reference import Count, Event, read_count, read_event, watermark
 
-from headgate.jobs.service import SetupOptions, VisitsOptions, produce_visits, set_up
+from headgate.connectors.setup import SetupOptions
+from headgate.jobs.sandbox.visits import VisitsOptions, produce_visits
+from headgate.jobs.topics.setup import set_up
 
 FLOW = Path(__file__).parents[2] / "examples" / "visits" / "flow.py"
 JOB = "visits"

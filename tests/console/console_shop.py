@@ -17,7 +17,8 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from headgate.jobs.service import StoreOptions, list_names, produce_store, show_job
+from headgate.jobs.folder_home import FolderHome
+from headgate.jobs.sandbox.store import StoreOptions, produce_store
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "orders"
 JOB = "order-enrichment"
@@ -93,9 +94,9 @@ class Store:
 
     def status(self) -> dict[str, Any]:
         """Return what the job last said of itself."""
-        if JOB not in list_names(self.home):
+        if JOB not in FolderHome(self.home).names():
             return {}
-        return show_job(self.home, JOB).to_json()
+        return FolderHome(self.home).details(JOB).to_json()
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from console_shop import (
 from eventually import eventually
 from playwright.sync_api import Browser
 
-from headgate.jobs.service import list_checkpoints, list_dead_letters, show_job, stop_job
+from headgate.jobs.folder_home import FolderHome
 
 PAGES = (
     "/",
@@ -58,8 +58,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     finally:
         done.set()
         thread.join()
-        if show_job(made.home, JOB).view.is_alive:
-            stop_job(made.home, JOB)
+        if FolderHome(made.home).details(JOB).view.is_alive:
+            FolderHome(made.home).stop(JOB)
 
 
 @pytest.fixture(scope="module")
@@ -118,14 +118,15 @@ def test_records_are_seen_to_flow_through_the_graph(operator: Visitor, store: St
 def test_a_key_is_shown_now_and_over_time(operator: Visitor, store: Store) -> None:
     before = store.find_user(42)
     eventually(
-        lambda: len(list_checkpoints(store.home, JOB)) > 1, what="checkpoints before the change"
+        lambda: len(FolderHome(store.home).checkpoints(JOB)) > 1,
+        what="checkpoints before the change",
     )
     read = store.status()["inputs"]["users"]
     after = store.change_user(42, firstName="Renamed")
     eventually(lambda: store.status()["inputs"]["users"] > read, what="the change in state")
-    newest = list_checkpoints(store.home, JOB)[-1].id
+    newest = FolderHome(store.home).checkpoints(JOB)[-1].id
     eventually(
-        lambda: list_checkpoints(store.home, JOB)[-1].id != newest, what="a later checkpoint"
+        lambda: FolderHome(store.home).checkpoints(JOB)[-1].id != newest, what="a later checkpoint"
     )
     operator.open(f"/jobs/{JOB}/state?operator=with-user")
     operator.page.get_by_label("Key", exact=True).fill("42")
@@ -144,7 +145,7 @@ def test_a_key_is_shown_now_and_over_time(operator: Visitor, store: Store) -> No
 
 def test_a_savepoint_is_taken_after_a_question(operator: Visitor, store: Store) -> None:
     def savepoints() -> list[str]:
-        found = list_checkpoints(store.home, JOB)
+        found = FolderHome(store.home).checkpoints(JOB)
         return [each.id for each in found if each.kind == "savepoint"]
 
     before = savepoints()
@@ -159,7 +160,7 @@ def test_a_savepoint_is_taken_after_a_question(operator: Visitor, store: Store) 
 def test_an_older_checkpoint_is_restored_through_the_timeline(
     operator: Visitor, store: Store
 ) -> None:
-    eventually(lambda: len(list_checkpoints(store.home, JOB)) > 4, what="some checkpoints")
+    eventually(lambda: len(FolderHome(store.home).checkpoints(JOB)) > 4, what="some checkpoints")
     run = store.status()["lineage"]
     operator.open(f"/jobs/{JOB}/checkpoints")
     slider = operator.page.get_by_role("slider")
@@ -204,7 +205,7 @@ def test_side_outputs_come_first_and_a_dead_letter_tells_its_reason(
     eventually(lambda: "missing-users" in operator.text(), what="outputs")
     said = operator.text()
     assert said.index("missing-users") < said.index("enriched-orders")
-    reasons = {each.reason for each in list_dead_letters(store.home, JOB).counts}
+    reasons = {each.reason for each in FolderHome(store.home).dead_letters(JOB).counts}
     assert reasons
     letters = operator.page.get_by_role("region", name="Dead letters").first
     for reason in reasons:
@@ -276,6 +277,8 @@ def test_a_job_is_cancelled_and_says_so(operator: Visitor, store: Store) -> None
     operator.press("Cancel")
     says = operator.agree("Cancel the job")
     assert "at once" in says
-    eventually(lambda: not show_job(store.home, JOB).view.is_alive, what="the end of the job")
+    eventually(
+        lambda: not FolderHome(store.home).details(JOB).view.is_alive, what="the end of the job"
+    )
     assert store.status()["state"] == "CANCELED"
     operator.page.get_by_text("CANCELED").first.wait_for()

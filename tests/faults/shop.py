@@ -17,7 +17,7 @@ from typing import Any
 from eventually import eventually
 from store_reference import StoreReference, canonical, lines_of
 
-from headgate.jobs.service import StoreOptions, produce_store
+from headgate.jobs.sandbox.store import StoreOptions, produce_store
 
 FLOW = Path(__file__).parents[2] / "examples" / "orders" / "flow.py"
 JOB = "order-enrichment"

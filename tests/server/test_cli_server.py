@@ -26,13 +26,17 @@ from headgate.checkpoints.catalog import keep
 from headgate.cli.app import app
 from headgate.cli.following import show_started
 from headgate.client.connection import Connection
-from headgate.client.remote import RemoteJobs
+from headgate.client.server_home import ServerHome
 from headgate.connectors.files.topic import TopicFolder
 from headgate.connectors.logs import bind, parse_log
+from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.home import JobHome
 from headgate.jobs.runs.lineage import new_run, write_run
-from headgate.jobs.service import Detached, JobView, Log, cancel_job, create_topic, stop_job
+from headgate.jobs.startup.background import Detached
+from headgate.jobs.topics.listing import create_topic
 from headgate.jobs.values import JobSnapshot, RunOptions
+from headgate.jobs.views.job import JobView
+from headgate.jobs.views.logs import Log
 from headgate.server.security.access import Role
 from headgate.server.security.tokens import Token
 from headgate.server.settings import ServerSettings
@@ -480,12 +484,12 @@ def test_the_names_of_a_servers_jobs_complete(place: Place) -> None:
 def test_a_log_is_followed_there_also_when_it_is_rolled(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headgate.client.remote._FOLLOW_EVERY", timedelta(milliseconds=20))
+    monkeypatch.setattr("headgate.client.server_home._FOLLOW_EVERY", timedelta(milliseconds=20))
     file = place.job("young").driver_output
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(b"one\ntwo\nthr")
-    jobs = RemoteJobs(Connection(place.url))
-    lines = jobs.follow_log("young", Log.DRIVER, last=1)
+    home = ServerHome(Connection(place.url))
+    lines = home.follow_log("young", Log.DRIVER, last=1)
     assert next(lines) == b"two"
     with file.open("ab") as more:
         more.write(b"ee\nfour\n")
@@ -534,12 +538,12 @@ def test_a_job_there_is_shown_until_it_ends(
     place: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("headgate.cli.following._LOOK_EVERY", timedelta(milliseconds=50))
-    jobs = RemoteJobs(Connection(place.url))
+    home = ServerHome(Connection(place.url))
     with FakeSupervisor(place.job("followed")):
         begun = started(place.job("followed"))
-        ender = threading.Timer(0.3, lambda: stop_job(place.home, "followed"))
+        ender = threading.Timer(0.3, lambda: FolderHome(place.home).stop("followed"))
         ender.start()
-        show_started(jobs, begun, detach=False, as_json=False)
+        show_started(home, begun, detach=False, as_json=False)
         ender.join()
     said = capsys.readouterr()
     assert said.out.startswith("Job 'followed' was stopped after ")
@@ -552,9 +556,9 @@ def test_a_job_that_is_cancelled_there_ends_as_an_interrupt(
 ) -> None:
     with FakeSupervisor(place.job("dropped")):
         begun = started(place.job("dropped"))
-        cancel_job(place.home, "dropped")
+        FolderHome(place.home).cancel("dropped")
     with pytest.raises(typer.Exit) as raised:
-        show_started(RemoteJobs(Connection(place.url)), begun, detach=False, as_json=True)
+        show_started(ServerHome(Connection(place.url)), begun, detach=False, as_json=True)
     assert raised.value.exit_code == 130
     first, last = (json.loads(line) for line in capsys.readouterr().out.splitlines())
     assert (first["state"], last["state"]) == ("RUNNING", "CANCELED")
@@ -571,30 +575,30 @@ def test_a_job_that_fails_there_ends_with_its_own_error(
         begun = started(job)
     job.write_status({**encode(begun.snapshot), "state": "FAILED", "last_failure": failure})
     with pytest.raises(HeadgateError, match="the driver is gone") as raised:
-        show_started(RemoteJobs(Connection(place.url)), begun, detach=False, as_json=False)
+        show_started(ServerHome(Connection(place.url)), begun, detach=False, as_json=False)
     assert (raised.value.code, raised.value.exit_code) == ("DRIVER_DIED", 3)
     assert raised.value.hint == "headgate logs failing"
 
 
-class _Impatient(RemoteJobs):
+class _Impatient(ServerHome):
     """Somebody who looks twice and presses Ctrl-C."""
 
     looks = 2
 
-    def look_at(self, job: str) -> JobView:
+    def job(self, job: str) -> JobView:
         self.looks -= 1
         if self.looks < 0:
             raise KeyboardInterrupt
-        return super().look_at(job)
+        return super().job(job)
 
 
 def test_ctrl_c_leaves_the_job_running_there(
     place: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("headgate.cli.following._LOOK_EVERY", timedelta(milliseconds=50))
-    jobs = _Impatient(Connection(place.url))
+    home = _Impatient(Connection(place.url))
     with FakeSupervisor(place.job("left")):
-        show_started(jobs, started(place.job("left")), detach=False, as_json=False)
+        show_started(home, started(place.job("left")), detach=False, as_json=False)
         assert json.loads(place.here("show left --json").stdout)["state"] == "RUNNING"
     assert f"Job 'left' continues at {place.url}; headgate stop left ends it" in (
         capsys.readouterr().err

@@ -19,16 +19,13 @@ from server_bench import client, follow, settings, store_job
 from headgate._codec import encode
 from headgate.checkpoints.catalog import remove
 from headgate.errors import HeadgateError
-from headgate.jobs import service
-from headgate.jobs.checkpoints.listing import get_checkpoint, pin_checkpoint
-from headgate.jobs.control.restore_start import hold_checkpoint
+from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.home import JobHome
 from headgate.jobs.upkeep import orders
 from headgate.jobs.upkeep.kept_jobs import KeptJob, Session
 from headgate.jobs.upkeep.watch import BackOff, SessionWatch
 from headgate.jobs.values import RunOptions
-from headgate.jobs.views.job import look_at
-from headgate.jobs.views.secrets import find_secrets, hide_secrets
+from headgate.jobs.views.secrets import hide_secrets
 
 LONG_AGO = datetime(2026, 11, 15, tzinfo=UTC)
 
@@ -233,19 +230,19 @@ def test_a_dry_run_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "flows" / "shop.py").write_text("import time\ntime.sleep(300)\n")
     monkeypatch.setattr(orders, "_LONGEST_PLAN", timedelta(seconds=1))
     with pytest.raises(HeadgateError, match="WAITED_TOO_LONG"):
-        orders.resolve_apart(home.root, "shop", source="chk-19", at=None, drop=())
+        orders.resolve_apart(home, source="chk-19", at=None, drop=())
 
 
 # Going back from a job that runs.
 
 
 def pinned(home: JobHome, checkpoint: str) -> bool:
-    return get_checkpoint(home.root, home.name, checkpoint).pinned
+    return FolderHome(home.root).checkpoint(home.name, checkpoint).pinned
 
 
 def is_held(home: JobHome, checkpoint: str) -> bool:
     """Tell whether retention would leave a checkpoint alone; it is put back if not."""
-    folder = get_checkpoint(home.root, home.name, checkpoint).folder
+    folder = FolderHome(home.root).checkpoint(home.name, checkpoint).folder
     copy = folder.parent.parent / "copy-of-a-checkpoint"
     shutil.copytree(folder, copy)
     is_gone = remove(folder)
@@ -258,23 +255,26 @@ def is_held(home: JobHome, checkpoint: str) -> bool:
 
 def test_a_checkpoint_is_held_only_meanwhile_and_a_users_pin_stays(tmp_path: Path) -> None:
     home = store_job(tmp_path)
-    folder = get_checkpoint(home.root, "shop", "chk-18").folder
-    with hold_checkpoint(home.root, "shop", folder):
+    folder = FolderHome(home.root).checkpoint("shop", "chk-18").folder
+    with FolderHome(home.root).hold_checkpoint("shop", folder):
         assert is_held(home, "chk-18")
     assert not is_held(home, "chk-18")
-    with pytest.raises(ValueError, match="odd"), hold_checkpoint(home.root, "shop", folder):
+    with (
+        pytest.raises(ValueError, match="odd"),
+        FolderHome(home.root).hold_checkpoint("shop", folder),
+    ):
         raise ValueError("odd")
     assert not is_held(home, "chk-18")
-    pin_checkpoint(home.root, "shop", "chk-18", pinned=True)
-    with hold_checkpoint(home.root, "shop", folder):
+    FolderHome(home.root).pin("shop", "chk-18", pinned=True)
+    with FolderHome(home.root).hold_checkpoint("shop", folder):
         pass
     assert pinned(home, "chk-18")
-    savepoint = get_checkpoint(home.root, "shop", "before").folder
-    with hold_checkpoint(home.root, "shop", savepoint):
+    savepoint = FolderHome(home.root).checkpoint("shop", "before").folder
+    with FolderHome(home.root).hold_checkpoint("shop", savepoint):
         assert not is_held(home, "before")
     with (
         pytest.raises(HeadgateError),
-        hold_checkpoint(home.root, "shop", folder.with_name("chk-7")),
+        FolderHome(home.root).hold_checkpoint("shop", folder.with_name("chk-7")),
     ):
         pytest.fail("there is nothing to hold")
 
@@ -286,7 +286,7 @@ def test_a_restore_holds_its_checkpoint_and_starts_the_job_again_if_it_fails(
     seen: list[tuple[str, bool, bool]] = []
 
     def note(what: str) -> None:
-        alive = look_at(home.root, "shop").is_alive
+        alive = FolderHome(home.root).job("shop").is_alive
         seen.append((what, alive, is_held(home, "chk-18")))
 
     def restore(*_: Any, **__: Any) -> dict[str, Any]:
@@ -297,8 +297,8 @@ def test_a_restore_holds_its_checkpoint_and_starts_the_job_again_if_it_fails(
         note("start")
         return {}
 
-    monkeypatch.setattr(service, "restore_kept", restore)
-    monkeypatch.setattr(service, "start_kept", start)
+    monkeypatch.setattr(FolderHome, "restore_kept", restore)
+    monkeypatch.setattr(FolderHome, "start_kept", start)
     stored = home.find_json("status.json")
     assert stored is not None
     with client(settings(tmp_path)) as web, FakeSupervisor(home, lineage=stored["lineage"]):
@@ -326,15 +326,15 @@ def test_a_paused_job_is_paused_again_when_its_restore_fails(
             supervisors.enter_context(FakeSupervisor(home, lineage=stored["lineage"]))
             return {}
 
-        monkeypatch.setattr(service, "restore_kept", restore)
-        monkeypatch.setattr(service, "start_kept", start)
+        monkeypatch.setattr(FolderHome, "restore_kept", restore)
+        monkeypatch.setattr(FolderHome, "start_kept", start)
         start()
-        service.pause_job(home.root, "shop")
+        FolderHome(home.root).pause("shop")
         with client(settings(tmp_path)) as web:
             asked = {"from": "chk-18", "stop": True}
             ended = follow(web, web.post("/v1/jobs/shop/restore", json=asked))
         assert ended["error"]["code"] == "CHECKPOINT_DAMAGED"
-        view = look_at(home.root, "shop")
+        view = FolderHome(home.root).job("shop")
         assert (view.is_alive, view.state) == (True, "PAUSED")
 
 
@@ -354,7 +354,7 @@ def test_secrets_of_a_job_are_found_where_its_references_lead(
     home = JobHome(tmp_path, "shop")
     on = f"kafka://b:1?sasl.password=${{env:PASS_A}}&config={tmp_path / 'client.properties'}"
     home.write_job("first", flow="f.py", options={"on": on})
-    found = find_secrets(tmp_path, ["shop"], f"x=${{file:{tmp_path / 'secret'}}}", "${env:NONE}")
+    found = FolderHome(tmp_path).secrets(f"x=${{file:{tmp_path / 'secret'}}}", "${env:NONE}")
     assert {"alpha-alpha", "beta-beta", "gamma-gamma", "delta-delta"} <= found
     assert "broker:9092" not in found
 

@@ -17,11 +17,11 @@ from headgate.checkpoints import sparklog
 from headgate.checkpoints.catalog import list_kept
 from headgate.checkpoints.log_sums import render_sums
 from headgate.engine.clocks import read_times
+from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.home import JobHome
 from headgate.jobs.lifecycle.intent import Verb, write_intent
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.values import JobSnapshot
-from headgate.jobs.views.job import show_job
 from headgate.windows import count, every_processing_time, tumbling
 
 TEN = datetime(2025, 9, 4, 10, tzinfo=UTC)
@@ -125,7 +125,7 @@ def test_clocks_are_seen_by_nobody_who_asks_for_sources(bench: Bench) -> None:
     (*_, newest) = list_kept(JobHome(bench.home, "visits").checkpoints_folder(ended.lineage))
     assert list(newest.sources) == ["visits"]
     assert newest.watermark == TEN + timedelta(seconds=19)
-    status = show_job(bench.home, "visits").view.status
+    status = FolderHome(bench.home).details("visits").view.status
     assert status["watermark"] == at(19)
 
 

@@ -19,10 +19,11 @@ from headgate.checkpoints import savepoint as savepoints
 from headgate.checkpoints.catalog import list_kept, read_manifest
 from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.engine.settings import Delivery
-from headgate.jobs.audit.job_audit import AuditRequest, audit_job
+from headgate.jobs.audit.job_audit import AuditRequest
 from headgate.jobs.checkpoints.keeper import CheckpointKeeper, Keeping
 from headgate.jobs.checkpoints.listing import verify_anything
 from headgate.jobs.checkpoints.restore_plan import find_target, plan_restore
+from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.home import JobHome
 from headgate.jobs.runs.lineage import find_run
 from headgate.jobs.values import Consent, JobSnapshot
@@ -273,7 +274,7 @@ def test_a_fall_back_that_writes_rows_again_needs_consent_and_an_audit_finds_the
     assert home_of(begun).find_present_run() == first
     assert begun.bag("out") == bag([row(1), row(2), row(3)])
     by_order = AuditRequest(key=("n",))
-    assert audit_job(begun.home, "store", by_order).ok
+    assert FolderHome(begun.home).audit("store", by_order).ok
 
     begun.put("orders", [order(4)])
     repeating = Consent(allow_repeats=True)
@@ -281,11 +282,11 @@ def test_a_fall_back_that_writes_rows_again_needs_consent_and_an_audit_finds_the
     assert done.lineage != first
     assert "output 'out' holds 2 rows of later batches" in done.notice
     assert begun.bag("out") == bag([row(n) for n in (1, 2, 2, 3, 3, 4)])
-    found = audit_job(begun.home, "store", by_order)
+    found = FolderHome(begun.home).audit("store", by_order)
     assert (found.ok, found.lost, found.doubled, found.unknown) == (False, 0, 2, 0)
     assert found.records == 4
     # By itself each run is right.
-    assert audit_job(begun.home, "store", replace(by_order, lineage=done.lineage)).ok
+    assert FolderHome(begun.home).audit("store", replace(by_order, lineage=done.lineage)).ok
 
     # The new run has nothing that is whole: back to the first one's checkpoint once more.
     spoil(begun, after=-1)
@@ -294,7 +295,7 @@ def test_a_fall_back_that_writes_rows_again_needs_consent_and_an_audit_finds_the
     assert "output 'out' holds 3 rows of later batches" in told.value.message
     again = run(begun, consent=repeating)
     assert begun.bag("out") == bag([row(n) for n in (1, 2, 2, 2, 3, 3, 3, 4, 4)])
-    found = audit_job(begun.home, "store", by_order)
+    found = FolderHome(begun.home).audit("store", by_order)
     assert (found.lineage, found.doubled, found.lost) == (again.lineage, 5, 0)
 
 
@@ -306,7 +307,7 @@ def test_a_fall_back_that_repeats_nothing_needs_no_consent(begun: Bench) -> None
     done = run(begun)
     assert f"went back to {last.id}; no row is repeated" in done.notice
     assert begun.bag("out") == bag([row(n) for n in (1, 2, 3, 4)])
-    assert audit_job(begun.home, "store", AuditRequest(key=("n",))).ok
+    assert FolderHome(begun.home).audit("store", AuditRequest(key=("n",))).ok
 
 
 def test_at_least_once_falls_back_without_consent_and_says_what_it_repeats(begun: Bench) -> None:

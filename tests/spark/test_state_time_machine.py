@@ -24,17 +24,11 @@ from bench import Bench, refused
 from eventually import eventually
 
 from headgate import Flow, windows
-from headgate.jobs.service import (
-    Checkpoint,
-    HistoryEntry,
-    StateDesk,
-    list_checkpoints,
-    list_names,
-    list_state,
-    open_state_desk,
-    stop_job,
-)
+from headgate.checkpoints.checkpoint import Checkpoint
+from headgate.jobs.folder_home import FolderHome
+from headgate.jobs.state.client import StateDesk
 from headgate.jobs.state.connection import ReaderFolder, introduction, receive, send
+from headgate.jobs.state.values import HistoryEntry
 
 JOB = "shop"
 BASE = int(datetime(2026, 11, 16, 10, 0, tzinfo=UTC).timestamp() * 1000)
@@ -134,9 +128,9 @@ class Shop:
         """Wait until all that was given is in a kept checkpoint, and remember that one."""
 
         def find_checkpoint() -> str | None:
-            if JOB not in list_names(self.home):
+            if JOB not in FolderHome(self.home).names():
                 return None
-            for each in list_checkpoints(self.home, JOB):
+            for each in FolderHome(self.home).checkpoints(JOB):
                 sources = each.sources.values() if isinstance(each, Checkpoint) else ()
                 if sum(source.records for source in sources) == self.put:
                     return each.id
@@ -148,7 +142,7 @@ class Shop:
     def stop(self) -> None:
         if self.running:
             self.running = False
-            stop_job(self.home, JOB)
+            FolderHome(self.home).stop(JOB)
             self.process.wait(60)
 
 
@@ -199,7 +193,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
             stderr=output,
             env={**os.environ, "SPARK_CONF_DIR": str(defaults.parent)},
         )
-    shop_job = Shop(bench, process, open_state_desk(bench.home))
+    shop_job = Shop(bench, process, StateDesk(bench.home))
     try:
         fill(shop_job)
         yield shop_job
@@ -270,7 +264,7 @@ def test_values_at_every_checkpoint_and_now_equal_plain_python_while_the_job_run
 ) -> None:
     assert job.process.poll() is None
     # Out of snapshots alone, of several of them, and out of changelogs above them.
-    kept = list_checkpoints(job.home, JOB)
+    kept = FolderHome(job.home).checkpoints(JOB)
     assert {any(each.folder.rglob("*.changelog")) for each in kept} == {False, True}
     assert len({zip_.name for each in kept for zip_ in each.folder.rglob("*.zip")}) > 10
     check_values(job)
@@ -291,9 +285,9 @@ def changes(entries: tuple[HistoryEntry, ...]) -> list[str]:
 
 def test_a_history_says_what_changed_and_when(job: Shop) -> None:
     # The job runs, and its clock may make a further checkpoint at any moment.
-    before = [each.id for each in list_checkpoints(job.home, JOB)]
+    before = [each.id for each in FolderHome(job.home).checkpoints(JOB)]
     history = job.desk.history(JOB, "with-user", "7")
-    after = [each.id for each in list_checkpoints(job.home, JOB)]
+    after = [each.id for each in FolderHome(job.home).checkpoints(JOB)]
     by_id = {each.checkpoint: each for each in history.entries}
     *told, now = (each.checkpoint for each in history.entries)
     assert now == "now"
@@ -425,7 +419,7 @@ def test_what_is_asked_for_wrongly_is_named(job: Shop) -> None:
 
 
 def test_operators_and_their_sizes_are_listed_without_a_reader(job: Shop) -> None:
-    now = list_state(job.home, JOB)
+    now = FolderHome(job.home).operators(JOB)
     assert {each.uid: (each.kind, each.keys, each.variables) for each in now.operators} == {
         "once": ("dedupe", ("n",), ("seen",)),
         "hourly": ("window", ("user",), ("windows",)),
@@ -436,7 +430,11 @@ def test_operators_and_their_sizes_are_listed_without_a_reader(job: Shop) -> Non
     [users] = [each for each in now.operators if each.uid == "with-user"]
     assert (users.rows, users.key_types) == (201, ("BIGINT",))
     at, _ = job.rounds[0]
-    [old] = [each for each in list_state(job.home, JOB, at=at).operators if each.uid == "with-user"]
+    [old] = [
+        each
+        for each in FolderHome(job.home).operators(JOB, at=at).operators
+        if each.uid == "with-user"
+    ]
     assert old.rows == 200
     assert old.bytes > 0
 
@@ -452,7 +450,7 @@ def test_values_are_the_same_once_the_job_is_stopped(job: Shop) -> None:
 
 def test_checkpoints_that_cannot_be_read_are_told_in_a_history_of_the_others(job: Shop) -> None:
     job.stop()
-    folders = {each.id: each.folder for each in list_checkpoints(job.home, JOB)}
+    folders = {each.id: each.folder for each in FolderHome(job.home).checkpoints(JOB)}
     (first, _), (second, _), (third, held) = job.rounds
     shutil.rmtree(folders[first] / "commits")
     shutil.rmtree(folders[second] / "state")
@@ -494,7 +492,7 @@ def test_desks_that_find_a_dead_reader_start_one_and_share_it(job: Shop) -> None
     found: list[Any] = []
 
     def ask() -> None:
-        value = open_state_desk(job.home).look_up(JOB, "with-user", "7").value
+        value = StateDesk(job.home).look_up(JOB, "with-user", "7").value
         found.append((value, reader_pid(job)))
 
     threads = [threading.Thread(target=ask) for _ in range(3)]
@@ -513,7 +511,7 @@ def test_a_reader_whose_jvm_died_is_replaced_and_ends_when_nobody_asks(job: Shop
     threads = Path(f"/proc/{lame}/task").glob("*/children")
     [jvm] = [int(child) for each in threads for child in each.read_text().split()]
     os.kill(jvm, signal.SIGKILL)
-    desk = open_state_desk(job.home, idle=timedelta(seconds=1))
+    desk = StateDesk(job.home, idle=timedelta(seconds=1))
     assert desk.look_up(JOB, "with-user", "7").value == job.reference.users[7]
     pid = reader_pid(job)
     assert pid != lame

@@ -13,17 +13,12 @@ import pytest
 from bench import Bench
 
 from headgate import Flow
+from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.home import JobHome
 from headgate.jobs.lifecycle.intent import Verb, write_intent
-from headgate.jobs.service import (
-    GraphView,
-    Samples,
-    list_checkpoint_history,
-    list_exceptions,
-    read_samples,
-    view_graph,
-)
 from headgate.jobs.values import JobSnapshot
+from headgate.jobs.views.graph import GraphView
+from headgate.jobs.views.samples import Samples
 
 ROUNDS = 4
 EVENTS = 300
@@ -61,7 +56,7 @@ class Feeder:
             self.bench.put("events", [*rows, "no record"])
         done = self.fed == ROUNDS and read == ROUNDS * (EVENTS + 1)
         if done and self.running is None:
-            self.running = view_graph(self.bench.home, "watched")
+            self.running = FolderHome(self.bench.home).graph("watched")
         if done and not self.stopped and self._is_idle():
             self.stopped = True
             write_intent(JobHome(self.bench.home, "watched"), Verb.STOP, {}, by="a test")
@@ -90,7 +85,10 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
     feeder = Feeder(bench)
     ended = bench.run(watched(), until_caught_up=False, watch=feeder.watch, parallelism=2)
     assert feeder.running is not None
-    graph, samples = view_graph(bench.home, "watched"), read_samples(bench.home, "watched")
+    graph, samples = (
+        FolderHome(bench.home).graph("watched"),
+        FolderHome(bench.home).samples("watched"),
+    )
     return Told(ended, feeder.running, graph, samples, JobHome(bench.home, "watched"))
 
 
@@ -188,10 +186,10 @@ def test_latency_is_from_a_records_timestamp_to_the_commit_of_its_batch(told: To
 
 
 def test_what_happened_is_told(told: Told) -> None:
-    assert [each.state for each in list_exceptions(told.home.root, "watched").attempts] == [
+    assert [each.state for each in FolderHome(told.home.root).exceptions("watched").attempts] == [
         "STOPPED"
     ]
-    history = list_checkpoint_history(told.home.root, "watched")
+    history = FolderHome(told.home.root).checkpoint_history("watched")
     assert history.completed >= 1
     assert history.entries[0].kept
     assert history.entries[0].run == told.ended.lineage

@@ -7,8 +7,8 @@ from bench import Bench
 
 from headgate import Console, Flow, HeadgateError
 from headgate.jobs.attempts.inline import InlineLauncher
-from headgate.jobs.service import list_topics, tail_topic
 from headgate.jobs.startup.foreground import run_job
+from headgate.jobs.topics.listing import list_topics, tail_topic
 from headgate.jobs.values import JobSnapshot, RunOptions, Watcher
 
 TEXTS = ['plain, "quoted" {not json}', "Grüße, 世界 🚪", "two\nlines\r\nand a third", "[1, 2", "7"]

@@ -23,7 +23,7 @@ from visits_reference import (
     watermark,
 )
 
-from headgate.jobs.service import VisitsOptions, produce_visits
+from headgate.jobs.sandbox.visits import VisitsOptions, produce_visits
 
 FLOWS = Path(__file__).parents[2] / "examples" / "visits"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from headgate.jobs.service import JobView
+from headgate.jobs.views.job import JobView
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 

@@ -15,7 +15,6 @@ from fake_supervisor import FakeSupervisor
 from typer.testing import CliRunner, Result
 
 from headgate._codec import encode
-from headgate.cli import running
 from headgate.cli.app import app
 from headgate.cli.control import fill_savepoint
 from headgate.jobs.home import JobHome
@@ -227,7 +226,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[RunOptions]:
         found.append(options)
         return snapshot(JobState.FINISHED)
 
-    monkeypatch.setattr(running, "run_job", note)
+    monkeypatch.setattr("headgate.jobs.startup.foreground.run_job", note)
     return found
 
 
@@ -323,7 +322,7 @@ def test_a_run_that_is_cancelled_ends_as_an_interrupt(monkeypatch: pytest.Monkey
     def cancelled(*_: Any, **__: Any) -> JobSnapshot:
         return snapshot(JobState.CANCELED)
 
-    monkeypatch.setattr(running, "run_job", cancelled)
+    monkeypatch.setattr("headgate.jobs.startup.foreground.run_job", cancelled)
     result = run("run", "flow.py")
     assert result.exit_code == 130
     assert "was cancelled" in result.stdout
@@ -334,7 +333,7 @@ def test_a_start_that_fell_back_is_told_of(home: JobHome, monkeypatch: pytest.Mo
         watcher.on_snapshot(replace(snapshot(JobState.RUNNING), notice="went back to chk-3"))
         return snapshot(JobState.FINISHED)
 
-    monkeypatch.setattr(running, "run_job", fell_back)
+    monkeypatch.setattr("headgate.jobs.startup.foreground.run_job", fell_back)
     assert "warning: went back to chk-3\n" in run("run", "flow.py").stderr
     with FakeSupervisor(home, notice="went back to chk-3"):
         assert "warning     went back to chk-3\n" in run("show", "orders").stdout

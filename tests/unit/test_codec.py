@@ -48,40 +48,30 @@ from headgate.jobs.audit.report import (
     PartitionAudit,
     SourceAudit,
 )
+from headgate.jobs.control.verbs import Loss, Savepoint, Stopped
 from headgate.jobs.dead_letters.letter import DeadLetter
 from headgate.jobs.dead_letters.listing import DeadLetters, LetterCount
 from headgate.jobs.dead_letters.replay import LeftOut, Refused, Replayed
 from headgate.jobs.lifecycle.restart import Failure
 from headgate.jobs.lifecycle.states import JobState
-from headgate.jobs.service import (
-    Events,
-    Exceptions,
-    GraphEdge,
-    GraphNode,
-    GraphView,
+from headgate.jobs.state.values import (
     HistoryEntry,
-    JobAttempt,
-    JobEvent,
-    JobFailure,
-    JobView,
-    LogPage,
-    Loss,
-    NodeFacts,
-    OutputKind,
-    OutputRecord,
-    OutputView,
-    Samples,
-    Savepoint,
     StateHistory,
     StateOperator,
     StateOverview,
     StateRows,
     StateValue,
-    Stopped,
 )
 from headgate.jobs.totals import Totals
 from headgate.jobs.upkeep.kept_jobs import KeptJob
 from headgate.jobs.values import Consent, JobSnapshot, OpenBatch, RunOptions
+from headgate.jobs.views.events import Events, JobEvent
+from headgate.jobs.views.exceptions import Exceptions, JobAttempt, JobFailure
+from headgate.jobs.views.graph import GraphEdge, GraphNode, GraphView, NodeFacts
+from headgate.jobs.views.job import JobView
+from headgate.jobs.views.logs import LogPage
+from headgate.jobs.views.outputs import OutputKind, OutputRecord, OutputView
+from headgate.jobs.views.samples import Samples
 from headgate.server.operations import Operation
 from headgate.server.security.access import Role
 from headgate.server.security.audit_log import AuditLine

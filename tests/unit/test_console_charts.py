@@ -8,9 +8,7 @@ from typing import Any
 
 from console_job import NOW
 
-from headgate.jobs.service import (
-    Samples,
-)
+from headgate.jobs.views.samples import Samples
 from headgate.server.console.charts import job_charts
 from headgate.server.console.charts.job_charts import (
     RANGES,

@@ -8,12 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.jobs.service import (
-    GraphEdge,
-    GraphNode,
-    GraphView,
-    NodeFacts,
-)
+from headgate.jobs.views.graph import GraphEdge, GraphNode, GraphView, NodeFacts
 from headgate.server.console.charts import graph_layout
 from headgate.server.console.charts.graph import draw_graph, node_facts, show_nodes
 from headgate.server.console.charts.graph_layout import BOX_WIDTH, lay_out

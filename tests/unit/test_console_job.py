@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from console_job import NOW, make_job
 
-from headgate.jobs.service import (
-    Exceptions,
-    JobFailure,
-    JobView,
-    Loss,
-)
+from headgate.jobs.control.verbs import Loss
+from headgate.jobs.views.exceptions import Exceptions, JobFailure
+from headgate.jobs.views.job import JobView
 from headgate.server.console.pages.overview import job_head
 from headgate.server.console.panels.job_actions import actions_for, describe_loss
 from headgate.server.console.panels.job_history import describe_facts, show_failures

@@ -17,6 +17,7 @@ from jinja2 import UndefinedError
 from markupsafe import Markup
 
 from headgate.errors import HeadgateError
+from headgate.jobs.folder_home import FolderHome
 from headgate.server.console.pages.glance import Glances
 from headgate.server.console.pages.jobs import (
     count_states,
@@ -177,11 +178,16 @@ def test_a_log_shows_lines_with_a_text_and_no_secrets(tmp_path: Any) -> None:
     (folder / "status.json").write_text("{}")
     (folder / "events.jsonl").write_text("one hush\ntwo\nthree hush\n")
     lines = read_lines(
-        tmp_path, "orders", _log("events"), 2, "HU", hide=lambda text: text.replace("sh", "**")
+        FolderHome(tmp_path),
+        "orders",
+        _log("events"),
+        2,
+        "HU",
+        hide=lambda text: text.replace("sh", "**"),
     )
     assert lines == ["three hu**"]
     with pytest.raises(HeadgateError, match="LOG_NOT_FOUND"):
-        read_lines(tmp_path, "orders", _log("spark"), 2, hide=str)
+        read_lines(FolderHome(tmp_path), "orders", _log("spark"), 2, hide=str)
 
 
 def test_a_long_line_is_cut_and_says_so() -> None:
@@ -196,7 +202,7 @@ def test_lines_are_shown_as_text() -> None:
 
 
 def _log(name: str) -> Any:
-    from headgate.jobs.service import Log
+    from headgate.jobs.views.logs import Log
 
     return Log(name)
 

@@ -12,22 +12,21 @@ from typing import Any
 import pytest
 
 from headgate._codec import encode
+from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.checkpoints.manifest import Kind, SourceFacts
-from headgate.jobs.service import (
-    Checkpoint,
-    CheckpointEvent,
-    DeadLetter,
-    DeadLetters,
+from headgate.jobs.dead_letters.letter import DeadLetter
+from headgate.jobs.dead_letters.listing import DeadLetters, LetterCount
+from headgate.jobs.dead_letters.replay import Replayed
+from headgate.jobs.state.values import (
     HistoryEntry,
-    LetterCount,
-    OutputRecord,
-    Past,
-    Replayed,
     StateHistory,
     StateOperator,
     StateRows,
     StateValue,
 )
+from headgate.jobs.views.checkpoint_history import CheckpointEvent
+from headgate.jobs.views.outputs import OutputRecord
+from headgate.jobs.views.past import Past
 from headgate.server.console.charts.checkpoint_chart import POINTS, chart_options
 from headgate.server.console.panels.checkpoint_history import find_kept, show_checkpoints
 from headgate.server.console.parts.formats import cut, pretty

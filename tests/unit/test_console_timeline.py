@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.checkpoints.manifest import Kind
-from headgate.jobs.service import Checkpoint, Past
+from headgate.jobs.views.past import Past
 from headgate.server.console.charts.timeline import Track, in_ms, lay_out, tell_roughly
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)

@@ -15,21 +15,11 @@ from fake_supervisor import FakeSupervisor
 from headgate._codec import encode
 from headgate.errors import HeadgateError
 from headgate.jobs.control.requests import Patience
-from headgate.jobs.control.verbs import (
-    cancel_job,
-    foresee_cancel,
-    get_start,
-    pause_job,
-    restart_job,
-    resume_job,
-    start_job,
-    stop_job,
-    take_savepoint,
-)
+from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.home import JobHome
 from headgate.jobs.lifecycle.intent import Verb, find_intent, has_supervisor
 from headgate.jobs.values import Consent, OpenBatch, RunOptions
-from headgate.jobs.views.job import DEAD, UNREADABLE, JobView, list_jobs, show_job, view_job
+from headgate.jobs.views.job import DEAD, UNREADABLE, JobView, list_jobs, view_job
 
 
 @pytest.fixture
@@ -50,7 +40,7 @@ def store(home: JobHome, **options: Any) -> None:
 
 def test_stop_returns_once_the_job_is_stopped_and_nobody_holds_it(home: JobHome) -> None:
     with FakeSupervisor(home):
-        stopped = stop_job(home.root, "orders")
+        stopped = FolderHome(home.root).stop("orders")
         assert stopped.view.state == "STOPPED"
         assert not has_supervisor(home)
         assert stopped.savepoint is None
@@ -59,7 +49,9 @@ def test_stop_returns_once_the_job_is_stopped_and_nobody_holds_it(home: JobHome)
 @pytest.mark.parametrize("drain", [True, False])
 def test_stop_says_where_its_savepoint_is(home: JobHome, tmp_path: Path, drain: bool) -> None:
     with FakeSupervisor(home):
-        stopped = stop_job(home.root, "orders", savepoint=str(tmp_path / "kept"), drain=drain)
+        stopped = FolderHome(home.root).stop(
+            "orders", savepoint=str(tmp_path / "kept"), drain=drain
+        )
     assert stopped.savepoint is not None
     assert stopped.savepoint.folder == tmp_path / "kept"
     asked = find_intent(home)
@@ -69,7 +61,7 @@ def test_stop_says_where_its_savepoint_is(home: JobHome, tmp_path: Path, drain: 
 
 def test_a_savepoint_without_a_folder_lies_in_the_jobs_own(home: JobHome) -> None:
     with FakeSupervisor(home):
-        stopped = stop_job(home.root, "orders", savepoint="")
+        stopped = FolderHome(home.root).stop("orders", savepoint="")
     assert stopped.savepoint is not None
     assert stopped.savepoint.folder.parent == home.savepoints_folder
 
@@ -79,7 +71,7 @@ def test_a_savepoints_folder_is_told_as_the_supervisor_finds_it(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with FakeSupervisor(home):
-        take_savepoint(home.root, "orders", to=Path("kept"))
+        FolderHome(home.root).take_savepoint("orders", to=Path("kept"))
     asked = find_intent(home)
     assert asked is not None
     assert asked.arguments == {"to": str(tmp_path / "kept")}
@@ -87,7 +79,9 @@ def test_a_savepoints_folder_is_told_as_the_supervisor_finds_it(
 
 def test_a_stop_whose_savepoint_failed_says_so_and_that_the_job_has_stopped(home: JobHome) -> None:
     with FakeSupervisor(home, savepoint=_full):
-        error = fails("CHECKPOINT_NOT_WRITTEN", lambda: stop_job(home.root, "orders", savepoint=""))
+        error = fails(
+            "CHECKPOINT_NOT_WRITTEN", lambda: FolderHome(home.root).stop("orders", savepoint="")
+        )
     assert "is STOPPED, and its savepoint was not taken: the disk is full" in error.message
     assert error.hint == "headgate savepoint orders"
     assert error.exit_code == 2
@@ -95,7 +89,7 @@ def test_a_stop_whose_savepoint_failed_says_so_and_that_the_job_has_stopped(home
 
 def test_a_savepoint_that_failed_leaves_the_job_running(home: JobHome) -> None:
     with FakeSupervisor(home, savepoint=_full):
-        fails("CHECKPOINT_NOT_WRITTEN", lambda: take_savepoint(home.root, "orders"))
+        fails("CHECKPOINT_NOT_WRITTEN", lambda: FolderHome(home.root).take_savepoint("orders"))
         assert view_job(home).state == "RUNNING"
 
 
@@ -107,53 +101,67 @@ def test_a_place_that_is_taken_is_refused_before_the_job_is_stopped(
     home: JobHome, tmp_path: Path
 ) -> None:
     with FakeSupervisor(home):
-        fails("CHECKPOINT_EXISTS", lambda: stop_job(home.root, "orders", savepoint=str(tmp_path)))
+        fails(
+            "CHECKPOINT_EXISTS",
+            lambda: FolderHome(home.root).stop("orders", savepoint=str(tmp_path)),
+        )
         assert view_job(home).state == "RUNNING"
 
 
 def test_cancel_ends_a_job_that_is_paused(home: JobHome) -> None:
     with FakeSupervisor(home):
-        assert pause_job(home.root, "orders").state == "PAUSED"
-        assert cancel_job(home.root, "orders").state == "CANCELED"
+        assert FolderHome(home.root).pause("orders").state == "PAUSED"
+        assert FolderHome(home.root).cancel("orders").state == "CANCELED"
 
 
 def test_pause_and_resume_wait_until_it_is_so(home: JobHome) -> None:
     with FakeSupervisor(home):
-        assert pause_job(home.root, "orders").state == "PAUSED"
-        assert resume_job(home.root, "orders").state == "RUNNING"
+        assert FolderHome(home.root).pause("orders").state == "PAUSED"
+        assert FolderHome(home.root).resume("orders").state == "RUNNING"
 
 
 def test_what_a_supervisor_refuses_is_raised_in_its_words(home: JobHome) -> None:
     with FakeSupervisor(home):
-        error = fails("ILLEGAL_TRANSITION", lambda: resume_job(home.root, "orders"))
+        error = fails("ILLEGAL_TRANSITION", lambda: FolderHome(home.root).resume("orders"))
         assert error.message == "cannot resume job 'orders': it is RUNNING"
         # The refusal was of that intent, not of the next one.
-        assert pause_job(home.root, "orders").state == "PAUSED"
+        assert FolderHome(home.root).pause("orders").state == "PAUSED"
 
 
-@pytest.mark.parametrize("verb", [stop_job, cancel_job, pause_job, resume_job])
+@pytest.mark.parametrize(
+    "verb", [FolderHome.stop, FolderHome.cancel, FolderHome.pause, FolderHome.resume]
+)
 def test_a_verb_on_a_job_that_is_not_running_says_what_it_is(
     home: JobHome, verb: Callable[..., object]
 ) -> None:
     with FakeSupervisor(home):
-        stop_job(home.root, "orders")
-    error = fails("JOB_NOT_RUNNING", lambda: verb(home.root, "orders"))
+        FolderHome(home.root).stop("orders")
+    error = fails("JOB_NOT_RUNNING", lambda: verb(FolderHome(home.root), "orders"))
     assert "it is STOPPED" in error.message
     assert error.hint == "headgate start orders"
     assert error.exit_code == 2
 
 
-@pytest.mark.parametrize("verb", [stop_job, cancel_job, pause_job, take_savepoint, get_start])
+@pytest.mark.parametrize(
+    "verb",
+    [
+        FolderHome.stop,
+        FolderHome.cancel,
+        FolderHome.pause,
+        FolderHome.take_savepoint,
+        FolderHome.last_start,
+    ],
+)
 def test_a_verb_on_a_job_that_is_not_there_names_those_that_are(
     home: JobHome, verb: Callable[..., object]
 ) -> None:
     for name in ("orders", "visits"):
         JobHome(home.root, name).write_status({"state": "STOPPED"})
-    error = fails("JOB_NOT_FOUND", lambda: verb(home.root, "oders"))
+    error = fails("JOB_NOT_FOUND", lambda: verb(FolderHome(home.root), "oders"))
     assert "which has orders, visits" in error.message
     assert error.hint == "did you mean 'orders'?"
-    fails("JOB_NOT_FOUND", lambda: verb(home.root, "../jobs/orders"))
-    assert fails("JOB_NOT_FOUND", lambda: verb(home.root / "no", "orders")).hint
+    fails("JOB_NOT_FOUND", lambda: verb(FolderHome(home.root), "../jobs/orders"))
+    assert fails("JOB_NOT_FOUND", lambda: verb(FolderHome(home.root / "no"), "orders")).hint
 
 
 def test_a_verb_gives_up_after_a_while_and_what_was_asked_still_holds(home: JobHome) -> None:
@@ -164,7 +172,9 @@ def test_a_verb_gives_up_after_a_while_and_what_was_asked_still_holds(home: JobH
 
     with FakeSupervisor(home, deaf=True):
         patience = Patience(timedelta(seconds=0.3), tell)
-        error = fails("WAITED_TOO_LONG", lambda: stop_job(home.root, "orders", patience=patience))
+        error = fails(
+            "WAITED_TOO_LONG", lambda: FolderHome(home.root).stop("orders", patience=patience)
+        )
     assert "after 300ms it is RUNNING" in error.message
     assert told
     assert {state for state, _ in told} == {"RUNNING"}
@@ -176,7 +186,7 @@ def test_a_verb_gives_up_after_a_while_and_what_was_asked_still_holds(home: JobH
 def test_a_verb_notices_that_the_supervisor_died(home: JobHome) -> None:
     with FakeSupervisor(home, deaf=True) as supervisor:
         threading.Timer(0.2, supervisor.vanish).start()
-        error = fails("JOB_ENDED", lambda: stop_job(home.root, "orders"))
+        error = fails("JOB_ENDED", lambda: FolderHome(home.root).stop("orders"))
     assert "is DEAD" in error.message
     assert error.exit_code == 3
 
@@ -184,13 +194,13 @@ def test_a_verb_notices_that_the_supervisor_died(home: JobHome) -> None:
 def test_two_verbs_at_once_are_not_mixed_up(home: JobHome) -> None:
     with FakeSupervisor(home, deaf=True):
         patience = Patience(timedelta(seconds=0.2))
-        fails("WAITED_TOO_LONG", lambda: pause_job(home.root, "orders", patience=patience))
-        fails("JOB_BUSY", lambda: stop_job(home.root, "orders", patience=patience))
+        fails("WAITED_TOO_LONG", lambda: FolderHome(home.root).pause("orders", patience=patience))
+        fails("JOB_BUSY", lambda: FolderHome(home.root).stop("orders", patience=patience))
 
 
 def test_a_restart_of_a_job_that_never_ran_leaves_it_alone(home: JobHome) -> None:
     with FakeSupervisor(home):
-        fails("JOB_NEVER_RAN", lambda: restart_job(home.root, "orders"))
+        fails("JOB_NEVER_RAN", lambda: FolderHome(home.root).restart("orders"))
         assert view_job(home).state == "RUNNING"
 
 
@@ -199,7 +209,7 @@ def test_corrupted_options_are_refused_with_the_name_of_their_file(
     home: JobHome, options: dict[str, Any] | None
 ) -> None:
     home.write_json("job.json", {"flow": "/flows/flow.py", "options": options})
-    error = fails("JOB_FILE_BROKEN", lambda: start_job(home.root, "orders"))
+    error = fails("JOB_FILE_BROKEN", lambda: FolderHome(home.root).start("orders"))
     assert str(home.path / "job.json") in error.message
 
 
@@ -213,8 +223,8 @@ def test_a_restart_stops_the_job_before_it_starts_it_again(
     )
     with FakeSupervisor(home):
         store(home, retain=3, verbose=True)
-        restart_job(home.root, "orders", consent=Consent(open_batch=OpenBatch.SKIP))
-    restart_job(home.root, "orders")
+        FolderHome(home.root).restart("orders", consent=Consent(open_batch=OpenBatch.SKIP))
+    FolderHome(home.root).restart("orders")
     # What was agreed to once is not stored.
     consents = [options.consent.open_batch for _, options, _ in started]
     assert consents == [OpenBatch.SKIP, None]
@@ -226,7 +236,7 @@ def test_a_restart_stops_the_job_before_it_starts_it_again(
 
 def test_a_job_is_started_again_with_the_options_it_had(home: JobHome) -> None:
     store(home, retain_for=timedelta(hours=1), restart="fixed-delay:5,10s")
-    flow, options = get_start(home.root, "orders")
+    flow, options = FolderHome(home.root).last_start("orders")
     assert flow == "/flows/flow.py"
     assert options.retain_for == timedelta(hours=1)
     assert options.restart == "fixed-delay:5,10s"
@@ -238,10 +248,10 @@ def test_a_dry_run_tells_whether_a_cancel_would_delete_and_does_nothing(
 ) -> None:
     with FakeSupervisor(home):
         store(home, delete_on_cancel=deletes)
-        assert foresee_cancel(home.root, "orders").deletes_state is deletes
+        assert FolderHome(home.root).preview_cancel("orders").deletes_state is deletes
         assert view_job(home).state == "RUNNING"
         assert find_intent(home) is None
-    fails("JOB_NOT_RUNNING", lambda: foresee_cancel(home.root, "orders"))
+    fails("JOB_NOT_RUNNING", lambda: FolderHome(home.root).preview_cancel("orders"))
 
 
 def test_a_job_whose_supervisor_was_killed_is_dead_with_what_to_do(home: JobHome) -> None:
@@ -259,7 +269,7 @@ def test_a_job_whose_supervisor_was_killed_is_dead_with_what_to_do(home: JobHome
 
 def test_a_job_that_ended_is_what_it_ended_as(home: JobHome) -> None:
     with FakeSupervisor(home):
-        stop_job(home.root, "orders")
+        FolderHome(home.root).stop("orders")
     (view,) = list_jobs(home.root)
     assert (view.state, view.is_final, view.todo) == ("STOPPED", True, "")
 
@@ -284,7 +294,7 @@ def test_show_has_the_last_failure_and_the_settings(home: JobHome) -> None:
     failure = {"attempt": 1, "code": "QUERY_FAILED", "message": "no", "root_cause": "E: no"}
     with FakeSupervisor(home, last_failure=failure, attempt=2, restarts=1):
         store(home, settings=settings)
-        told = json.loads(json.dumps(show_job(home.root, "orders").to_json()))
+        told = json.loads(json.dumps(FolderHome(home.root).details("orders").to_json()))
     assert told["settings"] == settings
     assert told["last_failure"] == failure
     assert (told["attempt"], told["restarts"], told["flow"]) == (2, 1, "/flows/flow.py")
@@ -294,4 +304,4 @@ def test_show_has_the_last_failure_and_the_settings(home: JobHome) -> None:
 
 def test_a_savepoint_of_a_job_that_has_no_run_is_refused(home: JobHome) -> None:
     home.write_status({"state": "FAILED"})
-    fails("NOTHING_COMMITTED", lambda: take_savepoint(home.root, "orders"))
+    fails("NOTHING_COMMITTED", lambda: FolderHome(home.root).take_savepoint("orders"))

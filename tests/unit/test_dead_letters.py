@@ -27,14 +27,9 @@ from headgate.flow.operators import label
 from headgate.flow.topics import Topic
 from headgate.jobs.dead_letters import replay as replaying
 from headgate.jobs.dead_letters.letter import find_letter, is_text
+from headgate.jobs.dead_letters.replay import Replayed
 from headgate.jobs.dead_letters.way_back import find_way_back
-from headgate.jobs.service import (
-    Replayed,
-    get_dead_letter,
-    list_dead_letters,
-    replay_dead_letters,
-    tail_output,
-)
+from headgate.jobs.folder_home import FolderHome
 
 SEEN = 1_763_300_000_000
 LIMIT = 256 * 1024
@@ -97,14 +92,14 @@ class Place:
         self.batches += 1
 
     def replay(self, **asked: Any) -> Replayed:
-        return replay_dead_letters(self.root, "shop", by="test", **asked)
+        return FolderHome(self.root).replay_dead_letters("shop", by="test", **asked)
 
     def lines(self, topic: str) -> list[bytes]:
         folder = TopicFolder(self.topics / topic)
         return [line for file in folder.files() for line in file.path.read_bytes().splitlines()]
 
     def ids(self, **asked: Any) -> list[str]:
-        found = list_dead_letters(self.root, "shop", **asked)
+        found = FolderHome(self.root).dead_letters("shop", **asked)
         return [each.id for each in found.letters]
 
 
@@ -158,7 +153,7 @@ def refused(call: Callable[[], object]) -> HeadgateError:
 
 
 def test_a_job_without_dead_letters_has_none(place: Place) -> None:
-    found = list_dead_letters(place.root, "shop")
+    found = FolderHome(place.root).dead_letters("shop")
     assert (found.total, found.counts, found.letters) == (0, (), ())
     assert "no dead letters" in run(place, "list").stdout
     assert place.replay().total == 0
@@ -167,7 +162,7 @@ def test_a_job_without_dead_letters_has_none(place: Place) -> None:
 def test_letters_are_counted_by_topic_and_reason_and_listed_newest_first(place: Place) -> None:
     place.write(letter(b"1"), letter(b"2"), letter(b"3", code="NOT_UTF8"))
     place.write(letter(b"4", source="visits", topic="visits"), b'{"no": "letter"}', task=1)
-    found = list_dead_letters(place.root, "shop", limit=3)
+    found = FolderHome(place.root).dead_letters("shop", limit=3)
     assert {(each.topic, each.reason): each.count for each in found.counts} == {
         ("orders", "BAD_JSON"): 2,
         ("orders", "NOT_UTF8"): 1,
@@ -194,18 +189,18 @@ def test_jobs_that_share_a_topic_see_their_own_letters_alone(place: Place) -> No
         letter(b'{"n":0}', source="select 'nowhere'", topic=None, code="EXPRESSION_FAILED"),
         letter(b'{"n":1}', source="select 'n'", topic=None, code="NO_KEY", job="bank"),
     )
-    found = list_dead_letters(place.root, "shop")
+    found = FolderHome(place.root).dead_letters("shop")
     assert (found.total, found.others, found.foreign) == (2, 4, 0)
     assert [each.raw for each in found.letters] == [b"c", b"a"]
     assert {(each.topic, each.count) for each in found.counts} == {("orders", 2)}
     assert "4 letters in the topic belong to other jobs" in run(place, "list").stderr
-    tailed = tail_output(place.root, "shop", "dead-letters")
+    tailed = FolderHome(place.root).output_records("shop", "dead-letters")
     assert [json.loads(each.value or "")["raw"] for each in tailed] == ["YQ==", "Yw=="]
 
     mine, foreign = (each.id for each in found.letters)
     other = _id_behind(foreign, letter(b"a", (0, starts[0]), job="shop"))
     for ask in (
-        partial(get_dead_letter, place.root, "shop", other),
+        partial(FolderHome(place.root).dead_letter, "shop", other),
         partial(place.replay, ids=[other]),
     ):
         error = refused(ask)
@@ -226,7 +221,7 @@ def _id_behind(place: str, line: bytes) -> str:
 def test_a_reason_chooses_letters_and_all_are_counted(place: Place) -> None:
     place.write(*[letter(b"%d" % n) for n in range(50)], letter(b"x", code="NOT_UTF8"))
     place.write(*[letter(b"%d" % n) for n in range(50)])
-    found = list_dead_letters(place.root, "shop", reason="not_utf8", limit=2)
+    found = FolderHome(place.root).dead_letters("shop", reason="not_utf8", limit=2)
     assert [each.raw for each in found.letters] == [b"x"]
     assert found.total == 101
 
@@ -244,23 +239,23 @@ def test_what_was_counted_is_not_read_again_and_what_is_gone_does_not_count(
     monkeypatch.setattr(FilesPlaces, "read", note)
     place.write(letter(b"1"))
     place.write(letter(b"2"))
-    assert list_dead_letters(place.root, "shop").total == 2
+    assert FolderHome(place.root).dead_letters("shop").total == 2
     place.write(letter(b"3"))
     read.clear()
-    assert list_dead_letters(place.root, "shop").total == 3
+    assert FolderHome(place.root).dead_letters("shop").total == 3
     assert len(read) == 1
     files = sorted((place.topics / "dead-letters").rglob("*.jsonl"))
     files[0].unlink()
-    assert list_dead_letters(place.root, "shop").total == 2
+    assert FolderHome(place.root).dead_letters("shop").total == 2
 
 
 def test_very_many_letters_are_counted_as_at_least_so_many(place: Place) -> None:
     for _ in range(4):
         place.write(*[letter(b"1")] * 10)
-    found = list_dead_letters(place.root, "shop", count_up_to=20)
+    found = FolderHome(place.root).dead_letters("shop", count_up_to=20)
     assert (found.total, found.at_least) == (20, True)
     # The next look goes on where this one ended.
-    assert list_dead_letters(place.root, "shop", count_up_to=20).total == 40
+    assert FolderHome(place.root).dead_letters("shop", count_up_to=20).total == 40
 
 
 def test_show_tells_every_field_and_raw_gives_the_bytes(place: Place) -> None:
@@ -283,7 +278,7 @@ def test_an_id_that_is_none_is_refused_with_the_next_step(place: Place) -> None:
     (known,) = place.ids()
     name = known.partition(":")[0]
     for wrong in (f"{name}:1", "nothing", f"{name}:-1", f"{name}:²", "../../etc/passwd:0"):
-        error = refused(partial(get_dead_letter, place.root, "shop", wrong))
+        error = refused(partial(FolderHome(place.root).dead_letter, "shop", wrong))
         assert error.code == "DEAD_LETTER_NOT_FOUND"
         assert error.hint == "headgate dead-letters shop list"
     assert refused(lambda: place.replay(ids=[known, "nothing"])).code == "DEAD_LETTER_NOT_FOUND"
@@ -296,7 +291,7 @@ def test_files_made_by_hand_have_ids_too(place: Place) -> None:
     (folder / "some.jsonl").write_bytes(letter(b"1") + b"\n\n" + letter(b"2"))
     ids = place.ids()
     assert ids == [f"by hand@old@some:{len(letter(b'1')) + 2}", "by hand@old@some:0"]
-    assert [get_dead_letter(place.root, "shop", each).raw for each in ids] == [b"2", b"1"]
+    assert [FolderHome(place.root).dead_letter("shop", each).raw for each in ids] == [b"2", b"1"]
 
 
 def test_a_replay_sends_each_record_once_to_its_topic_and_partition(place: Place) -> None:
@@ -313,7 +308,7 @@ def test_a_replay_sends_each_record_once_to_its_topic_and_partition(place: Place
     again = place.replay()
     assert (again.total, again.skipped) == (0, 3)
     assert place.lines("visits") == [b"bad three", b"bad three"]
-    assert all(each.replayed_at for each in list_dead_letters(place.root, "shop").letters)
+    assert all(each.replayed_at for each in FolderHome(place.root).dead_letters("shop").letters)
     third = place.replay(reason="bad_json", again=True)
     assert third.sent == {"orders": 2, "visits": 1}
 
@@ -348,7 +343,7 @@ def test_a_cut_record_is_sent_whole_where_it_is_kept_and_refused_where_it_is_not
     assert (done["sent"], done["refused"], done["refused_for"]) == (1, 1, {"cut": 1})
     assert [each["id"] for each in done["refused_letters"]] == [gone]
     assert place.lines("orders") == [long, long]
-    shown = get_dead_letter(place.root, "shop", kept)
+    shown = FolderHome(place.root).dead_letter("shop", kept)
     assert (shown.cut, shown.size, len(shown.raw or b"")) == (True, len(long), LIMIT)
     assert f"refused {gone}: it holds" in run(place, "replay", "--all").stdout
 
@@ -372,7 +367,7 @@ def test_the_record_of_a_row_that_failed_is_sent_where_it_went_no_other_way(
             b'{"n":0}', (0, start), source=name, topic=None, code="EXPRESSION_FAILED", job="shop"
         )
         place.write(row)
-    found = list_dead_letters(place.root, "shop")
+    found = FolderHome(place.root).dead_letters("shop")
     assert [each.topic for each in found.letters] == ["", "visits", "orders"]
     done = place.replay()
     assert done.sent == {"orders": 1}
@@ -397,8 +392,8 @@ def test_a_record_with_two_letters_is_sent_once(
     later = place.replay()
     assert (later.total, later.skipped) == (1, 3)
     assert place.lines("orders") == [b"bad one", b"bad two", b"bad one", b"bad two"]
-    assert all(each.replayed_at for each in list_dead_letters(place.root, "shop").letters)
-    assert get_dead_letter(place.root, "shop", place.ids()[1]).replayed_by == "test"
+    assert all(each.replayed_at for each in FolderHome(place.root).dead_letters("shop").letters)
+    assert FolderHome(place.root).dead_letter("shop", place.ids()[1]).replayed_by == "test"
     monkeypatch.setattr(replaying, "_AT_ONCE", 1)
     assert place.replay(again=True).total == 2
 
@@ -476,8 +471,8 @@ def test_replay_wants_to_know_which(place: Place) -> None:
 def test_a_job_that_never_ran_has_no_letters_to_show(tmp_path: Path) -> None:
     (tmp_path / "jobs" / "idle").mkdir(parents=True)
     (tmp_path / "jobs" / "idle" / "status.json").write_text('{"format": 1, "state": "FAILED"}')
-    assert refused(lambda: list_dead_letters(tmp_path, "idle")).code == "JOB_NEVER_RAN"
-    assert refused(lambda: list_dead_letters(tmp_path, "other")).code == "JOB_NOT_FOUND"
+    assert refused(lambda: FolderHome(tmp_path).dead_letters("idle")).code == "JOB_NEVER_RAN"
+    assert refused(lambda: FolderHome(tmp_path).dead_letters("other")).code == "JOB_NOT_FOUND"
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from eventually import eventually
 import headgate
 from headgate._codec import encode
 from headgate.errors import HeadgateError
-from headgate.jobs.control.verbs import cancel_job
+from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.home import JobHome
 from headgate.jobs.lifecycle.intent import has_supervisor
 from headgate.jobs.startup.background import start_detached, supervisor_output
@@ -83,7 +83,7 @@ def test_a_start_returns_while_the_job_starts_and_the_supervisor_stands_on_its_o
         start_detached(flow, RunOptions())
     assert caught.value.code == "JOB_RUNNING"
     assert view_job(home()).state == "STARTING"
-    assert cancel_job(Path(".headgate"), "copies").state == "CANCELED"
+    assert FolderHome(Path(".headgate")).cancel("copies").state == "CANCELED"
     assert not has_supervisor(home())
     wait_until_it_says("is CANCELED")
 

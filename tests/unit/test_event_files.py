@@ -10,9 +10,9 @@ import pytest
 
 from headgate.jobs import event_files
 from headgate.jobs.event_files import EVENTS, OLD, count_events, lines_since
+from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.home import JobHome
-from headgate.jobs.views.events import list_events, read_back
-from headgate.jobs.views.exceptions import list_exceptions
+from headgate.jobs.views.events import read_back
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 FULL = 10_000
@@ -43,7 +43,7 @@ def test_events_take_no_more_than_two_files(home: JobHome) -> None:
 
 def test_numbers_go_on_and_counts_stay_across_rolls(home: JobHome) -> None:
     add(home, 1, 1000)
-    told = list_events(home.root, "orders", limit=150)
+    told = FolderHome(home.root).events("orders", limit=150)
     numbers = [event.number for event in told.events]
     rolls = sum(event.kind == "ROLLED" for event in told.events)
     assert numbers == list(range(told.total - 149, told.total + 1))
@@ -51,17 +51,17 @@ def test_numbers_go_on_and_counts_stay_across_rolls(home: JobHome) -> None:
     assert rolls == 1
     mine = [event.facts["mine"] for event in told.events if event.kind != "ROLLED"]
     assert mine == list(range(1000 - len(mine) + 1, 1001))
-    assert list_exceptions(home.root, "orders").total == 100
+    assert FolderHome(home.root).exceptions("orders").total == 100
     assert count_events(home.path / EVENTS).kinds["CHECKPOINT"] == 900
 
 
 def test_whoever_follows_misses_nothing_when_a_file_rolls(home: JobHome) -> None:
     add(home, 1, 50)
-    seen = [event.facts["mine"] for event in list_events(home.root, "orders").events]
-    last = list_events(home.root, "orders").total
+    seen = [event.facts["mine"] for event in FolderHome(home.root).events("orders").events]
+    last = FolderHome(home.root).events("orders").total
     for start in range(51, 400, 7):
         add(home, start, 7)
-        told = list_events(home.root, "orders", after=last)
+        told = FolderHome(home.root).events("orders", after=last)
         seen += [event.facts["mine"] for event in told.events if event.kind != "ROLLED"]
         last = told.total
     assert seen == list(range(1, len(seen) + 1))
@@ -92,7 +92,7 @@ def test_what_was_asked_for_is_found_across_a_roll(home: JobHome) -> None:
 def test_a_crash_in_the_middle_of_a_roll_shows_no_event_twice(home: JobHome) -> None:
     add(home, 1, 20)
     (home.path / OLD).hardlink_to(home.path / EVENTS)
-    told = list_events(home.root, "orders")
+    told = FolderHome(home.root).events("orders")
     assert [event.number for event in told.events] == list(range(1, 21))
     add(home, 21, 200)
-    assert list_events(home.root, "orders").events[-1].facts["mine"] == 220
+    assert FolderHome(home.root).events("orders").events[-1].facts["mine"] == 220

@@ -14,18 +14,11 @@ from fake_supervisor import FakeSupervisor
 from past_jobs import NOON, RUN, keep, make_history, make_job
 
 from headgate._codec import decode, encode
+from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.home import JobHome
-from headgate.jobs.service import (
-    Events,
-    Exceptions,
-    get_checkpoint,
-    list_checkpoint_history,
-    list_checkpoints,
-    list_events,
-    list_exceptions,
-    list_jobs,
-    view_past,
-)
+from headgate.jobs.views.events import Events
+from headgate.jobs.views.exceptions import Exceptions
+from headgate.jobs.views.job import list_jobs
 
 # What the pages promise is 300 ms; these are read for them.
 LONGEST = 0.3
@@ -53,26 +46,26 @@ def quickest(ask: Callable[[], Any]) -> float:
 def test_events_are_numbered_and_the_newest_are_given_oldest_first(home: JobHome) -> None:
     for number in range(1, 501):
         note(home, number, "CHECKPOINT", checkpoint=f"chk-{number}")
-    newest = list_events(home.root, "orders", limit=3)
+    newest = FolderHome(home.root).events("orders", limit=3)
     assert [each.number for each in newest.events] == [498, 499, 500]
     assert (newest.total, newest.skipped) == (500, 497)
     assert newest.events[-1].facts == {"checkpoint": "chk-500"}
     assert encode(newest)["events"][-1]["event"] == "CHECKPOINT"
-    later = list_events(home.root, "orders", after=499)
+    later = FolderHome(home.root).events("orders", after=499)
     assert [each.number for each in later.events] == [500]
-    before = list_events(home.root, "orders", before=3)
+    before = FolderHome(home.root).events("orders", before=3)
     assert [each.number for each in before.events] == [1, 2]
 
 
 def test_new_events_are_seen_and_half_a_line_is_not(home: JobHome) -> None:
     note(home, 1, "STARTING", attempt=1)
-    assert list_events(home.root, "orders").total == 1
+    assert FolderHome(home.root).events("orders").total == 1
     with (home.path / "events.jsonl").open("a") as file:
         file.write('{"format": 1, "at": "2026-')
-    assert [each.kind for each in list_events(home.root, "orders").events] == ["STARTING"]
+    assert [each.kind for each in FolderHome(home.root).events("orders").events] == ["STARTING"]
     with (home.path / "events.jsonl").open("a") as file:
         file.write('11-15T12:00:02+00:00", "event": "RUNNING", "attempt": 1}\n')
-    found = list_events(home.root, "orders", after=1)
+    found = FolderHome(home.root).events("orders", after=1)
     assert [(each.number, each.kind) for each in found.events] == [(2, "RUNNING")]
 
 
@@ -81,13 +74,13 @@ def test_a_damaged_line_keeps_its_number_and_is_left_out(home: JobHome) -> None:
     with (home.path / "events.jsonl").open("a") as file:
         file.write("{damaged\n")
     note(home, 2, "RUNNING", attempt=1)
-    assert [each.number for each in list_events(home.root, "orders").events] == [1, 3]
+    assert [each.number for each in FolderHome(home.root).events("orders").events] == [1, 3]
 
 
 def test_a_job_without_events_has_none(home: JobHome) -> None:
-    assert list_events(home.root, "orders").events == ()
-    assert list_exceptions(home.root, "orders").attempts == ()
-    assert list_checkpoint_history(home.root, "orders").entries == ()
+    assert FolderHome(home.root).events("orders").events == ()
+    assert FolderHome(home.root).exceptions("orders").attempts == ()
+    assert FolderHome(home.root).checkpoint_history("orders").entries == ()
 
 
 def fail_twice(home: JobHome) -> None:
@@ -107,7 +100,7 @@ def fail_twice(home: JobHome) -> None:
 
 def test_failures_come_newest_first_with_their_root_cause_first(home: JobHome) -> None:
     fail_twice(home)
-    found = list_exceptions(home.root, "orders")
+    found = FolderHome(home.root).exceptions("orders")
     assert [each.code for each in found.failures] == ["DRIVER_DIED", "QUERY_FAILED"]
     newest, oldest = found.failures
     assert (newest.attempt, newest.at) == (2, NOON + timedelta(seconds=40))
@@ -123,7 +116,7 @@ def test_attempts_tell_when_they_began_and_how_they_ended(home: JobHome) -> None
     note(home, 110, "RUNNING", attempt=1)
     note(home, 120, "STOPPING", attempt=1)
     note(home, 121, "STOPPED", attempt=1)
-    found = list_exceptions(home.root, "orders").attempts
+    found = FolderHome(home.root).exceptions("orders").attempts
     assert [(each.number, each.state) for each in found] == [
         (1, "STOPPED"),
         (2, "FAILED"),
@@ -136,7 +129,10 @@ def test_attempts_tell_when_they_began_and_how_they_ended(home: JobHome) -> None
 
 def test_what_is_told_as_json_comes_back_as_it_was(home: JobHome) -> None:
     fail_twice(home)
-    exceptions, events = list_exceptions(home.root, "orders"), list_events(home.root, "orders")
+    exceptions, events = (
+        FolderHome(home.root).exceptions("orders"),
+        FolderHome(home.root).events("orders"),
+    )
     assert decode(Exceptions, json.loads(json.dumps(encode(exceptions)))) == exceptions
     assert decode(Events, json.loads(json.dumps(encode(events)))) == events
 
@@ -145,11 +141,11 @@ def test_an_attempt_whose_supervisor_was_killed_has_no_end(home: JobHome) -> Non
     note(home, 0, "STARTING", attempt=1)
     note(home, 5, "RUNNING", attempt=1)
     note(home, 60, "STARTING", attempt=1)
-    killed, again = list_exceptions(home.root, "orders").attempts[::-1]
+    killed, again = FolderHome(home.root).exceptions("orders").attempts[::-1]
     assert (killed.state, killed.ended, killed.lasted) == ("DEAD", None, None)
     assert again.state == "DEAD"
     with FakeSupervisor(home):
-        assert list_exceptions(home.root, "orders").attempts[0].state == "STARTING"
+        assert FolderHome(home.root).exceptions("orders").attempts[0].state == "STARTING"
 
 
 def test_history_tells_of_what_was_removed_and_what_failed(home: JobHome) -> None:
@@ -160,7 +156,7 @@ def test_history_tells_of_what_was_removed_and_what_failed(home: JobHome) -> Non
     note(home, 5, "SAVEPOINT", savepoint="sp-3", folder="gone", batch=3, bytes=33)
     note(home, 6, "RESTORED", lineage="next", restore={"checkpoint": "chk-2"})
     keep(home, 3)
-    found = list_checkpoint_history(home.root, "orders")
+    found = FolderHome(home.root).checkpoint_history("orders")
     assert [(each.id, each.status, each.kept) for each in found.entries] == [
         ("sp-3", "COMPLETED", False),
         ("", "FAILED", False),
@@ -177,7 +173,7 @@ def test_history_tells_of_what_was_removed_and_what_failed(home: JobHome) -> Non
         "savepoint": "sp-3",
         "restore": "chk-2",
     }
-    page = list_checkpoint_history(home.root, "orders", limit=1, offset=2)
+    page = FolderHome(home.root).checkpoint_history("orders", limit=1, offset=2)
     assert [each.id for each in page.entries] == ["chk-3"]
     assert page.total == 5
 
@@ -186,7 +182,7 @@ def test_one_id_of_two_runs_is_kept_where_it_is(home: JobHome) -> None:
     note(home, 1, "CHECKPOINT", checkpoint="chk-1", run="earlier")
     note(home, 2, "CHECKPOINT", checkpoint="chk-1", run=RUN)
     keep(home, 1, run="earlier")
-    found = list_checkpoint_history(home.root, "orders").entries
+    found = FolderHome(home.root).checkpoint_history("orders").entries
     assert [(each.run, each.kept) for each in found] == [(RUN, False), ("earlier", True)]
 
 
@@ -196,7 +192,7 @@ def test_events_of_an_older_release_have_no_run_and_the_newest_of_an_id_is_kept(
     note(home, 1, "CHECKPOINT", checkpoint="chk-1")
     note(home, 2, "CHECKPOINT", checkpoint="chk-1")
     keep(home, 1)
-    assert [each.kept for each in list_checkpoint_history(home.root, "orders").entries] == [
+    assert [each.kept for each in FolderHome(home.root).checkpoint_history("orders").entries] == [
         True,
         False,
     ]
@@ -208,10 +204,10 @@ def test_a_list_has_what_is_damaged_first_and_then_the_oldest(home: JobHome) -> 
     keep(home, 9, into=home.savepoints_folder / "before-upgrade")
     keep(home, 1, run="20260101T000000-aaaaaa")
     (home.checkpoints_folder(RUN) / "chk-2" / "checkpoint.json").write_text("{")
-    listed = list_checkpoints(home.root, "orders")
+    listed = FolderHome(home.root).checkpoints("orders")
     assert [each.id for each in listed] == ["chk-2", "before-upgrade", "chk-9", "chk-10"]
     assert [each.status for each in listed] == ["DAMAGED", *["COMPLETED"] * 3]
-    every = list_checkpoints(home.root, "orders", every_run=True)
+    every = FolderHome(home.root).checkpoints("orders", every_run=True)
     assert [each.id for each in every[:2]] == ["chk-2", "chk-1"]
 
 
@@ -224,13 +220,13 @@ def test_ten_thousand_checkpoints_are_answered_in_a_moment(home: JobHome) -> Non
         (home.checkpoints_folder(RUN) / f"chk-{batch}").rmdir()
         keep(home, batch)
     root = home.root
-    assert list_checkpoint_history(root, "orders").completed == 10_000
-    assert view_past(root, "orders").left_off == 9_800
-    assert quickest(lambda: list_checkpoint_history(root, "orders")) < LONGEST
-    assert quickest(lambda: view_past(root, "orders")) < LONGEST
-    assert quickest(lambda: list_events(root, "orders")) < LONGEST
-    assert quickest(lambda: list_exceptions(root, "orders")) < LONGEST
-    assert quickest(lambda: get_checkpoint(root, "orders", "chk-9999")) < LONGEST
+    assert FolderHome(root).checkpoint_history("orders").completed == 10_000
+    assert FolderHome(root).past("orders").left_off == 9_800
+    assert quickest(lambda: FolderHome(root).checkpoint_history("orders")) < LONGEST
+    assert quickest(lambda: FolderHome(root).past("orders")) < LONGEST
+    assert quickest(lambda: FolderHome(root).events("orders")) < LONGEST
+    assert quickest(lambda: FolderHome(root).exceptions("orders")) < LONGEST
+    assert quickest(lambda: FolderHome(root).checkpoint("orders", "chk-9999")) < LONGEST
 
 
 def test_fifty_jobs_are_listed_in_a_moment(tmp_path: Path) -> None:

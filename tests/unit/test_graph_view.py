@@ -13,9 +13,10 @@ from fake_supervisor import FakeSupervisor
 
 from headgate import Flow, HeadgateError
 from headgate._codec import decode, encode
+from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.home import JobHome
 from headgate.jobs.runs.lineage import new_run, write_run
-from headgate.jobs.views.graph import GraphEdge, GraphNode, GraphView, build_view, view_graph
+from headgate.jobs.views.graph import GraphEdge, GraphNode, GraphView, build_view
 from headgate.windows import count, tumbling
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -151,7 +152,7 @@ def home(tmp_path: Path) -> JobHome:
 
 def test_a_job_that_ended_shows_counts_and_no_speed(home: JobHome) -> None:
     home.write_status({"state": "STOPPED", **STATUS})
-    view = view_graph(home.root, "store")
+    view = FolderHome(home.root).graph("store")
     assert edge(view, "orders", "orders.where-1").records == 100
     assert edge(view, "orders", "orders.where-1").per_s is None
     assert node(view, "with-user").facts.busy is None
@@ -165,22 +166,24 @@ def test_a_job_that_has_been_silent_for_long_does_nothing(
 ) -> None:
     told = {**STATUS, "committed_at": NOW.isoformat(), "recent_s": recent_s}
     with FakeSupervisor(home, **told):
-        view = view_graph(home.root, "store", clock=FakeClock(NOW + timedelta(seconds=silent)))
+        view = FolderHome(home.root).graph(
+            "store", clock=FakeClock(NOW + timedelta(seconds=silent))
+        )
     assert node(view, "orders").facts.out_per_s == speed
     assert node(view, "with-user").facts.busy == (0.25 if speed else 0.0)
 
 
 def test_a_job_that_never_ran_has_no_graph_and_no_job_is_refused(tmp_path: Path) -> None:
     JobHome(tmp_path, "new").write_status({"state": "STARTING"})
-    assert view_graph(tmp_path, "new").nodes == ()
+    assert FolderHome(tmp_path).graph("new").nodes == ()
     with pytest.raises(HeadgateError) as caught:
-        view_graph(tmp_path, "none")
+        FolderHome(tmp_path).graph("none")
     assert caught.value.code == "JOB_NOT_FOUND"
 
 
 def test_a_graph_is_plain_json(home: JobHome) -> None:
     home.write_status({"state": "STOPPED", **STATUS})
-    view = view_graph(home.root, "store")
+    view = FolderHome(home.root).graph("store")
     told = json.loads(json.dumps(encode(view)))
     assert decode(GraphView, told) == view
     assert set(told) == {"job", "nodes", "edges"}

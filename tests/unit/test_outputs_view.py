@@ -14,7 +14,8 @@ from headgate._codec import encode
 from headgate.connectors.files.log import FilesLog
 from headgate.connectors.files.topic import TopicFolder
 from headgate.connectors.logs import bind
-from headgate.jobs.service import OutputRecord, OutputView, list_outputs, tail_output
+from headgate.jobs.folder_home import FolderHome
+from headgate.jobs.views.outputs import OutputRecord, OutputView
 
 
 def declare(elsewhere: Path) -> Flow:
@@ -44,15 +45,15 @@ def root(tmp_path: Path) -> Path:
 
 
 def views(root: Path) -> dict[str, OutputView]:
-    return {each.id: each for each in list_outputs(root, "shop")}
+    return {each.id: each for each in FolderHome(root).outputs("shop")}
 
 
 def tail(root: Path, output: str, lines: int = 20) -> tuple[OutputRecord, ...]:
-    return tail_output(root, "shop", output, lines=lines)
+    return FolderHome(root).output_records("shop", output, lines=lines)
 
 
 def test_side_outputs_come_first_and_dead_letters_last(root: Path) -> None:
-    found = list_outputs(root, "shop")
+    found = FolderHome(root).outputs("shop")
     assert [each.kind for each in found] == ["side"] * 3 + ["main"] * 3 + ["dead-letters"]
     assert {each.id for each in found if each.kind == "side"} == {"missing", "console", "again"}
     assert found[-1].id == "bad"

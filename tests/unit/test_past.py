@@ -14,9 +14,9 @@ from headgate.errors import HeadgateError
 from headgate.flow.flow import Flow
 from headgate.jobs.checkpoints.listing import list_past
 from headgate.jobs.checkpoints.restore_plan import find_target
+from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.home import JobHome
 from headgate.jobs.runs.lineage import Origin, new_run, write_run
-from headgate.jobs.service import view_past
 
 JOB = "shop"
 BEGAN = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
@@ -80,7 +80,7 @@ def _restored(shop: Shop) -> tuple[str, str]:
 def test_a_past_is_what_a_restore_can_take(shop: Shop) -> None:
     first, second = _restored(shop)
     shop.keep(first, 2, _at(2), name="before-sale")
-    past = view_past(shop.home.root, JOB)
+    past = FolderHome(shop.home.root).past(JOB)
     kept = list_past(shop.home)
     assert [each.id for each in past.checkpoints] == [each.id for each in kept]
     assert [each.completed_at for each in past.checkpoints] == [each.completed_at for each in kept]
@@ -92,7 +92,7 @@ def test_a_past_is_what_a_restore_can_take(shop: Shop) -> None:
 def test_the_source_of_each_moment_means_that_one(shop: Shop) -> None:
     first, _ = _restored(shop)
     shop.keep(first, 2, _at(2), name="before-sale")
-    for each in view_past(shop.home.root, JOB).checkpoints:
+    for each in FolderHome(shop.home.root).past(JOB).checkpoints:
         target = find_target(shop.home, source=each.source, at=None, now=NOW)
         assert (target.id, target.completed_at) == (each.id, each.completed_at)
         assert target.run == each.run
@@ -101,7 +101,7 @@ def test_the_source_of_each_moment_means_that_one(shop: Shop) -> None:
 @pytest.mark.parametrize("minutes", [1, 2, 5, 11, 30])
 def test_a_moment_means_the_same_as_restore_at(shop: Shop, minutes: int) -> None:
     _restored(shop)
-    past = view_past(shop.home.root, JOB)
+    past = FolderHome(shop.home.root).past(JOB)
     target = find_target(shop.home, source=None, at=_at(minutes).isoformat(), now=NOW)
     found = past.find_at(_at(minutes))
     assert found is not None
@@ -110,7 +110,7 @@ def test_a_moment_means_the_same_as_restore_at(shop: Shop, minutes: int) -> None
 
 def test_restores_are_told_with_what_they_went_back_to(shop: Shop) -> None:
     first, second = _restored(shop)
-    (restore,) = view_past(shop.home.root, JOB).restores
+    (restore,) = FolderHome(shop.home.root).past(JOB).restores
     assert (restore.run, restore.checkpoint, restore.of) == (second, "chk-2", first)
     assert restore.at == _at(10)
 
@@ -120,7 +120,7 @@ def test_of_very_many_checkpoints_the_newest_are_read(shop: Shop) -> None:
     for batch in range(12):
         shop.keep(lineage, batch, _at(batch))
     shop.keep(lineage, 1, _at(1), name="first-day")
-    past = view_past(shop.home.root, JOB, most=3)
+    past = FolderHome(shop.home.root).past(JOB, most=3)
     assert [each.id for each in past.checkpoints] == ["first-day", "chk-9", "chk-10", "chk-11"]
     assert past.left_off == 9
 
@@ -130,14 +130,14 @@ def test_a_damaged_checkpoint_is_no_moment(shop: Shop) -> None:
     shop.keep(lineage, 1, _at(1))
     shop.keep(lineage, 2, _at(2))
     (shop.home.checkpoints_folder(lineage) / "chk-2" / FILE_NAMES[Kind.CHECKPOINT]).write_text("{")
-    assert [each.id for each in view_past(shop.home.root, JOB).checkpoints] == ["chk-1"]
+    assert [each.id for each in FolderHome(shop.home.root).past(JOB).checkpoints] == ["chk-1"]
 
 
 def test_pins_and_records_are_told(shop: Shop) -> None:
     lineage = shop.begin_run(BEGAN)
     shop.keep(lineage, 3, _at(1))
     (shop.home.checkpoints_folder(lineage) / "chk-3" / "pinned").touch()
-    (checkpoint,) = view_past(shop.home.root, JOB).checkpoints
+    (checkpoint,) = FolderHome(shop.home.root).past(JOB).checkpoints
     assert checkpoint.pinned
     assert checkpoint.records == 30
     assert checkpoint.source == f"{lineage}/chk-3"
@@ -145,5 +145,5 @@ def test_pins_and_records_are_told(shop: Shop) -> None:
 
 def test_a_job_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(HeadgateError) as refusal:
-        view_past(tmp_path, "nobody")
+        FolderHome(tmp_path).past("nobody")
     assert refusal.value.code == "JOB_NOT_FOUND"

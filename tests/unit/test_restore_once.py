@@ -78,7 +78,7 @@ class Shop:
 
     def prepare(self, **chosen: Any) -> RestoreStart:
         """Return a restore as it is shown to the user."""
-        return prepare_restore(self.home.root, "shop", **{"source": None, "at": None, **chosen})
+        return prepare_restore(self.home, **{"source": None, "at": None, **chosen})
 
     def open(self, start: RestoreStart) -> Run:
         """Open the run of a start in the job's process, which gets the plan as JSON."""
@@ -224,7 +224,7 @@ def test_a_checkpoint_that_was_removed_since_is_refused(shop: Shop) -> None:
     assert refusal(shop, start) == "CHECKPOINT_NOT_FOUND"
     with (
         pytest.raises(HeadgateError, match="removed meanwhile"),
-        hold_checkpoint(shop.home.root, "shop", start.plan.folder),
+        hold_checkpoint(shop.home, start.plan.folder),
     ):
         pytest.fail("there is nothing to hold")
 
@@ -243,7 +243,7 @@ def test_a_restore_that_waits_for_another_one_is_refused_and_may_be_repeated(sho
 
 def test_retention_removes_a_checkpoint_only_when_every_restore_has_let_go(shop: Shop) -> None:
     folder = shop.kept("chk-18")
-    first, second = (hold_checkpoint(shop.home.root, "shop", folder) for _ in range(2))
+    first, second = (hold_checkpoint(shop.home, folder) for _ in range(2))
     first.__enter__()
     second.__enter__()
     assert not remove(folder)
@@ -265,7 +265,7 @@ def test_a_pin_that_comes_while_a_checkpoint_is_held_stays(shop: Shop) -> None:
 def test_a_savepoint_is_not_written_into(shop: Shop) -> None:
     folder = shop.home.savepoints_folder / "before"
     before = sorted(folder.rglob("*"))
-    with hold_checkpoint(shop.home.root, "shop", folder):
+    with hold_checkpoint(shop.home, folder):
         assert sorted(folder.rglob("*")) == before
 
 
@@ -273,7 +273,8 @@ HOLDER = """
 import sys, time
 from pathlib import Path
 from headgate.jobs.control.restore_start import hold_checkpoint
-with hold_checkpoint(Path(sys.argv[1]), "shop", Path(sys.argv[2])):
+from headgate.jobs.home import JobHome
+with hold_checkpoint(JobHome(Path(sys.argv[1]), "shop"), Path(sys.argv[2])):
     print("held", flush=True)
     time.sleep(600)
 """

@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 from headgate._codec import encode
 from headgate.engine.progress import BatchReport, Latency, SourceProgress, StateProgress
 from headgate.errors import HeadgateError
+from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.home import JobHome
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.supervision.sample_files import OLDER, RECENT, Sample, append, read_since, roll
 from headgate.jobs.supervision.sampler import Sampler
-from headgate.jobs.views.samples import Samples, read_samples, thin
+from headgate.jobs.views.samples import Samples, thin
 
 START_MS = round(NOON.timestamp() * 1000)
 MS = timedelta(milliseconds=1)
@@ -56,7 +57,7 @@ def work(sampler: Sampler, clock: FakeClock, *, until: float, state: JobState) -
 
 
 def read(home: JobHome, **asked: Any) -> Samples:
-    return read_samples(home.root, home.name, **asked)
+    return FolderHome(home.root).samples(home.name, **asked)
 
 
 def test_a_batch_becomes_rates_over_the_time_since_the_one_before(home: JobHome) -> None:

@@ -22,15 +22,14 @@ from headgate.checkpoints.catalog import keep, read_manifest
 from headgate.checkpoints.state_format import STATE_FORMAT, check_state_format
 from headgate.connectors.logs import bind, parse_log
 from headgate.jobs.checkpoints import listing, portable
-from headgate.jobs.checkpoints.listing import list_checkpoints, verify_anything
+from headgate.jobs.checkpoints.listing import verify_anything
 from headgate.jobs.checkpoints.portable import state_folder, take_portable
 from headgate.jobs.checkpoints.restore_plan import find_target, plan_restore
-from headgate.jobs.control.verbs import take_savepoint
+from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.home import JobHome, read_json, write_json
 from headgate.jobs.runs.lineage import find_run, new_run, write_run
 from headgate.jobs.startup.foreground import run_job
-from headgate.jobs.state.client import open_state_desk
-from headgate.jobs.state.overview import list_state
+from headgate.jobs.state.client import StateDesk
 from headgate.jobs.state.places import Place, Unread, list_places
 from headgate.jobs.values import RunOptions, Watcher
 
@@ -194,7 +193,7 @@ def test_a_portable_savepoint_of_an_older_release_is_as_good_as_one_of_this(home
 
 @pytest.mark.parametrize("at", [None, f"chk-{LAST - 1}", "before"])
 def test_its_state_is_listed_and_not_read(home: JobHome, at: str | None) -> None:
-    desk = open_state_desk(home.root)
+    desk = StateDesk(home.root)
     asked: list[Callable[[], Any]] = [
         lambda: desk.look_up(JOB, "with-user", "1", at=at),
         lambda: desk.first_rows(JOB, "with-user", at=at),
@@ -204,14 +203,14 @@ def test_its_state_is_listed_and_not_read(home: JobHome, at: str | None) -> None
         error = refusal(each)
         assert error.message == f"cannot read the state of job 'shop' at {at or 'now'}: {FIRST}"
     assert not (home.root / "state-reader").exists()
-    assert [each.uid for each in list_state(home.root, JOB, at=at).operators] == [
+    assert [each.uid for each in FolderHome(home.root).operators(JOB, at=at).operators] == [
         "with-user",
         "with-item",
     ]
 
 
 def test_a_history_says_which_checkpoints_are_of_the_older_form(home: JobHome) -> None:
-    refusal(lambda: open_state_desk(home.root).history(JOB, "with-user", "1"))
+    refusal(lambda: StateDesk(home.root).history(JOB, "with-user", "1"))
     run = find_run(home, RUN)
     assert run is not None
     keep(run.checkpoint, LAST, home.checkpoints_folder(RUN), read_facts(home, STATE_FORMAT))
@@ -220,7 +219,7 @@ def test_a_history_says_which_checkpoints_are_of_the_older_form(home: JobHome) -
     write_json(
         home.run_folder(RUN) / "run.json", {**told, "format": 2, "state_format": STATE_FORMAT}
     )
-    found = {each.checkpoint: each for each in list_places(home.root, JOB, "with-user").kept}
+    found = {each.checkpoint: each for each in list_places(home, "with-user").kept}
     assert isinstance(found[f"chk-{LAST}"], Place)
     for name in (f"chk-{LAST - 1}", "before"):
         old = found[name]
@@ -239,7 +238,7 @@ def test_its_files_are_listed_and_verified_and_its_state_is_not_opened(
     home: JobHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listing, "open_state", NoLauncher().launch)
-    assert [each.status for each in list_checkpoints(home.root, JOB)] == ["COMPLETED"] * 2
+    assert [each.status for each in FolderHome(home.root).checkpoints(JOB)] == ["COMPLETED"] * 2
     found = verify_anything(home.root, JOB)
     assert {each.id: (each.problems, each.rows) for each in found} == {
         f"chk-{LAST - 1}": ((), None),
@@ -249,7 +248,7 @@ def test_its_files_are_listed_and_verified_and_its_state_is_not_opened(
 
 
 def test_a_savepoint_that_is_copied_out_of_it_says_so(home: JobHome) -> None:
-    taken = take_savepoint(home.root, JOB, to=None)
+    taken = FolderHome(home.root).take_savepoint(JOB, to=None)
     assert read_manifest(taken.folder).facts.state_format == 1
     refusal(lambda: start(home, restore_from=str(taken.folder)))
 

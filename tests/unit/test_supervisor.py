@@ -26,6 +26,7 @@ from headgate.jobs.attempts.wire import (
     SourceEvent,
 )
 from headgate.jobs.checkpoints.keeper import CheckpointKeeper
+from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.home import JobHome
 from headgate.jobs.lifecycle.intent import Verb, write_intent
 from headgate.jobs.lifecycle.machine import Machine
@@ -35,7 +36,6 @@ from headgate.jobs.runs.publishing import NoPublisher
 from headgate.jobs.supervision.supervisor import Supervisor
 from headgate.jobs.totals import Totals
 from headgate.jobs.values import JobSnapshot, Watcher
-from headgate.jobs.views.exceptions import list_exceptions
 
 NOW = datetime(2026, 11, 15, 10, tzinfo=UTC)
 
@@ -235,7 +235,7 @@ def test_a_failure_is_noted_with_its_cause_and_the_next_step(tmp_path: Path) -> 
     bench = Bench(tmp_path, [Running(), failed()])
     with pytest.raises(HeadgateError):
         bench.run()
-    (failure,) = list_exceptions(tmp_path, "orders").failures
+    (failure,) = FolderHome(tmp_path).exceptions("orders").failures
     assert (failure.attempt, failure.code, failure.root_cause) == (1, "QUERY_FAILED", "Boom: x")
     assert (failure.hint, failure.where) == ("look", "driver")
     assert bench.cleaned == [True]

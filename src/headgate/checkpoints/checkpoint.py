@@ -141,6 +141,13 @@ def describe_checkpoint(folder: Path, manifest: Manifest, *, pinned: bool = Fals
     )
 
 
+def by_age(checkpoint: AnyCheckpoint) -> tuple[bool, float, str]:
+    """Return the place of a checkpoint in a list, oldest first; undated entries sort first."""
+    if isinstance(checkpoint, UnreadableCheckpoint):
+        return False, 0.0, checkpoint.id
+    return True, checkpoint.completed_at.timestamp(), checkpoint.id
+
+
 def parse_checkpoint(content: Mapping[str, Any]) -> AnyCheckpoint:
     """Return the checkpoint in JSON values.
 

@@ -1,4 +1,4 @@
-"""The command line: parses, calls the jobs, prints. One file for each group of commands."""
+"""The command line: parses, asks a `Home`, prints. One file for each group of commands."""
 
 from headgate.cli.app import main
 

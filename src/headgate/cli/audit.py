@@ -16,13 +16,11 @@ from headgate.cli.bars import open_bars
 from headgate.cli.job_options import Job, complete_checkpoint
 from headgate.cli.options import Home, Json
 from headgate.cli.output import Right, note, print_json, print_table, say, visible
-from headgate.jobs.service import (
-    DEFAULT_HOME,
-    Audit,
-    AuditProgress,
-    AuditRequest,
-    audit_job,
-)
+from headgate.connectors.audit import AuditProgress
+from headgate.jobs.audit.job_audit import AuditRequest
+from headgate.jobs.audit.report import Audit
+from headgate.jobs.folder_home import FolderHome
+from headgate.jobs.values import DEFAULT_HOME
 
 _NOT_WELL = 1
 
@@ -106,7 +104,7 @@ def _audit(
         outputs=tuple(outputs or ()),
     )
     with _bars() as show:
-        found = audit_job(home, job, request, progress=show)
+        found = FolderHome(home).audit(job, request, progress=show)
     if as_json:
         print_json(found)
     else:

@@ -13,14 +13,12 @@ from rich.text import Text
 
 from headgate._codec import encode
 from headgate._units import parse_size
+from headgate.brokers.broker import Broker, BrokerOptions, BrokerState
 from headgate.cli.logs import show_log
 from headgate.cli.options import Json
 from headgate.cli.output import format_age, note, print_json, say, stderr
-from headgate.jobs.service import (
-    Broker,
+from headgate.jobs.sandbox.brokers import (
     BrokerKind,
-    BrokerOptions,
-    BrokerState,
     broker_folder,
     get_broker_log,
     get_broker_url,

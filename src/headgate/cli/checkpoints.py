@@ -11,17 +11,13 @@ import typer
 from rich.text import Text
 
 from headgate._units import format_count, format_duration, format_size
+from headgate.checkpoints.checkpoint import AnyCheckpoint, Checkpoint, UnreadableCheckpoint
 from headgate.cli.job_options import Job, complete_checkpoint, complete_job
 from headgate.cli.options import Home, Json, Server, TokenFile
 from headgate.cli.output import Right, note, print_json, print_table, say, visible
-from headgate.cli.place import open_jobs
-from headgate.jobs.service import (
-    DEFAULT_HOME,
-    AnyCheckpoint,
-    Checkpoint,
-    UnreadableCheckpoint,
-    verify_anything,
-)
+from headgate.cli.place import open_home
+from headgate.jobs.folder_home import FolderHome
+from headgate.jobs.values import DEFAULT_HOME
 
 _DAMAGED = 3
 
@@ -77,16 +73,16 @@ def _checkpoints(
       headgate checkpoints order-enrichment pin chk-17
       headgate checkpoints order-enrichment unpin chk-17
     """
-    jobs = open_jobs(context, home, server, token_file)
+    place = open_home(context, home, server, token_file)
     if action is None:
-        _list(jobs.list_checkpoints(job, every_run=every_run), job, as_json=as_json)
+        _list(place.checkpoints(job, every_run=every_run), job, as_json=as_json)
         return
     if checkpoint is None:
         raise typer.BadParameter(f"name the checkpoint to {action}, as in chk-17", context)
     if action is Action.SHOW:
-        found = jobs.get_checkpoint(job, checkpoint)
+        found = place.checkpoint(job, checkpoint)
     else:
-        found = jobs.pin_checkpoint(job, checkpoint, pinned=action is Action.PIN)
+        found = place.pin(job, checkpoint, pinned=action is Action.PIN)
     if as_json:
         print_json(found)
     elif action is Action.SHOW:
@@ -211,7 +207,7 @@ def _verify(
       headgate verify order-enrichment
       headgate verify /backup/orders-before-upgrade
     """
-    found = verify_anything(home, subject, open_newest=not files_only)
+    found = FolderHome(home).verify(subject, open_newest=not files_only)
     if as_json:
         print_json(found)
     elif not found:

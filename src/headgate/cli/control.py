@@ -19,16 +19,12 @@ from headgate.cli.job_options import (
 )
 from headgate.cli.options import Home, Json, Server, TokenFile
 from headgate.cli.output import print_json, say
-from headgate.cli.place import find_server, open_jobs
+from headgate.cli.place import find_server, open_home
 from headgate.cli.running import show_run, tell_detached
-from headgate.jobs.service import (
-    DEFAULT_HOME,
-    Consent,
-    JobView,
-    Loss,
-    get_start,
-    start_job,
-)
+from headgate.jobs.control.verbs import Loss
+from headgate.jobs.folder_home import FolderHome
+from headgate.jobs.values import DEFAULT_HOME, Consent
+from headgate.jobs.views.job import JobView
 
 _SAVEPOINT = "--savepoint"
 # The options of `stop` with a value; any other word without a dash is the job.
@@ -94,13 +90,13 @@ def _start(
     consent = Consent(open_batch=open_batch, allow_repeats=allow_repeats)
     remote = find_server(context, server, token_file)
     if remote is not None:
-        started = remote.start_job(job, consent=consent)
+        started = remote.start(job, consent=consent)
         show_started(remote, started, detach=not attach, as_json=as_json)
     elif attach:
-        flow, options = get_start(home, job, consent=consent)
+        flow, options = FolderHome(home).last_start(job, consent=consent)
         show_run(flow, options, as_json=as_json)
     else:
-        tell_detached(start_job(home, job, consent=consent), as_json=as_json)
+        tell_detached(FolderHome(home).start(job, consent=consent), as_json=as_json)
 
 
 def _stop(
@@ -137,8 +133,8 @@ def _stop(
       headgate stop order-enrichment --savepoint
       headgate stop order-enrichment --savepoint /backup/orders --drain
     """
-    jobs = open_jobs(context, home, server, token_file)
-    stopped = jobs.stop_job(
+    place = open_home(context, home, server, token_file)
+    stopped = place.stop(
         job, savepoint=savepoint, drain=drain, patience=patience(timeout, as_json=as_json)
     )
     if as_json:
@@ -172,12 +168,12 @@ def _cancel(
       headgate cancel order-enrichment --dry-run
       headgate cancel order-enrichment
     """
-    jobs = open_jobs(context, home, server, token_file)
-    loss = jobs.foresee_cancel(job)
+    place = open_home(context, home, server, token_file)
+    loss = place.preview_cancel(job)
     if dry_run:
         _tell_loss(loss, as_json=as_json)
         return
-    view = jobs.cancel_job(job, patience=patience(timeout, as_json=as_json))
+    view = place.cancel(job, patience=patience(timeout, as_json=as_json))
     _tell(view, as_json=as_json)
     if not as_json and loss.deletes_state:
         say("Its checkpoints were deleted (--on-cancel delete)")
@@ -202,8 +198,8 @@ def _restart(
 
       headgate restart order-enrichment
     """
-    jobs = open_jobs(context, home, server, token_file)
-    started = jobs.restart_job(
+    place = open_home(context, home, server, token_file)
+    started = place.restart(
         job,
         patience=patience(timeout, as_json=as_json),
         consent=Consent(open_batch=open_batch, allow_repeats=allow_repeats),
@@ -228,8 +224,8 @@ def _pause(
 
       headgate pause order-enrichment
     """
-    jobs = open_jobs(context, home, server, token_file)
-    view = jobs.pause_job(job, patience=patience(timeout, as_json=as_json))
+    place = open_home(context, home, server, token_file)
+    view = place.pause(job, patience=patience(timeout, as_json=as_json))
     _tell(view, as_json=as_json, more="; it will be paused when it runs again")
 
 
@@ -248,8 +244,8 @@ def _resume(
 
       headgate resume order-enrichment
     """
-    jobs = open_jobs(context, home, server, token_file)
-    view = jobs.resume_job(job, patience=patience(timeout, as_json=as_json))
+    place = open_home(context, home, server, token_file)
+    view = place.resume(job, patience=patience(timeout, as_json=as_json))
     _tell(view, as_json=as_json, more="; it will resume when it runs again")
 
 

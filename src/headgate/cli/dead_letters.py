@@ -25,14 +25,11 @@ from headgate.cli.output import (
     say,
     visible,
 )
-from headgate.cli.place import open_jobs
-from headgate.jobs.service import (
-    DEFAULT_HOME,
-    DeadLetter,
-    DeadLetters,
-    Replayed,
-    ReplayProgress,
-)
+from headgate.cli.place import open_home
+from headgate.jobs.dead_letters.letter import DeadLetter
+from headgate.jobs.dead_letters.listing import DeadLetters
+from headgate.jobs.dead_letters.replay import Replayed, ReplayProgress
+from headgate.jobs.values import DEFAULT_HOME
 
 # Some records could not be sent, or may not have arrived.
 _NOT_ALL = 1
@@ -128,21 +125,21 @@ def _dead_letters(
       headgate dead-letters order-enrichment replay --reason WRONG_TYPE --dry-run
     """
     chosen = tuple(ids or ())
-    jobs = open_jobs(context, home, server, token_file)
+    place = open_home(context, home, server, token_file)
     match action:
         case Action.LIST:
             if chosen:
                 raise typer.BadParameter("list takes no ids; show and replay do", context)
-            found = jobs.list_dead_letters(job, reason=reason, limit=limit)
+            found = place.dead_letters(job, reason=reason, limit=limit)
             _print_list(found, reason, as_json=as_json)
         case Action.SHOW:
             if len(chosen) != 1:
                 raise typer.BadParameter("give one id, as shown by list", context)
-            _print_one(jobs.get_dead_letter(job, chosen[0]), raw=raw, as_json=as_json)
+            _print_one(place.dead_letter(job, chosen[0]), raw=raw, as_json=as_json)
         case Action.REPLAY:
             _check_replay(context, chosen, reason, every=every)
             with _bar() as show:
-                done = jobs.replay_dead_letters(
+                done = place.replay_dead_letters(
                     job,
                     ids=chosen,
                     reason=reason,

@@ -17,15 +17,9 @@ from headgate.cli.options import Home, Json
 from headgate.cli.output import Right, note, print_json, print_table, say, visible
 from headgate.cli.produce import show_production
 from headgate.cli.running import show_run
-from headgate.jobs.service import (
-    DEFAULT_HOME,
-    DemoPlace,
-    DemoResults,
-    RunOptions,
-    StoreOptions,
-    prepare_demo,
-    read_demo,
-)
+from headgate.jobs.sandbox.demo import DemoPlace, DemoResults, prepare_demo, read_demo
+from headgate.jobs.sandbox.store import StoreOptions
+from headgate.jobs.values import DEFAULT_HOME, RunOptions
 
 _HELP = """Run the online store's flow on generated data, and show results.
 

@@ -7,7 +7,9 @@ from rich.text import Text
 
 from headgate.cli.options import Home, Json, On
 from headgate.cli.output import print_json, print_table, say
-from headgate.jobs.service import DEFAULT_HOME, DEFAULT_LOG, Finding, Status, diagnose
+from headgate.connectors.logs import DEFAULT_LOG
+from headgate.jobs.host.doctor import Finding, Status, diagnose
+from headgate.jobs.values import DEFAULT_HOME
 
 _STYLES = {Status.OK: "green", Status.WARN: "yellow", Status.FAIL: "bold red"}
 _SOMETHING_FAILED = 3

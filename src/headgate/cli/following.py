@@ -12,14 +12,17 @@ from headgate.cli.failures import INTERRUPTED
 from headgate.cli.output import note, print_json, visible
 from headgate.cli.running import print_summary, tell_detached, warn
 from headgate.cli.status import start_line, terminal_watcher
-from headgate.client.jobs import Jobs
+from headgate.client.home import Home
 from headgate.errors import Domain, HeadgateError
-from headgate.jobs.service import Detached, JobSnapshot, JobState, JobView
+from headgate.jobs.lifecycle.states import JobState
+from headgate.jobs.startup.background import Detached
+from headgate.jobs.values import JobSnapshot
+from headgate.jobs.views.job import JobView
 
 _LOOK_EVERY = timedelta(seconds=1)
 
 
-def show_started(jobs: Jobs, started: Detached, *, detach: bool, as_json: bool) -> None:
+def show_started(place: Home, started: Detached, *, detach: bool, as_json: bool) -> None:
     """Print a job that was started on a server: its name, or its status until it ends.
 
     Raises:
@@ -34,12 +37,12 @@ def show_started(jobs: Jobs, started: Detached, *, detach: bool, as_json: bool) 
         note(start_line(first))
         warn(first.notice)
     try:
-        ended = _follow(jobs, first, as_json=as_json)
+        ended = _follow(place, first, as_json=as_json)
     except KeyboardInterrupt:
         # Ctrl-C ends only this view: the job belongs to the server.
         if not as_json:
             name = started.job
-            note(f"Job '{name}' continues at {jobs.where}; headgate stop {name} ends it")
+            note(f"Job '{name}' continues at {place.where}; headgate stop {name} ends it")
         return
     if as_json:
         print_json(ended)
@@ -49,12 +52,12 @@ def show_started(jobs: Jobs, started: Detached, *, detach: bool, as_json: bool) 
         raise typer.Exit(INTERRUPTED)
 
 
-def _follow(jobs: Jobs, first: JobSnapshot, *, as_json: bool) -> JobSnapshot:
+def _follow(place: Home, first: JobSnapshot, *, as_json: bool) -> JobSnapshot:
     """Show a job until it ends, and return how it ended."""
     with terminal_watcher(as_json=as_json) as shown:
         shown.on_snapshot(first)
         while True:
-            view = jobs.look_at(first.job)
+            view = place.job(first.job)
             if view.is_alive:
                 shown.on_snapshot(decode(JobSnapshot, view.status))
             elif view.is_final:

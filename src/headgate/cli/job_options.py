@@ -11,10 +11,12 @@ import typer
 
 from headgate._units import format_duration, parse_duration
 from headgate.cli.output import note
-from headgate.cli.place import open_jobs
-from headgate.client.jobs import Jobs
+from headgate.cli.place import open_home
+from headgate.client.home import Home
 from headgate.errors import HeadgateError
-from headgate.jobs.service import DEFAULT_HOME, JobView, OpenBatch, Patience
+from headgate.jobs.control.requests import Patience
+from headgate.jobs.values import DEFAULT_HOME, OpenBatch
+from headgate.jobs.views.job import JobView
 
 _TOLD_EVERY = timedelta(seconds=5)
 
@@ -22,7 +24,7 @@ _TOLD_EVERY = timedelta(seconds=5)
 def complete_job(context: typer.Context, incomplete: str) -> list[str]:
     """Return the names of jobs with this beginning."""
     with contextlib.suppress(HeadgateError):
-        return [name for name in _jobs(context).list_names() if name.startswith(incomplete)]
+        return [name for name in _home(context).names() if name.startswith(incomplete)]
     return []
 
 
@@ -30,15 +32,15 @@ def complete_checkpoint(context: typer.Context, incomplete: str) -> list[str]:
     """Return the checkpoints of the job on the command line with this beginning, newest first."""
     job = context.params.get("job")
     with contextlib.suppress(HeadgateError):
-        found = _jobs(context).list_checkpoints(str(job)) if job else []
+        found = _home(context).checkpoints(str(job)) if job else []
         return [each.id for each in reversed(found) if each.id.startswith(incomplete)]
     return []
 
 
-def _jobs(context: typer.Context) -> Jobs:
+def _home(context: typer.Context) -> Home:
     given = context.params
     home = Path(given.get("home") or DEFAULT_HOME)
-    return open_jobs(context, home, given.get("server"), given.get("token_file"))
+    return open_home(context, home, given.get("server"), given.get("token_file"))
 
 
 Job: TypeAlias = Annotated[

@@ -10,7 +10,7 @@ import typer
 
 from headgate.cli.option_tables import Command, replace_parameter
 from headgate.cli.options import ON_VARIABLE
-from headgate.jobs.service import SETTINGS, Setting
+from headgate.jobs.setting_table import SETTINGS, Setting
 
 _VARIABLES = {"on": ON_VARIABLE}
 

@@ -15,9 +15,10 @@ from headgate.cli.job_options import Job, whole
 from headgate.cli.lag import lag_text, source_lags
 from headgate.cli.options import Home, Json, Server, TokenFile
 from headgate.cli.output import Right, format_age, note, print_json, print_table, say, visible
-from headgate.cli.place import open_jobs
+from headgate.cli.place import open_home
 from headgate.cli.status import state_style
-from headgate.jobs.service import DEAD, DEFAULT_HOME, JobDetails, JobView
+from headgate.jobs.values import DEFAULT_HOME
+from headgate.jobs.views.job import DEAD, JobDetails, JobView
 
 
 def register(app: typer.Typer) -> None:
@@ -44,13 +45,13 @@ def _jobs(
       headgate jobs --json
       headgate jobs --server http://build-7:8270
     """
-    jobs = open_jobs(context, home, server, token_file)
-    found = jobs.list_jobs()
+    place = open_home(context, home, server, token_file)
+    found = place.jobs()
     if as_json:
         print_json(found)
         return
     if not found:
-        say(f"There are no jobs in {jobs.where}; headgate run FLOW starts one")
+        say(f"There are no jobs in {place.where}; headgate run FLOW starts one")
         return
     columns = ["job", "state", Right("attempt"), Right("uptime"), Right("records/s")]
     print_table(
@@ -94,7 +95,7 @@ def _show(
       headgate show order-enrichment
       headgate show order-enrichment --json
     """
-    details = open_jobs(context, home, server, token_file).show_job(job)
+    details = open_home(context, home, server, token_file).details(job)
     if as_json:
         print_json(details.to_json())
         return
@@ -219,7 +220,7 @@ def _lag(
       headgate lag order-enrichment
       headgate lag order-enrichment --json
     """
-    view = open_jobs(context, home, server, token_file).look_at(job)
+    view = open_home(context, home, server, token_file).job(job)
     status = view.status
     lags = source_lags(status)
     if as_json:

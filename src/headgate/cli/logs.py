@@ -13,8 +13,9 @@ import typer
 from headgate.cli.job_options import Job
 from headgate.cli.options import Home, Json, Server, TokenFile
 from headgate.cli.output import stdout, visible
-from headgate.cli.place import open_jobs
-from headgate.jobs.service import DEFAULT_HOME, Log, follow_log, tail_log
+from headgate.cli.place import open_home
+from headgate.jobs.values import DEFAULT_HOME
+from headgate.jobs.views.logs import Log, follow_log, tail_log
 
 
 def register(app: typer.Typer) -> None:
@@ -57,11 +58,11 @@ def _logs(
         options = " and ".join(f"--{log}" for log in named)
         raise typer.BadParameter(f"{options} are {len(named)} logs; choose one", context)
     log = named[0] if named else Log.SPARK
-    jobs = open_jobs(context, home, server, token_file)
+    place = open_home(context, home, server, token_file)
     if follow:
-        _print_new(jobs.follow_log(job, log, last=lines))
+        _print_new(place.follow_log(job, log, last=lines))
     else:
-        _print_all(jobs.tail_log(job, log, last=lines))
+        _print_all(place.tail_log(job, log, last=lines))
 
 
 def show_log(file: Path, *, lines: int, follow: bool) -> None:

@@ -12,26 +12,26 @@ from rich.text import Text
 
 from headgate.cli.options import TOKEN_VARIABLE
 from headgate.cli.output import note, print_json_note
-from headgate.client.jobs import Jobs
-from headgate.client.local import LocalJobs
+from headgate.client.home import Home
 from headgate.errors import HeadgateError
+from headgate.jobs.folder_home import FolderHome
 
 if TYPE_CHECKING:
-    from headgate.client.remote import RemoteJobs
+    from headgate.client.server_home import ServerHome
 
 _ROLES = ("view:", "operate:")
 
 
-def open_jobs(
+def open_home(
     context: typer.Context, home: Path, server: str | None, token_file: Path | None
-) -> Jobs:
-    """Return the jobs that a verb is about."""
-    return find_server(context, server, token_file) or LocalJobs(home)
+) -> Home:
+    """Return the home of the jobs that a verb is about."""
+    return find_server(context, server, token_file) or FolderHome(home)
 
 
 def find_server(
     context: typer.Context, server: str | None, token_file: Path | None, *, local: str = "home"
-) -> RemoteJobs | None:
+) -> ServerHome | None:
     """Return the server that a verb is about, or None where it is about this machine.
 
     What was typed wins over HEADGATE_SERVER; to type both is a contradiction.
@@ -47,7 +47,7 @@ def find_server(
         return None
     # An HTTP client is nothing that a verb on this machine should wait for.
     from headgate.client.connection import Connection
-    from headgate.client.remote import RemoteJobs
+    from headgate.client.server_home import ServerHome
 
     connection = Connection(server, read_token(token_file))
     context.call_on_close(connection.close)
@@ -57,7 +57,7 @@ def find_server(
             print_json_note({"warning": told})
         else:
             note(Text.assemble(("warning", "bold yellow"), f": {told}"))
-    return RemoteJobs(connection)
+    return ServerHome(connection)
 
 
 def refuse_with_server(context: typer.Context, *names: str) -> None:

@@ -8,7 +8,9 @@ import typer
 
 from headgate.cli.options import FlowFile, Json, On
 from headgate.cli.output import note, print_json, print_table, say
-from headgate.jobs.service import DEFAULT_LOG, Delivery, plan_job
+from headgate.connectors.logs import DEFAULT_LOG
+from headgate.engine.settings import Delivery
+from headgate.jobs.startup.plan import plan_job
 
 _HELP = """Show a flow's graph, with the exchange on every edge.
 

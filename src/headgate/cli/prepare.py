@@ -9,7 +9,7 @@ import typer
 from headgate._units import format_size
 from headgate.cli.options import Json
 from headgate.cli.output import Right, note, print_json, print_table
-from headgate.jobs.service import Prepared, list_fetched, prepare
+from headgate.jobs.host.preparation import Prepared, list_fetched, prepare
 
 
 def register(app: typer.Typer) -> None:

@@ -18,15 +18,12 @@ from headgate.cli.sending import (
     sending_bars,
     tell_sent,
 )
-from headgate.jobs.service import (
-    DEFAULT_LOG,
-    Produced,
+from headgate.connectors.logs import DEFAULT_LOG
+from headgate.jobs.sandbox.store import Produced, StoreOptions, StoreProgress, produce_store
+from headgate.jobs.sandbox.visits import (
     ProducedVisits,
-    StoreOptions,
-    StoreProgress,
     VisitsOptions,
     VisitsProgress,
-    produce_store,
     produce_visits,
 )
 

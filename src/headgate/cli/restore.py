@@ -13,13 +13,9 @@ from headgate.cli.options import Home, Json, Server, TokenFile
 from headgate.cli.output import Right, print_json, print_table, say
 from headgate.cli.place import find_server, refuse_with_server
 from headgate.cli.running import show_detached, show_run
-from headgate.client.local import LocalJobs
-from headgate.jobs.service import (
-    DEFAULT_HOME,
-    RestorePlan,
-    hold_checkpoint,
-    prepare_restore,
-)
+from headgate.jobs.checkpoints.restore_plan import RestorePlan
+from headgate.jobs.folder_home import FolderHome
+from headgate.jobs.values import DEFAULT_HOME
 
 _HELP = """Go back to a checkpoint or a savepoint, and run on from there.
 
@@ -85,13 +81,14 @@ def _restore(
             print_plan(plan, as_json=False)
         show_started(remote, started, detach=detach, as_json=as_json)
         return
+    folder = FolderHome(home)
     if dry_run:
-        jobs = remote or LocalJobs(home)
-        print_plan(jobs.preview_restore(job, source=source, at=at, drop=drop), as_json=as_json)
+        plan = (remote or folder).preview_restore(job, source=source, at=at, drop=drop)
+        print_plan(plan, as_json=as_json)
         return
-    start = prepare_restore(home, job, source=source, at=at, drop=drop)
+    start = folder.prepare_restore(job, source=source, at=at, drop=drop)
     options = start.options.with_end(until_caught_up=until_caught_up)
-    with hold_checkpoint(home, job, start.plan.folder):
+    with folder.hold_checkpoint(job, start.plan.folder):
         if not as_json:
             print_plan(start.plan, as_json=False)
         if detach:

@@ -14,14 +14,10 @@ from headgate.cli.options import FlowFile, Home, Json, Server, TokenFile
 from headgate.cli.output import note
 from headgate.cli.place import find_server, list_options, refuse_with_server, was_typed
 from headgate.cli.running import show_detached, show_run
-from headgate.jobs.service import (
-    DEFAULT_HOME,
-    Consent,
-    Panel,
-    RunOptions,
-    name_of_flow,
-    resolve_options,
-)
+from headgate.jobs.flow_file import name_of_flow
+from headgate.jobs.options import resolve_options
+from headgate.jobs.setting_table import Panel
+from headgate.jobs.values import DEFAULT_HOME, Consent, RunOptions
 
 _HELP = """Run a flow as a job, until Ctrl-C or until it has caught up.
 

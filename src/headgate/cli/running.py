@@ -11,18 +11,11 @@ from headgate._units import format_count, format_duration
 from headgate.cli.failures import INTERRUPTED
 from headgate.cli.output import Right, note, print_json, print_table, say, visible
 from headgate.cli.status import start_line, terminal_watcher
-from headgate.jobs.service import (
-    Detached,
-    JobSnapshot,
-    JobState,
-    LoadedFlow,
-    RunOptions,
-    SealedPlan,
-    Watcher,
-    run_job,
-    run_watched,
-    start_detached,
-)
+from headgate.jobs.checkpoints.restore_plan import SealedPlan
+from headgate.jobs.flow_file import LoadedFlow
+from headgate.jobs.lifecycle.states import JobState
+from headgate.jobs.startup.background import Detached, start_detached
+from headgate.jobs.values import JobSnapshot, RunOptions, Watcher
 
 
 def show_detached(
@@ -95,8 +88,12 @@ def show_run(
         watcher = Watcher(on_snapshot=tell, on_row=shown.on_row, on_notice=tell_notice)
         if watch:
             reference = flow if isinstance(flow, str) else flow.reference
+            from headgate.jobs.startup.watched_flow import run_watched
+
             ended = run_watched(reference, options, watcher, told=tell_change)
         else:
+            from headgate.jobs.startup.foreground import run_job
+
             ended = run_job(flow, options, watcher, restore=restore)
     if as_json:
         print_json(ended)

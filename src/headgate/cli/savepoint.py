@@ -11,8 +11,8 @@ from headgate._units import format_count, format_size
 from headgate.cli.job_options import DEFAULT_TIMEOUT, Job, Timeout, patience
 from headgate.cli.options import Home, Json, Server, TokenFile
 from headgate.cli.output import print_json, say
-from headgate.cli.place import open_jobs
-from headgate.jobs.service import DEFAULT_HOME
+from headgate.cli.place import open_home
+from headgate.jobs.values import DEFAULT_HOME
 
 
 def register(app: typer.Typer) -> None:
@@ -55,17 +55,17 @@ def _savepoint(
       headgate savepoint order-enrichment --to /backup/orders-before-upgrade
       headgate savepoint order-enrichment --portable --to /tmp/orders-state
     """
-    jobs = open_jobs(context, home, server, token_file)
+    place = open_home(context, home, server, token_file)
     waits = patience(timeout, as_json=as_json)
     if portable:
-        made = jobs.take_portable_savepoint(job, to=to, patience=waits)
+        made = place.take_portable_savepoint(job, to=to, patience=waits)
         if as_json:
             print_json(made)
         else:
             rows = ", ".join(f"{uid} {format_count(n)} rows" for uid, n in made.rows.items())
             say(f"Portable savepoint '{made.name}': {rows} in {made.folder}")
         return
-    taken = jobs.take_savepoint(job, to=to, patience=waits)
+    taken = place.take_savepoint(job, to=to, patience=waits)
     if as_json:
         print_json(taken)
     else:

@@ -21,7 +21,7 @@ from rich.text import Text
 from headgate._units import format_count
 from headgate.cli.output import note, say, stderr
 from headgate.cli.topics import describe_made
-from headgate.jobs.service import MadeTopic
+from headgate.connectors.topics import MadeTopic
 
 AMOUNT = "Amount"
 KIND = "Kind"

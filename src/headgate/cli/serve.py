@@ -10,7 +10,9 @@ import typer
 
 from headgate.cli.options import Home, Json, On
 from headgate.cli.output import note, print_json, say
-from headgate.jobs.service import DEFAULT_HOME, DEFAULT_LOG, list_jobs
+from headgate.connectors.logs import DEFAULT_LOG
+from headgate.jobs.folder_home import FolderHome
+from headgate.jobs.values import DEFAULT_HOME
 
 _PORT = 8270
 _HELP = """Serve the jobs of a home: a console for people, REST under /v1 for programs.
@@ -108,7 +110,7 @@ def _serve(
         ),
         told=tell,
     )
-    running = [each.name for each in list_jobs(home) if each.is_alive]
+    running = [each.name for each in FolderHome(home).jobs() if each.is_alive]
     if not as_json:
         left = f": {', '.join(running)}" if running else ""
         note(f"The server has ended; {len(running)} job{_s(running)} continue{_es(running)}{left}")

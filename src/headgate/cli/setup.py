@@ -13,7 +13,8 @@ from headgate.cli.job_settings import takes_settings
 from headgate.cli.options import FlowFile, Json
 from headgate.cli.output import Right, note, print_json, print_table, say
 from headgate.cli.topics import format_kept
-from headgate.jobs.service import FlowTopic, SetupOptions, set_up
+from headgate.connectors.setup import SetupOptions
+from headgate.jobs.topics.setup import FlowTopic, set_up
 
 
 def register(app: typer.Typer) -> None:

@@ -14,15 +14,15 @@ from headgate._units import format_count, format_size
 from headgate.cli.job_options import Job, complete_checkpoint
 from headgate.cli.options import Home, Json, Server, TokenFile
 from headgate.cli.output import Right, note, print_json, print_table, say, visible
-from headgate.cli.place import open_jobs
-from headgate.jobs.service import (
-    DEFAULT_HOME,
+from headgate.cli.place import open_home
+from headgate.jobs.state.values import (
     HistoryEntry,
     StateHistory,
     StateOverview,
     StateRows,
     StateValue,
 )
+from headgate.jobs.values import DEFAULT_HOME
 
 _MOST_ROWS = 1000
 
@@ -103,17 +103,17 @@ def _state(
     """
     _check(context, uid=uid, key=key, at=at, history=history, rows=rows, sql=sql)
     found: StateOverview | StateValue | StateHistory | StateRows
-    jobs = open_jobs(context, home, server, token_file)
+    place = open_home(context, home, server, token_file)
     if sql is not None:
-        found = jobs.state.query(job, sql, uid=uid, at=at, limit=rows or _MOST_ROWS)
+        found = place.state.query(job, sql, uid=uid, at=at, limit=rows or _MOST_ROWS)
     elif uid is None:
-        found = jobs.list_state(job, at=at)
+        found = place.operators(job, at=at)
     elif key is None:
-        found = jobs.state.first_rows(job, uid, at=at, limit=rows or 50)
+        found = place.state.first_rows(job, uid, at=at, limit=rows or 50)
     elif history:
-        found = jobs.state.history(job, uid, key)
+        found = place.state.history(job, uid, key)
     else:
-        found = jobs.state.look_up(job, uid, key, at=at)
+        found = place.state.look_up(job, uid, key, at=at)
     if as_json:
         print_json(found)
     else:

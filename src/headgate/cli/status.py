@@ -15,7 +15,9 @@ from rich.text import Text
 from headgate._units import format_count, format_size
 from headgate.cli.lag import lag_text
 from headgate.cli.output import print_json, stderr, visible
-from headgate.jobs.service import JobSnapshot, JobState, Totals, Watcher
+from headgate.jobs.lifecycle.states import JobState
+from headgate.jobs.totals import Totals
+from headgate.jobs.values import JobSnapshot, Watcher
 
 # In a pipe a line from time to time shows that the job is alive; state changes come at once.
 _PLAIN_EVERY = 10.0

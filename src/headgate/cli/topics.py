@@ -22,14 +22,16 @@ from headgate.cli.output import (
     visible,
 )
 from headgate.cli.place import find_server, refuse_with_server, was_typed
-from headgate.jobs.service import (
-    DEFAULT_LOG,
+from headgate.connectors.logs import DEFAULT_LOG
+from headgate.connectors.topics import (
     LedgerPart,
     MadeTopic,
     TopicDetails,
     TopicPart,
     TopicSubscription,
     TopicSummary,
+)
+from headgate.jobs.topics.listing import (
     create_topic,
     follow_topic,
     list_topics,

@@ -13,16 +13,11 @@ from headgate._units import format_count, format_size
 from headgate.cli.job_options import Job
 from headgate.cli.options import Home, Json, Server, TokenFile
 from headgate.cli.output import Right, print_json, print_table, say, visible
-from headgate.cli.place import open_jobs
-from headgate.jobs.service import (
-    DEFAULT_HOME,
-    Exceptions,
-    GraphEdge,
-    GraphNode,
-    GraphView,
-    JobAttempt,
-    JobEvent,
-)
+from headgate.cli.place import open_home
+from headgate.jobs.values import DEFAULT_HOME
+from headgate.jobs.views.events import JobEvent
+from headgate.jobs.views.exceptions import Exceptions, JobAttempt
+from headgate.jobs.views.graph import GraphEdge, GraphNode, GraphView
 
 _SECOND = timedelta(seconds=1)
 
@@ -51,7 +46,7 @@ def _graph(
       headgate graph order-enrichment
       headgate graph order-enrichment --json
     """
-    view = open_jobs(context, home, server, token_file).view_graph(job)
+    view = open_home(context, home, server, token_file).graph(job)
     if as_json:
         print_json(view)
     elif not view.nodes:
@@ -127,8 +122,8 @@ def _events(
       headgate events order-enrichment
       headgate events order-enrichment --after 120 --json
     """
-    jobs = open_jobs(context, home, server, token_file)
-    found = jobs.list_events(job, after=after, limit=limit)
+    place = open_home(context, home, server, token_file)
+    found = place.events(job, after=after, limit=limit)
     if as_json:
         print_json(found)
     elif not found.events:
@@ -166,7 +161,7 @@ def _exceptions(
       headgate exceptions order-enrichment
       headgate exceptions order-enrichment --json
     """
-    found = open_jobs(context, home, server, token_file).list_exceptions(job)
+    found = open_home(context, home, server, token_file).exceptions(job)
     if as_json:
         print_json(found)
         return

@@ -1,5 +1,5 @@
-"""The service of another machine, over HTTP: the same names, the same values, the same errors.
+"""The jobs of one place: `home.Home` is what can be asked of them.
 
-`jobs.Jobs` is what a verb asks: `local` answers from a home on this machine, `remote` from a
-server.
+`jobs.folder_home.FolderHome` answers from a folder on this machine; `server_home.ServerHome` from
+a server over HTTP: the same values, the same errors.
 """

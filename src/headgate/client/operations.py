@@ -8,7 +8,8 @@ from typing import Any
 
 from headgate.client.connection import Connection, find_error
 from headgate.errors import Domain, HeadgateError
-from headgate.jobs.service import JobView, Patience, waited_too_long
+from headgate.jobs.control.requests import Patience
+from headgate.jobs.views.job import JobView
 
 # Sooner at first, since most operations take no time; then as often as a person looks.
 _FIRST_LOOK = timedelta(milliseconds=50)
@@ -20,7 +21,7 @@ def wait_for(
     answer: Any,
     *,
     verb: str,
-    patience: Patience,
+    patience: Patience | None,
     look: Callable[[], JobView] | None,
 ) -> Any:
     """Return the result of what was asked for, once it is there, as JSON values.
@@ -33,6 +34,7 @@ def wait_for(
     Raises:
         HeadgateError: What the operation failed with, or WAITED_TOO_LONG.
     """
+    patience = patience or Patience()
     clock, pause = patience.clock, _FIRST_LOOK
     began = looked = clock.monotonic()
     while is_operation(answer) and answer["state"] == "RUNNING":
@@ -70,7 +72,7 @@ def _give_up(
     look: Callable[[], JobView] | None,
 ) -> HeadgateError:
     if look is not None:
-        return waited_too_long(look(), verb, patience.longest)
+        return patience.gave_up(look(), verb)
     return HeadgateError(
         "WAITED_TOO_LONG",
         f"cannot wait any longer for {connection.url} to {verb}; the request stays valid",

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from headgate.client.connection import Connection
+from headgate.client.home import State
 from headgate.client.parsing import parse
-from headgate.jobs.service import StateHistory, StateRows, StateValue
+from headgate.jobs.state.values import StateHistory, StateRows, StateValue
 
 
-class RemoteState:
+class ServerState(State):
     """Answers questions on the state of a server's jobs; the first one may take a while."""
 
     def __init__(self, connection: Connection) -> None:
         self._server = connection
 
     def look_up(self, job: str, uid: str, key: str, *, at: str | None = None) -> StateValue:
-        """Return what an operator holds under a key."""
         told = self._server.get("jobs", job, "state", uid, "value", patient=True, key=key, at=at)
         return parse(self._server, StateValue, told)
 
     def history(self, job: str, uid: str, key: str) -> StateHistory:
-        """Return what an operator held under a key at every retained checkpoint, and now."""
         told = self._server.get("jobs", job, "state", uid, "history", patient=True, key=key)
         return parse(self._server, StateHistory, told)
 
     def first_rows(
         self, job: str, uid: str, *, at: str | None = None, limit: int = 50
     ) -> StateRows:
-        """Return the first rows that an operator holds."""
         told = self._server.get("jobs", job, "state", uid, "rows", patient=True, at=at, limit=limit)
         return parse(self._server, StateRows, told)
 
@@ -39,7 +37,6 @@ class RemoteState:
         at: str | None = None,
         limit: int = 1000,
     ) -> StateRows:
-        """Return the first rows of a query over state."""
         body = {"sql": sql, "uid": uid, "at": at, "limit": limit}
         told = self._server.send("POST", "jobs", job, "state", "sql", body=body, patient=True)
         return parse(self._server, StateRows, told)

@@ -2,7 +2,7 @@
 
 Its inner rooms, from the door down; imports only go down:
 
-    the door    service.py
+    the door    folder_home.py
     tools       host/  sandbox/  topics/      this machine; what to try a flow with; topics
     a job       audit/  upkeep/  control/     what is asked of a job that exists
                 state/  views/  dead_letters/ what is read of it

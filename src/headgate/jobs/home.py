@@ -30,7 +30,6 @@ from headgate.errors import Domain, HeadgateError
 from headgate.jobs.event_files import append_event
 
 FORMAT = 1
-DEFAULT_HOME = Path(".headgate")
 # Whoever asks whether a job runs holds its lock for an instant; a start waits that out.
 _LOOKERS = 0.2
 

@@ -12,7 +12,7 @@ from headgate.jobs.lifecycle.intent import has_supervisor
 _SHOWN = 12
 
 
-def list_names(root: Path) -> list[str]:
+def list_job_names(root: Path) -> list[str]:
     """Return the names of the jobs of a home; a start that was refused made none."""
     jobs = root / "jobs"
     if not jobs.is_dir():
@@ -20,7 +20,7 @@ def list_names(root: Path) -> list[str]:
     return sorted(each.name for each in jobs.iterdir() if _is_job(JobHome(root, each.name)))
 
 
-def get_home(root: Path, name: str, *, verb: str) -> JobHome:
+def get_job(root: Path, name: str, *, verb: str) -> JobHome:
     """Return the folder of a job, or refuse with those that there are.
 
     Args:
@@ -29,7 +29,7 @@ def get_home(root: Path, name: str, *, verb: str) -> JobHome:
     Raises:
         HeadgateError: JOB_NOT_FOUND.
     """
-    names = list_names(root)
+    names = list_job_names(root)
     if name in names:
         return JobHome(root, name)
     shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")

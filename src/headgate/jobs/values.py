@@ -10,10 +10,11 @@ from typing import Annotated, Any
 
 from headgate._codec import Form, RoundedSeconds, Seconds, alias, left_out_while, shaped
 from headgate.engine.settings import Delivery, OnDataLoss
-from headgate.jobs.home import DEFAULT_HOME
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.setting_table import DEFAULTS, OnCancel
 from headgate.jobs.totals import Totals
+
+DEFAULT_HOME = Path(".headgate")
 
 
 class OpenBatch(enum.StrEnum):

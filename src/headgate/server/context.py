@@ -8,24 +8,18 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from headgate.errors import Domain, HeadgateError
-from headgate.jobs.service import (
-    SessionWatch,
-    find_secrets,
-    hide_secrets,
-    list_names,
-)
+from headgate.jobs.folder_home import FolderHome
+from headgate.jobs.upkeep.watch import SessionWatch
+from headgate.jobs.views.secrets import hide_secrets
 from headgate.server.operations import Operations
 from headgate.server.security.access import Access, Role
 from headgate.server.security.audit_log import AuditLog
 from headgate.server.security.limits import Buckets
 from headgate.server.security.sessions import Sessions
 from headgate.server.settings import ServerSettings
-
-if TYPE_CHECKING:
-    from headgate.jobs.service import StateDesk
 
 # Reads that take long, such as of state or of a broker; the others must not wait for them.
 _SLOW_AT_ONCE = 8
@@ -45,6 +39,7 @@ class ServerContext:
     """What a server has at hand.
 
     Attributes:
+        home: The jobs that it serves.
         operations: Long work that goes on, or ended lately.
         audit: Who did what.
         sessions: Browsers that signed in.
@@ -55,6 +50,7 @@ class ServerContext:
 
     def __init__(self, settings: ServerSettings) -> None:
         self.settings = settings
+        self.home = FolderHome(settings.home)
         self.operations = Operations(hide=self.hide)
         self.audit = AuditLog(settings.folder / "audit.jsonl", hide=self.hide)
         self.sessions = Sessions()
@@ -66,19 +62,7 @@ class ServerContext:
         self._slow = threading.BoundedSemaphore(_SLOW_AT_ONCE)
         self._slow_lock = threading.Lock()
         self._slow_waiters = 0
-        self._lock = threading.Lock()
-        self._desk: StateDesk | None = None
         self._secrets: tuple[float, frozenset[str]] = (float("-inf"), frozenset())
-
-    @property
-    def state(self) -> StateDesk:
-        """The desk that answers questions about state; opened when it is first asked for."""
-        from headgate.jobs.service import open_state_desk
-
-        with self._lock:
-            if self._desk is None:
-                self._desk = open_state_desk(self.settings.home)
-            return self._desk
 
     @property
     def keeps_up(self) -> bool:
@@ -167,7 +151,7 @@ class ServerContext:
         if time.monotonic() - at < _SECRETS_LAST_S:
             return known
         settings = self.settings
-        found = find_secrets(settings.home, list_names(settings.home), settings.on)
+        found = self.home.secrets(settings.on)
         known = found | {each.secret for each in settings.tokens}
         self._secrets = (time.monotonic(), known)
         return known

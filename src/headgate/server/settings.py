@@ -6,8 +6,9 @@ import ipaddress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from headgate.connectors.logs import DEFAULT_LOG
 from headgate.errors import HeadgateError
-from headgate.jobs.service import DEFAULT_HOME, DEFAULT_LOG
+from headgate.jobs.values import DEFAULT_HOME
 from headgate.server.security.limits import Limits
 from headgate.server.security.tokens import Token
 

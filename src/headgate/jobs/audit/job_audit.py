@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headgate.connectors.audit import AuditProgress, Meter
@@ -16,7 +15,7 @@ from headgate.flow.names import did_you_mean
 from headgate.flow.operators import Source
 from headgate.jobs.audit.report import Audit
 from headgate.jobs.audit.scope import find_scope
-from headgate.jobs.registry import get_home
+from headgate.jobs.home import JobHome
 
 if TYPE_CHECKING:
     from headgate.jobs.audit.scope import Scope
@@ -44,8 +43,7 @@ class AuditRequest:
 
 
 def audit_job(
-    root: Path,
-    name: str,
+    home: JobHome,
     request: AuditRequest,
     *,
     progress: Callable[[AuditProgress], None] = lambda _: None,
@@ -53,13 +51,12 @@ def audit_job(
     """Return what of a job's records is lost and what is doubled. The job may run meanwhile.
 
     Args:
-        root: Where jobs live.
         progress: Told now and then, topic by topic.
 
     Raises:
         HeadgateError: What cannot be audited, and why; what reading raises.
     """
-    scope = find_scope(get_home(root, name, verb="audit"), lineage=request.lineage, at=request.at)
+    scope = find_scope(home, lineage=request.lineage, at=request.at)
     streams = _choose(scope, request.source)
     meter = Meter(progress)
     # These bring numpy and Kafka's client, which the other verbs do not wait for.
@@ -72,9 +69,10 @@ def audit_job(
     if len(streams) > 1:
         raise HeadgateError(
             "AUDIT_NEEDS_SOURCE",
-            f"cannot audit job {name!r} by key: its flow reads "
+            f"cannot audit job {home.name!r} by key: its flow reads "
             f"{', '.join(node.id for node in streams)}, so the source must be named",
-            hint=f"headgate audit {name} --source {streams[0].id} --key {','.join(request.key)}",
+            hint=f"headgate audit {home.name} --source {streams[0].id} "
+            f"--key {','.join(request.key)}",
         )
     return audit_keys(scope, streams[0], request.key, request.outputs, meter)
 

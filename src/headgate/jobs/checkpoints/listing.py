@@ -17,7 +17,12 @@ from headgate.checkpoints.catalog import (
     read_manifest,
     unpin,
 )
-from headgate.checkpoints.checkpoint import AnyCheckpoint, Checkpoint, UnreadableCheckpoint
+from headgate.checkpoints.checkpoint import (
+    AnyCheckpoint,
+    Checkpoint,
+    UnreadableCheckpoint,
+    by_age,
+)
 from headgate.checkpoints.manifest import Kind
 from headgate.checkpoints.verify import verify
 from headgate.errors import HeadgateError
@@ -25,17 +30,16 @@ from headgate.flow.names import did_you_mean
 from headgate.jobs.checkpoints.portable import is_portable, read_portable
 from headgate.jobs.checkpoints.state_check import open_state
 from headgate.jobs.home import JobHome
-from headgate.jobs.registry import get_home
+from headgate.jobs.registry import get_job
 from headgate.jobs.runs.lineage import find_run, walk_lineage
 
 
-def list_checkpoints(root: Path, name: str, *, every_run: bool = False) -> list[AnyCheckpoint]:
+def list_checkpoints(home: JobHome, *, every_run: bool = False) -> list[AnyCheckpoint]:
     """Return the checkpoints of a job's present run and its savepoints, oldest first.
 
     Args:
         every_run: Those of the runs before, too.
     """
-    home = get_home(root, name, verb="list the checkpoints of")
     present = home.find_present_run() or (home.find_json("status.json") or {}).get("lineage")
     lineages = list_names(home.path / "runs") if every_run else [present] if present else []
     listed: list[AnyCheckpoint] = []
@@ -95,14 +99,7 @@ def read_past(home: JobHome, *, most: int | None = None) -> tuple[list[Checkpoin
     return sorted(past, key=lambda one: (one.completed_at, one.batch, one.kind)), left_off
 
 
-def by_age(checkpoint: AnyCheckpoint) -> tuple[bool, float, str]:
-    """Return the place of a checkpoint in a list, oldest first; undated entries sort first."""
-    if isinstance(checkpoint, UnreadableCheckpoint):
-        return False, 0.0, checkpoint.id
-    return True, checkpoint.completed_at.timestamp(), checkpoint.id
-
-
-def get_checkpoint(root: Path, name: str, checkpoint: str, *, quick: bool = True) -> AnyCheckpoint:
+def get_checkpoint(home: JobHome, checkpoint: str, *, quick: bool = True) -> AnyCheckpoint:
     """Return one checkpoint by its id, with what is wrong with its files.
 
     If several have the same id, the present run's comes first, then the newest of any other.
@@ -115,33 +112,33 @@ def get_checkpoint(root: Path, name: str, checkpoint: str, *, quick: bool = True
         HeadgateError: CHECKPOINT_NOT_FOUND with those there are.
     """
     wanted = f"chk-{checkpoint}" if checkpoint.isdigit() else checkpoint
-    named = _find_named(get_home(root, name, verb="list the checkpoints of"), wanted)
+    named = _find_named(home, wanted)
     if named is not None:
         return _verified(named, quick=quick)
-    present = list_checkpoints(root, name)
-    for listed in (present, list_checkpoints(root, name, every_run=True)):
+    present = list_checkpoints(home)
+    for listed in (present, list_checkpoints(home, every_run=True)):
         for candidate in reversed(listed):
             if candidate.id == wanted or wanted == "latest":
                 return _verified(candidate, quick=quick)
     ids = [candidate.id for candidate in reversed(present)]
     raise HeadgateError(
         "CHECKPOINT_NOT_FOUND",
-        f"cannot find checkpoint {checkpoint!r} of job {name!r}: "
+        f"cannot find checkpoint {checkpoint!r} of job {home.name!r}: "
         + (f"it has {', '.join(ids)}" if ids else "it has none yet"),
-        hint=did_you_mean(checkpoint, ids) if ids else f"headgate checkpoints {name}",
+        hint=did_you_mean(checkpoint, ids) if ids else f"headgate checkpoints {home.name}",
     )
 
 
-def pin_checkpoint(root: Path, name: str, checkpoint: str, *, pinned: bool) -> AnyCheckpoint:
+def pin_checkpoint(home: JobHome, checkpoint: str, *, pinned: bool) -> AnyCheckpoint:
     """Make a checkpoint stay whatever is retained, or let it go when its time comes."""
-    chosen = get_checkpoint(root, name, checkpoint)
+    chosen = get_checkpoint(home, checkpoint)
     # One that cannot be read is refused.
     folder = read_kept(chosen.folder).folder
     if pinned:
-        pin(folder, job=name)
+        pin(folder, job=home.name)
     else:
         unpin(folder)
-    return get_checkpoint(root, name, chosen.id)
+    return get_checkpoint(home, chosen.id)
 
 
 def verify_anything(root: Path, subject: str, *, open_newest: bool = True) -> list[AnyCheckpoint]:
@@ -164,7 +161,7 @@ def verify_anything(root: Path, subject: str, *, open_newest: bool = True) -> li
             return [read_portable(folder)]
         verified = [_verify_folder(folder, folder.name, run=None)]
     else:
-        verified = _verify_job(get_home(root, subject, verb="verify"))
+        verified = _verify_job(get_job(root, subject, verb="verify"))
     return _with_state(verified) if open_newest else verified
 
 
@@ -181,7 +178,7 @@ def _with_state(verified: list[AnyCheckpoint]) -> list[AnyCheckpoint]:
 
 
 def _verify_job(home: JobHome) -> list[AnyCheckpoint]:
-    verified = [_verified(one, quick=False) for one in list_checkpoints(home.root, home.name)]
+    verified = [_verified(one, quick=False) for one in list_checkpoints(home)]
     lineage = home.find_present_run()
     run = None if lineage is None else find_run(home, lineage)
     if run is not None and (run.checkpoint / "commits").is_dir():

@@ -12,7 +12,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 from headgate._clock import Clock, SystemClock
@@ -21,7 +20,7 @@ from headgate.errors import Domain, HeadgateError
 from headgate.jobs.event_files import EVENTS, count_events, lines_since
 from headgate.jobs.home import JobHome
 from headgate.jobs.lifecycle.intent import Verb, write_intent
-from headgate.jobs.views.job import JobView, look_at, view_job
+from headgate.jobs.views.job import JobView, view_job
 
 LONGEST_WAIT = timedelta(minutes=10)
 _LOOK_EVERY = timedelta(milliseconds=100)
@@ -46,13 +45,23 @@ class Patience:
     told: Told = _in_silence
     clock: Clock = field(default_factory=SystemClock)
 
+    def gave_up(self, view: JobView, verb: str) -> HeadgateError:
+        """Return the error of a verb that waited this long in vain."""
+        return HeadgateError(
+            "WAITED_TOO_LONG",
+            f"cannot wait any longer for job {view.name!r} to {verb}: after "
+            f"{format_duration(self.longest)} it is {view.state}; the request stays valid",
+            hint=f"headgate show {view.name}",
+            retryable=True,
+        )
+
 
 class Request:
     """One intent, from the asking to what became of it."""
 
-    def __init__(self, root: Path, name: str, verb: Verb, patience: Patience) -> None:
-        check_running(root, name, verb=verb.value)
-        self._home = JobHome(root, name)
+    def __init__(self, home: JobHome, verb: Verb, patience: Patience) -> None:
+        check_running(home, verb=verb.value)
+        self._home = home
         self._verb = verb
         self._patience = patience
         self._number = 0
@@ -113,35 +122,35 @@ class Request:
                 return view
             waited = timedelta(seconds=patience.clock.monotonic() - self._began)
             if waited >= patience.longest:
-                raise waited_too_long(view, self._verb.value, patience.longest)
+                raise patience.gave_up(view, self._verb.value)
             patience.told(view, waited)
             patience.clock.sleep(_LOOK_EVERY)
 
 
-def check_running(root: Path, name: str, *, verb: str) -> JobView:
+def check_running(home: JobHome, *, verb: str) -> JobView:
     """Return one job that is running, or refuse.
 
     Raises:
-        HeadgateError: JOB_NOT_FOUND or JOB_NOT_RUNNING.
+        HeadgateError: JOB_NOT_RUNNING.
     """
-    view = look_at(root, name, verb=verb)
+    view = view_job(home)
     if not view.is_alive:
         raise not_running(verb, view)
     return view
 
 
-def check_at_rest(root: Path, name: str, *, verb: str) -> JobView:
+def check_at_rest(home: JobHome, *, verb: str) -> JobView:
     """Return one job that nobody runs, or refuse.
 
     Raises:
-        HeadgateError: JOB_NOT_FOUND or JOB_RUNNING.
+        HeadgateError: JOB_RUNNING.
     """
-    view = look_at(root, name, verb=verb)
+    view = view_job(home)
     if view.is_alive:
         raise HeadgateError(
             "JOB_RUNNING",
-            f"cannot {verb} job {name!r}: it is running, it is {view.state}",
-            hint=f"headgate stop {name}",
+            f"cannot {verb} job {home.name!r}: it is running, it is {view.state}",
+            hint=f"headgate stop {home.name}",
         )
     return view
 
@@ -151,17 +160,6 @@ def not_running(verb: str, view: JobView) -> HeadgateError:
         "JOB_NOT_RUNNING",
         f"cannot {verb} job {view.name!r}: it is not running, it is {view.state}",
         hint=f"headgate start {view.name}",
-    )
-
-
-def waited_too_long(view: JobView, verb: str, longest: timedelta) -> HeadgateError:
-    """Return the error of a verb that gave up waiting."""
-    return HeadgateError(
-        "WAITED_TOO_LONG",
-        f"cannot wait any longer for job {view.name!r} to {verb}: after "
-        f"{format_duration(longest)} it is {view.state}; the request stays valid",
-        hint=f"headgate show {view.name}",
-        retryable=True,
     )
 
 

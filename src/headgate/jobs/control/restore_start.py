@@ -16,7 +16,6 @@ from headgate.jobs.control.verbs import get_start
 from headgate.jobs.flow_file import LoadedFlow, load_flow
 from headgate.jobs.home import JobHome
 from headgate.jobs.lifecycle.intent import has_supervisor
-from headgate.jobs.registry import get_home
 from headgate.jobs.values import RunOptions
 
 
@@ -62,8 +61,7 @@ def resolve_start(flow: str, options: RunOptions, *, clock: Clock | None = None)
 
 
 def prepare_restore(
-    root: Path,
-    name: str,
+    home: JobHome,
     *,
     source: str | None,
     at: str | None,
@@ -74,24 +72,23 @@ def prepare_restore(
     Refuses a job that is running: two runs of one job at once would both write its outputs.
 
     Raises:
-        HeadgateError: JOB_NOT_FOUND, JOB_NEVER_RAN, JOB_RUNNING, or what a restore refuses.
+        HeadgateError: JOB_NEVER_RAN, JOB_RUNNING, or what a restore refuses.
     """
-    get_home(root, name, verb="restore")
-    flow, options = get_restore_options(root, name, source=source, at=at, drop=drop)
-    if has_supervisor(JobHome(root, name)):
+    flow, options = get_restore_options(home, source=source, at=at, drop=drop)
+    if has_supervisor(home):
         raise HeadgateError(
             "JOB_RUNNING",
-            f"cannot restore job {name!r}: it is running",
-            hint=f"headgate stop {name}",
+            f"cannot restore job {home.name!r}: it is running",
+            hint=f"headgate stop {home.name}",
         )
     return resolve_start(flow, options)
 
 
 def get_restore_options(
-    root: Path, name: str, *, source: str | None, at: str | None, drop: Collection[str]
+    home: JobHome, *, source: str | None, at: str | None, drop: Collection[str]
 ) -> tuple[str, RunOptions]:
     """Return how a job would be started to restore it, whether or not it is running now."""
-    flow, options = get_start(root, name)
+    flow, options = get_start(home)
     return flow, replace(
         options,
         parallelism=None,
@@ -103,7 +100,7 @@ def get_restore_options(
 
 
 @contextlib.contextmanager
-def hold_checkpoint(root: Path, name: str, folder: Path) -> Iterator[None]:
+def hold_checkpoint(home: JobHome, folder: Path) -> Iterator[None]:
     """Keep a checkpoint from being removed until the run that restores it is open.
 
     Retention removes only checkpoints in the folders of a job's runs: a savepoint, or a folder
@@ -112,9 +109,9 @@ def hold_checkpoint(root: Path, name: str, folder: Path) -> Iterator[None]:
     Raises:
         HeadgateError: CHECKPOINT_NOT_FOUND if it is gone already.
     """
-    runs = (get_home(root, name, verb="restore").path / "runs").absolute()
+    runs = (home.path / "runs").absolute()
     if not folder.absolute().is_relative_to(runs):
         yield
         return
-    with hold(folder, job=name):
+    with hold(folder, job=home.name):
         yield

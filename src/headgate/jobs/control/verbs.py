@@ -15,7 +15,6 @@ from headgate.jobs.control.requests import Patience, Request, check_running, end
 from headgate.jobs.home import JobHome, broken_file
 from headgate.jobs.lifecycle.intent import Verb, has_supervisor
 from headgate.jobs.lifecycle.states import JobState
-from headgate.jobs.registry import get_home
 from headgate.jobs.startup.background import Detached, start_detached
 from headgate.jobs.values import NO_CONSENT, Consent, RunOptions
 from headgate.jobs.views.job import JobView, view_job
@@ -61,8 +60,7 @@ class Loss:
 
 
 def stop_job(
-    root: Path,
-    name: str,
+    home: JobHome,
     *,
     savepoint: str | None = None,
     drain: bool = False,
@@ -75,11 +73,11 @@ def stop_job(
             None for none.
         drain: Read what is there first.
     """
-    asked = Request(root, name, Verb.STOP, patience or Patience())
+    asked = Request(home, Verb.STOP, patience or Patience())
     to = None if savepoint is None else _free_place(savepoint)
     asked.send({"drain": drain, "savepoint": to})
     refusal = asked.find_refusal()
-    if refusal is not None and view_job(JobHome(root, name)).state != JobState.STOPPED:
+    if refusal is not None and view_job(home).state != JobState.STOPPED:
         raise refusal
     view = asked.wait_for_end()
     if view.state != JobState.STOPPED:
@@ -90,15 +88,15 @@ def stop_job(
     if refusal is not None:
         raise HeadgateError(
             refusal.code,
-            f"job {name!r} is STOPPED, and its savepoint was not taken: {refusal.message}",
-            hint=f"headgate savepoint {name}",
+            f"job {home.name!r} is STOPPED, and its savepoint was not taken: {refusal.message}",
+            hint=f"headgate savepoint {home.name}",
         )
-    return Stopped(view, _get_savepoint(asked, name))
+    return Stopped(view, _get_savepoint(asked, home.name))
 
 
-def cancel_job(root: Path, name: str, *, patience: Patience | None = None) -> JobView:
+def cancel_job(home: JobHome, *, patience: Patience | None = None) -> JobView:
     """End a job at once, and wait until it has let go."""
-    asked = Request(root, name, Verb.CANCEL, patience or Patience())
+    asked = Request(home, Verb.CANCEL, patience or Patience())
     asked.send_or_raise({})
     view = asked.wait_for_end()
     if view.state != JobState.CANCELED:
@@ -106,17 +104,16 @@ def cancel_job(root: Path, name: str, *, patience: Patience | None = None) -> Jo
     return view
 
 
-def foresee_cancel(root: Path, name: str) -> Loss:
+def foresee_cancel(home: JobHome) -> Loss:
     """Return what a cancel of a job would take along; nothing is done.
 
     Raises:
-        HeadgateError: JOB_NOT_FOUND or JOB_NOT_RUNNING, as the cancel itself would.
+        HeadgateError: JOB_NOT_RUNNING, as the cancel itself would.
     """
-    check_running(root, name, verb="cancel")
-    home = JobHome(root, name)
+    check_running(home, verb="cancel")
     stored = (home.find_json("job.json") or {}).get("options") or {}
     deletes = bool(stored.get("delete_on_cancel"))
-    kept = list_checkpoints(root, name) if deletes else []
+    kept = list_checkpoints(home) if deletes else []
     lost = [each for each in kept if each.kind == "checkpoint"]
     return Loss(
         view=view_job(home),
@@ -126,9 +123,9 @@ def foresee_cancel(root: Path, name: str) -> Loss:
     )
 
 
-def pause_job(root: Path, name: str, *, patience: Patience | None = None) -> JobView:
+def pause_job(home: JobHome, *, patience: Patience | None = None) -> JobView:
     """Make a job read nothing, and wait until it does; one that waits to restart stays paused."""
-    asked = Request(root, name, Verb.PAUSE, patience or Patience())
+    asked = Request(home, Verb.PAUSE, patience or Patience())
     asked.send_or_raise({})
     return asked.wait_for(
         lambda view: (
@@ -138,9 +135,9 @@ def pause_job(root: Path, name: str, *, patience: Patience | None = None) -> Job
     )
 
 
-def resume_job(root: Path, name: str, *, patience: Patience | None = None) -> JobView:
+def resume_job(home: JobHome, *, patience: Patience | None = None) -> JobView:
     """Let a paused job go on, and wait until it does; one that waits to restart will."""
-    asked = Request(root, name, Verb.RESUME, patience or Patience())
+    asked = Request(home, Verb.RESUME, patience or Patience())
     asked.send_or_raise({})
     return asked.wait_for(
         lambda view: (
@@ -151,44 +148,41 @@ def resume_job(root: Path, name: str, *, patience: Patience | None = None) -> Jo
 
 
 def take_savepoint(
-    root: Path, name: str, *, to: Path | None = None, patience: Patience | None = None
+    home: JobHome, *, to: Path | None = None, patience: Patience | None = None
 ) -> Savepoint:
     """Take a savepoint of a job: of its last batch, whether it is running or not.
 
     Args:
         to: The savepoint's folder, which must not exist; by default one in the job's own.
     """
-    home = get_home(root, name, verb="take a savepoint of")
     folder = "" if to is None else _free_place(str(to))
     if not has_supervisor(home):
         return _savepoint_at_rest(home, folder, (patience or Patience()).clock)
-    asked = Request(root, name, Verb.SAVEPOINT, patience or Patience())
+    asked = Request(home, Verb.SAVEPOINT, patience or Patience())
     asked.send_or_raise({"to": folder})
-    return _get_savepoint(asked, name)
+    return _get_savepoint(asked, home.name)
 
 
-def start_job(root: Path, name: str, *, consent: Consent = NO_CONSENT) -> Detached:
+def start_job(home: JobHome, *, consent: Consent = NO_CONSENT) -> Detached:
     """Start a job again as it was last run, in the background."""
-    flow, options = get_start(root, name, consent=consent)
+    flow, options = get_start(home, consent=consent)
     return start_detached(flow, replace(options, print_rows=0, verbose=False))
 
 
-def get_start(root: Path, name: str, *, consent: Consent = NO_CONSENT) -> tuple[str, RunOptions]:
+def get_start(home: JobHome, *, consent: Consent = NO_CONSENT) -> tuple[str, RunOptions]:
     """Return the flow and the options that a job was last run with.
 
     Args:
         consent: What the user agrees to this time.
 
     Raises:
-        HeadgateError: JOB_NOT_FOUND, JOB_FILE_BROKEN, or JOB_NEVER_RAN if no attempt got as far as
-            to run.
+        HeadgateError: JOB_FILE_BROKEN, or JOB_NEVER_RAN if no attempt got as far as to run.
     """
-    home = get_home(root, name, verb="start")
     stored = home.find_json("job.json")
     if stored is None:
         raise HeadgateError(
             "JOB_NEVER_RAN",
-            f"cannot start job {name!r}: it has never run, so its settings are unknown",
+            f"cannot start job {home.name!r}: it has never run, so its settings are unknown",
             hint="headgate run FLOW",
         )
     try:
@@ -196,17 +190,17 @@ def get_start(root: Path, name: str, *, consent: Consent = NO_CONSENT) -> tuple[
     except (KeyError, DecodeError) as error:
         raise broken_file(home.path / "job.json", error) from error
     # The folder may have been moved since; where it was found is where it is.
-    return flow, replace(options, home=root, consent=consent)
+    return flow, replace(options, home=home.root, consent=consent)
 
 
 def restart_job(
-    root: Path, name: str, *, patience: Patience | None = None, consent: Consent = NO_CONSENT
+    home: JobHome, *, patience: Patience | None = None, consent: Consent = NO_CONSENT
 ) -> Detached:
     """Stop a job between two batches and start it again; one that is not running is started."""
     # Asked first: a job that cannot be started again is better left running.
-    flow, options = get_start(root, name, consent=consent)
-    if has_supervisor(JobHome(root, name)):
-        asked = Request(root, name, Verb.RESTART, patience or Patience())
+    flow, options = get_start(home, consent=consent)
+    if has_supervisor(home):
+        asked = Request(home, Verb.RESTART, patience or Patience())
         asked.send_or_raise({})
         view = asked.wait_for_end()
         if view.state != JobState.STOPPED:

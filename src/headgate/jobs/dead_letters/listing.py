@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from headgate.connectors.places import Places
 from headgate.connectors.registry import get_connector
@@ -17,7 +16,6 @@ from headgate.jobs.dead_letters.replay_memory import ReplayMemory, read_memory
 from headgate.jobs.dead_letters.tally import AT_MOST, Counting, Tally
 from headgate.jobs.dead_letters.way_back import find_way_back, topics_of_operators
 from headgate.jobs.home import JobHome
-from headgate.jobs.registry import get_home
 from headgate.jobs.runs.job_topics import get_flow, is_missing
 
 # How far a list looks back for letters of one reason.
@@ -63,7 +61,7 @@ class DeadLetters:
 
 
 def list_dead_letters(
-    root: Path, job: str, *, reason: str | None = None, limit: int = 100, count_up_to: int = AT_MOST
+    home: JobHome, *, reason: str | None = None, limit: int = 100, count_up_to: int = AT_MOST
 ) -> DeadLetters:
     """Return how many dead letters a job has, by topic and reason, and the newest of them.
 
@@ -73,11 +71,10 @@ def list_dead_letters(
         count_up_to: How many are read for the counts at most, the newest ones.
 
     Raises:
-        HeadgateError: JOB_NOT_FOUND, JOB_NEVER_RAN; what reading the log raises.
+        HeadgateError: JOB_NEVER_RAN; what reading the log raises.
     """
-    home = get_home(root, job, verb="list the dead letters of")
     graph = get_flow(home, doing="list the dead letters of")
-    topic, ownership = graph.dead_letters, Ownership(job, graph)
+    topic, ownership = graph.dead_letters, Ownership(home.name, graph)
     connector = get_connector(topic)
     places, log = connector.open_places(topic), connector.where(topic)
     try:
@@ -94,7 +91,7 @@ def list_dead_letters(
             origin = kind.topic or topics.get(kind.source, kind.source)
             counts[origin, kind.reason] += count
     return DeadLetters(
-        job=job,
+        job=home.name,
         topic=topic.name,
         log=log,
         total=counts.total(),
@@ -106,13 +103,12 @@ def list_dead_letters(
     )
 
 
-def get_dead_letter(root: Path, job: str, id: str) -> DeadLetter:  # noqa: A002
+def get_dead_letter(home: JobHome, id: str) -> DeadLetter:  # noqa: A002
     """Return one dead letter, whole.
 
     Raises:
-        HeadgateError: JOB_NOT_FOUND, JOB_NEVER_RAN, DEAD_LETTER_NOT_FOUND; what reading raises.
+        HeadgateError: JOB_NEVER_RAN, DEAD_LETTER_NOT_FOUND; what reading raises.
     """
-    home = get_home(root, job, verb="show a dead letter of")
     graph = get_flow(home, doing="show a dead letter of")
     places = get_connector(graph.dead_letters).open_places(graph.dead_letters)
     (found,) = get_letters(home, graph, places, [id])

@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from headgate._clock import Clock, SystemClock
 from headgate._codec import alias, shaped
@@ -32,7 +31,7 @@ from headgate.jobs.dead_letters.replay_memory import (
     read_memory,
 )
 from headgate.jobs.dead_letters.way_back import find_way_back
-from headgate.jobs.registry import get_home
+from headgate.jobs.home import JobHome
 from headgate.jobs.runs.job_topics import get_flow, is_missing
 
 # Records are sent, and written down as sent, so many at a time.
@@ -121,8 +120,7 @@ class Replayed:
 
 
 def replay_dead_letters(
-    root: Path,
-    job: str,
+    home: JobHome,
     *,
     ids: Sequence[str] = (),
     reason: str | None = None,
@@ -150,14 +148,13 @@ def replay_dead_letters(
         progress: Called after each batch.
 
     Raises:
-        HeadgateError: JOB_NOT_FOUND, JOB_NEVER_RAN, DEAD_LETTER_NOT_FOUND, REPLAY_RUNNING; errors
-            of reading and sending, after which some records may have arrived.
+        HeadgateError: JOB_NEVER_RAN, DEAD_LETTER_NOT_FOUND, REPLAY_RUNNING; errors of reading and
+            sending, after which some records may have arrived.
     """
-    home = get_home(root, job, verb="replay dead letters of")
     graph = get_flow(home, doing="replay dead letters of")
     places = get_connector(graph.dead_letters).open_places(graph.dead_letters)
     letters: Iterable[DeadLetter] = (
-        get_letters(home, graph, places, ids) if ids else _all(places, Ownership(job, graph))
+        get_letters(home, graph, places, ids) if ids else _all(places, Ownership(home.name, graph))
     )
     with ExitStack() as stack:
         journal: ReplayJournal | None = None
@@ -179,7 +176,7 @@ def replay_dead_letters(
             replay.take(batch)
             if progress is not None:
                 progress(replay.progress(len(ids) or None))
-    return replay.result(job, dry_run=dry_run)
+    return replay.result(home.name, dry_run=dry_run)
 
 
 def _of_reason(letters: Iterable[DeadLetter], reason: str | None) -> Iterable[DeadLetter]:

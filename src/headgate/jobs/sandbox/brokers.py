@@ -11,7 +11,7 @@ from headgate.brokers.broker import Broker, BrokerOptions
 from headgate.brokers.kafka import KAFKA
 from headgate.brokers.pulsar import PULSAR
 from headgate.errors import HeadgateError
-from headgate.jobs.home import DEFAULT_HOME
+from headgate.jobs.values import DEFAULT_HOME
 
 _BROKERS = DEFAULT_HOME / "brokers"
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from headgate._codec import encode
 from headgate.checkpoints.restore import fork, fork_batch
 from headgate.errors import HeadgateError
+from headgate.jobs.home import JobHome
+from headgate.jobs.registry import get_job
 from headgate.jobs.state.places import (
     NOW,
     Place,
@@ -77,11 +79,14 @@ class Answers:
                     hint="headgate state JOB",
                 )
 
+    def _job(self, name: str) -> JobHome:
+        return get_job(self._root, name, verb="read the state of")
+
     def look_up(self, job: str, uid: str, key: str, at: str | None) -> StateValue:
         """Return what an operator holds under a key."""
 
         def look() -> StateValue:
-            place = find_place(self._root, job, at)
+            place = find_place(self._job(job), at)
             check_operator(place, uid)
             shown, [found] = self._reader().look_up([_state(place)], uid, key)
             if isinstance(found, HeadgateError):
@@ -107,7 +112,7 @@ class Answers:
         """
 
         def look() -> StateHistory:
-            places = list_places(self._root, job, uid)
+            places = list_places(self._job(job), uid)
             kept = [_state_or_unread(each) for each in places.kept]
             states = [each for each in kept if not isinstance(each, Unread)]
             shown, found = self._reader().look_up([*states, _state(places.now)], uid, key)
@@ -128,7 +133,7 @@ class Answers:
         """Return the first rows that an operator holds."""
 
         def look() -> StateRows:
-            place = find_place(self._root, job, at)
+            place = find_place(self._job(job), at)
             check_operator(place, uid)
             with self._at_rest(place) as rest:
                 return _rows(place, self._reader().first_rows(rest, uid, _bounded(limit)))
@@ -139,7 +144,7 @@ class Answers:
         """Return what a query over state gives."""
 
         def look() -> StateRows:
-            place = find_place(self._root, job, at)
+            place = find_place(self._job(job), at)
             check_form(place)
             if uid is not None:
                 check_operator(place, uid)

@@ -16,6 +16,8 @@ from typing import Any
 
 from headgate._codec import decode
 from headgate.errors import Domain, HeadgateError
+from headgate.jobs.home import JobHome
+from headgate.jobs.registry import get_job
 from headgate.jobs.state.connection import ReaderFolder, introduction, receive, send
 from headgate.jobs.state.places import check_form, check_operator, find_place
 from headgate.jobs.state.reader import UP
@@ -34,6 +36,9 @@ class StateDesk:
 
     The first question of a home starts its reader, some seconds; it is shared by all desks, and
     ends when nobody asked for a while.
+
+    Args:
+        idle: After how long without a question a reader that this desk starts ends.
     """
 
     def __init__(self, root: Path, *, idle: timedelta = IDLE) -> None:
@@ -54,13 +59,13 @@ class StateDesk:
                 STATE_OPERATOR_NOT_FOUND, STATE_FORMAT_UNSUPPORTED, STATE_KEY_MISMATCH,
                 STATE_UNREADABLE, or one of STATE_READER_….
         """
-        check_operator(find_place(self._folder.root, job, at), uid)
+        check_operator(find_place(self._job(job), at), uid)
         question = {"ask": "look_up", "job": job, "uid": uid, "key": key, "at": at}
         return decode(StateValue, self._ask(question))
 
     def history(self, job: str, uid: str, key: str) -> StateHistory:
         """Return what an operator held under a key at every retained checkpoint, and now."""
-        check_operator(find_place(self._folder.root, job, None), uid)
+        check_operator(find_place(self._job(job), None), uid)
         question = {"ask": "history", "job": job, "uid": uid, "key": key}
         return decode(StateHistory, self._ask(question))
 
@@ -68,7 +73,7 @@ class StateDesk:
         self, job: str, uid: str, *, at: str | None = None, limit: int = 50
     ) -> StateRows:
         """Return the first rows that an operator holds; which ones is Spark's choice."""
-        check_operator(find_place(self._folder.root, job, at), uid)
+        check_operator(find_place(self._job(job), at), uid)
         question = {"ask": "first_rows", "job": job, "uid": uid, "at": at, "limit": limit}
         return decode(StateRows, self._ask(question))
 
@@ -90,7 +95,7 @@ class StateDesk:
         Raises:
             HeadgateError: As `look_up`; STATE_SQL_REFUSED with Spark's words, STATE_SQL_TOO_LONG.
         """
-        place = find_place(self._folder.root, job, at)
+        place = find_place(self._job(job), at)
         check_form(place)
         if uid is not None:
             check_operator(place, uid)
@@ -106,6 +111,9 @@ class StateDesk:
             if receive(stream) is not None:
                 send(connection, {"ask": "end"})
                 receive(stream)
+
+    def _job(self, name: str) -> JobHome:
+        return get_job(self._folder.root, name, verb="read the state of")
 
     def _ask(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """Return the answer; a reader that dies over a question is started once more."""
@@ -203,12 +211,3 @@ class StateDesk:
             hint=f"tail {self._folder.output}",
             domain=Domain.INTERNAL,
         )
-
-
-def open_state_desk(root: Path, *, idle: timedelta = IDLE) -> StateDesk:
-    """Return the desk of a home; nothing is started before the first question.
-
-    Args:
-        idle: After how long without a question a reader that this desk starts ends.
-    """
-    return StateDesk(root, idle=idle)

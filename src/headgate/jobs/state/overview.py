@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from headgate.engine.state_variables import state_variable
@@ -12,7 +11,7 @@ from headgate.jobs.state.places import NOW, Place, find_place, key_columns
 from headgate.jobs.state.values import StateOperator, StateOverview
 
 
-def list_state(root: Path, job: str, *, at: str | None = None) -> StateOverview:
+def list_state(home: JobHome, *, at: str | None = None) -> StateOverview:
     """Return the operators of a job that hold state, and how much of it.
 
     Args:
@@ -21,10 +20,10 @@ def list_state(root: Path, job: str, *, at: str | None = None) -> StateOverview:
     Raises:
         HeadgateError: As `find_place`.
     """
-    place = find_place(root, job, at)
-    sizes = _sizes(root, place)
+    place = find_place(home, at)
+    sizes = _sizes(home, place)
     return StateOverview(
-        job=job,
+        job=home.name,
         checkpoint=place.checkpoint,
         batch=place.batch,
         moment=place.moment,
@@ -46,10 +45,10 @@ def _operator(place: Place, uid: str, size: tuple[int, int]) -> StateOperator:
     )
 
 
-def _sizes(root: Path, place: Place) -> dict[str, tuple[int, int]]:
+def _sizes(home: JobHome, place: Place) -> dict[str, tuple[int, int]]:
     """Return rows and bytes by uid: what the checkpoint says, or the job's last word."""
     if place.checkpoint != NOW and place.sizes is not None:
         return {uid: (held.rows, held.bytes) for uid, held in place.sizes.items()}
-    status: Mapping[str, Any] = JobHome(root, place.job).find_json("status.json") or {}
+    status: Mapping[str, Any] = home.find_json("status.json") or {}
     rows, sizes = status.get("state_rows") or {}, status.get("state_bytes") or {}
     return {uid: (int(rows[uid]), int(sizes.get(uid, 0))) for uid in rows}

@@ -23,7 +23,6 @@ from headgate.flow.operators import Dedupe, Enrich, Node, Window
 from headgate.flow.schema import Schema, type_to_ddl
 from headgate.jobs.checkpoints.listing import list_checkpoints
 from headgate.jobs.home import JobHome
-from headgate.jobs.registry import get_home
 from headgate.jobs.runs.lineage import find_run
 
 NOW = "now"
@@ -90,7 +89,7 @@ class Places:
     left_off: int
 
 
-def find_place(root: Path, job: str, at: str | None) -> Place:
+def find_place(home: JobHome, at: str | None) -> Place:
     """Return where a job's state lies.
 
     Args:
@@ -98,16 +97,14 @@ def find_place(root: Path, job: str, at: str | None) -> Place:
             `latest` for the newest of them.
 
     Raises:
-        HeadgateError: JOB_NOT_FOUND, NOTHING_COMMITTED, CHECKPOINT_NOT_FOUND or
-            CHECKPOINT_DAMAGED.
+        HeadgateError: NOTHING_COMMITTED, CHECKPOINT_NOT_FOUND or CHECKPOINT_DAMAGED.
     """
-    home = get_home(root, job, verb="read the state of")
     if at is None or at == NOW:
         return _find_now(home)
-    return _kept(_get_checkpoint(root, job, at))
+    return _kept(_get_checkpoint(home, at))
 
 
-def list_places(root: Path, job: str, uid: str) -> Places:
+def list_places(home: JobHome, uid: str) -> Places:
     """Return the retained checkpoints and savepoints that hold an operator's state, and now.
 
     Those of the present run, and savepoints of any; the newest ones, where there are many.
@@ -117,11 +114,11 @@ def list_places(root: Path, job: str, uid: str) -> Places:
     """
     holding = [
         checkpoint
-        for checkpoint in list_checkpoints(root, job)
+        for checkpoint in list_checkpoints(home)
         if isinstance(checkpoint, Checkpoint) and _holds_state(checkpoint, uid)
     ]
     newest = holding[-MOST_CHECKPOINTS:]
-    now = find_place(root, job, None)
+    now = find_place(home, None)
     check_operator(now, uid)
     kept = tuple(_kept_or_unread(each) for each in newest)
     return Places(kept, now, len(holding) - len(newest))
@@ -203,20 +200,20 @@ def _find_now(home: JobHome) -> Place:
     )
 
 
-def _get_checkpoint(root: Path, job: str, at: str) -> AnyCheckpoint:
+def _get_checkpoint(home: JobHome, at: str) -> AnyCheckpoint:
     wanted = f"chk-{at}" if at.isdigit() else at
-    present = list_checkpoints(root, job)
+    present = list_checkpoints(home)
     chosen = _find_by_id(present, wanted)
     if chosen is None:
-        chosen = _find_by_id(list_checkpoints(root, job, every_run=True), wanted)
+        chosen = _find_by_id(list_checkpoints(home, every_run=True), wanted)
     if chosen is not None:
         return chosen
     ids = [checkpoint.id for checkpoint in reversed(present)]
     raise HeadgateError(
         "CHECKPOINT_NOT_FOUND",
-        f"cannot find checkpoint {at!r} of job {job!r}: "
+        f"cannot find checkpoint {at!r} of job {home.name!r}: "
         + (f"it has {', '.join(ids)}" if ids else "it has none yet"),
-        hint=did_you_mean(at, ids) if ids else f"headgate checkpoints {job}",
+        hint=did_you_mean(at, ids) if ids else f"headgate checkpoints {home.name}",
     )
 
 

@@ -22,6 +22,7 @@ from headgate.jobs.checkpoints.restore_plan import SealedPlan
 from headgate.jobs.control.restore_start import get_restore_options, resolve_start
 from headgate.jobs.control.verbs import get_start, restart_job
 from headgate.jobs.flow_file import load_flow
+from headgate.jobs.home import JobHome
 from headgate.jobs.options import resolve_options
 from headgate.jobs.startup.background import start_detached
 from headgate.jobs.upkeep.kept_jobs import KeptJob, Session
@@ -57,7 +58,7 @@ def submit_flow(
     Raises:
         HeadgateError: What a start refuses.
     """
-    base = RunOptions(home=root.absolute(), fresh=fresh, restore_from=restore_from, consent=consent)
+    base = RunOptions(home=root, fresh=fresh, restore_from=restore_from, consent=consent)
     options = resolve_options(flow, settings, base)
     if options.settings["on"]["from"] == "default":
         options = resolve_options(flow, {**settings, "on": on}, base)
@@ -65,23 +66,23 @@ def submit_flow(
 
 
 def start_kept(
-    root: Path, name: str, *, by: str, keep: bool, consent: Consent = NO_CONSENT
+    home: JobHome, *, by: str, keep: bool, consent: Consent = NO_CONSENT
 ) -> dict[str, Any]:
     """Start a job as it was last run, in the background."""
-    flow, options = get_start(root.absolute(), name, consent=consent)
+    flow, options = get_start(home, consent=consent)
     return follow_apart(_order("start", flow, options, by=by, keep=keep))
 
 
 def restart_kept(
-    root: Path, name: str, *, by: str, keep: bool, consent: Consent = NO_CONSENT
+    home: JobHome, *, by: str, keep: bool, consent: Consent = NO_CONSENT
 ) -> dict[str, Any]:
     """Stop a job between two batches and start it again; one that is not running is started."""
-    flow, options = get_start(root.absolute(), name, consent=consent)
+    flow, options = get_start(home, consent=consent)
     return follow_apart(_order("restart", flow, options, by=by, keep=keep))
 
 
 def restore_kept(
-    root: Path, name: str, sealed: SealedPlan, *, drop: Collection[str], by: str, keep: bool
+    home: JobHome, sealed: SealedPlan, *, drop: Collection[str], by: str, keep: bool
 ) -> dict[str, Any]:
     """Follow a plan: go back to its checkpoint and run on from there, in the background.
 
@@ -92,18 +93,16 @@ def restore_kept(
     Raises:
         HeadgateError: What a restore refuses; JOB_RUNNING among it.
     """
-    flow, options = get_restore_options(
-        root.absolute(), name, source=str(sealed.plan.folder), at=None, drop=drop
-    )
+    flow, options = get_restore_options(home, source=str(sealed.plan.folder), at=None, drop=drop)
     order = _order("start", flow, options, by=by, keep=keep)
     return follow_apart({**order, "restore": encode(sealed)})
 
 
 def resolve_apart(
-    root: Path, name: str, *, source: str | None, at: str | None, drop: Collection[str]
+    home: JobHome, *, source: str | None, at: str | None, drop: Collection[str]
 ) -> SealedPlan:
     """Return what a restore does; the job may be running."""
-    flow, options = get_restore_options(root.absolute(), name, source=source, at=at, drop=drop)
+    flow, options = get_restore_options(home, source=source, at=at, drop=drop)
     return decode(SealedPlan, follow_apart(_order("plan", flow, options)))
 
 
@@ -111,7 +110,7 @@ def _order(
     do: str, flow: str, options: RunOptions, *, by: str = "", keep: bool = False
 ) -> dict[str, Any]:
     # Nobody looks at the terminal of a job in the background.
-    quiet = replace(options, print_rows=0, verbose=False)
+    quiet = replace(options, home=options.home.absolute(), print_rows=0, verbose=False)
     return {"do": do, "flow": flow, "options": encode(quiet), "by": by, "keep": keep}
 
 
@@ -187,7 +186,7 @@ def _follow(order: Mapping[str, Any]) -> Any:
     before = session.keep(kept) if order["keep"] else None
     try:
         if order["do"] == "restart":
-            started = restart_job(options.home, name, consent=options.consent)
+            started = restart_job(JobHome(options.home, name), consent=options.consent)
         else:
             started = start_detached(flow, options, job=name, restore=sealed)
     except HeadgateError:

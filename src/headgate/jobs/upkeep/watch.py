@@ -12,6 +12,7 @@ from headgate._clock import Clock, SystemClock
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.home import JobHome
 from headgate.jobs.lifecycle.states import JobState
+from headgate.jobs.registry import get_job
 from headgate.jobs.upkeep.kept_jobs import KeptJob, Session
 from headgate.jobs.upkeep.orders import LONGEST_START, follow_apart, start_kept
 from headgate.jobs.views.job import DEAD, JobView, view_job
@@ -213,7 +214,8 @@ class SessionWatch:
             # It died before it ran: what it was to restore, or begin with, still holds.
             follow_apart({"do": "start", **order, "by": kept.by, "keep": False})
             return
-        start_kept(self._root, kept.job, by=kept.by, keep=False)
+        job = get_job(self._root, kept.job, verb="start")
+        start_kept(job, by=kept.by, keep=False)
 
     def _is_remembered(self, kept: KeptJob) -> bool:
         """Tell whether the job itself wrote down how it was started since that was wished."""

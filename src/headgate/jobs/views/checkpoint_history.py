@@ -10,7 +10,6 @@ from typing import Any
 from headgate.checkpoints.catalog import list_names
 from headgate.jobs.event_files import EVENTS, EventCounts, count_events
 from headgate.jobs.home import JobHome
-from headgate.jobs.registry import get_home
 from headgate.jobs.views.events import JobEvent, read_back
 
 DEFAULT_LIMIT = 1000
@@ -81,7 +80,7 @@ class CheckpointHistory:
 
 
 def list_checkpoint_history(
-    root: Path, job: str, *, limit: int = DEFAULT_LIMIT, offset: int = 0
+    home: JobHome, *, limit: int = DEFAULT_LIMIT, offset: int = 0
 ) -> CheckpointHistory:
     """Return what a job kept over time, newest first.
 
@@ -89,7 +88,6 @@ def list_checkpoint_history(
         limit: How many entries at most.
         offset: How many of the newest to pass over.
     """
-    home = get_home(root, job, verb="list the checkpoints of")
     file = home.path / EVENTS
     counts = count_events(file)
     kinds = counts.kinds
@@ -102,7 +100,7 @@ def list_checkpoint_history(
             break
         found.take(_entry(event, there))
     return CheckpointHistory(
-        job=job,
+        job=home.name,
         entries=tuple(found.entries),
         total=total,
         completed=kinds["CHECKPOINT"],

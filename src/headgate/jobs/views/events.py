@@ -11,7 +11,7 @@ from typing import Any
 
 from headgate._codec import Moment, alias
 from headgate.jobs.event_files import EVENTS, KIND, EventCounts, count_events, lines_back
-from headgate.jobs.registry import get_home
+from headgate.jobs.home import JobHome
 
 DEFAULT_LIMIT = 200
 
@@ -50,7 +50,7 @@ class Events:
 
 
 def list_events(
-    root: Path, job: str, *, after: int = 0, limit: int = DEFAULT_LIMIT, before: int | None = None
+    home: JobHome, *, after: int = 0, limit: int = DEFAULT_LIMIT, before: int | None = None
 ) -> Events:
     """Return what happened to a job: the newest events, oldest of them first.
 
@@ -59,7 +59,7 @@ def list_events(
         limit: How many at most; the newest stay.
         before: Only events with a smaller number, to page back from the first one seen.
     """
-    file = get_home(root, job, verb="list the events of").path / EVENTS
+    file = home.path / EVENTS
     counts = count_events(file)
     last = counts.lines if before is None else min(counts.lines, before - 1)
     first = max(after + 1, last - limit + 1, 1)
@@ -69,7 +69,7 @@ def list_events(
             break
         if event.number <= last:
             found.append(event)
-    return Events(job, tuple(found[::-1]), counts.lines, max(0, first - 1 - after))
+    return Events(home.name, tuple(found[::-1]), counts.lines, max(0, first - 1 - after))
 
 
 def read_back(

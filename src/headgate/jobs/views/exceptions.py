@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from headgate._clock import Clock, SystemClock
 from headgate._codec import Moment, RoundedSeconds, alias
@@ -12,7 +11,6 @@ from headgate.jobs.event_files import EVENTS, count_events
 from headgate.jobs.home import JobHome
 from headgate.jobs.lifecycle.intent import has_supervisor
 from headgate.jobs.lifecycle.states import JobState
-from headgate.jobs.registry import get_home
 from headgate.jobs.views.events import JobEvent, read_back
 
 DEFAULT_LIMIT = 50
@@ -74,14 +72,13 @@ class Exceptions:
 
 
 def list_exceptions(
-    root: Path, job: str, *, limit: int = DEFAULT_LIMIT, clock: Clock | None = None
+    home: JobHome, *, limit: int = DEFAULT_LIMIT, clock: Clock | None = None
 ) -> Exceptions:
     """Return why attempts of a job failed and which attempts there were.
 
     Args:
         limit: How many failures and how many attempts at most.
     """
-    home = get_home(root, job, verb="list the exceptions of")
     file = home.path / EVENTS
     counts = count_events(file)
     states: list[JobEvent] = []
@@ -97,7 +94,7 @@ def list_exceptions(
         if full:
             break
     attempts = _attempts(reversed(states), home, clock or SystemClock())
-    return Exceptions(job, tuple(failures), tuple(attempts[::-1]), counts.kinds["FAILURE"])
+    return Exceptions(home.name, tuple(failures), tuple(attempts[::-1]), counts.kinds["FAILURE"])
 
 
 def _failure(event: JobEvent) -> JobFailure:

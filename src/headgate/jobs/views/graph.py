@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from headgate._clock import Clock, SystemClock
@@ -26,7 +25,6 @@ from headgate.flow.operators import (
 )
 from headgate.jobs.home import JobHome
 from headgate.jobs.lifecycle.intent import has_supervisor
-from headgate.jobs.registry import get_home
 from headgate.jobs.runs.lineage import find_run
 
 SOURCE = "source"
@@ -112,15 +110,14 @@ class GraphView:
     edges: tuple[GraphEdge, ...]
 
 
-def view_graph(root: Path, job: str, *, clock: Clock | None = None) -> GraphView:
+def view_graph(home: JobHome, *, clock: Clock | None = None) -> GraphView:
     """Return a job's flow as it was last run, with what went through it since it was started."""
-    home = get_home(root, job, verb="show the graph of")
     status = home.find_json("status.json") or {}
     graph = _find_graph(home, status)
     if graph is None:
-        return GraphView(job, (), ())
+        return GraphView(home.name, (), ())
     alive = has_supervisor(home)
-    return build_view(job, graph, _present(status, alive, (clock or SystemClock()).now()))
+    return build_view(home.name, graph, _present(status, alive, (clock or SystemClock()).now()))
 
 
 def build_view(job: str, graph: Graph, status: Mapping[str, Any]) -> GraphView:

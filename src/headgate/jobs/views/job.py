@@ -17,7 +17,7 @@ from headgate.jobs.checkpoints.listing import list_checkpoints
 from headgate.jobs.home import JobHome
 from headgate.jobs.lifecycle.intent import has_supervisor
 from headgate.jobs.lifecycle.states import JobState
-from headgate.jobs.registry import get_home, list_names
+from headgate.jobs.registry import list_job_names
 
 # What a job is that says it lives while nobody holds it: its supervisor was killed.
 DEAD = "DEAD"
@@ -113,7 +113,7 @@ class JobDetails:
 def list_jobs(root: Path, *, clock: Clock | None = None) -> list[JobView]:
     """Return every job of a home, by name; one that cannot be read says so."""
     found = []
-    for name in list_names(root):
+    for name in list_job_names(root):
         try:
             found.append(view_job(JobHome(root, name), clock=clock))
         except HeadgateError as error:
@@ -130,9 +130,8 @@ def list_jobs(root: Path, *, clock: Clock | None = None) -> list[JobView]:
     return found
 
 
-def show_job(root: Path, name: str, *, clock: Clock | None = None) -> JobDetails:
+def show_job(home: JobHome, *, clock: Clock | None = None) -> JobDetails:
     """Return all of one job."""
-    home = get_home(root, name, verb="show")
     stored = home.find_json("job.json") or {}
     options = stored.get("options") or {}
     return JobDetails(
@@ -140,17 +139,8 @@ def show_job(root: Path, name: str, *, clock: Clock | None = None) -> JobDetails
         folder=home.path,
         flow=stored.get("flow"),
         settings=options.get("settings") or {},
-        checkpoints=tuple(list_checkpoints(root, name)),
+        checkpoints=tuple(list_checkpoints(home)),
     )
-
-
-def look_at(root: Path, name: str, *, verb: str = "show") -> JobView:
-    """Return one job, in short.
-
-    Raises:
-        HeadgateError: JOB_NOT_FOUND.
-    """
-    return view_job(get_home(root, name, verb=verb))
 
 
 def view_job(home: JobHome, *, clock: Clock | None = None) -> JobView:
@@ -229,12 +219,12 @@ def _moment(text: Any) -> datetime | None:
     return datetime.fromisoformat(text) if text else None
 
 
-def last_checkpoint_took(root: Path, view: JobView) -> timedelta | None:
+def last_checkpoint_took(home: JobHome, view: JobView) -> timedelta | None:
     """Return how long the batch of a job's newest checkpoint took; None where there is none."""
     lineage = view.status.get("lineage")
     if not lineage or not view.checkpoint:
         return None
-    folder = JobHome(root, view.name).checkpoints_folder(str(lineage)) / view.checkpoint
+    folder = home.checkpoints_folder(str(lineage)) / view.checkpoint
     try:
         return read_kept(folder).duration
     except HeadgateError:

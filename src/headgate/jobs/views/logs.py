@@ -13,7 +13,7 @@ from typing import IO
 
 from headgate._clock import Clock, SystemClock
 from headgate.errors import HeadgateError
-from headgate.jobs.registry import get_home
+from headgate.jobs.home import JobHome
 from headgate.jobs.startup.background import supervisor_output
 
 _PIECE = 1 << 16
@@ -47,13 +47,12 @@ class LogPage:
     position: str
 
 
-def get_log(root: Path, name: str, log: Log) -> Path:
+def get_log(home: JobHome, log: Log) -> Path:
     """Return the file of a job's log, or refuse where nothing was written yet.
 
     Raises:
-        HeadgateError: JOB_NOT_FOUND or LOG_NOT_FOUND.
+        HeadgateError: LOG_NOT_FOUND.
     """
-    home = get_home(root, name, verb="read the log of")
     files = {
         Log.SPARK: home.log_file,
         Log.DRIVER: home.driver_output,
@@ -66,8 +65,8 @@ def get_log(root: Path, name: str, log: Log) -> Path:
     there = [f"--{each}" for each in files if files[each].is_file() and each is not Log.SPARK]
     raise HeadgateError(
         "LOG_NOT_FOUND",
-        f"cannot read the log of job {name!r}: nothing was written to {file} yet",
-        hint=" ".join(("headgate logs", name, *there[:1])),
+        f"cannot read the log of job {home.name!r}: nothing was written to {file} yet",
+        hint=" ".join(("headgate logs", home.name, *there[:1])),
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from headgate._codec import Moment, alias
 from headgate.connectors.places import PlacedRecord
@@ -17,7 +16,7 @@ from headgate.flow.operators import Output, Source
 from headgate.flow.topics import Topic
 from headgate.jobs.dead_letters.letter import find_kind, show_bytes
 from headgate.jobs.dead_letters.ownership import Ownership
-from headgate.jobs.registry import get_home
+from headgate.jobs.home import JobHome
 from headgate.jobs.runs.job_topics import get_flow, is_missing
 
 # So much of a key or a value is shown.
@@ -82,13 +81,12 @@ class OutputRecord:
     cut: bool
 
 
-def list_outputs(root: Path, job: str) -> tuple[OutputView, ...]:
+def list_outputs(home: JobHome) -> tuple[OutputView, ...]:
     """Return the outputs of a job: side outputs first, dead letters last.
 
     Raises:
-        HeadgateError: JOB_NOT_FOUND, JOB_NEVER_RAN.
+        HeadgateError: JOB_NEVER_RAN.
     """
-    home = get_home(root, job, verb="show the outputs of")
     graph = get_flow(home, doing="show the outputs of")
     rows = (home.find_json("status.json") or {}).get("outputs") or {}
     found = [
@@ -101,23 +99,22 @@ def list_outputs(root: Path, job: str) -> tuple[OutputView, ...]:
     return tuple(sorted(found, key=lambda each: order.index(each.kind)))
 
 
-def tail_output(root: Path, job: str, output: str, *, lines: int = 20) -> tuple[OutputRecord, ...]:
+def tail_output(home: JobHome, output: str, *, lines: int = 20) -> tuple[OutputRecord, ...]:
     """Return the last rows of an output, newest last; none where nothing was written yet.
 
     Raises:
-        HeadgateError: JOB_NOT_FOUND, JOB_NEVER_RAN, OUTPUT_NOT_FOUND; OUTPUT_NOT_KEPT: a console.
+        HeadgateError: JOB_NEVER_RAN, OUTPUT_NOT_FOUND; OUTPUT_NOT_KEPT: a console.
             What reading the log raises.
     """
-    home = get_home(root, job, verb="show the outputs of")
     graph = get_flow(home, doing="show the outputs of")
-    topic = _topic(graph, output, job)
+    topic = _topic(graph, output, home.name)
     connector = find_connector(topic)
     if connector is None:
         raise HeadgateError(
             "OUTPUT_NOT_KEPT",
-            f"cannot show rows of output {output!r} of job {job!r}: they go to the "
+            f"cannot show rows of output {output!r} of job {home.name!r}: they go to the "
             f"{topic.kind}, which stores none",
-            hint=f"headgate logs {job} --supervisor",
+            hint=f"headgate logs {home.name} --supervisor",
         )
     try:
         records = connector.open_places(topic).last(lines)
@@ -126,7 +123,7 @@ def tail_output(root: Path, job: str, output: str, *, lines: int = 20) -> tuple[
             return ()
         raise
     if output == graph.dead_letters.name:
-        records = [each for each in records if _is_of(each, Ownership(job, graph))]
+        records = [each for each in records if _is_of(each, Ownership(home.name, graph))]
     return tuple(_record(record) for record in records)
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 
 from headgate.checkpoints.catalog import list_names
 from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.jobs.checkpoints.listing import read_past
 from headgate.jobs.home import JobHome
-from headgate.jobs.registry import get_home
 from headgate.jobs.runs.lineage import read_manifest
 
 # More checkpoints than these cannot be told apart on a line.
@@ -51,7 +49,7 @@ class Past:
         return before[-1] if before else None
 
 
-def view_past(root: Path, name: str, *, most: int = MOST) -> Past:
+def view_past(home: JobHome, *, most: int = MOST) -> Past:
     """Return what a job can go back to, and its restores; the job may be running.
 
     Checkpoints of a run that was left behind by a restore are not among them: they are of a past
@@ -60,7 +58,6 @@ def view_past(root: Path, name: str, *, most: int = MOST) -> Past:
     Args:
         most: Of more checkpoints than these only the newest are read; savepoints are all there.
     """
-    home = get_home(root, name, verb="show the past of")
     checkpoints, left_off = read_past(home, most=most)
     return Past(tuple(checkpoints), _list_restores(home), left_off)
 

@@ -6,10 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from headgate._codec import Moment, Seconds, alias
-from headgate.jobs.registry import get_home
+from headgate.jobs.home import JobHome
 from headgate.jobs.supervision.sample_files import PHASES, Sample, read_since
 
 DEFAULT_POINTS = 300
@@ -56,7 +55,7 @@ class Samples:
 
 
 def read_samples(
-    root: Path, job: str, *, since: datetime | None = None, points: int = DEFAULT_POINTS
+    home: JobHome, *, since: datetime | None = None, points: int = DEFAULT_POINTS
 ) -> Samples:
     """Return what a job did over time, running or not; empty where nothing was measured.
 
@@ -65,11 +64,10 @@ def read_samples(
         points: How many places the lists have at most.
 
     Raises:
-        HeadgateError: JOB_NOT_FOUND, or JOB_FORMAT_UNSUPPORTED for files of a newer release.
+        HeadgateError: JOB_FORMAT_UNSUPPORTED for files of a newer release.
     """
-    home = get_home(root, job, verb="show the measurements of")
     first = None if since is None else _ms(since)
-    return thin(job, list(read_since(home.path, first)), since=first, points=points)
+    return thin(home.name, list(read_since(home.path, first)), since=first, points=points)
 
 
 def thin(job: str, samples: Sequence[Sample], *, since: int | None, points: int) -> Samples:

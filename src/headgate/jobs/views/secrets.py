@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_plus
@@ -34,15 +34,14 @@ _NAMED = re.compile(
 _BEARER = re.compile(r"(\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/=\-]{8,}", re.IGNORECASE)
 
 
-def find_secrets(root: Path, names: Collection[str], *texts: str) -> frozenset[str]:
-    """Return the values of secrets that jobs of a home refer to.
+def find_secrets(jobs: Iterable[JobHome], *texts: str) -> frozenset[str]:
+    """Return the values of secrets that jobs refer to.
 
     Args:
-        names: The jobs.
         texts: More places with references, such as the log that a server was given.
     """
     found: set[str] = set()
-    for text in (*texts, *_job_texts(root, names)):
+    for text in (*texts, *_job_texts(jobs)):
         found |= set(_referred(text))
     return frozenset(each for each in found if len(each) >= _SHORTEST)
 
@@ -67,9 +66,8 @@ def _masked(match: re.Match[str]) -> str:
     return f"{match['name']}{match['quote']}{MASK}"
 
 
-def _job_texts(root: Path, names: Collection[str]) -> Iterator[str]:
-    for name in names:
-        home = JobHome(root, name)
+def _job_texts(jobs: Iterable[JobHome]) -> Iterator[str]:
+    for home in jobs:
         with contextlib.suppress(OSError, UnicodeDecodeError):
             yield (home.path / "job.json").read_text(encoding="utf-8")
         with contextlib.suppress(OSError, UnicodeDecodeError, HeadgateError):

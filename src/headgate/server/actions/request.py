@@ -29,7 +29,7 @@ class Asked:
         self._job = job
         self._details = details or {}
         self._asker = f"{access.who} {access.address}"
-        self.home = context.settings.home
+        self.home = context.home
 
     def __enter__(self) -> Asked:
         try:

@@ -6,8 +6,7 @@ from typing import Any
 
 from headgate._codec import encode
 from headgate.errors import HeadgateError
-from headgate.jobs import service
-from headgate.jobs.service import JobView, Session
+from headgate.jobs.views.job import JobView
 from headgate.server.context import ServerContext
 from headgate.server.operations import Progress
 from headgate.server.security.access import Access
@@ -15,15 +14,15 @@ from headgate.server.security.access import Access
 
 def find_dead(context: ServerContext, job: str, *, verb: str) -> JobView | None:
     """Return a job that is not running but kept up, so that it would be taken up again."""
-    view = service.look_at(context.settings.home, job, verb=verb)
+    view = context.home.job(job, verb=verb)
     if view.is_alive or not context.keeps_up:
         return None
-    return view if job in Session(context.settings.home).list() else None
+    return view if job in context.home.session.list() else None
 
 
 def let_go(context: ServerContext, view: JobView) -> dict[str, Any]:
     """Keep a job up no more that is not running; return what is told of it."""
-    Session(context.settings.home).let_go(view.name)
+    context.home.session.let_go(view.name)
     says = f"job {view.name} was not running; it is not kept up any more"
     return {**encode(view), "kept_up": False, "says": says}
 
@@ -34,23 +33,23 @@ class StartAgain:
     def __init__(
         self, context: ServerContext, access: Access, view: JobView, tell: Progress
     ) -> None:
-        self._home = context.settings.home
+        self._home = context.home
         self._job = view.name
         self._was_paused = bool(view.status.get("held"))
         self._by = access.who
         self._tell = tell
-        self._keep = context.keeps_up and self._job in Session(self._home).list()
+        self._keep = context.keeps_up and self._job in self._home.session.list()
 
     def start_after(self, failure: Exception) -> None:
         """Start the job; where that fails, too, raise what failed first with both reasons."""
         self._tell("starting it again as it was")
         verb, wanted = "start", "started"
         try:
-            service.start_kept(self._home, self._job, by=self._by, keep=self._keep)
+            self._home.start_kept(self._job, by=self._by, keep=self._keep)
             if self._was_paused:
                 verb, wanted = "pause", "paused"
                 # It is about to start, and waits with its first batch.
-                service.pause_job(self._home, self._job)
+                self._home.pause(self._job)
         except HeadgateError as error:
             if error.code == "JOB_RUNNING" or not isinstance(failure, HeadgateError):
                 return
@@ -68,7 +67,7 @@ class LetGo:
     """Does not keep a job up while it is ended; keeps it up again if that was refused."""
 
     def __init__(self, context: ServerContext, job: str) -> None:
-        self._session = Session(context.settings.home)
+        self._session = context.home.session
         self._keeps_up = context.keeps_up
         self._job = job
 

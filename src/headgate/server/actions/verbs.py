@@ -12,17 +12,12 @@ from typing import Any
 from headgate._codec import encode
 from headgate._units import format_duration
 from headgate.errors import HeadgateError
-from headgate.jobs import service
-from headgate.jobs.service import (
-    NO_CONSENT,
-    Consent,
-    JobView,
-    Patience,
-    PortableSavepoint,
-    Replayed,
-    Savepoint,
-    Stopped,
-)
+from headgate.jobs.checkpoints.portable import PortableSavepoint
+from headgate.jobs.control.requests import Patience
+from headgate.jobs.control.verbs import Savepoint, Stopped
+from headgate.jobs.dead_letters.replay import Replayed
+from headgate.jobs.values import NO_CONSENT, Consent
+from headgate.jobs.views.job import JobView
 from headgate.server.actions.flow_folder import find_flow_file
 from headgate.server.actions.request import Asked
 from headgate.server.actions.upkeep import LetGo, StartAgain, find_dead, let_go
@@ -76,8 +71,7 @@ def submit(
                 hint="omit fresh or restore_from",
             )
         return asked.start(
-            lambda _tell: service.submit_flow(
-                context.settings.home,
+            lambda _tell: asked.home.submit(
                 file,
                 on=context.settings.on,
                 settings=chosen,
@@ -106,12 +100,11 @@ def stop(
         view = None if drain or savepoint else find_dead(context, job, verb="stop")
         if view is not None:
             return asked.do(lambda: {**let_go(context, view), "savepoint": None})
-        service.check_running(asked.home, job, verb="stop")
+        asked.home.check_running(job, verb="stop")
 
         def work(tell: Progress) -> Stopped:
             with LetGo(context, job):
-                return service.stop_job(
-                    asked.home,
+                return asked.home.stop(
                     job,
                     savepoint="" if savepoint else None,
                     drain=drain,
@@ -130,23 +123,23 @@ def cancel(context: ServerContext, access: Access, job: str) -> Operation:
         view = find_dead(context, job, verb="cancel")
         if view is not None:
             return asked.do(lambda: let_go(context, view))
-        service.check_running(asked.home, job, verb="cancel")
+        asked.home.check_running(job, verb="cancel")
 
         def work(tell: Progress) -> JobView:
             with LetGo(context, job):
-                return service.cancel_job(asked.home, job, patience=_patience(tell))
+                return asked.home.cancel(job, patience=_patience(tell))
 
         return asked.start(work)
 
 
 def pause(context: ServerContext, access: Access, job: str) -> Operation:
     """Make a job read nothing until it is resumed."""
-    return _run_verb(context, access, "pause", job, service.pause_job)
+    return _run_verb(context, access, "pause", job, context.home.pause)
 
 
 def resume(context: ServerContext, access: Access, job: str) -> Operation:
     """Let a paused job go on."""
-    return _run_verb(context, access, "resume", job, service.resume_job)
+    return _run_verb(context, access, "resume", job, context.home.resume)
 
 
 def start(
@@ -154,11 +147,11 @@ def start(
 ) -> Operation:
     """Start a job as it was last run, in the background."""
     with Asked(context, access, "start", job, encode(consent)) as asked:
-        service.check_at_rest(asked.home, job, verb="start")
-        service.get_start(asked.home, job)
+        asked.home.check_at_rest(job, verb="start")
+        asked.home.last_start(job)
         return asked.start(
-            lambda _tell: service.start_kept(
-                asked.home, job, by=access.who, keep=context.keeps_up, consent=consent
+            lambda _tell: asked.home.start_kept(
+                job, by=access.who, keep=context.keeps_up, consent=consent
             )
         )
 
@@ -168,10 +161,10 @@ def restart(
 ) -> Operation:
     """Stop a job between two batches and start it again."""
     with Asked(context, access, "restart", job, encode(consent)) as asked:
-        service.get_start(asked.home, job)
+        asked.home.last_start(job)
         return asked.start(
-            lambda _tell: service.restart_kept(
-                asked.home, job, by=access.who, keep=context.keeps_up, consent=consent
+            lambda _tell: asked.home.restart_kept(
+                job, by=access.who, keep=context.keeps_up, consent=consent
             )
         )
 
@@ -181,12 +174,12 @@ def take_savepoint(
 ) -> Operation:
     """Take a savepoint of a job in the job's own folder, whether it is running or not."""
     with Asked(context, access, "savepoint", job, {"portable": portable}) as asked:
-        service.look_at(asked.home, job, verb="take a savepoint of")
+        asked.home.job(job, verb="take a savepoint of")
 
         def work(tell: Progress) -> Savepoint | PortableSavepoint:
             if portable:
-                return service.take_portable_savepoint(asked.home, job, to=None)
-            return service.take_savepoint(asked.home, job, patience=_patience(tell))
+                return asked.home.take_portable_savepoint(job, to=None)
+            return asked.home.take_savepoint(job, patience=_patience(tell))
 
         return asked.start(work)
 
@@ -213,25 +206,25 @@ def restore(
     with Asked(context, access, "restore", job, given) as asked:
         place, uids = _check_restore(source, at, drop)
         if stop:
-            service.look_at(asked.home, job, verb="restore")
+            asked.home.job(job, verb="restore")
         else:
-            service.check_at_rest(asked.home, job, verb="restore")
-        service.get_start(asked.home, job)
+            asked.home.check_at_rest(job, verb="restore")
+        asked.home.last_start(job)
 
         def work(tell: Progress) -> dict[str, Any]:
             # Before anything is stopped: what cannot be restored is better left running.
-            sealed = service.resolve_apart(asked.home, job, source=place, at=at, drop=uids)
+            sealed = asked.home.resolve_apart(job, source=place, at=at, drop=uids)
             # A stop adds a checkpoint, and the oldest one makes room for it.
-            with service.hold_checkpoint(asked.home, job, sealed.plan.folder):
+            with asked.home.hold_checkpoint(job, sealed.plan.folder):
                 again = None
-                before = service.look_at(asked.home, job)
+                before = asked.home.job(job)
                 if stop and before.is_alive:
                     again = StartAgain(context, access, before, tell)
-                    service.stop_job(asked.home, job, patience=_patience(tell))
+                    asked.home.stop(job, patience=_patience(tell))
                 tell("starting")
                 try:
-                    started = service.restore_kept(
-                        asked.home, job, sealed, drop=uids, by=access.who, keep=context.keeps_up
+                    started = asked.home.restore_kept(
+                        job, sealed, drop=uids, by=access.who, keep=context.keeps_up
                     )
                 except Exception as error:
                     if again is not None:
@@ -257,7 +250,7 @@ def foresee_restore(
     context.check_shown(job)
     place, uids = _check_restore(source, at, drop)
     with context.slow_read():
-        sealed = service.resolve_apart(context.settings.home, job, source=place, at=at, drop=uids)
+        sealed = context.home.resolve_apart(job, source=place, at=at, drop=uids)
         plan: dict[str, Any] = encode(sealed.plan)
         return plan
 
@@ -269,7 +262,7 @@ def pin(
     what = "pin" if pinned else "unpin"
     with Asked(context, access, what, job, {"checkpoint": checkpoint}) as asked:
         names.check_checkpoint(checkpoint)
-        return asked.do(lambda: service.pin_checkpoint(asked.home, job, checkpoint, pinned=pinned))
+        return asked.do(lambda: asked.home.pin(job, checkpoint, pinned=pinned))
 
 
 def replay(
@@ -304,11 +297,10 @@ def replay(
                 hint="give a reason instead",
             )
         chosen = tuple(names.check_letter(each) for each in ids)
-        service.look_at(asked.home, job, verb="replay dead letters of")
+        asked.home.job(job, verb="replay dead letters of")
 
         def work(_tell: Progress) -> Replayed:
-            return service.replay_dead_letters(
-                asked.home,
+            return asked.home.replay_dead_letters(
                 job,
                 ids=chosen,
                 reason=reason,
@@ -330,8 +322,8 @@ def _run_verb(
     run: Callable[..., JobView],
 ) -> Operation:
     with Asked(context, access, verb, job) as asked:
-        service.check_running(asked.home, job, verb=verb)
-        return asked.start(lambda tell: run(asked.home, job, patience=_patience(tell)))
+        asked.home.check_running(job, verb=verb)
+        return asked.start(lambda tell: run(job, patience=_patience(tell)))
 
 
 def _check_restore(

@@ -7,8 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from headgate.jobs import service
-from headgate.jobs.service import AnyCheckpoint
+from headgate.checkpoints.checkpoint import AnyCheckpoint
 from headgate.server.actions import verbs
 from headgate.server.api import models
 from headgate.server.api.models import CheckpointId, Job
@@ -30,7 +29,7 @@ def checkpoint_routes() -> APIRouter:
         offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
     ) -> Response:
         """List the checkpoints and savepoints of a job, newest first."""
-        found = service.list_checkpoints(server.settings.home, job, every_run=every_run)
+        found = server.home.checkpoints(job, every_run=every_run)
         page = found[::-1][offset : offset + limit]
         told = {
             "total": len(found),
@@ -42,7 +41,7 @@ def checkpoint_routes() -> APIRouter:
     @router.get("/jobs/{job}/checkpoints/{checkpoint}", response_model=AnyCheckpoint)
     def show_checkpoint(server: Server, job: Job, checkpoint: CheckpointId) -> Response:
         """Show one checkpoint, with what is wrong with its files."""
-        found = service.get_checkpoint(server.settings.home, job, checkpoint)
+        found = server.home.checkpoint(job, checkpoint)
         return reply(server, found, guess=False)
 
     @router.put("/jobs/{job}/checkpoints/{checkpoint}/pin", response_model=AnyCheckpoint)
@@ -60,14 +59,14 @@ def checkpoint_routes() -> APIRouter:
     @router.get("/jobs/{job}/checkpoint-settings", response_model=models.CheckpointSettings)
     def show_checkpoint_settings(server: Server, job: Job) -> Response:
         """Show when checkpoints are kept, and for how long."""
-        settings = service.show_job(server.settings.home, job).settings
+        settings = server.home.details(job).settings
         chosen = {name: settings[name] for name in _SETTINGS if name in settings}
         return reply(server, models.CheckpointSettings(job, chosen))
 
     @router.get("/jobs/{job}/savepoints", response_model=models.Savepoints)
     def list_savepoints(server: Server, job: Job) -> Response:
         """List the savepoints of a job, newest first."""
-        found = service.list_checkpoints(server.settings.home, job)
+        found = server.home.checkpoints(job)
         chosen = [each for each in reversed(found) if each.kind == "savepoint"]
         return reply(server, {"savepoints": chosen}, guess=False)
 

@@ -6,7 +6,6 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from headgate.errors import HeadgateError
-from headgate.jobs import service
 from headgate.server.api import models
 from headgate.server.api.metrics import read_metrics
 from headgate.server.api.routing import ERRORS, Server, reply
@@ -49,9 +48,8 @@ def find_problems(server: ServerContext) -> list[str]:
     """Return what keeps the server from its work, without naming any place of the machine."""
     found = []
     try:
-        home = server.settings.home
-        if home.exists():
-            service.list_names(home)
+        if server.settings.home.exists():
+            server.home.names()
     except (OSError, HeadgateError):
         found.append("the home cannot be read")
     if server.watch is not None and server.watch.problem:

@@ -10,8 +10,14 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from headgate.errors import HeadgateError
-from headgate.jobs import service
-from headgate.jobs.service import JobView, Log, Session
+from headgate.jobs.checkpoints.restore_plan import RestorePlan
+from headgate.jobs.control.verbs import Loss
+from headgate.jobs.views.events import Events
+from headgate.jobs.views.exceptions import Exceptions
+from headgate.jobs.views.graph import GraphView
+from headgate.jobs.views.job import JobView
+from headgate.jobs.views.logs import Log
+from headgate.jobs.views.samples import Samples
 from headgate.server.actions import verbs
 from headgate.server.api import models
 from headgate.server.api.models import Job
@@ -54,7 +60,7 @@ def job_routes() -> APIRouter:
     @router.get("/jobs/{job}/config", response_model=models.Config)
     def show_config(server: Server, job: Job) -> Response:
         """Show how a job was last started."""
-        shown = service.show_job(server.settings.home, job)
+        shown = server.home.details(job)
         return reply(server, models.Config(job, shown.flow, shown.settings))
 
     _add_views(router)
@@ -65,12 +71,12 @@ def job_routes() -> APIRouter:
 
 
 def _add_views(router: APIRouter) -> None:
-    @router.get("/jobs/{job}/graph", response_model=service.GraphView)
+    @router.get("/jobs/{job}/graph", response_model=GraphView)
     def show_graph(server: Server, job: Job) -> Response:
         """Show a job's graph: nodes with their facts, and edges with what moves on them."""
-        return reply(server, service.view_graph(server.settings.home, job))
+        return reply(server, server.home.graph(job))
 
-    @router.get("/jobs/{job}/events", response_model=service.Events)
+    @router.get("/jobs/{job}/events", response_model=Events)
     def list_events(
         server: Server,
         job: Job,
@@ -80,15 +86,15 @@ def _add_views(router: APIRouter) -> None:
         limit: Annotated[int, Query(ge=1, le=1000)] = 200,
     ) -> Response:
         """List what happened to a job, oldest first; each event has a number."""
-        found = service.list_events(server.settings.home, job, after=after, limit=limit)
+        found = server.home.events(job, after=after, limit=limit)
         return reply(server, found)
 
-    @router.get("/jobs/{job}/exceptions", response_model=service.Exceptions)
+    @router.get("/jobs/{job}/exceptions", response_model=Exceptions)
     def list_exceptions(server: Server, job: Job) -> Response:
         """List the failures of a job, newest first, and its attempts."""
-        return reply(server, service.list_exceptions(server.settings.home, job))
+        return reply(server, server.home.exceptions(job))
 
-    @router.get("/jobs/{job}/samples", response_model=service.Samples)
+    @router.get("/jobs/{job}/samples", response_model=Samples)
     def read_samples(
         server: Server,
         job: Job,
@@ -99,7 +105,7 @@ def _add_views(router: APIRouter) -> None:
     ) -> Response:
         """Read the series of a job's charts: rates, lag, batch times, latency, state."""
         moment = since.replace(tzinfo=UTC) if since and since.tzinfo is None else since
-        found = service.read_samples(server.settings.home, job, since=moment, points=points)
+        found = server.home.samples(job, since=moment, points=points)
         return reply(server, found, guess=False)
 
 
@@ -113,8 +119,7 @@ def _add_logs(router: APIRouter) -> None:
         after: models.LogPosition = None,
     ) -> Response:
         """Read the last lines of a job's log, or those that came after an answer before."""
-        file = service.get_log(server.settings.home, job, log)
-        page = service.read_log(file, last=lines, after=after)
+        page = server.home.page_log(job, log, last=lines, after=after)
         cut = tuple(line[:_LONGEST_LINE] for line in page.lines)
         return reply(server, models.LogLines(job, log, replace(page, lines=cut)))
 
@@ -131,14 +136,14 @@ def _add_verbs(router: APIRouter) -> None:
         "/jobs/{job}/cancel",
         response_model=Operation,
         status_code=202,
-        responses={200: {"model": service.Loss, "description": "What a dry run tells."}},
+        responses={200: {"model": Loss, "description": "What a dry run tells."}},
     )
     def cancel_job(
         server: Server, who: Who, job: Job, body: models.Cancel | None = None
     ) -> Response:
         """End a job at once; its checkpoints stay or go as its settings say."""
         if body is not None and body.dry_run:
-            return reply(server, service.foresee_cancel(server.settings.home, job))
+            return reply(server, server.home.preview_cancel(job))
         return accepted(server, verbs.cancel(server, who, job))
 
     @router.post("/jobs/{job}/pause", response_model=Operation, status_code=202)
@@ -180,7 +185,7 @@ def _add_savepoints(router: APIRouter) -> None:
         "/jobs/{job}/restore",
         response_model=Operation,
         status_code=202,
-        responses={200: {"model": service.RestorePlan, "description": "The plan of a dry run."}},
+        responses={200: {"model": RestorePlan, "description": "The plan of a dry run."}},
     )
     def restore_job(server: Server, who: Who, job: Job, body: models.Restore) -> Response:
         """Go back to a checkpoint and run on from there, in a new run."""
@@ -209,7 +214,7 @@ def _summaries(server: ServerContext) -> tuple[models.JobSummary, ...]:
 def shown_jobs(server: ServerContext) -> list[JobView]:
     """Return the jobs that a server shows, in short."""
     only = server.settings.only
-    found = service.list_jobs(server.settings.home)
+    found = server.home.jobs()
     return [each for each in found if only is None or each.name == only]
 
 
@@ -217,13 +222,13 @@ def _kept_up(server: ServerContext) -> frozenset[str]:
     if not server.keeps_up:
         return frozenset()
     try:
-        return frozenset(Session(server.settings.home).list())
+        return frozenset(server.home.session.list())
     except HeadgateError:
         # /readyz tells of it; a list of jobs is worth more than this.
         return frozenset()
 
 
 def _details(server: ServerContext, job: str) -> dict[str, Any]:
-    told = service.show_job(server.settings.home, job).to_json()
+    told = server.home.details(job).to_json()
     told.pop("checkpoints")
     return {**told, "kept_up": job in _kept_up(server)}

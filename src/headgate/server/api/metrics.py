@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
 from headgate.errors import HeadgateError
-from headgate.jobs import service
-from headgate.jobs.service import DEAD, JobState, JobView
+from headgate.jobs.folder_home import FolderHome
+from headgate.jobs.lifecycle.states import JobState
+from headgate.jobs.views.job import DEAD, JobView
 from headgate.server.context import ServerContext
 
 _STATES = (*(each.value for each in JobState), DEAD, "UNREADABLE")
@@ -47,18 +47,14 @@ class _Jobs:
 
     def collect(self) -> Iterable[Metric]:
         only = self._server.settings.only
-        views = [
-            each
-            for each in service.list_jobs(self._server.settings.home)
-            if only is None or each.name == only
-        ]
+        views = [each for each in self._server.home.jobs() if only is None or each.name == only]
         yield from _by_part(views)
         yield from _of_jobs(views)
         yield from self._durations(views)
         yield from self._of_server()
 
     def _durations(self, views: list[JobView]) -> Iterator[Metric]:
-        home = self._server.settings.home
+        home = self._server.home
         batches = GaugeMetricFamily(
             "headgate_batch_duration_seconds", "Of batches in the last minute.", labels=["job"]
         )
@@ -69,7 +65,7 @@ class _Jobs:
             took = _batch_took(home, view)
             if took is not None:
                 batches.add_metric([view.name], took)
-            kept = service.last_checkpoint_took(home, view)
+            kept = home.last_checkpoint_took(view)
             if kept is not None:
                 checkpoints.add_metric([view.name], kept.total_seconds())
         yield batches
@@ -136,13 +132,11 @@ def _uptime(view: JobView) -> float | None:
     return None if view.uptime is None else max(0.0, view.uptime.total_seconds())
 
 
-def _batch_took(home: Path, view: JobView) -> float | None:
+def _batch_took(home: FolderHome, view: JobView) -> float | None:
     if not view.is_alive:
         return None
     try:
-        samples = service.read_samples(
-            home, view.name, since=datetime.now(UTC) - timedelta(minutes=1), points=60
-        )
+        samples = home.samples(view.name, since=datetime.now(UTC) - timedelta(minutes=1), points=60)
     except HeadgateError:
         return None
     known = [each for each in samples.batch_ms if each is not None]

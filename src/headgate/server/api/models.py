@@ -14,17 +14,12 @@ from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
 from headgate._codec import shaped
-from headgate.jobs.service import (
-    AnyCheckpoint,
-    Consent,
-    JobView,
-    Log,
-    LogPage,
-    OpenBatch,
-    OutputRecord,
-    OutputView,
-    TopicSummary,
-)
+from headgate.checkpoints.checkpoint import AnyCheckpoint
+from headgate.connectors.topics import TopicSummary
+from headgate.jobs.values import Consent, OpenBatch
+from headgate.jobs.views.job import JobView
+from headgate.jobs.views.logs import Log, LogPage
+from headgate.jobs.views.outputs import OutputRecord, OutputView
 from headgate.server.actions.flow_folder import FlowFile
 from headgate.server.operations import Operation
 from headgate.server.security import names

@@ -7,7 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from headgate.jobs import service
+from headgate.jobs.dead_letters.letter import DeadLetter
+from headgate.jobs.dead_letters.listing import DeadLetters
 from headgate.server.actions import verbs
 from headgate.server.api import models
 from headgate.server.api.models import Job
@@ -23,7 +24,7 @@ def output_routes() -> APIRouter:
     def list_outputs(server: Server, job: Job) -> Response:
         """List the outputs of a job: side outputs first, dead letters last."""
         with server.slow_read():
-            found = service.list_outputs(server.settings.home, job)
+            found = server.home.outputs(job)
         return reply(server, models.Outputs(found))
 
     @router.get("/jobs/{job}/outputs/{output}/records", response_model=models.OutputRecords)
@@ -32,10 +33,10 @@ def output_routes() -> APIRouter:
     ) -> Response:
         """Show the last records of an output."""
         with server.slow_read():
-            found = service.tail_output(server.settings.home, job, output, lines=lines)
+            found = server.home.output_records(job, output, lines=lines)
         return reply(server, models.OutputRecords(output, found), guess=False)
 
-    @router.get("/jobs/{job}/dead-letters", response_model=service.DeadLetters)
+    @router.get("/jobs/{job}/dead-letters", response_model=DeadLetters)
     def list_dead_letters(
         server: Server,
         job: Job,
@@ -44,14 +45,14 @@ def output_routes() -> APIRouter:
     ) -> Response:
         """List the newest dead letters, and how many there are by topic and reason."""
         with server.slow_read():
-            found = service.list_dead_letters(server.settings.home, job, reason=reason, limit=limit)
+            found = server.home.dead_letters(job, reason=reason, limit=limit)
         return reply(server, found, guess=False)
 
-    @router.get("/jobs/{job}/dead-letters/{letter}", response_model=service.DeadLetter)
+    @router.get("/jobs/{job}/dead-letters/{letter}", response_model=DeadLetter)
     def show_dead_letter(server: Server, job: Job, letter: models.LetterId) -> Response:
         """Show one dead letter with its raw record."""
         with server.slow_read():
-            found = service.get_dead_letter(server.settings.home, job, letter)
+            found = server.home.dead_letter(job, letter)
         return reply(server, found, guess=False)
 
     @router.post(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from headgate.jobs import service
+from headgate.jobs.topics import listing
 from headgate.server.api import models
 from headgate.server.api.routing import Server, make_router, reply
 
@@ -18,14 +18,14 @@ def topic_routes() -> APIRouter:
     def list_topics(server: Server) -> Response:
         """List the topics of the log that the server was started on."""
         with server.slow_read():
-            found = service.list_topics(server.settings.on)
+            found = listing.list_topics(server.settings.on)
         return reply(server, models.TopicList(found))
 
     @router.get("/topics/{topic}/records", response_model=models.TopicRecords)
     def tail_topic(server: Server, topic: models.TopicName, lines: models.Lines = 20) -> Response:
         """Show the last records of a topic."""
         with server.slow_read():
-            found = service.tail_topic(server.settings.on, topic, last=lines)
+            found = listing.tail_topic(server.settings.on, topic, last=lines)
         records = [each.decode("utf-8", "backslashreplace") for each in found]
         return reply(server, models.TopicRecords(topic, records), guess=False)
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from headgate.errors import HeadgateError
-from headgate.jobs.service import SETTINGS as JOB_SETTINGS
-from headgate.jobs.service import Scope
+from headgate.jobs.setting_table import SETTINGS as JOB_SETTINGS
+from headgate.jobs.setting_table import Scope
 
 JOB = r"^[a-z0-9][a-z0-9-]{0,127}$"
 UID = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from headgate.jobs.service import CheckpointEvent
+from headgate.jobs.views.checkpoint_history import CheckpointEvent
 from headgate.server.console.charts.job_charts import BYTES, MS
 from headgate.server.console.charts.timeline import in_ms
 from headgate.server.console.parts.theme import BAD, MUTED, SERIES

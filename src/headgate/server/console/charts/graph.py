@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from headgate.jobs.service import GraphEdge, GraphNode, GraphView
+from headgate.jobs.views.graph import GraphEdge, GraphNode, GraphView
 from headgate.server.console.charts.graph_layout import BOX_HEIGHT, BOX_WIDTH, Point, lay_out
 from headgate.server.console.parts.formats import (
     NONE,

@@ -10,7 +10,7 @@ from typing import Any
 from markupsafe import Markup
 from nicegui import ui
 
-from headgate.jobs.service import Samples
+from headgate.jobs.views.samples import Samples
 from headgate.server.console.parts import widgets
 from headgate.server.console.parts.formats import (
     format_bytes,

@@ -9,7 +9,8 @@ from typing import Any
 from nicegui import ui
 from nicegui.events import GenericEventArguments
 
-from headgate.jobs.service import Checkpoint, Past, PastRestore
+from headgate.checkpoints.checkpoint import Checkpoint
+from headgate.jobs.views.past import Past, PastRestore
 from headgate.server.console.charts.timeline import Track, in_ms, lay_out
 from headgate.server.console.parts.formats import format_bytes, format_moment
 

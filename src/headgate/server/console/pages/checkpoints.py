@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from nicegui import ui
 
 from headgate.errors import HeadgateError
-from headgate.jobs.service import JobView, Past, get_start, look_at, view_past
+from headgate.jobs.views.job import JobView
+from headgate.jobs.views.past import Past
 from headgate.server.actions import verbs
 from headgate.server.console.pages.known_job import is_known
 from headgate.server.console.panels.checkpoint_history import HistoryPanel
@@ -101,11 +102,11 @@ class _Checkpoints:
 
 def _read(context: ServerContext, job: str) -> tuple[JobView, Past, list[tuple[str, str]]]:
     context.check_shown(job)
-    home = context.settings.home
-    view = look_at(home, job)
+    home = context.home
+    view = home.job(job)
     try:
-        _, options = get_start(home, job)
+        _, options = home.last_start(job)
     except HeadgateError:
         # No attempt of it ever ran, so that nobody knows its settings.
-        return view, view_past(home, job), []
-    return view, view_past(home, job), tell_settings(context.hide_in(dict(options.settings)))
+        return view, home.past(job), []
+    return view, home.past(job), tell_settings(context.hide_in(dict(options.settings)))

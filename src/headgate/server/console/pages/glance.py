@@ -10,7 +10,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from headgate.errors import HeadgateError
-from headgate.jobs.service import JobView, list_jobs, read_samples
+from headgate.jobs.folder_home import FolderHome
+from headgate.jobs.views.job import JobView
 from headgate.server.context import ServerContext
 
 # Ten browsers that look every 2 s cost the disk as much as one.
@@ -55,26 +56,26 @@ class Glances:
         Args:
             trends: Whether to read how they went, too, where that is not known; it takes longer.
         """
-        root, only = context.settings.home, context.settings.only
+        home, only = context.home, context.settings.only
         with self._lock:
-            memory = self._homes.setdefault(root, _Memory())
+            memory = self._homes.setdefault(home.folder, _Memory())
         with memory.lock:
             if self._clock() - memory.at > _FRESH_FOR_S:
-                memory.jobs, memory.at = context.hide_in(tuple(list_jobs(root))), self._clock()
+                memory.jobs, memory.at = context.hide_in(tuple(home.jobs())), self._clock()
                 known = {job.name for job in memory.jobs}
                 memory.trends = {k: v for k, v in memory.trends.items() if k in known}
             if trends:
-                self._read_trends(root, memory)
+                self._read_trends(home, memory)
             jobs = tuple(job for job in memory.jobs if only is None or job.name == only)
             return Glance(jobs, {name: trend for name, (_, trend) in memory.trends.items()})
 
-    def _read_trends(self, root: Path, memory: _Memory) -> None:
+    def _read_trends(self, home: FolderHome, memory: _Memory) -> None:
         now = self._clock()
         read_at = {name: at for name, (at, _) in memory.trends.items()}
         due = [job.name for job in memory.jobs if _is_due(job, read_at.get(job.name), now)]
         due.sort(key=lambda name: read_at.get(name, float("-inf")))
         for name in due[:_TRENDS_AT_ONCE]:
-            memory.trends[name] = (now, _read_trend(root, name))
+            memory.trends[name] = (now, _read_trend(home, name))
 
 
 def _is_due(job: JobView, read_at: float | None, now: float) -> bool:
@@ -82,11 +83,9 @@ def _is_due(job: JobView, read_at: float | None, now: float) -> bool:
     return read_at is None or now - read_at > lasts
 
 
-def _read_trend(root: Path, name: str) -> Trend:
+def _read_trend(home: FolderHome, name: str) -> Trend:
     try:
-        samples = read_samples(
-            root, name, since=datetime.now(UTC) - _TREND_OF, points=_TREND_POINTS
-        )
+        samples = home.samples(name, since=datetime.now(UTC) - _TREND_OF, points=_TREND_POINTS)
     except HeadgateError:
         # A row without its line is better than no row; the job's own page tells why.
         return ()

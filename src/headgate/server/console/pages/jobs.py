@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from markupsafe import Markup
 from nicegui import ui
 
-from headgate.jobs.service import JobView
+from headgate.jobs.views.job import JobView
 from headgate.server.console.charts.sparkline import sparkline
 from headgate.server.console.pages.glance import Glance, Glances, Trend
 from headgate.server.console.panels.submission import ask_for_flow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from headgate.jobs.service import look_at
 from headgate.server.console.parts import widgets
 from headgate.server.context import ServerContext, get_context
 
@@ -14,4 +13,4 @@ async def is_known(job: str) -> bool:
 
 def _look(context: ServerContext, job: str) -> str:
     context.check_shown(job)
-    return look_at(context.settings.home, job).state
+    return context.home.job(job).state

@@ -7,7 +7,11 @@ from urllib.parse import urlencode
 from nicegui import ui
 
 from headgate.errors import HeadgateError
-from headgate.jobs.service import OutputKind, OutputRecord, OutputView, list_outputs, tail_output
+from headgate.jobs.views.outputs import (
+    OutputKind,
+    OutputRecord,
+    OutputView,
+)
 from headgate.server.console.pages.known_job import is_known
 from headgate.server.console.panels.dead_letters import LettersPanel
 from headgate.server.console.parts import widgets
@@ -154,11 +158,11 @@ class _Outputs:
 
 def _read_outputs(context: ServerContext, job: str) -> tuple[OutputView, ...]:
     context.check_shown(job)
-    return list_outputs(context.settings.home, job)
+    return context.home.outputs(job)
 
 
 def _read_rows(context: ServerContext, job: str, output: str) -> tuple[OutputRecord, ...]:
     context.check_shown(job)
     with context.slow_read():
-        rows = tail_output(context.settings.home, job, output, lines=ROWS)
+        rows = context.home.output_records(job, output, lines=ROWS)
     return context.hide_in(rows, guess=False)

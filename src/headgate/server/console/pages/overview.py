@@ -11,18 +11,10 @@ from markupsafe import Markup
 from nicegui import ui
 
 from headgate.errors import HeadgateError
-from headgate.jobs.service import (
-    Events,
-    Exceptions,
-    GraphView,
-    JobView,
-    get_start,
-    list_events,
-    list_exceptions,
-    look_at,
-    read_samples,
-    view_graph,
-)
+from headgate.jobs.views.events import Events
+from headgate.jobs.views.exceptions import Exceptions
+from headgate.jobs.views.graph import GraphView
+from headgate.jobs.views.job import JobView
 from headgate.server.console.charts import graph
 from headgate.server.console.charts.job_charts import POINTS, Charts
 from headgate.server.console.pages.jobs import format_lag
@@ -134,7 +126,7 @@ class _JobPage:
         now = now if job.is_alive else job.since or now
         since = None if span is None else now - span
         samples = await widgets.ask(
-            read_samples, self._context.settings.home, self._name, since=since, points=POINTS
+            self._context.home.samples, self._name, since=since, points=POINTS
         )
         if samples is not None:
             self._charts.show(samples, now)
@@ -173,20 +165,20 @@ class _JobPage:
 
 
 def _read_job(context: ServerContext, name: str) -> _Seen:
-    root = context.settings.home
+    home = context.home
     # In short: a job may have thousands of checkpoints, and this is read every other second.
-    job = context.hide_in(look_at(root, name))
+    job = context.hide_in(home.job(name))
     try:
-        flow, options = get_start(root, name)
+        flow, options = home.last_start(name)
     except HeadgateError:
         # No attempt of it ever ran, so that nothing is known of how.
-        return _Seen(job, view_graph(root, name), "", {})
-    return _Seen(job, view_graph(root, name), flow, context.hide_in(dict(options.settings)))
+        return _Seen(job, home.graph(name), "", {})
+    return _Seen(job, home.graph(name), flow, context.hide_in(dict(options.settings)))
 
 
 def _read_history(context: ServerContext, name: str) -> tuple[Exceptions, Events]:
-    root = context.settings.home
-    seen = list_exceptions(root, name), list_events(root, name, limit=_EVENTS)
+    home = context.home
+    seen = home.exceptions(name), home.events(name, limit=_EVENTS)
     return context.hide_in(seen)
 
 

@@ -9,16 +9,14 @@ from nicegui import ui
 from nicegui.events import GenericEventArguments
 
 from headgate.errors import HeadgateError
-from headgate.jobs.service import (
-    Past,
+from headgate.jobs.state.values import (
     StateHistory,
     StateOperator,
     StateOverview,
     StateRows,
     StateValue,
-    list_state,
-    view_past,
 )
+from headgate.jobs.views.past import Past
 from headgate.server.console.pages.known_job import is_known
 from headgate.server.console.parts import widgets
 from headgate.server.console.parts.formats import format_moment, job_path
@@ -300,28 +298,28 @@ def _scrolling(label: str) -> Live:
 
 def _read_overview(context: ServerContext, job: str) -> tuple[StateOverview, Past]:
     context.check_shown(job)
-    home = context.settings.home
-    return list_state(home, job), view_past(home, job)
+    home = context.home
+    return home.operators(job), home.past(job)
 
 
 def _look_up(context: ServerContext, job: str, uid: str, key: str, at: str | None) -> StateValue:
     context.check_shown(job)
     with context.slow_read():
-        value = context.state.look_up(job, uid, key, at=at)
+        value = context.home.state.look_up(job, uid, key, at=at)
     return context.hide_in(value, guess=False)
 
 
 def _read_history(context: ServerContext, job: str, uid: str, key: str) -> StateHistory:
     context.check_shown(job)
     with context.slow_read():
-        history = context.state.history(job, uid, key)
+        history = context.home.state.history(job, uid, key)
     return context.hide_in(history, guess=False)
 
 
 def _first_rows(context: ServerContext, job: str, uid: str, at: str | None) -> StateRows:
     context.check_shown(job)
     with context.slow_read():
-        rows = context.state.first_rows(job, uid, at=at, limit=FIRST_ROWS)
+        rows = context.home.state.first_rows(job, uid, at=at, limit=FIRST_ROWS)
     return context.hide_in(rows, guess=False)
 
 
@@ -330,5 +328,5 @@ def _query(
 ) -> StateRows:
     context.check_shown(job)
     with context.slow_read():
-        rows = context.state.query(job, sql, uid=uid, at=at, limit=QUERIED_ROWS)
+        rows = context.home.state.query(job, sql, uid=uid, at=at, limit=QUERIED_ROWS)
     return context.hide_in(rows, guess=False)

@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 from markupsafe import Markup
 from nicegui import ui
 
-from headgate.jobs.service import (
-    Checkpoint,
+from headgate.checkpoints.checkpoint import Checkpoint
+from headgate.jobs.views.checkpoint_history import (
     CheckpointEvent,
     CheckpointHistory,
-    Past,
-    list_checkpoint_history,
 )
+from headgate.jobs.views.past import Past
 from headgate.server.actions import verbs
 from headgate.server.console.charts.checkpoint_chart import POINTS, chart_options
 from headgate.server.console.panels.questions import ask_and_do
@@ -135,14 +134,14 @@ def read_history(context: ServerContext, job: str, offset: int, charted: int | N
         charted: How many entries there were when the chart was drawn.
     """
     context.check_shown(job)
-    home = context.settings.home
+    home = context.home
     if charted is None and not offset:
-        newest = list_checkpoint_history(home, job, limit=POINTS)
+        newest = home.checkpoint_history(job, limit=POINTS)
         return Seen(replace(newest, entries=newest.entries[:ROWS]), newest.entries)
-    page = list_checkpoint_history(home, job, limit=ROWS, offset=offset)
+    page = home.checkpoint_history(job, limit=ROWS, offset=offset)
     if page.total == charted:
         return Seen(page, None)
-    return Seen(page, list_checkpoint_history(home, job, limit=POINTS).entries)
+    return Seen(page, home.checkpoint_history(job, limit=POINTS).entries)
 
 
 def find_kept(entry: CheckpointEvent, past: Past) -> Checkpoint | None:

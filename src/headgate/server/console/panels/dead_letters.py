@@ -5,14 +5,9 @@ from __future__ import annotations
 from nicegui import ui
 
 from headgate.errors import HeadgateError
-from headgate.jobs.service import (
-    DeadLetter,
-    DeadLetters,
-    Replayed,
-    get_dead_letter,
-    list_dead_letters,
-    replay_dead_letters,
-)
+from headgate.jobs.dead_letters.letter import DeadLetter
+from headgate.jobs.dead_letters.listing import DeadLetters
+from headgate.jobs.dead_letters.replay import Replayed
 from headgate.server.actions import verbs
 from headgate.server.console.panels.questions import VIEW_ONLY, ask_and_do
 from headgate.server.console.parts import widgets
@@ -128,16 +123,14 @@ class LettersPanel:
 def _read(context: ServerContext, job: str, reason: str | None) -> DeadLetters:
     context.check_shown(job)
     with context.slow_read():
-        letters = list_dead_letters(
-            context.settings.home, job, reason=reason, limit=LETTERS, count_up_to=_COUNTED
-        )
+        letters = context.home.dead_letters(job, reason=reason, limit=LETTERS, count_up_to=_COUNTED)
     return context.hide_in(letters, guess=False)
 
 
 def _read_one(context: ServerContext, job: str, letter: str) -> DeadLetter:
     context.check_shown(job)
     with context.slow_read():
-        found = get_dead_letter(context.settings.home, job, letter)
+        found = context.home.dead_letter(job, letter)
     return context.hide_in(found, guess=False)
 
 
@@ -146,6 +139,4 @@ def _foresee(
 ) -> Replayed:
     context.check_shown(job)
     with context.slow_read():
-        return replay_dead_letters(
-            context.settings.home, job, ids=ids, reason=reason, by=who, dry_run=True
-        )
+        return context.home.replay_dead_letters(job, ids=ids, reason=reason, by=who, dry_run=True)

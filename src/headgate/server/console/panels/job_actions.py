@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from headgate.jobs.service import JobView, Loss, foresee_cancel
+from headgate.jobs.control.verbs import Loss
+from headgate.jobs.views.job import JobView
 from headgate.server.actions import verbs
 from headgate.server.console.parts import widgets
 from headgate.server.console.parts.formats import format_bytes
@@ -61,7 +62,7 @@ async def run_action(name: str, job: JobView) -> None:
         return
     says = list(action.says)
     if name == "cancel":
-        loss = await widgets.ask(foresee_cancel, get_context().settings.home, job.name)
+        loss = await widgets.ask(get_context().home.preview_cancel, job.name)
         if loss is None:
             return
         says += describe_loss(loss)

@@ -7,7 +7,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from headgate.jobs.service import Events, Exceptions
+from headgate.jobs.views.events import Events
+from headgate.jobs.views.exceptions import Exceptions
 from headgate.server.console.parts.formats import NONE, format_bytes, format_ms
 from headgate.server.console.parts.live import Live
 from headgate.server.console.parts.templates import note, render

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 from markupsafe import Markup
 from nicegui import ui
 
 from headgate.errors import HeadgateError
-from headgate.jobs.service import Log, get_log, tail_log
+from headgate.jobs.folder_home import FolderHome
+from headgate.jobs.views.logs import Log
 from headgate.server.console.parts import widgets
 from headgate.server.console.parts.live import Live
 from headgate.server.console.parts.templates import note, render
@@ -59,7 +59,7 @@ class LogsPanel:
         try:
             lines = await widgets.read(
                 read_lines,
-                context.settings.home,
+                context.home,
                 self._job,
                 Log(str(self._log.value)),
                 int(self._lines.value or LINES[0]),
@@ -77,7 +77,7 @@ class LogsPanel:
 
 
 def read_lines(
-    root: Path, job: str, log: Log, last: int, text: str = "", *, hide: Callable[[str], str]
+    home: FolderHome, job: str, log: Log, last: int, text: str = "", *, hide: Callable[[str], str]
 ) -> list[str]:
     """Return the last lines of a log, of them only those that hold a text.
 
@@ -85,7 +85,7 @@ def read_lines(
         text: Whether it is in capitals does not count; empty for all lines.
         hide: Takes secrets out of what is shown.
     """
-    tail = tail_log(get_log(root, job, log), last=last)
+    tail = home.tail_log(job, log, last=last)
     lines = (cut_line(line.decode("utf-8", errors="backslashreplace")) for line in tail)
     wanted = text.lower()
     return [line for line in map(hide, lines) if wanted in line.lower()]

@@ -10,8 +10,10 @@ from typing import Any
 from markupsafe import Markup
 from nicegui import ui
 
+from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.errors import HeadgateError
-from headgate.jobs.service import Checkpoint, JobView, Past
+from headgate.jobs.views.job import JobView
+from headgate.jobs.views.past import Past
 from headgate.server.actions import verbs
 from headgate.server.console.charts.moments_track import MomentsTrack
 from headgate.server.console.panels.questions import agreed

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from markupsafe import Markup
 from nicegui import ui
 
-from headgate.jobs.service import parse_typed
+from headgate.jobs.setting_table import parse_typed
 from headgate.server.actions.flow_folder import FlowFile, list_flows
 from headgate.server.console.parts import widgets
 from headgate.server.console.parts.formats import job_path

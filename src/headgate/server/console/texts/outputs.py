@@ -7,13 +7,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from headgate.jobs.service import (
-    DeadLetter,
-    DeadLetters,
-    OutputRecord,
-    OutputView,
-    Replayed,
-)
+from headgate.jobs.dead_letters.letter import DeadLetter
+from headgate.jobs.dead_letters.listing import DeadLetters
+from headgate.jobs.dead_letters.replay import Replayed
+from headgate.jobs.views.outputs import OutputRecord, OutputView
 from headgate.server.console.parts.formats import format_bytes, format_count, format_moment
 from headgate.server.console.parts.templates import note, render
 from headgate.server.console.texts.checkpoints import Question

@@ -9,7 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from headgate.jobs.service import (
+from headgate.jobs.state.values import (
     HistoryEntry,
     StateHistory,
     StateOperator,

@@ -13,16 +13,10 @@ from told_server import Told, telling
 from headgate import HeadgateError
 from headgate._codec import encode
 from headgate.client.connection import Connection
-from headgate.client.remote import RemoteJobs
-from headgate.jobs.service import (
-    Consent,
-    HistoryEntry,
-    OpenBatch,
-    Patience,
-    StateHistory,
-    StateRows,
-    StateValue,
-)
+from headgate.client.server_home import ServerHome
+from headgate.jobs.control.requests import Patience
+from headgate.jobs.state.values import HistoryEntry, StateHistory, StateRows, StateValue
+from headgate.jobs.values import Consent, OpenBatch
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 VALUE = StateValue(
@@ -68,18 +62,18 @@ def told() -> Iterator[Told]:
 
 
 @pytest.fixture
-def jobs(told: Told) -> RemoteJobs:
-    return RemoteJobs(Connection(told.url))
+def home(told: Told) -> ServerHome:
+    return ServerHome(Connection(told.url))
 
 
-def test_state_is_asked_for_by_operator_and_key(told: Told, jobs: RemoteJobs) -> None:
+def test_state_is_asked_for_by_operator_and_key(told: Told, home: ServerHome) -> None:
     told.answers = [(200, json.dumps(encode(VALUE)))]
-    assert jobs.state.look_up("shop", "with-user", '"a b"', at="chk-7") == VALUE
+    assert home.state.look_up("shop", "with-user", '"a b"', at="chk-7") == VALUE
     told.answers = [(200, json.dumps(encode(HISTORY)))]
-    assert jobs.state.history("shop", "with-user", "42") == HISTORY
+    assert home.state.history("shop", "with-user", "42") == HISTORY
     told.answers = [(200, json.dumps(encode(ROWS)))]
-    assert jobs.state.first_rows("shop", "with-user", limit=2) == ROWS
-    assert jobs.state.query("shop", "select 1", uid="with-user") == ROWS
+    assert home.state.first_rows("shop", "with-user", limit=2) == ROWS
+    assert home.state.query("shop", "select 1", uid="with-user") == ROWS
     assert [each.path for each in told.asked] == [
         "/v1/jobs/shop/state/with-user/value?key=%22a+b%22&at=chk-7",
         "/v1/jobs/shop/state/with-user/history?key=42",
@@ -95,14 +89,14 @@ def operation(state: str, **more: Any) -> str:
     return json.dumps(known | {"error": None} | more)
 
 
-def test_an_operation_is_looked_at_until_it_is_over(told: Told, jobs: RemoteJobs) -> None:
+def test_an_operation_is_looked_at_until_it_is_over(told: Told, home: ServerHome) -> None:
     result = {"savepoint": "sp-7", "folder": "/f", "batch": 7, "bytes": 9}
     told.answers = [
         (202, operation("RUNNING")),
         (200, operation("RUNNING")),
         (200, operation("DONE", result=result)),
     ]
-    taken = jobs.take_savepoint("shop", to=None, patience=Patience())
+    taken = home.take_savepoint("shop", to=None, patience=Patience())
     assert encode(taken) == result
     assert [each.path for each in told.asked] == [
         "/v1/jobs/shop/savepoints",
@@ -110,18 +104,18 @@ def test_an_operation_is_looked_at_until_it_is_over(told: Told, jobs: RemoteJobs
     ]
 
 
-def test_an_operation_that_failed_is_the_error_it_failed_with(told: Told, jobs: RemoteJobs) -> None:
+def test_an_operation_that_failed_is_the_error_it_failed_with(told: Told, home: ServerHome) -> None:
     error = {"code": "JOB_ENDED", "message": "m", "hint": "h", "domain": "external"}
     told.answers = [(202, operation("RUNNING")), (200, operation("FAILED", error=error))]
     with pytest.raises(HeadgateError) as raised:
-        jobs.take_savepoint("shop", to=None, patience=Patience())
+        home.take_savepoint("shop", to=None, patience=Patience())
     assert (raised.value.code, raised.value.exit_code, raised.value.hint) == ("JOB_ENDED", 3, "h")
 
 
-def test_a_flow_that_takes_too_long_to_start_is_said_to_hold(told: Told, jobs: RemoteJobs) -> None:
+def test_a_flow_that_takes_too_long_to_start_is_said_to_hold(told: Told, home: ServerHome) -> None:
     told.answers = [(202, operation("RUNNING"))]
     with pytest.raises(HeadgateError, match="still holds") as raised:
-        jobs.submit("flow.py", {"retain": 3}, patience=Patience(timedelta(milliseconds=100)))
+        home.submit("flow.py", {"retain": 3}, patience=Patience(timedelta(milliseconds=100)))
     assert raised.value.code == "WAITED_TOO_LONG"
     assert json.loads(told.asked[0].body) == {
         "flow": "flow.py",
@@ -132,14 +126,14 @@ def test_a_flow_that_takes_too_long_to_start_is_said_to_hold(told: Told, jobs: R
 
 
 def test_what_the_user_agrees_to_is_sent_and_nothing_where_that_is_nothing(
-    told: Told, jobs: RemoteJobs
+    told: Told, home: ServerHome
 ) -> None:
     consent = Consent(open_batch=OpenBatch.REPEAT, allow_repeats=True)
     error = {"code": "JOB_ENDED", "message": "m", "hint": "h", "domain": "external"}
     asks: list[Callable[[], object]] = [
-        lambda: jobs.start_job("shop", consent=consent),
-        lambda: jobs.restart_job("shop", patience=Patience(), consent=consent),
-        lambda: jobs.start_job("shop"),
+        lambda: home.start("shop", consent=consent),
+        lambda: home.restart("shop", patience=Patience(), consent=consent),
+        lambda: home.start("shop"),
     ]
     for ask in asks:
         told.answers = [(202, operation("FAILED", error=error))]
@@ -152,29 +146,29 @@ def test_what_the_user_agrees_to_is_sent_and_nothing_where_that_is_nothing(
 @pytest.mark.parametrize(
     ("ask", "answer"),
     [
-        (lambda jobs: jobs.list_jobs(), []),
-        (lambda jobs: jobs.list_jobs(), {"jobs": [{"job": "shop"}]}),
-        (lambda jobs: jobs.show_job("shop"), {"job": "shop"}),
-        (lambda jobs: jobs.list_checkpoints("shop"), {"checkpoints": {}}),
-        (lambda jobs: jobs.get_checkpoint("shop", "chk-1"), {"id": "chk-1"}),
-        (lambda jobs: jobs.state.history("shop", "a", "1"), {"entries": 3}),
-        (lambda jobs: jobs.list_dead_letters("shop", reason=None, limit=1), {"letters": [{}]}),
-        (lambda jobs: jobs.list_topics(), {"topics": ["orders"]}),
+        (lambda home: home.jobs(), []),
+        (lambda home: home.jobs(), {"jobs": [{"job": "shop"}]}),
+        (lambda home: home.details("shop"), {"job": "shop"}),
+        (lambda home: home.checkpoints("shop"), {"checkpoints": {}}),
+        (lambda home: home.checkpoint("shop", "chk-1"), {"id": "chk-1"}),
+        (lambda home: home.state.history("shop", "a", "1"), {"entries": 3}),
+        (lambda home: home.dead_letters("shop", reason=None, limit=1), {"letters": [{}]}),
+        (lambda home: home.list_topics(), {"topics": ["orders"]}),
     ],
 )
 def test_an_answer_of_another_version_is_said_to_be(
-    told: Told, jobs: RemoteJobs, ask: Callable[[RemoteJobs], Any], answer: Any
+    told: Told, home: ServerHome, ask: Callable[[ServerHome], Any], answer: Any
 ) -> None:
     told.answers = [(200, json.dumps(answer))]
     with pytest.raises(HeadgateError, match="of the same version") as raised:
-        ask(jobs)
+        ask(home)
     assert (raised.value.code, raised.value.exit_code) == ("SERVER_UNKNOWN", 3)
 
 
 def test_checkpoints_of_many_pages_are_one_list(
-    told: Told, jobs: RemoteJobs, monkeypatch: pytest.MonkeyPatch
+    told: Told, home: ServerHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headgate.client.remote._PAGE", 2)
+    monkeypatch.setattr("headgate.client.server_home._PAGE", 2)
 
     def page(total: int, *numbers: int) -> tuple[int, str]:
         found = [checkpoint(number) for number in numbers]
@@ -182,7 +176,7 @@ def test_checkpoints_of_many_pages_are_one_list(
 
     # One was kept between two questions, so that the later pages begin one earlier.
     told.answers = [page(4, 4, 3), page(5, 3, 2), page(5, 1)]
-    assert [each.id for each in jobs.list_checkpoints("shop")] == [
+    assert [each.id for each in home.checkpoints("shop")] == [
         f"chk-{number}" for number in range(1, 5)
     ]
     assert [each.path.rpartition("offset=")[2] for each in told.asked] == ["0", "2", "4"]

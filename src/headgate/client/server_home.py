@@ -9,38 +9,29 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from headgate._codec import decode, encode
+from headgate.checkpoints.checkpoint import AnyCheckpoint, by_age, parse_checkpoint
 from headgate.client.connection import Connection
+from headgate.client.home import Home
 from headgate.client.operations import wait_for
 from headgate.client.parsing import parse, parse_by
-from headgate.client.state import RemoteState
+from headgate.client.state import ServerState
+from headgate.connectors.topics import TopicSummary
 from headgate.errors import HeadgateError
-from headgate.jobs.service import (
-    NO_CONSENT,
-    AnyCheckpoint,
-    Consent,
-    DeadLetter,
-    DeadLetters,
-    Detached,
-    Events,
-    Exceptions,
-    GraphView,
-    JobDetails,
-    JobView,
-    Log,
-    LogPage,
-    Loss,
-    Patience,
-    PortableSavepoint,
-    Replayed,
-    ReplayProgress,
-    RestorePlan,
-    Savepoint,
-    StateOverview,
-    Stopped,
-    TopicSummary,
-    by_age,
-    parse_checkpoint,
-)
+from headgate.jobs.checkpoints.portable import PortableSavepoint
+from headgate.jobs.checkpoints.restore_plan import RestorePlan
+from headgate.jobs.control.requests import Patience
+from headgate.jobs.control.verbs import Loss, Savepoint, Stopped
+from headgate.jobs.dead_letters.letter import DeadLetter
+from headgate.jobs.dead_letters.listing import DeadLetters
+from headgate.jobs.dead_letters.replay import Replayed, ReplayProgress
+from headgate.jobs.startup.background import Detached
+from headgate.jobs.state.values import StateOverview
+from headgate.jobs.values import NO_CONSENT, Consent
+from headgate.jobs.views.events import Events
+from headgate.jobs.views.exceptions import Exceptions
+from headgate.jobs.views.graph import GraphView
+from headgate.jobs.views.job import JobDetails, JobView
+from headgate.jobs.views.logs import Log, LogPage
 
 _FOLLOW_EVERY = timedelta(seconds=1)
 # As many checkpoints as a server gives at once.
@@ -64,7 +55,7 @@ class _Topics:
     topics: list[TopicSummary]
 
 
-class RemoteJobs:
+class ServerHome(Home):
     """The jobs of a server."""
 
     def __init__(self, connection: Connection) -> None:
@@ -72,89 +63,71 @@ class RemoteJobs:
 
     @property
     def where(self) -> str:
-        """The server's URL."""
         return self._server.url
 
-    def list_jobs(self) -> list[JobView]:
-        """Return every job, by name."""
+    def jobs(self) -> list[JobView]:
         told = self._server.get("jobs")
         return self._parse(_Jobs, told).jobs
 
-    def list_names(self) -> list[str]:
-        """Return the names of all jobs."""
-        return [each.name for each in self.list_jobs()]
+    def names(self) -> list[str]:
+        return [each.name for each in self.jobs()]
 
-    def look_at(self, job: str) -> JobView:
-        """Return one job, with all that its supervisor last told."""
+    def job(self, job: str) -> JobView:
         told = self._server.get("jobs", job)
         return self._parse_by(_details, told).view
 
-    def show_job(self, job: str) -> JobDetails:
-        """Return all of one job."""
+    def details(self, job: str) -> JobDetails:
         told = self._server.get("jobs", job)
-        return replace(
-            self._parse_by(_details, told), checkpoints=tuple(self.list_checkpoints(job))
-        )
+        return replace(self._parse_by(_details, told), checkpoints=tuple(self.checkpoints(job)))
 
-    def start_job(self, job: str, *, consent: Consent = NO_CONSENT) -> Detached:
-        """Start a job again as it was last run, in the background."""
-        return self._started(self._do("start", job, encode(consent), Patience()))
+    def start(self, job: str, *, consent: Consent = NO_CONSENT) -> Detached:
+        return self._started(self._do("start", job, encode(consent)))
 
-    def stop_job(
-        self, job: str, *, savepoint: str | None, drain: bool, patience: Patience
+    def stop(
+        self,
+        job: str,
+        *,
+        savepoint: str | None = None,
+        drain: bool = False,
+        patience: Patience | None = None,
     ) -> Stopped:
-        """Stop a job between two batches, and wait until it has let go.
-
-        Raises:
-            HeadgateError: SERVER_FOLDER if the savepoint is to lie in a folder of its own.
-        """
         if savepoint:
             raise _own_folder(f"stop job {job!r} with a savepoint", "--savepoint")
         body = {"drain": drain, "savepoint": savepoint is not None}
         told = self._do("stop", job, body, patience)
         return self._parse(Stopped, told)
 
-    def cancel_job(self, job: str, *, patience: Patience) -> JobView:
-        """End a job at once, and wait until it has let go."""
+    def cancel(self, job: str, *, patience: Patience | None = None) -> JobView:
         return self._view(self._do("cancel", job, {}, patience))
 
-    def foresee_cancel(self, job: str) -> Loss:
-        """Return what a cancel of a job would take along; nothing is done."""
+    def preview_cancel(self, job: str) -> Loss:
         told = self._server.send("POST", "jobs", job, "cancel", body={"dry_run": True})
         return self._parse(Loss, told)
 
-    def restart_job(
-        self, job: str, *, patience: Patience, consent: Consent = NO_CONSENT
+    def restart(
+        self, job: str, *, patience: Patience | None = None, consent: Consent = NO_CONSENT
     ) -> Detached:
-        """Stop a job between two batches and start it again."""
         return self._started(self._do("restart", job, encode(consent), patience))
 
-    def pause_job(self, job: str, *, patience: Patience) -> JobView:
-        """Make a job read nothing, and wait until it does."""
+    def pause(self, job: str, *, patience: Patience | None = None) -> JobView:
         return self._view(self._do("pause", job, {}, patience))
 
-    def resume_job(self, job: str, *, patience: Patience) -> JobView:
-        """Let a paused job go on, and wait until it does."""
+    def resume(self, job: str, *, patience: Patience | None = None) -> JobView:
         return self._view(self._do("resume", job, {}, patience))
 
-    def take_savepoint(self, job: str, *, to: Path | None, patience: Patience) -> Savepoint:
-        """Take a savepoint of a job's last batch.
-
-        Raises:
-            HeadgateError: SERVER_FOLDER if it is to lie in a folder of its own.
-        """
+    def take_savepoint(
+        self, job: str, *, to: Path | None = None, patience: Patience | None = None
+    ) -> Savepoint:
         told = self._take(job, to, patience, portable=False)
         return self._parse(Savepoint, told)
 
     def take_portable_savepoint(
-        self, job: str, *, to: Path | None, patience: Patience
+        self, job: str, *, to: Path | None = None, patience: Patience | None = None
     ) -> PortableSavepoint:
-        """Write the state of a job's last batch as Parquet, by operator."""
         told = self._take(job, to, patience, portable=True)
         return self._parse(PortableSavepoint, told)
 
-    def list_checkpoints(self, job: str, *, every_run: bool = False) -> list[AnyCheckpoint]:
-        """Return the checkpoints and savepoints of a job, oldest first."""
+    def checkpoints(self, job: str, *, every_run: bool = False) -> list[AnyCheckpoint]:
         found: dict[tuple[str | None, str, str], AnyCheckpoint] = {}
         offset, total = 0, 1
         while offset < total:
@@ -167,29 +140,26 @@ class RemoteJobs:
             offset, total = offset + _PAGE, self._parse_by(lambda it: int(it["total"]), told)
         return sorted(found.values(), key=by_age)
 
-    def get_checkpoint(self, job: str, checkpoint: str) -> AnyCheckpoint:
-        """Return one checkpoint, with what is wrong with its files."""
+    def checkpoint(self, job: str, checkpoint: str) -> AnyCheckpoint:
         return self._checkpoint(self._server.get("jobs", job, "checkpoints", checkpoint))
 
-    def pin_checkpoint(self, job: str, checkpoint: str, *, pinned: bool) -> AnyCheckpoint:
-        """Make a checkpoint stay whatever is retained, or let it go when its time comes."""
+    def pin(self, job: str, checkpoint: str, *, pinned: bool) -> AnyCheckpoint:
         method = "PUT" if pinned else "DELETE"
         told = self._server.send(method, "jobs", job, "checkpoints", checkpoint, "pin")
-        return self._checkpoint(self._wait(told, "pin", job, Patience()))
+        return self._checkpoint(self._wait(told, "pin", job))
 
     def preview_restore(
         self, job: str, *, source: str | None, at: str | None, drop: Collection[str]
     ) -> RestorePlan:
-        """Return what going back to a checkpoint would do; nothing is done."""
         body = {**_restore(source, at, drop), "dry_run": True}
-        told = self._do("restore", job, body, Patience())
+        told = self._do("restore", job, body)
         return self._parse(RestorePlan, told)
 
     def restore(
         self, job: str, *, source: str | None, at: str | None, drop: Collection[str]
     ) -> tuple[RestorePlan, Detached]:
         """Go back to a checkpoint, and run on from there on the server; return what that did."""
-        told = self._do("restore", job, _restore(source, at, drop), Patience())
+        told = self._do("restore", job, _restore(source, at, drop))
         plan = self._parse_by(lambda it: decode(RestorePlan, it["restored"]), told)
         return plan, self._started({key: told[key] for key in told if key != "restored"})
 
@@ -211,17 +181,13 @@ class RemoteJobs:
         """
         body = {"flow": flow, "settings": dict(settings), "fresh": fresh, **encode(consent)}
         told = self._server.send("POST", "jobs", body={**body, "restore_from": restore_from})
-        result = wait_for(
-            self._server, told, verb=f"run {flow}", patience=patience or Patience(), look=None
-        )
+        result = wait_for(self._server, told, verb=f"run {flow}", patience=patience, look=None)
         return self._started(result)
 
     def tail_log(self, job: str, log: Log, *, last: int) -> list[bytes]:
-        """Return the last lines of a job's log, without their newlines."""
         return [line.encode() for line in self._page(job, log, last, None).lines]
 
     def follow_log(self, job: str, log: Log, *, last: int) -> Iterator[bytes]:
-        """Yield the last lines of a job's log, then every new one, for ever."""
         clock = Patience().clock
         page = self._page(job, log, last, None)
         while True:
@@ -246,37 +212,30 @@ class RemoteJobs:
         told = self._server.get("topics", topic, "records", lines=last)
         return self._parse_by(lambda it: [str(each).encode() for each in it["records"]], told)
 
-    def view_graph(self, job: str) -> GraphView:
-        """Return a job's flow, with what went through it since it was started."""
+    def graph(self, job: str) -> GraphView:
         return self._parse(GraphView, self._server.get("jobs", job, "graph"))
 
-    def list_events(self, job: str, *, after: int, limit: int) -> Events:
-        """Return what happened to a job: the newest events, oldest of them first."""
+    def events(self, job: str, *, after: int = 0, limit: int = 200) -> Events:
         told = self._server.get("jobs", job, "events", after=after, limit=limit)
         return self._parse(Events, told)
 
-    def list_exceptions(self, job: str) -> Exceptions:
-        """Return the failures and the attempts of a job, newest first."""
+    def exceptions(self, job: str) -> Exceptions:
         return self._parse(Exceptions, self._server.get("jobs", job, "exceptions"))
 
     @property
-    def state(self) -> RemoteState:
-        """Where the state of the server's jobs is asked for."""
-        return RemoteState(self._server)
+    def state(self) -> ServerState:
+        return ServerState(self._server)
 
-    def list_state(self, job: str, *, at: str | None = None) -> StateOverview:
-        """Return the operators that hold state."""
+    def operators(self, job: str, *, at: str | None = None) -> StateOverview:
         return self._parse(StateOverview, self._server.get("jobs", job, "state", at=at))
 
-    def list_dead_letters(self, job: str, *, reason: str | None, limit: int) -> DeadLetters:
-        """Return how many dead letters a job has, and the newest of them."""
+    def dead_letters(self, job: str, *, reason: str | None = None, limit: int = 100) -> DeadLetters:
         told = self._server.get(
             *("jobs", job, "dead-letters"), patient=True, reason=reason, limit=limit
         )
         return self._parse(DeadLetters, told)
 
-    def get_dead_letter(self, job: str, letter: str) -> DeadLetter:
-        """Return one dead letter, whole."""
+    def dead_letter(self, job: str, letter: str) -> DeadLetter:
         told = self._server.get("jobs", job, "dead-letters", letter, patient=True)
         return self._parse(DeadLetter, told)
 
@@ -284,35 +243,36 @@ class RemoteJobs:
         self,
         job: str,
         *,
-        ids: Sequence[str],
-        reason: str | None,
+        ids: Sequence[str] = (),
+        reason: str | None = None,
         by: str,  # noqa: ARG002 - a server knows by itself who asks
-        again: bool,
-        without_key: bool,
-        into_tables: bool,
-        dry_run: bool,
-        progress: Callable[[ReplayProgress], None],  # noqa: ARG002 - a server tells no numbers
+        again: bool = False,
+        without_key: bool = False,
+        into_tables: bool = False,
+        dry_run: bool = False,
+        progress: Callable[[ReplayProgress], None] | None = None,  # noqa: ARG002 - not over HTTP
     ) -> Replayed:
-        """Send the records of dead letters again."""
         flags = {"again": again, "without_key": without_key, "dry_run": dry_run}
         body = {"ids": list(ids), "reason": reason, "into_tables": into_tables, **flags}
         told = self._server.send("POST", "jobs", job, "dead-letters", "replay", body=body)
         done = self._wait(told, "replay", job, Patience(longest=_LONGEST_REPLAY))
         return self._parse(Replayed, done)
 
-    def _do(self, verb: str, job: str, body: Mapping[str, Any], patience: Patience) -> Any:
+    def _do(
+        self, verb: str, job: str, body: Mapping[str, Any], patience: Patience | None = None
+    ) -> Any:
         told = self._server.send("POST", "jobs", job, verb, body=body)
         return self._wait(told, verb, job, patience)
 
-    def _take(self, job: str, to: Path | None, patience: Patience, *, portable: bool) -> Any:
+    def _take(self, job: str, to: Path | None, patience: Patience | None, *, portable: bool) -> Any:
         if to is not None:
             raise _own_folder(f"take a savepoint of job {job!r}", "--to")
         told = self._server.send("POST", "jobs", job, "savepoints", body={"portable": portable})
         return self._wait(told, "savepoint", job, patience)
 
-    def _wait(self, told: Any, verb: str, job: str, patience: Patience) -> Any:
+    def _wait(self, told: Any, verb: str, job: str, patience: Patience | None = None) -> Any:
         return wait_for(
-            self._server, told, verb=verb, patience=patience, look=lambda: self.look_at(job)
+            self._server, told, verb=verb, patience=patience, look=lambda: self.job(job)
         )
 
     def _page(self, job: str, log: Log, last: int, after: str | None) -> LogPage:

@@ -1,0 +1,208 @@
+"""The jobs of a folder on this machine, and all that can be asked of them.
+
+Importing it brings neither Spark nor numpy, so that a verb that needs none starts at once; what
+needs them imports them when it is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from datetime import timedelta
+from functools import wraps
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
+
+from headgate.jobs.audit.job_audit import audit_job
+from headgate.jobs.checkpoints.listing import (
+    get_checkpoint,
+    list_checkpoints,
+    pin_checkpoint,
+    verify_anything,
+)
+from headgate.jobs.checkpoints.portable import PortableSavepoint, take_portable
+from headgate.jobs.checkpoints.restore_plan import RestorePlan
+from headgate.jobs.control import requests, restore_start, verbs
+from headgate.jobs.control.requests import Patience
+from headgate.jobs.dead_letters import replay
+from headgate.jobs.dead_letters.listing import get_dead_letter, list_dead_letters
+from headgate.jobs.home import JobHome
+from headgate.jobs.registry import get_job, list_job_names
+from headgate.jobs.state.client import StateDesk
+from headgate.jobs.state.overview import list_state
+from headgate.jobs.upkeep import orders
+from headgate.jobs.upkeep.kept_jobs import Session
+from headgate.jobs.views import logs
+from headgate.jobs.views.checkpoint_history import list_checkpoint_history
+from headgate.jobs.views.events import list_events
+from headgate.jobs.views.exceptions import list_exceptions
+from headgate.jobs.views.graph import view_graph
+from headgate.jobs.views.job import JobView, last_checkpoint_took, list_jobs, show_job, view_job
+from headgate.jobs.views.logs import Log, LogPage
+from headgate.jobs.views.outputs import list_outputs, tail_output
+from headgate.jobs.views.past import view_past
+from headgate.jobs.views.samples import read_samples
+from headgate.jobs.views.secrets import find_secrets
+
+_Arguments = ParamSpec("_Arguments")
+_Answer = TypeVar("_Answer")
+
+
+def _on_job(
+    verb: str, operation: Callable[Concatenate[JobHome, _Arguments], _Answer]
+) -> Callable[Concatenate[FolderHome, str, _Arguments], _Answer]:
+    """Return an operation on a job's folder as a method that takes the job's name.
+
+    The method has the operation's other parameters, its answer and its errors. A name that no job
+    has is refused with JOB_NOT_FOUND.
+
+    Args:
+        verb: What cannot be done then, as in `cannot stop job 'orders'`.
+    """
+
+    @wraps(operation)
+    def method(
+        home: FolderHome, job: str, /, *args: _Arguments.args, **options: _Arguments.kwargs
+    ) -> _Answer:
+        return operation(get_job(home.folder, job, verb=verb), *args, **options)
+
+    return method
+
+
+def _on_folder(
+    operation: Callable[Concatenate[Path, _Arguments], _Answer],
+) -> Callable[Concatenate[FolderHome, _Arguments], _Answer]:
+    """Return an operation on a folder of jobs as a method."""
+
+    @wraps(operation)
+    def method(
+        home: FolderHome, /, *args: _Arguments.args, **options: _Arguments.kwargs
+    ) -> _Answer:
+        return operation(home.folder, *args, **options)
+
+    return method
+
+
+class FolderHome:
+    """The jobs of a folder on this machine: `Home` without a server, and what a server needs.
+
+    Attributes:
+        state: Answers questions on the state of jobs; nothing is started before the first one.
+        session: The jobs that a server of this folder keeps up.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.state = StateDesk(folder)
+        self.session = Session(folder)
+
+    @property
+    def where(self) -> str:
+        """The folder, as a person names it."""
+        return str(self.folder)
+
+    # What there is.
+
+    names = _on_folder(list_job_names)
+    jobs = _on_folder(list_jobs)
+
+    def job(self, name: str, /, *, verb: str = "show") -> JobView:
+        """Return one job in short, with all that its supervisor last reported.
+
+        Args:
+            verb: What cannot be done if there is no such job.
+        """
+        return view_job(get_job(self.folder, name, verb=verb))
+
+    details = _on_job("show", show_job)
+    graph = _on_job("show the graph of", view_graph)
+    events = _on_job("list the events of", list_events)
+    exceptions = _on_job("list the exceptions of", list_exceptions)
+    samples = _on_job("show the measurements of", read_samples)
+    outputs = _on_job("show the outputs of", list_outputs)
+    output_records = _on_job("show the outputs of", tail_output)
+    operators = _on_job("read the state of", list_state)
+
+    def tail_log(self, job: str, log: Log, /, *, last: int) -> list[bytes]:
+        """Return the last lines of a job's log, without their newlines."""
+        return logs.tail_log(self._log(job, log), last=last)
+
+    def follow_log(self, job: str, log: Log, /, *, last: int) -> Iterator[bytes]:
+        """Yield the last lines of a job's log, then every new one, for ever."""
+        return logs.follow_log(self._log(job, log), last=last)
+
+    def page_log(self, job: str, log: Log, /, *, last: int, after: str | None = None) -> LogPage:
+        """Return the last lines of a job's log, or those that came after a page."""
+        return logs.read_log(self._log(job, log), last=last, after=after)
+
+    _log = _on_job("read the log of", logs.get_log)
+
+    def last_checkpoint_took(self, view: JobView) -> timedelta | None:
+        """Return how long the batch of a job's newest checkpoint took; None if it has none."""
+        return last_checkpoint_took(JobHome(self.folder, view.name), view)
+
+    def secrets(self, *texts: str) -> frozenset[str]:
+        """Return the values of secrets that the jobs refer to, and those that texts refer to."""
+        return find_secrets((JobHome(self.folder, name) for name in self.names()), *texts)
+
+    # Lifecycle.
+
+    start = _on_job("start", verbs.start_job)
+    stop = _on_job("stop", verbs.stop_job)
+    cancel = _on_job("cancel", verbs.cancel_job)
+    preview_cancel = _on_job("cancel", verbs.foresee_cancel)
+    restart = _on_job("restart", verbs.restart_job)
+    pause = _on_job("pause", verbs.pause_job)
+    resume = _on_job("resume", verbs.resume_job)
+    last_start = _on_job("start", verbs.get_start)
+
+    def check_running(self, job: str, /, *, verb: str) -> JobView:
+        """Return a job that is running, or refuse to do something to it."""
+        return requests.check_running(get_job(self.folder, job, verb=verb), verb=verb)
+
+    def check_at_rest(self, job: str, /, *, verb: str) -> JobView:
+        """Return a job that is not running, or refuse to do something to it."""
+        return requests.check_at_rest(get_job(self.folder, job, verb=verb), verb=verb)
+
+    # Lifecycle, as a server asks for it: the user's code runs in another process.
+
+    submit = _on_folder(orders.submit_flow)
+    start_kept = _on_job("start", orders.start_kept)
+    restart_kept = _on_job("restart", orders.restart_kept)
+    restore_kept = _on_job("restore", orders.restore_kept)
+    resolve_apart = _on_job("restore", orders.resolve_apart)
+    hold_checkpoint = _on_job("restore", restore_start.hold_checkpoint)
+
+    # Checkpoints.
+
+    checkpoints = _on_job("list the checkpoints of", list_checkpoints)
+    checkpoint = _on_job("list the checkpoints of", get_checkpoint)
+    checkpoint_history = _on_job("list the checkpoints of", list_checkpoint_history)
+    past = _on_job("show the past of", view_past)
+    verify = _on_folder(verify_anything)
+    pin = _on_job("list the checkpoints of", pin_checkpoint)
+    take_savepoint = _on_job("take a savepoint of", verbs.take_savepoint)
+    prepare_restore = _on_job("restore", restore_start.prepare_restore)
+
+    def take_portable_savepoint(
+        self,
+        job: str,
+        /,
+        *,
+        to: Path | None = None,
+        patience: Patience | None = None,  # noqa: ARG002 - only a server is waited for
+    ) -> PortableSavepoint:
+        """Write the state of a job's last batch as Parquet, by operator."""
+        return take_portable(get_job(self.folder, job, verb="take a savepoint of"), to=to)
+
+    def preview_restore(
+        self, job: str, /, *, source: str | None, at: str | None, drop: Collection[str]
+    ) -> RestorePlan:
+        """Return what going back to a checkpoint would do; nothing is done."""
+        return self.prepare_restore(job, source=source, at=at, drop=drop).plan
+
+    # Records.
+
+    dead_letters = _on_job("list the dead letters of", list_dead_letters)
+    dead_letter = _on_job("show a dead letter of", get_dead_letter)
+    replay_dead_letters = _on_job("replay dead letters of", replay.replay_dead_letters)
+    audit = _on_job("audit", audit_job)
