@@ -278,7 +278,7 @@ def test_setup_makes_the_topics_of_a_flow_and_warns_of_those_that_will_not_do(
     assert all(each["existed"] for each in again["topics"])
     shown = run(*args)
     assert f"warning: topic '{prefix}-users' existed, and it is not compacted" in shown.stderr
-    assert "Not made: console" in shown.stdout
+    assert "Not created: console" in shown.stdout
 
 
 def test_positions_are_published_as_a_groups_offsets(kafka: KafkaBroker) -> None:

@@ -147,7 +147,7 @@ def test_list_and_show_tell_what_pulsar_knows(pulsar: PulsarBroker) -> None:
     assert (second["ledgers"], second["entries"]) == (1, 3)
     text = run("topics", "show", name, "--on", pulsar.url).stdout
     assert "kept       until read" in text
-    assert "repeats    kept: deduplication is off" in text
+    assert "repeats    stored: deduplication is off" in text
 
 
 def test_tail_gives_the_newest_records_of_all_partitions(pulsar: PulsarBroker) -> None:
@@ -217,7 +217,7 @@ def test_setup_makes_what_a_flow_needs_and_tells_what_was_there(pulsar: PulsarBr
     Path("flow.py").write_text(FLOW.replace("note: str", "note: int"))
     again = run("setup", "flow.py", *on)
     assert "Topic 'out' existed, and its deduplication was turned on" in again.stdout
-    assert "was given a JSON schema" not in again.stdout, "users is only read"
+    assert "got a JSON schema" not in again.stdout, "users is only read"
     assert again.stderr.splitlines() == [
         "warning: topic 'orders' existed, and its schema has column 'note' as string instead of "
         "long",

@@ -114,7 +114,7 @@ def test_an_operation_that_failed_is_the_error_it_failed_with(told: Told, home: 
 
 def test_a_flow_that_takes_too_long_to_start_is_said_to_hold(told: Told, home: ServerHome) -> None:
     told.answers = [(202, operation("RUNNING"))]
-    with pytest.raises(HeadgateError, match="still holds") as raised:
+    with pytest.raises(HeadgateError, match="stays valid") as raised:
         home.submit("flow.py", {"retain": 3}, patience=Patience(timedelta(milliseconds=100)))
     assert raised.value.code == "WAITED_TOO_LONG"
     assert json.loads(told.asked[0].body) == {
