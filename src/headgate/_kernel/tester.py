@@ -127,10 +127,10 @@ class FlowTester:
         values = json.loads(self._tester.state(place))
         return TestState(
             tuple(
-                TestEntry(each["bucket"], *(base64.b64decode(each[part]) for part in _PARTS))
-                for each in values["held"]
+                TestEntry(entry["bucket"], *(base64.b64decode(entry[part]) for part in _PARTS))
+                for entry in values["held"]
             ),
-            tuple((each["bucket"], each["moment"]) for each in values["timers"]),
+            tuple((entry["bucket"], entry["moment"]) for entry in values["timers"]),
         )
 
 

@@ -164,9 +164,9 @@ def query_failure(job: str, causes: Sequence[str]) -> HeadgateError:
     """Return the failure of a query, named by its root cause."""
     what = f"cannot continue job {job!r}"
     for cause in causes:
-        told = _find_told(cause)
-        if told is not None:
-            return _told_failure(what, *told)
+        named = _find_told(cause)
+        if named is not None:
+            return _told_failure(what, *named)
     refused = find_system_failure(what, causes)
     if refused is not None:
         return refused
@@ -221,17 +221,17 @@ def starting(job: str) -> Iterator[None]:
         for _ in range(_DEEPEST):
             if thrown is None:
                 break
-            told = _find_told(str(thrown.toString()))
-            if told is not None:
-                raise _told_failure(f"cannot start job {job!r}", *told) from None
+            named = _find_told(str(thrown.toString()))
+            if named is not None:
+                raise _told_failure(f"cannot start job {job!r}", *named) from None
             thrown = thrown.getCause()
         raise
 
 
 def _find_told(cause: str) -> tuple[str, str] | None:
     """Return the code and the message of a failure that the kernel has named, or None."""
-    found = _TOLD.search(cause)
-    return None if found is None else (found[1], _first_line(cause[found.end() :]))
+    match = _TOLD.search(cause)
+    return None if match is None else (match[1], _first_line(cause[match.end() :]))
 
 
 def _told_failure(what: str, code: str, message: str) -> HeadgateError:

@@ -92,7 +92,7 @@ def start(
         HeadgateError: BROKER_RUNNING if it runs with other options, BROKER_SECURITY_FIXED,
             BROKER_PORT_TAKEN, BROKER_NOT_STARTED, and the errors of `resolve`.
     """
-    clock, told = clock or SystemClock(), progress or _nobody
+    clock, report = clock or SystemClock(), progress or _nobody
     folder = options.data.absolute()
     with alone_in(folder):
         known = find_process(folder / FILE)
@@ -108,7 +108,7 @@ def start(
                 return look(server, folder), False
         last = {} if known is None else known.facts
         for _ in range(_TRIES):
-            process = server.launch(folder, options, last, told, clock)
+            process = server.launch(folder, options, last, report, clock)
             if wait(server, folder, process, clock) is not BrokerState.RUNNING:
                 stop_process(process, grace=STOPS_WITHIN, clock=clock)
                 raise not_started(
@@ -116,7 +116,7 @@ def start(
                 )
             if not server.is_stuck(folder, clock):
                 return look(server, folder), True
-            told("the broker hangs and is restarted")
+            report("the broker hangs and is restarted")
             stop_process(process, grace=STOPS_WITHIN, clock=clock)
             last = process.facts
         raise not_started(server, folder, f"it hung {_TRIES} times", last_words(folder))

@@ -40,8 +40,8 @@ def read_lineage(file: Path) -> dict[int, str]:
             raise BadChangelogError(f"a changelog of format {version!r} has no lineage")
         try:
             return {
-                int(each["version"]): str(each["checkpointUniqueId"])
-                for each in json.loads(head.read_text())
+                int(entry["version"]): str(entry["checkpointUniqueId"])
+                for entry in json.loads(head.read_text())
             }
         except (ValueError, TypeError, KeyError) as error:
             raise BadChangelogError("its lineage does not parse") from error

@@ -50,8 +50,8 @@ def survey_operator(
 ) -> None:
     """Add the description of an operator's state: the newest metadata up to a batch."""
     folder = f"state/{operator}/_metadata/v2"
-    batches = [int(each.name) for each in _children(root / folder) if each.name.isdigit()]
-    newest = max((each for each in batches if each <= batch), default=None)
+    batches = [int(child.name) for child in _children(root / folder) if child.name.isdigit()]
+    newest = max((number for number in batches if number <= batch), default=None)
     plain = f"state/{operator}/_metadata/metadata"
     if (root / plain).is_file():
         files |= {plain, *sums_of(root, plain)}
@@ -186,7 +186,7 @@ def _find_store(root: Path, folder: str, name: str) -> str:
 
     if has(folder):
         return folder
-    named = (f"{folder}/{each.name}" for each in _children(root / folder) if each.is_dir())
+    named = (f"{folder}/{child.name}" for child in _children(root / folder) if child.is_dir())
     return next((store for store in named if has(store)), folder)
 
 
@@ -194,8 +194,8 @@ def _schema_file(file: str, path: str) -> str:
     """Return the path of a schema file in the checkpoint, even if that was moved."""
     match = _OPERATOR_METADATA.fullmatch(file)
     inside = f"/state/{match[1] if match else ''}/_stateSchema/"
-    _, found, rest = path.rpartition(inside)
-    if not found or not all(_PLAIN_NAME.fullmatch(part) for part in rest.split("/")):
+    _, separator, rest = path.rpartition(inside)
+    if not separator or not all(_PLAIN_NAME.fullmatch(part) for part in rest.split("/")):
         raise ValueError(f"{path!r} is not the path of a schema file")
     return inside[1:] + rest
 

@@ -34,14 +34,14 @@ def render_sums(content: bytes) -> str:
     from headgate.checkpoints._crc32c import crc32c
 
     value = crc32c(content)
-    told = {
+    sums = {
         "algorithm": "CRC32C",
         "value": value - 2 * _SIGN if value >= _SIGN else value,
         "mainFileSize": len(content),
         "timestampMs": 0,
         "creator": {"executorId": "", "taskInfo": ""},
     }
-    return json.dumps(told, separators=(",", ":"))
+    return json.dumps(sums, separators=(",", ":"))
 
 
 def find_unsummed(

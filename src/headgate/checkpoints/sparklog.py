@@ -291,10 +291,10 @@ def _unreadable(checkpoint: Path, batch: int | None, file: str, error: Exception
     missing = isinstance(error, FileNotFoundError)
     problem = gone(file) if missing else Problem(file, f"it does not parse: {error}")
     what = "cannot read the checkpoint" if batch is None else f"cannot read batch {batch}"
-    told = refuse(what, [problem], checkpoint, hint=_hint(checkpoint))
-    found = _FileError(told.code, told.message, hint=told.hint)
-    found.problem = problem
-    return found
+    refusal = refuse(what, [problem], checkpoint, hint=_hint(checkpoint))
+    failure = _FileError(refusal.code, refusal.message, hint=refusal.hint)
+    failure.problem = problem
+    return failure
 
 
 def _hint(checkpoint: Path) -> str:

@@ -70,7 +70,7 @@ def read_times(positions: Mapping[str, str | None], streams: tuple[Source, ...])
     Args:
         positions: The positions of a batch as JSON, by the name of the source or clock in Spark.
     """
-    shown = {each.id: _time(positions.get(clock_name(each.id))) for each in streams}
+    shown = {source.id: _time(positions.get(clock_name(source.id))) for source in streams}
     return {stream: time for stream, time in shown.items() if time is not None}
 
 
@@ -84,7 +84,7 @@ def read_partition_times(
     Args:
         positions: The positions of a batch as JSON, by the name of the source or clock in Spark.
     """
-    shown = {each.id: positions.get(clock_name(each.id)) for each in streams}
+    shown = {source.id: positions.get(clock_name(source.id)) for source in streams}
     times = {
         stream: json.loads(text).get("partitions", {})
         for stream, text in shown.items()

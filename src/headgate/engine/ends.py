@@ -32,7 +32,7 @@ def source_options(node: Source, settings: AttemptSettings) -> tuple[str, dict[s
 def sink_options(plan: FlowPlan, settings: AttemptSettings) -> dict[str, str]:
     """Return the options of the sink: the place and format of every output."""
     clusters = _clusters(plan.destinations)
-    outputs = [_output(each, clusters, shown=settings.shown) for each in plan.destinations]
+    outputs = [_output(entry, clusters, shown=settings.shown) for entry in plan.destinations]
     return {
         "job": settings.job,
         "lineage": settings.lineage,
@@ -45,7 +45,7 @@ def sink_options(plan: FlowPlan, settings: AttemptSettings) -> dict[str, str]:
         ),
         "sources": json.dumps([source["id"] for source in plan.spec["sources"]]),
         "tasks": str(count_tasks(plan, settings.spark.parallelism)),
-        "fence": json.dumps([asdict(each) for each in settings.fenced]),
+        "fence": json.dumps([asdict(entry) for entry in settings.fenced]),
         "placed.since": str(settings.placed_since),
         "unfinished.since": str(settings.unfinished_since_ms),
     }

@@ -366,7 +366,7 @@ def _key_below(column: str | None, columns: Sequence[Mapping[str, Any]]) -> list
     path = path_of(column)
     if path is None:
         return None
-    picked = next(each["path"] for each in columns if each["name"] == path[0])
+    picked = next(other["path"] for other in columns if other["name"] == path[0])
     return [*picked, *path[1:]]
 
 

@@ -153,7 +153,7 @@ def _struct(
     parts = [(field, _part(there.get(field.name), field, path, default)) for field in fields]
 
     def make(it: Column) -> Column:
-        made = f.struct(*(change(it).alias(each.name) for each, change in parts))
+        made = f.struct(*(change(it).alias(field.name) for field, change in parts))
         return f.when(it.isNotNull(), made)
 
     return make

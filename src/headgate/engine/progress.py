@@ -129,15 +129,15 @@ def parse_report(
         started=datetime.fromisoformat(report["timestamp"]),
         duration=phases.get("triggerExecution", timedelta()),
         sources={
-            _source_id(each): _source(each, scans[_source_id(each)])
-            for each in report["sources"]
-            if _source_id(each) in scans
+            _source_id(part): _source(part, scans[_source_id(part)])
+            for part in report["sources"]
+            if _source_id(part) in scans
         },
         outputs={name: int(count) for name, count in metrics.items()},
         # Spark lists stateful operators from the sink upwards.
         state={
-            uid: _state(each)
-            for uid, each in zip(reversed(operators), report["stateOperators"], strict=False)
+            uid: _state(part)
+            for uid, part in zip(reversed(operators), report["stateOperators"], strict=False)
         },
         phases=phases,
         watermark=_watermark(report.get("eventTime", {}).get("watermark")),

@@ -105,7 +105,7 @@ def _held(
     held = settings.held.get(uid)
     node = plan.graph.node(uid)
     if isinstance(held, HeldFiles) and isinstance(node, Enrich):
-        table = next(each for each in plan.graph.tables() if each.id == node.table)
+        table = next(source for source in plan.graph.tables() if source.id == node.table)
         history = tuple(settings.history.get(table.id, (table.schema,)))
         return taken_rows(spark, held, TableForm(history, table.key), uid=uid)
     return held_rows(spark, held) if isinstance(held, HeldState) else None

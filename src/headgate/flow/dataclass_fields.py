@@ -49,7 +49,10 @@ def _fields(cls: type, outer: tuple[type, ...]) -> tuple[Field, ...]:
     except (NameError, TypeError, SyntaxError) as cause:
         raise _unsupported(cls.__name__, f"its annotations cannot be read ({cause})") from cause
     declared = dataclasses.fields(cls)
-    return tuple(_field(cls, each, hints[each.name], (*outer, cls)) for each in declared)
+    return tuple(
+        _field(cls, declared_field, hints[declared_field.name], (*outer, cls))
+        for declared_field in declared
+    )
 
 
 def _field(

@@ -69,8 +69,8 @@ def parse_time_unit(given: str, *, what: str) -> TimeUnit:
 
 def check_event_time(schema: Schema, column: str, unit: TimeUnit, *, what: str) -> None:
     """Refuse a column that does not exist or cannot hold a time."""
-    found = get_column(schema, column, what=what)
-    name = found.type.name if isinstance(found.type, Primitive) else ""
+    field = get_column(schema, column, what=what)
+    name = field.type.name if isinstance(field.type, Primitive) else ""
     if name not in _TIMES and not (name == _FRACTIONS and unit is TimeUnit.SECONDS):
         raise HeadgateError(
             "BAD_EVENT_TIME",

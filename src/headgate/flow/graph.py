@@ -103,7 +103,7 @@ class Graph:
             "format": FORMAT,
             "name": self.name,
             "dead_letters": topic_to_json(self.dead_letters),
-            "nodes": [node_to_json(each) for each in self.nodes],
+            "nodes": [node_to_json(node) for node in self.nodes],
         }
         return json.dumps(holder, indent=2)
 
@@ -124,7 +124,7 @@ class Graph:
         nodes = [as_object(value, "a node") for value in get_list(holder, "nodes")]
         return cls(
             get_text(holder, "name"),
-            tuple(node_from_json(each) for each in nodes),
+            tuple(node_from_json(node) for node in nodes),
             topic_from_json(get_object(holder, "dead_letters")),
         )
 

@@ -126,7 +126,7 @@ class Schema:
 
     def to_json(self) -> list[Json]:
         """Return the schema as plain JSON values."""
-        return [field_to_json(each) for each in self.fields]
+        return [field_to_json(field) for field in self.fields]
 
     @classmethod
     def from_json(cls, value: Json) -> Schema:

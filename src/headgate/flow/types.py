@@ -122,7 +122,7 @@ def check_fields(fields: tuple[Field, ...]) -> None:
             hint="give it at least one field",
         )
     seen: dict[str, str] = {}
-    for name in (each.name for each in fields):
+    for name in (column.name for column in fields):
         if name.lower() in seen:
             raise HeadgateError(
                 "DUPLICATE_COLUMN",
@@ -170,9 +170,9 @@ def type_to_ddl(type_: Type) -> str:
 def fields_to_ddl(fields: Iterable[Field], *, separator: str = " ") -> str:
     """Return fields as readable DDL."""
     return ", ".join(
-        f"{quote(each.name)}{separator}{type_to_ddl(each.type)}"
-        + ("" if each.nullable else " NOT NULL")
-        for each in fields
+        f"{quote(column.name)}{separator}{type_to_ddl(column.type)}"
+        + ("" if column.nullable else " NOT NULL")
+        for column in fields
     )
 
 
@@ -186,7 +186,7 @@ def type_to_json(type_: Type) -> Json:
         case MapOf(value, nullable):
             return {"map": type_to_json(value), "nullable": nullable}
         case Struct(fields):
-            return {"struct": [field_to_json(each) for each in fields]}
+            return {"struct": [field_to_json(column) for column in fields]}
         case Unknown():
             return "unknown"
 
@@ -207,15 +207,15 @@ def type_from_json(value: Json) -> Type:
     raise bad_json("a type must be a list, map or struct")
 
 
-def field_to_json(each: Field) -> Json:
+def field_to_json(column: Field) -> Json:
     """Return a field as a JSON object; a field without default has no such key."""
     holder: JsonObject = {
-        "name": each.name,
-        "type": type_to_json(each.type),
-        "nullable": each.nullable,
+        "name": column.name,
+        "type": type_to_json(column.type),
+        "nullable": column.nullable,
     }
-    if not isinstance(each.default, Missing):
-        holder["default"] = each.default
+    if not isinstance(column.default, Missing):
+        holder["default"] = column.default
     return holder
 
 

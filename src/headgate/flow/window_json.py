@@ -89,7 +89,7 @@ def aggregate_to_json(named: NamedAggregate) -> JsonObject:
 def aggregates_from_json(holder: JsonObject) -> tuple[NamedAggregate, ...]:
     """Return the aggregates that `aggregate_to_json` wrote."""
     holders = [as_object(value, "an aggregate") for value in get_list(holder, "aggregates")]
-    return tuple(NamedAggregate(get_text(each, "name"), _aggregate(each)) for each in holders)
+    return tuple(NamedAggregate(get_text(entry, "name"), _aggregate(entry)) for entry in holders)
 
 
 def _aggregate(holder: JsonObject) -> Aggregate:
