@@ -242,9 +242,13 @@ def test_rows_come_back_as_they_were_whoever_wrote_them(tmp_path: Path) -> None:
 
 
 REFUSED: list[tuple[list[dict[str, Any]], str, str]] = [
-    ([{"row": {"id": 1, "name": 5}}], "PORTABLE_COLUMN", "'row.name' is BIGINT, and STRING"),
+    ([{"row": {"id": 1, "name": 5}}], "PORTABLE_COLUMN", "'row.name' must be STRING, got BIGINT"),
     ([{"key": "1"}], "PORTABLE_COLUMN", "'row' is missing"),
-    ([{"key": 1, "row": {"id": 1, "name": "A"}}], "PORTABLE_COLUMN", "'key' is BIGINT"),
+    (
+        [{"key": 1, "row": {"id": 1, "name": "A"}}],
+        "PORTABLE_COLUMN",
+        "'key' must be STRING, got BIGINT",
+    ),
     ([{"row": {"id": 1, "name": None}}, {"row": {"id": 2, "name": "B"}}], "PORTABLE_ROW", "null"),
     ([{"key": "2", "row": {"id": 1, "name": "A"}}], "PORTABLE_ROW", "its row is of key '1'"),
     ([{"row": {"id": 1, "name": "A"}}] * 2, "PORTABLE_ROW", "key '1': it occurs 2 times"),

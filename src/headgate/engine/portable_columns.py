@@ -199,7 +199,5 @@ def _whole(it: Column, column: str) -> Column:
 
 
 def _mismatch(column: str, actual: DataType, wanted: str) -> Misfit:
-    type_text = (
-        "has no type" if isinstance(actual, NullType) else f"is {actual.simpleString().upper()}"
-    )
-    return Misfit(column, f"{type_text}, and {wanted} is needed", f"CAST it to {wanted}")
+    got = "no type" if isinstance(actual, NullType) else actual.simpleString().upper()
+    return Misfit(column, f"must be {wanted}, got {got}", f"CAST it to {wanted}")
