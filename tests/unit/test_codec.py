@@ -1042,6 +1042,10 @@ WRITTEN: list[tuple[Any, dict[str, Any]]] = [
 ]
 
 
+def test_a_dead_letter_of_a_list_equals_the_letter_itself() -> None:
+    assert LETTER.shorten() == LETTER
+
+
 @pytest.mark.parametrize(("value", "told"), WRITTEN, ids=lambda case: type(case).__name__)
 def test_the_json_of_a_value_that_is_only_written_stays_as_it_is(
     value: Any, told: dict[str, Any]

@@ -91,7 +91,8 @@ class DeadLetter:
     size: int = field(metadata=alias("bytes"))
     raw: _Base64 | None = None
     digest: str = field(default="", metadata=left_out())
-    excerpt: Excerpt | None = field(default=None, metadata=left_out())
+    # A letter of a list equals the letter itself.
+    excerpt: Excerpt | None = field(default=None, compare=False, metadata=left_out())
     replayed_at: Moment | None = None
     replayed_by: str = ""
     in_doubt: bool = False
