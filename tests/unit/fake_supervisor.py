@@ -16,20 +16,21 @@ from typing import Any
 
 from headgate.errors import HeadgateError
 from headgate.jobs.home import JobHome
-from headgate.jobs.lifecycle.intent import Verb, find_echo, find_intent
+from headgate.jobs.lifecycle.intent import find_echo, find_intent
 from headgate.jobs.lifecycle.machine import Machine, step
 from headgate.jobs.lifecycle.restart import parse_strategy
 from headgate.jobs.lifecycle.vocabulary import (
     AttemptEnded,
     AttemptRunning,
-    CancelWanted,
     Event,
-    PauseWanted,
-    ResumeWanted,
-    StopWanted,
+    KillAttempt,
+    OrderDrain,
+    OrderStop,
+    SavepointEnded,
     Submitted,
     TakeSavepoint,
 )
+from headgate.jobs.supervision.requests import to_request
 
 LINEAGE = "20261115T120000-abcdef"
 COUNTS: dict[str, Any] = {
@@ -103,38 +104,30 @@ class FakeSupervisor:
         intent = find_intent(self._home)
         if self._deaf or intent is None or intent.number <= self._echoed:
             return
+        self._note("INTENT", number=intent.number, verb=intent.verb.value, by=intent.by)
         self._echoed, self._error = intent.number, None
         try:
-            match intent.verb:
-                case Verb.STOP:
-                    savepoint, drain = intent.arguments["savepoint"], intent.arguments["drain"]
-                    self._apply(StopWanted(_now(), drain, savepoint))
-                    self._apply(AttemptEnded(_now(), caught_up=False))
-                case Verb.RESTART:
-                    self._apply(StopWanted(_now()))
-                    self._apply(AttemptEnded(_now(), caught_up=False))
-                case Verb.CANCEL:
-                    self._apply(CancelWanted(_now()))
-                    self._apply(AttemptEnded(_now(), caught_up=False))
-                case Verb.PAUSE:
-                    self._apply(PauseWanted(_now()))
-                case Verb.RESUME:
-                    self._apply(ResumeWanted(_now()))
-                case Verb.SAVEPOINT:
-                    self._note("SAVEPOINT", **self._take(intent.arguments["to"]))
+            self._apply(to_request(intent, at=_now()))
         except HeadgateError as error:
             self._error = error.as_dict()
         self._tell()
 
     def _apply(self, event: Event) -> None:
         self._machine, actions = step(self._machine, event)
+        self._tell()
         for action in actions:
             if isinstance(action, TakeSavepoint):
-                try:
-                    self._note("SAVEPOINT", **self._take(action.to))
-                except HeadgateError as error:
-                    self._error = error.as_dict()
-        self._tell()
+                self._save(action.to)
+                self._apply(SavepointEnded(_now()))
+            elif isinstance(action, OrderStop | OrderDrain | KillAttempt):
+                self._apply(AttemptEnded(_now(), caught_up=False))
+
+    def _save(self, to: str) -> None:
+        try:
+            self._note("SAVEPOINT", **self._take(to))
+        except HeadgateError as error:
+            self._error = error.as_dict()
+            self._note("SAVEPOINT_FAILED", **error.as_dict())
 
     def _savepoint(self, to: str) -> dict[str, Any]:
         folder = Path(to) if to else self._home.savepoints_folder / "sp-7"

@@ -10,7 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.errors import Domain, HeadgateError
-from headgate.jobs.lifecycle.machine import (
+from headgate.jobs.lifecycle.machine import Machine, refusal, step
+from headgate.jobs.lifecycle.restart import Failure, parse_strategy
+from headgate.jobs.lifecycle.states import TRANSITIONS, JobState
+from headgate.jobs.lifecycle.vocabulary import (
+    AbandonSavepoint,
     Action,
     AttemptEnded,
     AttemptFailed,
@@ -18,25 +22,25 @@ from headgate.jobs.lifecycle.machine import (
     CancelWanted,
     Event,
     Finish,
+    HostStopWanted,
+    Interrupted,
     KillAttempt,
     LaunchAttempt,
-    Machine,
     OrderDrain,
     OrderHold,
     OrderOpen,
     OrderStop,
     PauseWanted,
     RestartDue,
+    RestartWanted,
     ResumeWanted,
+    SavepointEnded,
+    SavepointWanted,
     ScheduleRestart,
     StopWanted,
     Submitted,
     TakeSavepoint,
-    refusal,
-    step,
 )
-from headgate.jobs.lifecycle.restart import Failure, parse_strategy
-from headgate.jobs.lifecycle.states import TRANSITIONS, JobState
 
 FINAL = {JobState.STOPPED, JobState.CANCELED, JobState.FAILED, JobState.FINISHED}
 
@@ -278,8 +282,9 @@ def test_a_savepoint_is_taken_once_the_attempt_has_ended(to: str) -> None:
     job, actions = feed(at(JobState.RUNNING), StopWanted(NOON, savepoint=to))
     assert actions == (OrderStop(),)
     job, actions = feed(job, AttemptEnded(NOON, caught_up=False))
-    assert job.state is JobState.STOPPED
-    assert actions == (TakeSavepoint(to), Finish(JobState.STOPPED))
+    assert (job.state, actions) == (JobState.STOPPING, (TakeSavepoint(to),))
+    job, actions = feed(job, SavepointEnded(NOON))
+    assert (job.state, actions) == (JobState.STOPPED, (Finish(JobState.STOPPED),))
 
 
 def test_a_failure_while_stopping_fails_the_job_and_tells_of_the_savepoint() -> None:
@@ -292,10 +297,16 @@ def test_a_failure_while_stopping_fails_the_job_and_tells_of_the_savepoint() -> 
     )
 
 
-def test_a_failure_while_stopping_speaks_of_no_savepoint_where_none_was_wanted() -> None:
-    job, _ = feed(at(JobState.STOPPING), AttemptFailed(NOON, failure()))
-    assert job.state is JobState.FAILED
+def test_a_failure_ends_a_plain_stop_which_wanted_no_more_and_the_reason_is_told() -> None:
+    job, actions = feed(at(JobState.STOPPING), AttemptFailed(NOON, failure()))
+    assert (job.state, actions) == (JobState.STOPPED, (Finish(JobState.STOPPED),))
     assert job.reason.endswith("the driver was killed; it was being stopped")
+
+
+def test_a_failure_while_draining_fails_the_job_since_records_are_left() -> None:
+    job, _ = feed(at(JobState.RUNNING), StopWanted(NOON, drain=True))
+    job, _ = feed(job, AttemptFailed(NOON, failure()))
+    assert job.state is JobState.FAILED
 
 
 def test_a_job_between_two_attempts_stops_at_once() -> None:
@@ -345,6 +356,186 @@ def test_a_cancel_gives_up_the_savepoint_of_the_stop_before() -> None:
     job, _ = feed(at(JobState.RUNNING), StopWanted(NOON, savepoint=""), CancelWanted(NOON))
     _, actions = feed(job, AttemptEnded(NOON, caught_up=False))
     assert actions == (Finish(JobState.CANCELED),)
+
+
+# Signals, the host, a restart
+
+
+@pytest.mark.parametrize("state", [JobState.STARTING, JobState.RUNNING, JobState.PAUSED])
+def test_the_first_signal_stops_the_second_cancels_and_more_change_nothing(
+    state: JobState,
+) -> None:
+    job, actions = feed(at(state), Interrupted(NOON))
+    assert (job.state, actions) == (JobState.STOPPING, (OrderStop(),))
+    job, actions = feed(job, Interrupted(NOON))
+    assert (job.state, actions) == (JobState.CANCELLING, (KillAttempt(),))
+    for _ in range(3):
+        assert feed(job, Interrupted(NOON)) == (job, ())
+
+
+def test_a_signal_after_a_cancel_changes_nothing() -> None:
+    job = at(JobState.CANCELLING)
+    assert feed(job, Interrupted(NOON)) == (job, ())
+
+
+@pytest.mark.parametrize("event", [Interrupted(NOON), HostStopWanted(NOON)])
+@pytest.mark.parametrize("state", sorted(FINAL))
+def test_a_job_that_has_ended_ignores_signals_and_its_host(state: JobState, event: Event) -> None:
+    job = at(state)
+    assert feed(job, event) == (job, ())
+
+
+def test_a_signal_between_two_attempts_stops_the_job_at_once() -> None:
+    job, actions = feed(at(JobState.RESTARTING), Interrupted(NOON))
+    assert (job.state, actions) == (JobState.STOPPED, (Finish(JobState.STOPPED),))
+
+
+def test_a_signal_to_a_job_whose_attempt_fails_then_leaves_it_stopped() -> None:
+    job, _ = feed(at(JobState.STARTING), Interrupted(NOON))
+    job, _ = feed(job, AttemptFailed(NOON, failure(retryable=False)))
+    assert job.state is JobState.STOPPED
+    assert job.reason.startswith("attempt 1 failed: DRIVER_DIED")
+
+
+def test_the_host_stops_a_job_once_and_leaves_one_that_ends_alone() -> None:
+    job, actions = feed(at(JobState.RUNNING), HostStopWanted(NOON))
+    assert (job.state, actions) == (JobState.STOPPING, (OrderStop(),))
+    assert feed(job, HostStopWanted(NOON)) == (job, ())
+
+
+def test_a_restart_stops_the_job_and_its_refusal_says_restart() -> None:
+    job, actions = feed(at(JobState.RUNNING), RestartWanted(NOON))
+    assert (job.state, actions) == (JobState.STOPPING, (OrderStop(),))
+    error = refused(job, RestartWanted(NOON))
+    assert error.message == "cannot restart job 'orders': it is STOPPING"
+
+
+# Savepoints
+
+SAVE, SAVED = SavepointWanted(NOON, "/save"), SavepointEnded(NOON)
+
+
+def saving(state: JobState = JobState.RUNNING) -> Machine:
+    """Return a job in a state while a savepoint of it is being taken."""
+    job, actions = feed(at(state), SAVE)
+    assert actions == (TakeSavepoint("/save"),)
+    return job
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        JobState.STARTING,
+        JobState.RUNNING,
+        JobState.PAUSED,
+        JobState.RESTARTING,
+        JobState.STOPPING,
+    ],
+)
+def test_a_savepoint_is_taken_while_the_job_goes_on(state: JobState) -> None:
+    job = saving(state)
+    assert (job.state, job.saving) == (state, True)
+    assert feed(job, SAVED) == (at(state), ())
+
+
+@pytest.mark.parametrize("state", [JobState.CANCELLING, *sorted(FINAL)])
+def test_a_job_that_is_canceled_or_has_ended_takes_no_savepoint(state: JobState) -> None:
+    assert refused(at(state), SAVE).message == (
+        f"cannot take a savepoint of job 'orders': it is {state}"
+    )
+
+
+def test_a_second_savepoint_is_refused_while_the_first_is_taken() -> None:
+    for job in (saving(), feed(at(JobState.RUNNING), StopWanted(NOON, savepoint=""))[0]):
+        with pytest.raises(HeadgateError) as caught:
+            step(job, SAVE)
+        assert (caught.value.code, caught.value.retryable) == ("JOB_BUSY", True)
+    again, actions = feed(saving(), SAVED, SAVE)
+    assert (again, actions) == (saving(), (TakeSavepoint("/save"),))
+
+
+def test_pause_and_resume_are_followed_while_a_savepoint_is_taken() -> None:
+    job, actions = feed(saving(), PauseWanted(NOON))
+    assert (job.state, job.saving, actions) == (JobState.PAUSED, True, (OrderHold(),))
+    job, actions = feed(job, ResumeWanted(NOON))
+    assert (job, actions) == (saving(), (OrderOpen(),))
+
+
+def test_an_attempt_that_dies_during_a_savepoint_is_restarted_and_the_savepoint_goes_on() -> None:
+    job, actions = feed(saving(), AttemptFailed(NOON, failure()))
+    assert (job.state, job.saving) == (JobState.RESTARTING, True)
+    assert actions == (ScheduleRestart(timedelta(seconds=10)),)
+    job, actions = feed(job, RestartDue(NOON))
+    assert (job.state, job.saving, actions) == (JobState.STARTING, True, (LaunchAttempt(2),))
+    assert feed(job, SAVED)[0] == replace(job, saving=False)
+
+
+@pytest.mark.parametrize(
+    ("end", "state"),
+    [
+        (AttemptFailed(NOON, failure(retryable=False)), JobState.FAILED),
+        (AttemptEnded(NOON, caught_up=True), JobState.FINISHED),
+        (AttemptEnded(NOON, caught_up=False), JobState.STOPPED),
+    ],
+)
+def test_a_job_that_ends_during_a_savepoint_waits_for_it(end: Event, state: JobState) -> None:
+    job, actions = feed(saving(), end)
+    assert (job.state, actions) == (JobState.STOPPING, ())
+    assert refused(job, StopWanted(NOON)).hint == "headgate cancel orders"
+    done, actions = feed(job, SAVED)
+    assert (done.state, done.ending, actions) == (state, None, (Finish(state),))
+    assert done.reason == job.reason
+
+
+def test_a_signal_during_a_savepoint_stops_the_job_which_waits_for_the_savepoint() -> None:
+    job, actions = feed(saving(), Interrupted(NOON))
+    assert (job.state, actions) == (JobState.STOPPING, (OrderStop(),))
+    job, actions = feed(job, AttemptEnded(NOON, caught_up=False))
+    assert (job.state, actions) == (JobState.STOPPING, ())
+    assert feed(job, SAVED)[0].state is JobState.STOPPED
+    # A second one gives the savepoint up; there is no attempt left to kill.
+    job, actions = feed(job, Interrupted(NOON))
+    assert (job.state, actions) == (JobState.CANCELLING, (AbandonSavepoint(),))
+    assert feed(job, SAVED)[1] == (Finish(JobState.CANCELED),)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(AttemptFailed(NOON, failure()), SAVED), (SAVED, AttemptFailed(NOON, failure()))],
+)
+def test_a_cancel_during_a_savepoint_ends_both_and_is_done_when_both_have_ended(
+    first: Event, second: Event
+) -> None:
+    job, actions = feed(saving(), CancelWanted(NOON))
+    assert (job.state, actions) == (JobState.CANCELLING, (KillAttempt(), AbandonSavepoint()))
+    job, actions = feed(job, first)
+    assert (job.state, actions) == (JobState.CANCELLING, ())
+    job, actions = feed(job, second)
+    assert (job.state, actions) == (JobState.CANCELED, (Finish(JobState.CANCELED),))
+
+
+@pytest.mark.parametrize(
+    ("request_", "actions", "waits", "state"),
+    [
+        (StopWanted(NOON), (), JobState.STOPPING, JobState.STOPPED),
+        (CancelWanted(NOON), (AbandonSavepoint(),), JobState.CANCELLING, JobState.CANCELED),
+    ],
+)
+def test_a_job_between_two_attempts_ends_after_its_savepoint_and_its_timer_is_ignored(
+    request_: Event, actions: tuple[Action, ...], waits: JobState, state: JobState
+) -> None:
+    job, done = feed(saving(JobState.RESTARTING), request_)
+    assert (job.state, done) == (waits, actions)
+    assert feed(job, RestartDue(NOON)) == (job, ())
+    assert feed(job, SAVED)[0].state is state
+
+
+def test_the_savepoint_of_a_stop_follows_the_one_that_is_being_taken() -> None:
+    wanted = StopWanted(NOON, savepoint="/last", intent=7)
+    job, _ = feed(saving(), wanted, AttemptEnded(NOON, caught_up=False))
+    job, actions = feed(job, SAVED)
+    assert (job.state, actions) == (JobState.STOPPING, (TakeSavepoint("/last", 7),))
+    assert feed(job, SAVED)[1] == (Finish(JobState.STOPPED),)
 
 
 # Refusals
@@ -430,6 +621,11 @@ EVERY_EVENT: list[Event] = [
     CancelWanted(NOON),
     PauseWanted(NOON),
     ResumeWanted(NOON),
+    RestartWanted(NOON),
+    SavepointWanted(NOON),
+    SavepointEnded(NOON),
+    Interrupted(NOON),
+    HostStopWanted(NOON),
     Submitted(NOON),
 ]
 
@@ -493,9 +689,13 @@ def test_no_sequence_of_events_breaks_a_promise(
         event = replace(event, at=clock.advance(seconds=seconds))
         after, actions, code = attempt_step(job, event)
         if code:
-            assert code == "ILLEGAL_TRANSITION"
+            assert code in ("ILLEGAL_TRANSITION", "JOB_BUSY")
+            assert not isinstance(event, Interrupted | HostStopWanted), "never refused"
             continue
-        assert job.state not in FINAL, "a job that is done does nothing more"
+        if job.state in FINAL:
+            assert isinstance(event, Interrupted | HostStopWanted)
+            assert (after, actions) == (job, ()), "a job that is done does nothing more"
+            continue
         assert after.state is job.state or after.state in TRANSITIONS[job.state]
         launches = [each.attempt for each in actions if isinstance(each, LaunchAttempt)]
         assert after.attempt == job.attempt + len(launches)
@@ -506,6 +706,10 @@ def test_no_sequence_of_events_breaks_a_promise(
         assert not (has_attempt and after.state in FINAL)
         finishes = [each.state for each in actions if isinstance(each, Finish)]
         assert finishes == ([after.state] if after.state in FINAL else [])
+        saves = sum(isinstance(each, TakeSavepoint) for each in actions)
+        ended = isinstance(event, SavepointEnded)
+        assert after.saving == (job.saving + saves - ended), "one savepoint at a time"
+        assert not (after.saving and after.state in FINAL), "the end waits for a savepoint"
         waits = any(isinstance(each, ScheduleRestart) for each in actions)
         assert waits is (after.state is JobState.RESTARTING is not job.state)
         assert after.since == (event.at if after.state is not job.state else job.since)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import signal
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from eventually import eventually
 from fake_clock import FakeClock
 
 from headgate.engine.progress import BatchReport, SourceProgress
@@ -89,6 +92,22 @@ class Published(NoPublisher):
 
 
 @dataclass
+class Pending:
+    """A savepoint whose copy takes as long as its keeper says."""
+
+    to: str
+    keeper: Keeper
+
+    def copy(self, is_abandoned: Callable[[], bool]) -> dict[str, Any]:
+        eventually(lambda: self.keeper.may_copy.is_set() or is_abandoned(), every=0.001)
+        if is_abandoned():
+            raise HeadgateError("SAVEPOINT_NOT_TAKEN", "the job was canceled meanwhile")
+        if self.keeper.fails:
+            raise HeadgateError("CHECKPOINT_EXISTS", "cannot take it: it is there", hint="rm it")
+        return {"savepoint": "sp-1", "folder": self.to, "batch": 1, "bytes": 2}
+
+
+@dataclass
 class Keeper:
     """Keeps nothing, and remembers what it was asked for."""
 
@@ -96,6 +115,7 @@ class Keeper:
     asked: list[str] = field(default_factory=list)
     fails: bool = False
     starts: dict[str, str | None] = field(default_factory=dict)
+    may_copy: threading.Event = field(default_factory=threading.Event)
 
     def find_starts(self) -> dict[str, str | None]:
         return self.starts
@@ -108,11 +128,12 @@ class Keeper:
         self.asked.append("last")
         return None
 
-    def take_savepoint(self, to: str) -> dict[str, Any]:
+    def begin_savepoint(self, to: str) -> Pending:
         self.asked.append(f"savepoint {to}")
-        if self.fails:
-            raise HeadgateError("CHECKPOINT_EXISTS", "cannot take it: it is there", hint="rm it")
-        return {"savepoint": "sp-1", "folder": to, "batch": 1, "bytes": 2}
+        return Pending(to, self)
+
+    def savepoint_ended(self) -> None:
+        self.asked.append("savepoint ended")
 
     def job_ended(self, *, canceled: bool) -> None:
         self.asked.append(f"ended {canceled}")
@@ -126,6 +147,7 @@ class Bench:
         self.home = JobHome(folder, "orders")
         self.home.path.mkdir(parents=True)
         self.keeper = Keeper()
+        self.keeper.may_copy.set()
         self.children: list[Child] = []
         self.noted_runs: list[int] = []
         self.dead_ends: list[str] = []
@@ -133,6 +155,7 @@ class Bench:
         self.cleaned: list[bool] = []
         # Of those that were published before the job had cleaned up.
         self.early_ends: list[str] = []
+        self.on_clean_up: Callable[[], None] = lambda: None
         self.stop = threading.Event()
         self.watch: Callable[[JobSnapshot], None] = lambda _: None
         self.publisher = Published()
@@ -153,6 +176,7 @@ class Bench:
         return child
 
     def clean_up(self) -> None:
+        self.on_clean_up()
         self.cleaned.append(all(child.find_exit() is not None for child in self.children))
         self._look_for_an_early_end()
 
@@ -183,6 +207,26 @@ class Bench:
             on_dead_end=self.dead_end,
         )
         return supervisor.run()
+
+    # What a test waits for, and what it does then.
+
+    def is_state(self, state: str) -> Callable[[], bool]:
+        return lambda: self.status()["state"] == state
+
+    def is_echoed(self, number: int) -> Callable[[], bool]:
+        return lambda: self.status()["intent"] == number
+
+    def is_refused(self, number: int, code: str) -> Callable[[], bool]:
+        return lambda: (
+            self.status()["intent"] == number
+            and (self.status()["intent_error"] or {}).get("code") == code
+        )
+
+    def has_event(self, kind: str) -> Callable[[], bool]:
+        return lambda: kind in self.events()
+
+    def ask(self, verb: Verb, **arguments: Any) -> Callable[[], object]:
+        return lambda: write_intent(self.home, verb, arguments, by="a test")
 
     def events(self) -> list[str]:
         lines = (self.home.path / "events.jsonl").read_text().splitlines()
@@ -377,3 +421,168 @@ def test_a_job_that_was_replaced_leaves_what_is_open_to_its_successor(tmp_path: 
     with pytest.raises(HeadgateError):
         bench.run()
     assert bench.dead_ends == []
+
+
+# Requests, and what comes together with them
+
+
+class Script:
+    """Does one thing after the other to a job: each once its condition holds."""
+
+    def __init__(self, bench: Bench, *steps: tuple[Callable[[], bool], Callable[[], object]]):
+        self._bench = bench
+        self._steps = list(steps)
+        bench.patient = True
+        bench.watch = self._look
+
+    def _look(self, _snapshot: JobSnapshot) -> None:
+        child = self._bench.children[-1] if self._bench.children else None
+        if child is not None and "stop" in child.orders:
+            child.lingers = False
+        if self._steps and self._steps[0][0]():
+            self._steps.pop(0)[1]()
+
+    @property
+    def is_done(self) -> bool:
+        return not self._steps
+
+
+def interrupt(times: int = 1) -> None:
+    for _ in range(times):
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_a_cancel_request_together_with_a_signal_cancels(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, [Running()])
+
+    def both() -> None:
+        write_intent(bench.home, Verb.CANCEL, by="a test")
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    script = Script(bench, (bench.is_state("RUNNING"), both))
+    assert bench.run().state is JobState.CANCELED
+    assert script.is_done
+    assert bench.status()["intent_error"] is None
+
+
+def test_five_signals_cancel_the_job_and_none_of_them_ends_the_process(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, [Running()])
+    bench.on_clean_up = interrupt
+    Script(bench, (bench.is_state("RUNNING"), lambda: interrupt(5)))
+    assert bench.run().state is JobState.CANCELED
+    assert bench.events()[-3:] == ["STOPPING", "CANCELLING", "CANCELED"]
+
+
+def test_a_signal_to_a_job_that_is_failing_stops_it_and_clears_up(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, [Running()], restart="fixed-delay:5,10s")
+
+    def fail() -> None:
+        interrupt()
+        bench.children[-1].order = lambda _order: None  # type: ignore[method-assign]
+        bench.children[-1].script = [failed()]
+        bench.children[-1].lingers = False
+
+    Script(bench, (bench.is_state("RUNNING"), fail))
+    assert bench.run().state is JobState.STOPPED
+    assert "QUERY_FAILED" in bench.status()["reason"]
+    assert bench.dead_ends, "its batch may be open"
+
+
+def test_requests_are_answered_while_a_savepoint_is_copied(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, [Running()])
+    bench.keeper.may_copy.clear()
+    Script(
+        bench,
+        (bench.is_state("RUNNING"), bench.ask(Verb.SAVEPOINT, to="/x")),
+        (bench.is_echoed(1), bench.ask(Verb.SAVEPOINT, to="/y")),
+        (bench.is_refused(2, "JOB_BUSY"), bench.ask(Verb.PAUSE)),
+        (bench.is_state("PAUSED"), bench.keeper.may_copy.set),
+        (bench.has_event("SAVEPOINT"), bench.ask(Verb.STOP)),
+    )
+    assert bench.run().state is JobState.STOPPED
+    assert bench.keeper.asked[:2] == ["savepoint /x", "savepoint ended"]
+
+
+def test_a_cancel_during_a_savepoint_gives_it_up(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, [Running()])
+    bench.keeper.may_copy.clear()
+    Script(
+        bench,
+        (bench.is_state("RUNNING"), bench.ask(Verb.SAVEPOINT, to="/x")),
+        (bench.is_echoed(1), bench.ask(Verb.CANCEL)),
+    )
+    assert bench.run().state is JobState.CANCELED
+    assert "SAVEPOINT_FAILED" in bench.events()
+    assert bench.keeper.asked[-2:] == ["savepoint ended", "ended True"]
+
+
+def test_a_signal_during_a_savepoint_stops_the_job_and_the_savepoint_is_taken(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path, [Running()])
+    bench.keeper.may_copy.clear()
+    Script(
+        bench,
+        (bench.is_state("RUNNING"), bench.ask(Verb.SAVEPOINT, to="/x")),
+        (bench.is_echoed(1), interrupt),
+        (lambda: "last" in bench.keeper.asked, bench.keeper.may_copy.set),
+    )
+    assert bench.run().state is JobState.STOPPED
+    assert bench.events()[-2:] == ["SAVEPOINT", "STOPPED"]
+
+
+def test_an_attempt_that_dies_during_a_savepoint_is_restarted_and_the_savepoint_is_taken(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path, [Running()], [Running()], restart="fixed-delay:5,10s")
+    bench.keeper.may_copy.clear()
+
+    def die() -> None:
+        bench.children[0].lingers = False
+
+    Script(
+        bench,
+        (bench.is_state("RUNNING"), bench.ask(Verb.SAVEPOINT, to="/x")),
+        (bench.is_echoed(1), die),
+        (lambda: len(bench.children) == 2, bench.keeper.may_copy.set),
+        (bench.has_event("SAVEPOINT"), bench.ask(Verb.STOP)),
+    )
+    assert bench.run().state is JobState.STOPPED
+    assert bench.status()["attempt"] == 2
+
+
+def test_a_job_that_fails_for_good_during_a_savepoint_still_takes_it(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, [Running()])
+    bench.keeper.may_copy.clear()
+
+    def die() -> None:
+        bench.children[0].lingers = False
+
+    Script(
+        bench,
+        (bench.is_state("RUNNING"), bench.ask(Verb.SAVEPOINT, to="/x")),
+        (bench.is_echoed(1), die),
+        (bench.is_state("STOPPING"), bench.keeper.may_copy.set),
+    )
+    with pytest.raises(HeadgateError) as told:
+        bench.run()
+    assert told.value.code == "DRIVER_DIED"
+    assert bench.events()[-2:] == ["SAVEPOINT", "FAILED"]
+
+
+def test_a_supervisor_that_breaks_leaves_no_copy_behind(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, [Running()])
+    bench.keeper.may_copy.clear()
+
+    def breaks() -> None:
+        raise RuntimeError("out of paper")
+
+    Script(
+        bench,
+        (bench.is_state("RUNNING"), bench.ask(Verb.SAVEPOINT, to="/x")),
+        (bench.is_echoed(1), breaks),
+    )
+    with pytest.raises(RuntimeError):
+        bench.run()
+    assert not [each for each in threading.enumerate() if each.name == "savepoint"]
+    assert bench.children[0].killed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from headgate.checkpoints import manifest as manifests
@@ -16,7 +17,18 @@ from headgate.checkpoints.verify import verify_batch
 from headgate.errors import HeadgateError
 
 
-def create(checkpoint: Path, batch: int, to: Path, facts: CheckpointFacts) -> Checkpoint:
+def _never() -> bool:
+    return False
+
+
+def create(
+    checkpoint: Path,
+    batch: int,
+    to: Path,
+    facts: CheckpointFacts,
+    *,
+    is_abandoned: Callable[[], bool] = _never,
+) -> Checkpoint:
     """Copy a committed batch into a self-contained folder.
 
     Every file is copied, checked against Spark's checksum and summed; the folder appears complete,
@@ -25,14 +37,16 @@ def create(checkpoint: Path, batch: int, to: Path, facts: CheckpointFacts) -> Ch
     Args:
         checkpoint: Spark's folder, or that of a retained checkpoint.
         to: Must not exist.
+        is_abandoned: Asked between two files and between two stages; the folder does not appear
+            once it says so.
 
     Raises:
         HeadgateError: CHECKPOINT_INCOMPLETE, CHECKPOINT_DAMAGED, CHECKPOINT_EXISTS or
-            CHECKPOINT_NOT_WRITTEN.
+            CHECKPOINT_NOT_WRITTEN; SAVEPOINT_NOT_TAKEN if it was abandoned.
     """
     files = files_of(checkpoint, batch)
     with publishing(to, sync=True) as draft:
-        link_files(checkpoint, files, draft, copy=True)
+        link_files(checkpoint, _until_abandoned(files, facts.job, is_abandoned), draft, copy=True)
         problems = verify_batch(draft, batch)
         if problems:
             raise refuse(
@@ -41,7 +55,9 @@ def create(checkpoint: Path, batch: int, to: Path, facts: CheckpointFacts) -> Ch
                 checkpoint,
                 hint=f"headgate verify {facts.job}",
             )
+        _check_wanted(facts.job, is_abandoned)
         found = describe(draft, files, before={}, thorough=True)
+        _check_wanted(facts.job, is_abandoned)
         size = sum(each.size for each in found.values())
         manifest = Manifest(
             kind=Kind.SAVEPOINT,
@@ -57,8 +73,11 @@ def create(checkpoint: Path, batch: int, to: Path, facts: CheckpointFacts) -> Ch
     return describe_checkpoint(to, manifest)
 
 
-def create_from(kept: Checkpoint, to: Path) -> Checkpoint:
+def create_from(kept: Checkpoint, to: Path, *, is_abandoned: Callable[[], bool] = _never) -> Checkpoint:
     """Copy a retained checkpoint into a self-contained folder.
+
+    Args:
+        is_abandoned: As `create` takes it.
 
     Raises:
         HeadgateError: As `create`; a checkpoint that has changed is refused.
@@ -66,7 +85,24 @@ def create_from(kept: Checkpoint, to: Path) -> Checkpoint:
     facts = read_manifest(kept.folder).facts
     what = f"cannot take a savepoint of job {facts.job!r} from {kept.id}"
     check_files(kept.folder, what=what, hint=f"headgate checkpoints {facts.job}")
-    return create(kept.folder, kept.batch, to, facts)
+    return create(kept.folder, kept.batch, to, facts, is_abandoned=is_abandoned)
+
+
+def _until_abandoned(
+    files: Iterable[str], job: str, is_abandoned: Callable[[], bool]
+) -> Iterator[str]:
+    for file in files:
+        _check_wanted(job, is_abandoned)
+        yield file
+
+
+def _check_wanted(job: str, is_abandoned: Callable[[], bool]) -> None:
+    if is_abandoned():
+        raise HeadgateError(
+            "SAVEPOINT_NOT_TAKEN",
+            f"cannot take a savepoint of job {job!r}: the job was canceled meanwhile",
+            hint=f"headgate checkpoints {job}",
+        )
 
 
 def read(folder: Path) -> Checkpoint:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any, NoReturn
@@ -154,5 +155,11 @@ lay_out(app)
 
 def main() -> NoReturn:
     """Run the command line of this process and end it."""
-    app()
+    try:
+        app()
+    except KeyboardInterrupt:
+        sys.exit(failures.INTERRUPTED)
+    finally:
+        # An interrupt while the interpreter ends would replace the exit code by a signal.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     raise AssertionError("the app ends the process")

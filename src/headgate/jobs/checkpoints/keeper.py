@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,6 +20,7 @@ from headgate.checkpoints.catalog import (
     list_kept,
     remove,
 )
+from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.checkpoints.retention import to_delete
 from headgate.checkpoints.sparklog import (
     find_last_commit,
@@ -59,6 +60,28 @@ class Keeping:
     delete_on_cancel: bool
 
 
+@dataclass(frozen=True, slots=True)
+class PendingSavepoint:
+    """A savepoint whose files are linked, and still to be copied.
+
+    Attributes:
+        folder: Where the savepoint goes.
+    """
+
+    kept: Checkpoint
+    folder: Path
+
+    def copy(self, is_abandoned: Callable[[], bool] = lambda: False) -> Mapping[str, Any]:
+        """Copy the files, on any thread; return what is to be told of the savepoint."""
+        taken = savepoints.create_from(self.kept, self.folder, is_abandoned=is_abandoned)
+        return {
+            "savepoint": taken.id,
+            "folder": str(self.folder.absolute()),
+            "batch": self.kept.batch,
+            "bytes": taken.full_bytes,
+        }
+
+
 class CheckpointKeeper:
     """Keeps the checkpoints of one run while its query goes on.
 
@@ -80,6 +103,7 @@ class CheckpointKeeper:
         self._reached = ReachedNote(home, run)
         self.positions: Mapping[str, str | None] = {}
         self._kept_at: float | None = None
+        self._in_use: str | None = None
         sweep(self._folder)
         known = list_kept(self._folder)
         self.newest: str | None = known[-1].id if known else None
@@ -120,8 +144,11 @@ class CheckpointKeeper:
         starts = {name: find_start(self._run.checkpoint, name) for name in names}
         return by_source(self._run.flow, starts)
 
-    def take_savepoint(self, to: str) -> Mapping[str, Any]:
-        """Copy the last batch that committed into a savepoint, and return what is to be told of it.
+    def begin_savepoint(self, to: str) -> PendingSavepoint:
+        """Link the last batch that committed out of Spark's folder, and return what to copy.
+
+        The linked files are not removed before `savepoint_ended`: copying may take longer than
+        Spark keeps the files of a batch, and longer than checkpoints are retained.
 
         Args:
             to: The savepoint's folder, which must not exist; empty for one in the job's own.
@@ -138,15 +165,13 @@ class CheckpointKeeper:
         folder = (
             Path(to) if to else self._home.savepoints_folder / f"sp-{now:%Y%m%dT%H%M%S}-{batch}"
         )
-        # Linked out first: copying may take longer than Spark keeps the files of a batch.
         kept = keep(self._run.checkpoint, batch, self._folder, self._facts(batch))
-        taken = savepoints.create_from(kept, folder)
-        return {
-            "savepoint": taken.id,
-            "folder": str(folder.absolute()),
-            "batch": batch,
-            "bytes": taken.full_bytes,
-        }
+        self._in_use = kept.id
+        return PendingSavepoint(kept, folder)
+
+    def savepoint_ended(self) -> None:
+        """Take note that nothing is copied any more."""
+        self._in_use = None
 
     def job_ended(self, *, canceled: bool) -> None:
         """Do what the settings say of checkpoints when a job ends."""
@@ -185,7 +210,8 @@ class CheckpointKeeper:
             retain_for=keeping.retain_for,
             now=self._clock.now(),
         ):
-            remove(kept[name].folder)
+            if name != self._in_use:
+                remove(kept[name].folder)
 
     def _facts(self, batch: int) -> CheckpointFacts:
         report = self._last if self._last is not None and self._last.batch == batch else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import getpass
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -99,11 +99,32 @@ class Request:
             return None
         return HeadgateError(error["code"], error["message"], hint=error["hint"])
 
-    def find_event(self, kind: str) -> dict[str, Any] | None:
-        """Return the newest event of a kind since the intent was written, or None."""
+    def wait_for_event(self, *kinds: str) -> dict[str, Any]:
+        """Wait for the first event of these kinds since the supervisor took up the intent.
+
+        Raises:
+            HeadgateError: What the supervisor said against the intent, or JOB_ENDED if nobody holds
+                the job any more.
+        """
+        view = self._look_until(lambda view: bool(self._events_of(kinds)) or not view.is_alive)
+        events = self._events_of(kinds)
+        if not events:
+            raise self.find_refusal() or ended_otherwise(view, self._verb.value)
+        return events[0]
+
+    def find_last_event(self, *kinds: str) -> dict[str, Any] | None:
+        """Return the last event of these kinds since the supervisor took up the intent, or None."""
+        return next(reversed(self._events_of(kinds)), None)
+
+    def _events_of(self, kinds: Collection[str]) -> list[dict[str, Any]]:
+        """Return events of these kinds, oldest first, without those before the intent."""
         lines = lines_since(self._home.path / EVENTS, self._events)
-        events: Iterator[dict[str, Any]] = map(json.loads, reversed(lines))
-        return next((each for each in events if each["event"] == kind), None)
+        events: list[dict[str, Any]] = [json.loads(line) for line in lines]
+        for place, event in enumerate(events):
+            if event["event"] == "INTENT" and event["number"] == self._number:
+                events = events[place:]
+                break
+        return [event for event in events if event["event"] in kinds]
 
     def _is_echoed(self, view: JobView) -> bool:
         if int(view.status.get("intent") or 0) >= self._number:

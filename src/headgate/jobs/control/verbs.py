@@ -19,6 +19,9 @@ from headgate.jobs.startup.background import Detached, start_detached
 from headgate.jobs.values import NO_CONSENT, Consent, RunOptions
 from headgate.jobs.views.job import JobView, view_job
 
+_FAILED = "SAVEPOINT_FAILED"
+_SAVEPOINT_ENDS = ("SAVEPOINT", _FAILED)
+
 
 @dataclass(frozen=True, slots=True)
 class Savepoint:
@@ -84,14 +87,7 @@ def stop_job(
         raise ended_otherwise(view, "stop")
     if savepoint is None:
         return Stopped(view)
-    refusal = asked.find_refusal()
-    if refusal is not None:
-        raise HeadgateError(
-            refusal.code,
-            f"job {home.name!r} is STOPPED, and its savepoint was not taken: {refusal.message}",
-            hint=f"headgate savepoint {home.name}",
-        )
-    return Stopped(view, _get_savepoint(asked, home.name))
+    return Stopped(view, _get_last_savepoint(asked, home.name))
 
 
 def cancel_job(home: JobHome, *, patience: Patience | None = None) -> JobView:
@@ -160,7 +156,10 @@ def take_savepoint(
         return _savepoint_at_rest(home, folder, (patience or Patience()).clock)
     asked = Request(home, Verb.SAVEPOINT, patience or Patience())
     asked.send_or_raise({"to": folder})
-    return _get_savepoint(asked, home.name)
+    ended = asked.wait_for_event(*_SAVEPOINT_ENDS)
+    if ended["event"] == _FAILED:
+        raise HeadgateError(ended["code"], ended["message"], hint=ended["hint"])
+    return decode(Savepoint, ended)
 
 
 def start_job(home: JobHome, *, consent: Consent = NO_CONSENT) -> Detached:
@@ -208,16 +207,23 @@ def restart_job(
     return start_detached(flow, replace(options, print_rows=0, verbose=False))
 
 
-def _get_savepoint(asked: Request, name: str) -> Savepoint:
-    taken = asked.find_event("SAVEPOINT")
-    if taken is None:
+def _get_last_savepoint(asked: Request, name: str) -> Savepoint:
+    """Return the savepoint of a job that has stopped, or raise why it was not taken."""
+    ended = asked.find_last_event(*_SAVEPOINT_ENDS)
+    if ended is None:
         raise HeadgateError(
             "SAVEPOINT_NOT_TAKEN",
             f"cannot find the savepoint of job {name!r}: its events do not mention it",
             hint=f"headgate checkpoints {name}",
             domain=Domain.INTERNAL,
         )
-    return decode(Savepoint, taken)
+    if ended["event"] == _FAILED:
+        raise HeadgateError(
+            ended["code"],
+            f"job {name!r} is STOPPED, and its savepoint was not taken: {ended['message']}",
+            hint=f"headgate savepoint {name}",
+        )
+    return decode(Savepoint, ended)
 
 
 def _free_place(savepoint: str) -> str:
@@ -249,5 +255,5 @@ def _savepoint_at_rest(home: JobHome, to: str, clock: Clock) -> Savepoint:
                 hint=f"headgate show {home.name}",
             )
         keeping = Keeping(timedelta(0), retain=1, retain_for=None, delete_on_cancel=False)
-        taken = CheckpointKeeper(home, run, keeping, clock).take_savepoint(to)
+        taken = CheckpointKeeper(home, run, keeping, clock).begin_savepoint(to).copy()
     return decode(Savepoint, taken)

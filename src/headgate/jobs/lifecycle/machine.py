@@ -15,6 +15,7 @@ from headgate.errors import Domain, HeadgateError
 from headgate.jobs.lifecycle.restart import Failure, RestartStrategy
 from headgate.jobs.lifecycle.states import TRANSITIONS, JobState
 from headgate.jobs.lifecycle.vocabulary import (
+    AbandonSavepoint,
     Action,
     AttemptEnded,
     AttemptFailed,
@@ -22,6 +23,8 @@ from headgate.jobs.lifecycle.vocabulary import (
     CancelWanted,
     Event,
     Finish,
+    HostStopWanted,
+    Interrupted,
     KillAttempt,
     LaunchAttempt,
     OrderDrain,
@@ -29,44 +32,30 @@ from headgate.jobs.lifecycle.vocabulary import (
     OrderOpen,
     OrderStop,
     PauseWanted,
+    Request,
     RestartDue,
+    RestartWanted,
     ResumeWanted,
+    SavepointEnded,
+    SavepointWanted,
     ScheduleRestart,
     StopWanted,
     Submitted,
     TakeSavepoint,
 )
 
-__all__ = [
-    "Action",
-    "AttemptEnded",
-    "AttemptFailed",
-    "AttemptRunning",
-    "CancelWanted",
-    "Event",
-    "Finish",
-    "KillAttempt",
-    "LaunchAttempt",
-    "Machine",
-    "OrderDrain",
-    "OrderHold",
-    "OrderOpen",
-    "OrderStop",
-    "PauseWanted",
-    "RestartDue",
-    "ResumeWanted",
-    "ScheduleRestart",
-    "StopWanted",
-    "Submitted",
-    "TakeSavepoint",
-    "refusal",
-    "step",
-]
-
 # What `headgate show` can look back on, where the strategy asks for less.
 _FAILURES_KEPT = 20
 
 Step = tuple["Machine", tuple[Action, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The end of a job that has no attempt left, and waits for a savepoint."""
+
+    state: JobState
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +73,12 @@ class Machine:
         restart_after: How long the job waits before its next attempt, while it is RESTARTING.
         held: Whether attempts are to read nothing; outlives the attempt it was said to.
         draining: Whether a job that is STOPPING reads what is there first.
-        savepoint: Where the savepoint goes that was asked for with the stop; None for none.
+        savepoint: Where the savepoint goes that was asked for with the stop and has not begun;
+            None for none.
+        savepoint_intent: The number of the intent that asked for it; 0 for none.
+        saving: Whether a savepoint is being taken; its copy needs no attempt.
+        ending: How the job ends once that savepoint has ended; None while an attempt is alive or
+            another one follows.
         reason: Why the last attempt ended, or the job; empty while neither has, or where the
             user asked for it.
     """
@@ -101,6 +95,9 @@ class Machine:
     held: bool = False
     draining: bool = False
     savepoint: str | None = None
+    savepoint_intent: int = 0
+    saving: bool = False
+    ending: Ending | None = None
     reason: str = ""
 
     @property
@@ -171,17 +168,40 @@ def _decide(job: Machine, event: Event) -> Step:
         case AttemptEnded():
             return _ended(job, event)
         case RestartDue():
-            if job.state is not JobState.RESTARTING:
-                raise _illegal(job, event)
-            return _launch(replace(job, state=JobState.STARTING, restart_after=None))
+            return _restart(job, event)
+        case SavepointEnded():
+            return _saved(job, event)
+        case _:
+            return _follow(job, event)
+
+
+def _follow(job: Machine, event: Request) -> Step:
+    match event:
         case StopWanted():
             return _stop(job, event)
+        case RestartWanted():
+            return _stop(job, StopWanted(event.at), asked=event)
         case CancelWanted():
             return _cancel(job, event)
         case PauseWanted():
             return _pause(job, event)
         case ResumeWanted():
             return _resume(job, event)
+        case SavepointWanted():
+            return _save(job, event)
+        case Interrupted():
+            return _interrupt(job, event)
+        case HostStopWanted():
+            return _stop(job, StopWanted(event.at)) if _can_stop(job) else (job, ())
+
+
+def _restart(job: Machine, event: RestartDue) -> Step:
+    if job.ending is not None:
+        # The timer was set before the job was told to end.
+        return job, ()
+    if job.state is not JobState.RESTARTING:
+        raise _illegal(job, event)
+    return _launch(replace(job, state=JobState.STARTING, restart_after=None))
 
 
 def _launch(job: Machine) -> Step:
@@ -203,7 +223,7 @@ def _running(job: Machine, event: AttemptRunning) -> Step:
 
 
 def _failed(job: Machine, event: AttemptFailed) -> Step:
-    if job.state is JobState.CANCELLING:
+    if job.state is JobState.CANCELLING and job.ending is None:
         return _finish(job, JobState.CANCELED)
     if not _has_attempt(job):
         raise _illegal(job, event)
@@ -212,9 +232,13 @@ def _failed(job: Machine, event: AttemptFailed) -> Step:
     failed = replace(job, failures=(*job.failures, failure)[-kept:], healthy_since=None)
     told = f"attempt {job.attempt} failed: {failure.code} {failure.message}"
     if job.state is JobState.STOPPING:
-        lost = ", and the savepoint that was asked for was not taken"
-        told += f"; it was being stopped{'' if job.savepoint is None else lost}"
-        return _finish(failed, JobState.FAILED, told)
+        told += "; it was being stopped"
+        if job.savepoint is not None:
+            told += ", and the savepoint that was asked for was not taken"
+        # A plain stop wanted no more than that nothing runs.
+        got_it = job.savepoint is None and not job.draining
+        state = JobState.STOPPED if got_it else JobState.FAILED
+        return _finish(replace(failed, savepoint=None), state, told)
     delay = job.strategy.next_delay(failed.failures)
     if delay is None:
         why = (
@@ -228,20 +252,18 @@ def _failed(job: Machine, event: AttemptFailed) -> Step:
 
 
 def _ended(job: Machine, event: AttemptEnded) -> Step:
-    if job.state is JobState.CANCELLING:
+    if job.state is JobState.CANCELLING and job.ending is None:
         return _finish(job, JobState.CANCELED)
     if not _has_attempt(job):
         raise _illegal(job, event)
     if job.state is JobState.STOPPING:
-        after, finish = _finish(job, JobState.STOPPED)
-        taken = () if job.savepoint is None else (TakeSavepoint(job.savepoint),)
-        return after, (*taken, *finish)
+        return _finish(job, JobState.STOPPED)
     if event.caught_up:
         return _finish(job, JobState.FINISHED, "all that was there has been read")
     return _finish(job, JobState.STOPPED, f"attempt {job.attempt} ended, and nobody had asked")
 
 
-def _stop(job: Machine, event: StopWanted) -> Step:
+def _stop(job: Machine, event: StopWanted, *, asked: Request | None = None) -> Step:
     if job.state is JobState.RESTARTING:
         # No attempt is alive that could read or come to a batch's end, and what the last one
         # left may be in the middle of a batch.
@@ -251,13 +273,14 @@ def _stop(job: Machine, event: StopWanted) -> Step:
     # A drain may take long, so a plain stop cuts it short; nothing else stops a job twice.
     again = job.state is JobState.STOPPING and (event.drain or not job.draining)
     if again or not _has_attempt(job):
-        raise _illegal(job, event)
+        raise _illegal(job, asked or event)
     after = replace(
         job,
         state=JobState.STOPPING,
         held=False,
         draining=event.drain,
         savepoint=job.savepoint if event.savepoint is None else event.savepoint,
+        savepoint_intent=job.savepoint_intent if event.savepoint is None else event.intent,
         reason="",
     )
     if not event.drain:
@@ -265,15 +288,44 @@ def _stop(job: Machine, event: StopWanted) -> Step:
     return after, (OrderOpen(), OrderDrain()) if job.held else (OrderDrain(),)
 
 
-def _cancel(job: Machine, event: CancelWanted) -> Step:
-    if job.state is JobState.RESTARTING:
-        return _finish(job, JobState.CANCELED)
-    if not _has_attempt(job):
+def _cancel(job: Machine, event: CancelWanted | Interrupted) -> Step:
+    alive = _has_attempt(job)
+    if not alive and job.state not in (JobState.RESTARTING, JobState.STOPPING):
         raise _illegal(job, event)
-    after = replace(
-        job, state=JobState.CANCELLING, held=False, draining=False, savepoint=None, reason=""
-    )
-    return after, (KillAttempt(),)
+    abandon = (AbandonSavepoint(),) if job.saving else ()
+    canceled = replace(job, held=False, draining=False, savepoint=None, ending=None, reason="")
+    if alive:
+        return replace(canceled, state=JobState.CANCELLING), (KillAttempt(), *abandon)
+    after, actions = _finish(canceled, JobState.CANCELED)
+    return after, (*abandon, *actions)
+
+
+def _interrupt(job: Machine, event: Interrupted) -> Step:
+    if _can_stop(job):
+        return _stop(job, StopWanted(event.at))
+    # Signals after the second one, and after the end, change nothing.
+    return _cancel(job, event) if job.state is JobState.STOPPING else (job, ())
+
+
+def _save(job: Machine, event: SavepointWanted) -> Step:
+    if not _can_stop(job) and job.state is not JobState.STOPPING:
+        raise _illegal(job, event)
+    if job.saving or job.savepoint is not None:
+        raise HeadgateError(
+            "JOB_BUSY",
+            f"cannot take a savepoint of job {job.job!r}: another one is being taken",
+            hint=f"headgate show {job.job}",
+            retryable=True,
+        )
+    return replace(job, saving=True), (TakeSavepoint(event.to, event.intent),)
+
+
+def _saved(job: Machine, event: SavepointEnded) -> Step:
+    if not job.saving:
+        raise _illegal(job, event)
+    after = replace(job, saving=False)
+    ending = job.ending
+    return (after, ()) if ending is None else _finish(after, ending.state, ending.reason)
 
 
 def _pause(job: Machine, event: PauseWanted) -> Step:
@@ -300,9 +352,9 @@ def _resume(job: Machine, event: ResumeWanted) -> Step:
 
 
 def _finish(job: Machine, state: JobState, reason: str = "") -> Step:
-    after = replace(
+    """End a job that has no attempt, once the savepoints that were asked for have ended."""
+    over = replace(
         job,
-        state=state,
         healthy_since=None,
         restart_after=None,
         held=False,
@@ -310,16 +362,34 @@ def _finish(job: Machine, state: JobState, reason: str = "") -> Step:
         savepoint=None,
         reason=reason,
     )
-    return after, (Finish(state),)
+    if not job.saving and job.savepoint is None:
+        return replace(over, state=state, ending=None), (Finish(state),)
+    waits = JobState.CANCELLING if state is JobState.CANCELED else JobState.STOPPING
+    waiting = replace(over, state=waits, ending=Ending(state, reason))
+    if job.saving:
+        return replace(waiting, savepoint=job.savepoint), ()
+    return replace(waiting, saving=True), (
+        TakeSavepoint(job.savepoint or "", job.savepoint_intent),
+    )
 
 
 def _has_attempt(job: Machine) -> bool:
     """Whether an attempt is alive that nobody has killed."""
-    return job.state in (
+    return job.ending is None and job.state in (
         JobState.STARTING,
         JobState.RUNNING,
         JobState.PAUSED,
         JobState.STOPPING,
+    )
+
+
+def _can_stop(job: Machine) -> bool:
+    """Whether the job neither has ended nor is ending."""
+    return job.state in (
+        JobState.STARTING,
+        JobState.RUNNING,
+        JobState.PAUSED,
+        JobState.RESTARTING,
     )
 
 
@@ -335,6 +405,8 @@ _VERBS: dict[type[Event], str] = {
     CancelWanted: "cancel",
     PauseWanted: "pause",
     ResumeWanted: "resume",
+    RestartWanted: "restart",
+    SavepointWanted: "take a savepoint of",
 }
 
 

@@ -28,8 +28,9 @@ class JobState(enum.StrEnum):
 
 
 # A move that is not in here is a bug, and raises. RESCALING stands between an attempt with one
-# parallelism and an attempt with another; RESTARTING is the only state between attempts in which
-# the job waits, so it is left for STOPPED and CANCELED without a state in between.
+# parallelism and an attempt with another. RESTARTING is the only state between attempts in which
+# the job waits, so it is left for STOPPED and CANCELED without a state in between. While a
+# savepoint is being taken, a job that has no attempt left waits in STOPPING or CANCELLING.
 TRANSITIONS: Mapping[JobState, frozenset[JobState]] = {
     JobState.STARTING: frozenset(
         {
@@ -67,8 +68,18 @@ TRANSITIONS: Mapping[JobState, frozenset[JobState]] = {
             JobState.FINISHED,
         }
     ),
-    JobState.RESTARTING: frozenset({JobState.STARTING, JobState.STOPPED, JobState.CANCELED}),
-    JobState.STOPPING: frozenset({JobState.STOPPED, JobState.CANCELLING, JobState.FAILED}),
+    JobState.RESTARTING: frozenset(
+        {
+            JobState.STARTING,
+            JobState.STOPPING,
+            JobState.STOPPED,
+            JobState.CANCELLING,
+            JobState.CANCELED,
+        }
+    ),
+    JobState.STOPPING: frozenset(
+        {JobState.STOPPED, JobState.CANCELLING, JobState.FAILED, JobState.FINISHED}
+    ),
     JobState.CANCELLING: frozenset({JobState.CANCELED}),
     JobState.RESCALING: frozenset({JobState.STARTING, JobState.CANCELLING, JobState.FAILED}),
     JobState.STOPPED: frozenset(),

@@ -58,11 +58,13 @@ class StopWanted:
         drain: Whether what is there is read first.
         savepoint: Where a savepoint of the end goes; empty for the job's own folder, None for
             no savepoint.
+        intent: The number of the intent that asked; 0 for none.
     """
 
     at: datetime
     drain: bool = False
     savepoint: str | None = None
+    intent: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +88,67 @@ class ResumeWanted:
     at: datetime
 
 
-Intended = StopWanted | CancelWanted | PauseWanted | ResumeWanted
-Event = Submitted | AttemptRunning | AttemptFailed | AttemptEnded | RestartDue | Intended
+@dataclass(frozen=True, slots=True)
+class RestartWanted:
+    """The user wants the attempt to end between two batches, and starts the job again then."""
+
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SavepointWanted:
+    """The user wants a savepoint of the last batch that committed; the job goes on.
+
+    Attributes:
+        to: Where the savepoint goes; empty for the job's own folder.
+        intent: The number of the intent that asked; 0 for none.
+    """
+
+    at: datetime
+    to: str = ""
+    intent: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """SIGINT or SIGTERM came: a job that ends already is canceled, any other job is stopped."""
+
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class HostStopWanted:
+    """The program that runs the job wants it to end; a job that ends already is left alone."""
+
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SavepointEnded:
+    """The savepoint is taken, or has failed, or was abandoned; nothing of it runs any more."""
+
+    at: datetime
+
+
+Request = (
+    StopWanted
+    | CancelWanted
+    | PauseWanted
+    | ResumeWanted
+    | RestartWanted
+    | SavepointWanted
+    | Interrupted
+    | HostStopWanted
+)
+Event = (
+    Submitted
+    | AttemptRunning
+    | AttemptFailed
+    | AttemptEnded
+    | RestartDue
+    | SavepointEnded
+    | Request
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +192,20 @@ class KillAttempt:
 
 @dataclass(frozen=True, slots=True)
 class TakeSavepoint:
-    """Make a savepoint of what the attempt left; empty stands for the job's own folder."""
+    """Begin a savepoint of the last batch that committed, and send SavepointEnded after it.
+
+    Attributes:
+        to: Where the savepoint goes; empty for the job's own folder.
+        intent: The number of the intent that asked; 0 for none.
+    """
 
     to: str
+    intent: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AbandonSavepoint:
+    """Give up the savepoint that is being taken; SavepointEnded still follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,5 +224,6 @@ Action = (
     | OrderOpen
     | KillAttempt
     | TakeSavepoint
+    | AbandonSavepoint
     | Finish
 )

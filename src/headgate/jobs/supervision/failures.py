@@ -74,8 +74,17 @@ def to_event(failed: Failed) -> dict[str, Any]:
     }
 
 
-def not_written(error: OSError) -> HeadgateError:
-    """Return the error of a checkpoint or savepoint that the disk did not take."""
+def not_taken(error: Exception, *, job: str) -> HeadgateError:
+    """Return the error of a checkpoint or savepoint that was not taken; the job goes on."""
+    if isinstance(error, HeadgateError):
+        return error
+    if isinstance(error, OSError):
+        return HeadgateError(
+            "CHECKPOINT_NOT_WRITTEN", f"cannot take a savepoint: {error}", domain=Domain.EXTERNAL
+        )
     return HeadgateError(
-        "CHECKPOINT_NOT_WRITTEN", f"cannot take a savepoint: {error}", domain=Domain.EXTERNAL
+        "INTERNAL",
+        f"cannot take a savepoint of job {job!r}: {type(error).__name__}: {error}",
+        hint="report it with the job's logs",
+        domain=Domain.INTERNAL,
     )

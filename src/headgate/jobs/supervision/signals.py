@@ -1,4 +1,4 @@
-"""Signals as wishes, taken when it suits the one they are for."""
+"""Signals, counted when they come and taken when the supervisor looks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class StopSignals:
-    """SIGINT and SIGTERM as wishes: the first asks for a stop, the second for a cancel.
+    """Counts SIGINT and SIGTERM while the block runs; the machine decides what each one means.
 
     The handler only counts: it may come in the middle of anything.
     """
@@ -17,7 +17,7 @@ class StopSignals:
     _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
     def __init__(self) -> None:
-        self._wishes = 0
+        self._untaken = 0
         self._kept: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> StopSignals:
@@ -31,11 +31,11 @@ class StopSignals:
             signal.signal(each, handler)
 
     def take(self) -> bool:
-        """Tell whether there is a wish that nobody has taken."""
-        if not self._wishes:
+        """Take one signal; return whether there was one."""
+        if not self._untaken:
             return False
-        self._wishes -= 1
+        self._untaken -= 1
         return True
 
     def _handle(self, _number: int, _frame: FrameType | None) -> None:
-        self._wishes += 1
+        self._untaken += 1

@@ -32,40 +32,42 @@ from headgate.jobs.attempts.wire import (
 )
 from headgate.jobs.checkpoints.keeper import CheckpointKeeper
 from headgate.jobs.home import JobHome
-from headgate.jobs.lifecycle.intent import Intent, Verb, find_echo, find_intent
+from headgate.jobs.lifecycle.intent import find_echo, find_intent
 from headgate.jobs.lifecycle.machine import Machine, step
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.lifecycle.vocabulary import (
+    AbandonSavepoint,
     Action,
     AttemptEnded,
     AttemptFailed,
     AttemptRunning,
-    CancelWanted,
     Event,
     Finish,
+    HostStopWanted,
+    Interrupted,
     KillAttempt,
     LaunchAttempt,
     OrderDrain,
     OrderHold,
     OrderOpen,
     OrderStop,
-    PauseWanted,
     RestartDue,
-    ResumeWanted,
+    SavepointEnded,
     ScheduleRestart,
-    StopWanted,
     Submitted,
     TakeSavepoint,
 )
 from headgate.jobs.runs.publishing import Publisher
 from headgate.jobs.supervision.failures import (
     died,
-    not_written,
+    not_taken,
     refused,
     to_error,
     to_event,
     to_failure,
 )
+from headgate.jobs.supervision.long_work import LongWork
+from headgate.jobs.supervision.requests import to_request
 from headgate.jobs.supervision.sampler import Sampler
 from headgate.jobs.supervision.signals import StopSignals
 from headgate.jobs.totals import Totals
@@ -76,7 +78,6 @@ _LISTEN = 0.1
 _STATUS_EVERY = 0.25
 # How long an attempt may take to end after it has said how it ended.
 _LAST_WORD = 30.0
-_STOPPABLE = (JobState.STARTING, JobState.RUNNING, JobState.PAUSED, JobState.RESTARTING)
 _ORDERS = {OrderStop: "stop", OrderDrain: "drain", OrderHold: "hold", OrderOpen: "open"}
 
 
@@ -128,9 +129,14 @@ class Supervisor:
         self._child: Child | None = None
         self._last: Ended | Failed | None = None
         self._failure: HeadgateError | None = None
+        # Whether the last attempt ended in the middle of a batch, as far as is known.
+        self._cut_off = False
+        self._savepoint: LongWork[Mapping[str, Any]] | None = None
+        self._savepoint_intent = 0
         self._due: float | None = None
         self._followed = max(find_echo(home), after_intent)
         self._stop = stop
+        self._stop_noticed = False
         self._last_at = 0.0
         self._intent_error: dict[str, str] | None = None
         self._written = 0.0
@@ -141,32 +147,44 @@ class Supervisor:
         Raises:
             HeadgateError: The last failure, if the job FAILED.
         """
-        try:
-            with StopSignals() as signals:
-                self._apply(Submitted(self._clock.now()))
-                while not self._machine.state.is_final or self._child is not None:
-                    self._listen()
-                    self._notice_child()
-                    self._notice_timer()
-                    self._notice_intent()
-                    self._notice_stop(signals)
-                    self._sampler.tick(self._machine.state)
-                    self._tell()
-        finally:
-            # Whatever happened here, no driver may outlive the lock.
-            if self._child is not None:
-                self._child.kill()
-            self._launcher.clean_up()
-            self._publisher.close()
-            self._sampler.flush()
-        try:
-            if self._is_dead_end():
-                self._on_dead_end()
-        finally:
-            self._publish_end()
+        # Signals are counted until the last status is written: one that comes while the job cleans
+        # up must not end the process.
+        with StopSignals() as signals:
+            try:
+                self._run(signals)
+            finally:
+                self._clean_up()
+            try:
+                if self._is_dead_end():
+                    self._on_dead_end()
+            finally:
+                self._publish_end()
         if self._machine.state is JobState.FAILED and self._failure is not None:
             raise self._failure
         return self.snapshot()
+
+    def _run(self, signals: StopSignals) -> None:
+        self._apply(Submitted(self._clock.now()))
+        while not self._machine.state.is_final or self._child is not None:
+            self._listen()
+            self._notice_child()
+            self._notice_timer()
+            self._notice_savepoint()
+            self._notice_intent()
+            self._notice_stop(signals)
+            self._sampler.tick(self._machine.state)
+            self._tell()
+
+    def _clean_up(self) -> None:
+        """End all that belongs to the job: no driver and no copy may outlive the lock."""
+        if self._child is not None:
+            self._child.kill()
+        if self._savepoint is not None:
+            self._savepoint.abandon()
+            self._savepoint.join()
+        self._launcher.clean_up()
+        self._publisher.close()
+        self._sampler.flush()
 
     def _is_dead_end(self) -> bool:
         """Tell whether the job ended for good, perhaps in the middle of a batch.
@@ -174,7 +192,11 @@ class Supervisor:
         What is open belongs to another attempt where that one has taken over.
         """
         replaced = self._failure is not None and self._failure.code == "FENCED"
-        return self._machine.state in (JobState.FAILED, JobState.CANCELED) and not replaced
+        state = self._machine.state
+        cut = state in (JobState.FAILED, JobState.CANCELED) or (
+            state is JobState.STOPPED and self._cut_off
+        )
+        return cut and not replaced
 
     def _publish_end(self) -> None:
         """Publish the final state, the last thing a supervisor does before it releases the lock.
@@ -260,6 +282,7 @@ class Supervisor:
     def _fail(self, failed: Failed) -> None:
         now = self._clock.now()
         self._failure = to_error(failed)
+        self._cut_off = True
         if self._machine.state is not JobState.CANCELLING:
             self._note("FAILURE", attempt=self._machine.attempt, **to_event(failed))
         self._apply(AttemptFailed(now, to_failure(failed, at=now)))
@@ -279,8 +302,7 @@ class Supervisor:
             self._publisher.offer(self._keeper.positions)
 
     def _note_unkept(self, error: HeadgateError | OSError) -> None:
-        told = error if isinstance(error, HeadgateError) else not_written(error)
-        self._note("CHECKPOINT_FAILED", **told.as_dict())
+        self._note("CHECKPOINT_FAILED", **not_taken(error, job=self._home.name).as_dict())
 
     def _keep_last(self) -> None:
         """Keep what a clean end left, so that going on from there repeats nothing."""
@@ -306,46 +328,33 @@ class Supervisor:
         if intent is None or intent.number <= self._followed:
             return
         self._note("INTENT", number=intent.number, verb=intent.verb.value, by=intent.by)
+        self._followed = intent.number
+        self._intent_error = None
         try:
-            self._follow(intent)
-            self._intent_error = None
+            self._apply(to_request(intent, at=self._clock.now()))
         except HeadgateError as error:
             self._intent_error = error.as_dict()
-        self._followed = intent.number
         self._tell(at_once=True)
 
-    def _follow(self, intent: Intent) -> None:
-        now = self._clock.now()
-        match intent.verb:
-            case Verb.STOP:
-                drain = bool(intent.arguments.get("drain"))
-                self._apply(StopWanted(now, drain, intent.arguments.get("savepoint")))
-            case Verb.CANCEL:
-                self._apply(CancelWanted(now))
-            case Verb.PAUSE:
-                self._apply(PauseWanted(now))
-            case Verb.RESUME:
-                self._apply(ResumeWanted(now))
-            case Verb.SAVEPOINT:
-                self._take_savepoint(str(intent.arguments.get("to") or ""))
-            case Verb.RESTART:
-                self._restart(now)
-
-    def _restart(self, now: Any) -> None:
-        """Stop the attempt; whoever asked starts the job again once it has stopped."""
-        self._apply(StopWanted(now, False, None))
-
     def _notice_stop(self, signals: StopSignals) -> None:
-        if signals.take():
-            self._stop_as_asked()
-        elif self._stop.is_set() and self._machine.state in _STOPPABLE:
-            self._apply(StopWanted(self._clock.now(), False, None))
+        while signals.take():
+            self._apply(Interrupted(self._clock.now()))
+        if self._stop.is_set() and not self._stop_noticed:
+            self._stop_noticed = True
+            self._apply(HostStopWanted(self._clock.now()))
 
-    def _stop_as_asked(self) -> None:
-        if self._machine.state in (JobState.STOPPING, JobState.CANCELLING):
-            self._apply(CancelWanted(self._clock.now()))
-        elif not self._machine.state.is_final:
-            self._apply(StopWanted(self._clock.now(), False, None))
+    def _notice_savepoint(self) -> None:
+        """Turn the end of a savepoint into an event, once its thread has ended."""
+        work = self._savepoint
+        if work is None or not work.is_over:
+            return
+        self._savepoint = None
+        self._keeper.savepoint_ended()
+        try:
+            self._note("SAVEPOINT", **work.get(), run=self._snapshot.lineage)
+        except Exception as error:  # noqa: BLE001 - a job goes on without a savepoint, and says so
+            self._note_unsaved(error)
+        self._apply(SavepointEnded(self._clock.now()))
 
     # What is done.
 
@@ -363,14 +372,18 @@ class Supervisor:
         match action:
             case LaunchAttempt(attempt):
                 self._last = None
+                self._cut_off = False
                 self._launch(attempt)
             case ScheduleRestart(after):
                 self._due = self._clock.monotonic() + after.total_seconds()
             case KillAttempt():
                 if self._child is not None:
                     self._child.kill()
-            case TakeSavepoint(to):
-                self._take_last_savepoint(to)
+            case TakeSavepoint(to, intent):
+                self._begin_savepoint(to, intent)
+            case AbandonSavepoint():
+                if self._savepoint is not None:
+                    self._savepoint.abandon()
             case Finish():
                 self._due = None
                 self._keeper.job_ended(canceled=self._machine.state is JobState.CANCELED)
@@ -387,18 +400,22 @@ class Supervisor:
             return
         self._child = self._launcher.launch(spec)
 
-    def _take_savepoint(self, to: str) -> None:
-        taken = self._keeper.take_savepoint(to)
-        self._note("SAVEPOINT", **taken, run=self._snapshot.lineage)
-
-    def _take_last_savepoint(self, to: str) -> None:
-        """Take the savepoint of a stop; the job has stopped all the same if it cannot be taken."""
+    def _begin_savepoint(self, to: str, intent: int) -> None:
+        """Begin a savepoint; one that cannot begin has ended."""
+        self._savepoint_intent = intent
         try:
-            self._take_savepoint(to)
+            pending = self._keeper.begin_savepoint(to)
         except (HeadgateError, OSError) as error:
-            told = error if isinstance(error, HeadgateError) else not_written(error)
+            self._note_unsaved(error)
+            self._apply(SavepointEnded(self._clock.now()))
+            return
+        self._savepoint = LongWork("savepoint", pending.copy)
+
+    def _note_unsaved(self, error: Exception) -> None:
+        told = not_taken(error, job=self._home.name)
+        if self._followed == self._savepoint_intent:
             self._intent_error = told.as_dict()
-            self._note("SAVEPOINT_FAILED", **told.as_dict())
+        self._note("SAVEPOINT_FAILED", **told.as_dict())
 
     # What is told.
 
