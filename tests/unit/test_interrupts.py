@@ -57,7 +57,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.
     eventually(lambda: has_supervisor(home()) and (status().get("child") is not None))
     yield process
     process.kill()
-    process.communicate()
+    process.wait()
 
 
 def home() -> JobHome:
@@ -126,6 +126,6 @@ def test_a_driver_that_is_killed_is_noticed_and_told(run: subprocess.Popen[str])
 def test_a_driver_ends_with_its_supervisor(run: subprocess.Popen[str]) -> None:
     child = int(str(status()["child"]))
     run.kill()
-    run.communicate()
+    run.wait()
     eventually(lambda: not Path(f"/proc/{child}").exists())
     assert view_job(home()).state == "DEAD"

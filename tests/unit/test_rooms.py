@@ -71,7 +71,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     # A second door, for names too common for the first.
     "windows": frozenset({"flow"}),
     "cli": CONTROL | {"server", "client"},
-    "server": CONTROL,
+    # A server beside a job is a child process like any other.
+    "server": CONTROL | {"jobs.processes"},
     "client": CONTROL,
     "jobs": FLOOR
     | {"engine", "checkpoints", "flow", "connectors", "producers", "brokers", "_artifacts"}
@@ -122,7 +123,7 @@ OUTSIDE: dict[str, frozenset[str]] = {
 # its line or goes to an earlier one. Of several names that fit a module, the longest counts.
 INNER: dict[str, tuple[str, ...]] = {
     "jobs": (
-        "event_files home",
+        "event_files home processes",
         "lifecycle",
         "registry totals setting_table values settings flow_file options",
         "attempts",

@@ -14,10 +14,11 @@ import pytest
 from eventually import eventually
 
 from headgate.errors import HeadgateError
+from headgate.jobs.processes.messages import encode
 from headgate.jobs.state import client
 from headgate.jobs.state.answers import Answers
 from headgate.jobs.state.client import StateDesk
-from headgate.jobs.state.connection import ReaderFolder, introduction, receive, send
+from headgate.jobs.state.connection import ReaderFolder, introduction, receive
 from headgate.jobs.state.reader import LONGEST, Daemon
 
 
@@ -50,7 +51,7 @@ def talk(root: Path, question: dict[str, object]) -> tuple[object, object]:
     assert connection is not None
     with connection, connection.makefile("rb") as stream:
         told = receive(stream)
-        send(connection, question)
+        connection.sendall(encode(question))
         return told, receive(stream)
 
 

@@ -73,7 +73,9 @@ def create(
     return describe_checkpoint(to, manifest)
 
 
-def create_from(kept: Checkpoint, to: Path, *, is_abandoned: Callable[[], bool] = _never) -> Checkpoint:
+def create_from(
+    kept: Checkpoint, to: Path, *, is_abandoned: Callable[[], bool] = _never
+) -> Checkpoint:
     """Copy a retained checkpoint into a self-contained folder.
 
     Args:

@@ -1,26 +1,24 @@
 """A server beside one job: a process of its own that shows the job, and ends with it.
 
-It is told what to serve on its standard input, and ends when that is closed: also when whoever
-started it was killed.
+It ends with the process that started it, also when that one is killed.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import socket
-import subprocess
-import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from headgate.errors import Domain, HeadgateError
+from headgate.jobs.processes.child import spawn
+from headgate.jobs.processes.parent import Parent
 from headgate.server.security.tokens import TOKEN_VARIABLE, read_tokens
 from headgate.server.serving import listen, serve
 from headgate.server.settings import DEFAULT_HOST, DEFAULT_PORT, ServerSettings
+
+_LONGEST_END = 10.0
 
 
 @contextmanager
@@ -37,48 +35,22 @@ def serve_beside(home: Path, job: str, *, on: str, port: int | None) -> Iterator
     read_tokens(None)
     with _listen(port) as listener:
         settings = {"home": str(home.absolute()), "only": job, "on": on, "fd": listener.fileno()}
-        process = subprocess.Popen(
-            [sys.executable, "-m", "headgate.server.beside"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            pass_fds=(listener.fileno(),),
-            # Ctrl-C is for the job, which ends in order and this one after it.
-            start_new_session=True,
-        )
-    try:
-        yield _greet(process, settings)
-    finally:
-        if process.stdin is not None:
-            process.stdin.close()
+        process = spawn("headgate.server.beside", inherits=(listener.fileno(),))
+    with process:
+        process.send(settings)
+        greeting = process.receive()
+        if greeting is None:
+            raise HeadgateError(
+                "SERVER_NOT_STARTED",
+                f"cannot show the job in a browser: its server {process.get_death().explain()}",
+                hint="see its output above, or omit --ui",
+                domain=Domain.INTERNAL,
+            )
         try:
-            process.wait(timeout=10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
-
-
-def _greet(process: subprocess.Popen[bytes], settings: dict[str, Any]) -> str:
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        process.stdin.write(json.dumps(settings).encode() + b"\n")
-        process.stdin.flush()
-    except BrokenPipeError:
-        # It ended at once; what it answers tells why.
-        pass
-    line = process.stdout.readline()
-    try:
-        return str(json.loads(line)["address"])
-    except (ValueError, KeyError) as error:
-        process.kill()
-        raise HeadgateError(
-            "SERVER_NOT_STARTED",
-            "cannot show the job in a browser: its server exited at once",
-            hint="see its output above, or omit --ui",
-            domain=Domain.INTERNAL,
-        ) from error
+            yield str(greeting["address"])
+        finally:
+            process.end_input()
+            process.wait(_LONGEST_END)
 
 
 def _listen(port: int | None) -> socket.socket:
@@ -91,8 +63,9 @@ def _listen(port: int | None) -> socket.socket:
 
 
 def main() -> None:
-    """Serve what standard input says until it is closed."""
-    order = json.loads(sys.stdin.readline())
+    """Serve what the parent says until it is gone."""
+    parent = Parent()
+    order = parent.receive()
     tokens = read_tokens(None)
     os.environ.pop(TOKEN_VARIABLE, None)
     settings = ServerSettings(
@@ -103,18 +76,15 @@ def main() -> None:
         keeps_up=False,
     )
 
-    def tell(chosen: ServerSettings) -> None:
-        sys.stdout.write(json.dumps({"address": chosen.address}) + "\n")
-        sys.stdout.flush()
+    def greet(chosen: ServerSettings) -> None:
+        parent.answer({"address": chosen.address})
 
-    def end_with_input(end: Callable[[], None]) -> None:
-        def wait() -> None:
-            sys.stdin.read()
-            end()
-
-        threading.Thread(target=wait, name="standard-input", daemon=True).start()
-
-    serve(settings, told=tell, listener=socket.socket(fileno=order["fd"]), until=end_with_input)
+    serve(
+        settings,
+        told=greet,
+        listener=socket.socket(fileno=order["fd"]),
+        until=lambda end: parent.listen(lambda _message: None, end),
+    )
 
 
 if __name__ == "__main__":

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import queue
-import subprocess
-import sys
-import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
 from headgate._codec import encode
 from headgate.engine.scratch import remove_scratch
-from headgate.jobs.attempts.wire import NEWS_DESCRIPTOR, AttemptSpec, News, decode_news
-
-# A child that has ended leaves no more than a few lines in its pipe.
-_LAST_NEWS = 5.0
+from headgate.jobs.attempts.wire import AttemptSpec, News, decode_news
+from headgate.jobs.processes.child import open_output, spawn
+from headgate.jobs.processes.messages import Message
 
 
 class Child(Protocol):
@@ -69,7 +62,6 @@ class ProcessLauncher:
     def launch(self, spec: AttemptSpec) -> ProcessChild:
         """Start an attempt."""
         self._lock_file = spec.settings.spark.lock_file
-        self._output.parent.mkdir(parents=True, exist_ok=True)
         return ProcessChild(spec, self._output, verbose=self._verbose)
 
     def clean_up(self) -> None:
@@ -79,26 +71,13 @@ class ProcessLauncher:
 
 
 class ProcessChild:
-    """A child process. A thread reads its news, so that it never waits for its supervisor."""
+    """An attempt in a process of its own, which ends with its supervisor."""
 
     def __init__(self, spec: AttemptSpec, output: Path, *, verbose: bool) -> None:
-        reading, writing = os.pipe()
-        with output.open("ab") as sink:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "headgate.jobs.attempts.worker"],
-                stdin=subprocess.PIPE,
-                stdout=sink,
-                stderr=None if verbose else sink,
-                pass_fds=(writing,),
-                env={**os.environ, NEWS_DESCRIPTOR: str(writing)},
-                # A group of its own: whoever kills the child kills its JVM too.
-                start_new_session=True,
-            )
-        os.close(writing)
-        self._news: queue.Queue[News | None] = queue.Queue()
-        self._told_all = False
-        threading.Thread(target=self._listen, args=(reading,), daemon=True).start()
-        self._say(encode(spec))
+        self._process = spawn(
+            "headgate.jobs.attempts.worker", output=open_output(output), shows_errors=verbose
+        )
+        self._process.send(encode(spec))
 
     @property
     def pid(self) -> int:
@@ -107,56 +86,33 @@ class ProcessChild:
 
     def news(self, seconds: float) -> list[News]:
         """Return what was told since the last call, after waiting no longer than this for it."""
-        found: list[News] = []
-        with contextlib.suppress(queue.Empty):
-            first = self._news.get(timeout=seconds)
-            while True:
-                self._told_all = self._told_all or first is None
-                if first is not None:
-                    found.append(first)
-                first = self._news.get_nowait()
-        return found
+        return self._parse(self._process.take(seconds))
 
     def last_news(self) -> list[News]:
-        """Return all that is left to tell of a child that has ended: its pipe has an end."""
-        found: list[News] = []
-        with contextlib.suppress(queue.Empty):
-            while not self._told_all:
-                news = self._news.get(timeout=_LAST_NEWS)
-                self._told_all = news is None
-                if news is not None:
-                    found.append(news)
-        return found
+        """Return all that is left to tell of a child that has ended."""
+        return self._parse(self._process.take_rest())
 
     def order(self, order: str) -> None:
         """Hand over an order; one to a child that has ended is lost."""
-        self._say({"order": order})
+        self._process.send({"order": order})
 
     def find_exit(self) -> str | None:
         """Return how the child ended, or None while it lives."""
-        code = self._process.poll()
-        if code is None:
-            return None
-        return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+        death = self._process.find_death()
+        return None if death is None else str(death)
 
     def kill(self) -> None:
         """End the child and its JVM at once."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, 9)
-        self._process.wait()
+        self._process.kill()
+        self._process.close()
 
-    def _say(self, value: object) -> None:
-        pipe = self._process.stdin
-        if pipe is None:
-            return
-        with contextlib.suppress(BrokenPipeError):
-            pipe.write(json.dumps(value).encode() + b"\n")
-            pipe.flush()
-
-    def _listen(self, descriptor: int) -> None:
-        with os.fdopen(descriptor, encoding="utf-8") as pipe:
-            for line in pipe:
-                # A child that is killed may leave half a line.
-                if line.endswith("\n"):
-                    self._news.put(decode_news(json.loads(line)))
-        self._news.put(None)
+    def _parse(self, messages: Sequence[Message]) -> list[News]:
+        """Return messages as news; a child that sends anything else is killed."""
+        news = []
+        for message in messages:
+            try:
+                news.append(decode_news(dict(message)))
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                self._process.reject(f"a message that is not news: {error!r}")
+                break
+        return news

@@ -12,9 +12,6 @@ from headgate.engine.progress import BatchReport
 from headgate.engine.settings import AttemptSettings
 from headgate.flow.graph import Graph
 
-# The environment variable that names the descriptor a child writes its news to.
-NEWS_DESCRIPTOR = "HEADGATE_NEWS"
-
 
 @dataclass(frozen=True, slots=True)
 class AttemptSpec:

@@ -1,20 +1,15 @@
 """The child: runs one attempt and tells of it; ends when its supervisor does.
 
-Orders come as JSON lines on standard input, the attempt's spec first. News go to a pipe of their
-own, so that whatever a flow prints reaches no parser.
+The first message to it is the attempt's spec, the others are orders. Those from it are news.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
-import os
 import queue
 import signal
-import sys
-import threading
 from collections.abc import Callable
-from typing import IO, Any
+from typing import Any
 
 # Registers the kinds of topics that a flow's JSON may name.
 import headgate.connectors  # noqa: F401
@@ -24,7 +19,6 @@ from headgate.engine.failures import explain
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.attempts.damage import find_damage
 from headgate.jobs.attempts.wire import (
-    NEWS_DESCRIPTOR,
     AttemptSpec,
     Batch,
     Ended,
@@ -36,10 +30,11 @@ from headgate.jobs.attempts.wire import (
     SourceEvent,
     encode_news,
 )
+from headgate.jobs.processes.parent import Parent, kill_group
 
 _LOOK_EVERY = 0.1
 
-Tell = Callable[[News], None]
+Tell = Callable[[News], Any]
 
 
 def work(spec: AttemptSpec, orders: queue.Queue[str], tell: Tell) -> None:
@@ -136,27 +131,15 @@ def _obey(attempt: Attempt, order: str) -> None:
 
 def main() -> None:
     """Run as the child of a supervisor."""
-    # Ctrl-C at a terminal reaches the whole group; the supervisor decides what it means.
+    # The supervisor decides what Ctrl-C means, also where a user's terminal reaches this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    news = os.fdopen(int(os.environ.pop(NEWS_DESCRIPTOR)), "w", encoding="utf-8")
+    parent = Parent()
     orders: queue.Queue[str] = queue.Queue()
-    spec = decode(AttemptSpec, json.loads(sys.stdin.readline()))
-    threading.Thread(target=_listen, args=(sys.stdin, orders), daemon=True).start()
-
-    def tell(each: News) -> None:
-        news.write(json.dumps(encode_news(each)) + "\n")
-        news.flush()
-
-    work(spec, orders, tell)
-
-
-def _listen(source: IO[str], orders: queue.Queue[str]) -> None:
-    for line in source:
-        order: dict[str, Any] = json.loads(line)
-        orders.put(order["order"])
-    # The supervisor is gone. Another may start the job at once, so nothing is waited for: this
-    # process and its JVM, a group of their own, end here, and the batch under way is repeated.
-    os.killpg(0, signal.SIGKILL)
+    spec = decode(AttemptSpec, parent.receive())
+    # Another supervisor may start the job at once, so nothing is waited for when this one is gone:
+    # this process and its JVM end, and the batch under way is repeated.
+    parent.listen(lambda message: orders.put(message["order"]), kill_group)
+    work(spec, orders, lambda news: parent.send(encode_news(news)))
 
 
 if __name__ == "__main__":

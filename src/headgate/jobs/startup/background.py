@@ -1,15 +1,12 @@
 """Jobs in the background: a supervisor that outlives the command that started it.
 
-The command spawns this module, which becomes a daemon, supervises the job, and says through a
-pipe how the start went: that the job is STARTING, or why it was refused.
+The command spawns this module, which becomes an orphan, supervises the job, and answers how the
+start went: that the job is STARTING, or why it was refused.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import signal
-import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,10 +20,9 @@ from headgate.jobs.checkpoints.restore_plan import SealedPlan
 from headgate.jobs.flow_file import load_flow
 from headgate.jobs.home import JobHome
 from headgate.jobs.lifecycle.intent import has_supervisor
+from headgate.jobs.processes.child import open_output, spawn
+from headgate.jobs.processes.parent import Parent, become_orphan
 from headgate.jobs.values import JobSnapshot, RunOptions, Watcher
-
-# The environment variable that names the descriptor a daemon answers on.
-_ANSWER = "HEADGATE_ANSWER"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +70,23 @@ def start_detached(
         with home.locked():
             pass
     output = supervisor_output(home)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    order = {"flow": flow, "options": encode(options), "restore": encode(restore)}
-    answer = _spawn(order, output)
-    if answer is None:
-        raise HeadgateError(
-            "JOB_NOT_STARTED",
-            f"cannot start job {home.name!r} in the background: its supervisor exited at once",
-            hint=f"tail {output}",
-            domain=Domain.INTERNAL,
-        )
+    supervisor = spawn(
+        "headgate.jobs.startup.background", output=open_output(output), is_orphan=True
+    )
+    try:
+        supervisor.send({"flow": flow, "options": encode(options), "restore": encode(restore)})
+        supervisor.end_input()
+        answer = supervisor.receive()
+        if answer is None:
+            raise HeadgateError(
+                "JOB_NOT_STARTED",
+                f"cannot start job {home.name!r} in the background: "
+                f"its supervisor {supervisor.get_death().explain()}",
+                hint=f"tail {output}",
+                domain=Domain.INTERNAL,
+            )
+    finally:
+        supervisor.close()
     if "error" in answer:
         raise HeadgateError.from_json(answer["error"])
     return Detached(decode(JobSnapshot, answer["snapshot"]), answer["pid"], output)
@@ -94,72 +97,27 @@ def supervisor_output(home: JobHome) -> Path:
     return home.path / "logs" / "supervisor.out"
 
 
-def _spawn(order: Mapping[str, Any], output: Path) -> dict[str, Any] | None:
-    """Start a daemon with an order, and return its answer; None if it gave none."""
-    reading, writing = os.pipe()
-    try:
-        with output.open("ab") as sink:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "headgate.jobs.startup.background"],
-                stdin=subprocess.PIPE,
-                stdout=sink,
-                stderr=sink,
-                pass_fds=(writing,),
-                env={**os.environ, _ANSWER: str(writing)},
-                # Neither the terminal's signals nor its end reach it.
-                start_new_session=True,
-            )
-    finally:
-        os.close(writing)
-    with os.fdopen(reading, encoding="utf-8") as pipe:
-        # What was spawned forks and ends; an order to one that could not is lost, and no answer
-        # comes.
-        process.communicate(json.dumps(order).encode())
-        line = pipe.readline()
-    return json.loads(line) if line.endswith("\n") else None
-
-
 class _Answer:
-    """The pipe to whoever started the daemon; the first word is the only one."""
+    """Tells the process that started the supervisor how the start went, once."""
 
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor: int | None = descriptor
+    def __init__(self, parent: Parent) -> None:
+        self._parent = parent
 
     def started(self, snapshot: JobSnapshot) -> None:
         """Tell that the job is on its way; its status is written by now."""
-        self._say({"pid": os.getpid(), "snapshot": encode(snapshot)})
+        self._parent.answer({"pid": os.getpid(), "snapshot": encode(snapshot)})
 
     def refused(self, error: HeadgateError) -> bool:
         """Tell why the job does not start; return whether anybody still listened."""
-        listened = self._descriptor is not None
-        self._say({"error": error.to_json()})
-        return listened
-
-    def _say(self, value: Mapping[str, Any]) -> None:
-        if self._descriptor is None:
-            return
-        descriptor, self._descriptor = self._descriptor, None
-        try:
-            os.write(descriptor, json.dumps(value).encode() + b"\n")
-        except BrokenPipeError:
-            # Whoever started the job did not wait; it runs all the same.
-            pass
-        finally:
-            os.close(descriptor)
+        return self._parent.answer({"error": error.to_json()})
 
 
 def main() -> None:
-    """Become a daemon and supervise the job that the order names."""
-    order = json.load(sys.stdin)
-    if os.fork():
-        # An orphan belongs to the system, which collects it when it ends.
-        os._exit(0)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    nowhere = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nowhere, 0)
-    os.close(nowhere)
-    answer = _Answer(int(os.environ.pop(_ANSWER)))
-    sys.exit(_supervise(order, answer))
+    """Supervise the job that the order names, in a process that outlives its parent."""
+    parent = Parent()
+    order = parent.receive()
+    become_orphan()
+    sys.exit(_supervise(order, _Answer(parent)))
 
 
 def _supervise(order: Mapping[str, Any], answer: _Answer) -> int:

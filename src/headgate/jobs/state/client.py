@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import select
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -17,10 +13,11 @@ from typing import Any
 from headgate._codec import decode
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.home import JobHome
+from headgate.jobs.processes.child import open_output, spawn
+from headgate.jobs.processes.messages import encode
 from headgate.jobs.registry import get_job
-from headgate.jobs.state.connection import ReaderFolder, introduction, receive, send
+from headgate.jobs.state.connection import ReaderFolder, introduction, receive
 from headgate.jobs.state.places import check_form, check_operator, find_place
-from headgate.jobs.state.reader import UP
 from headgate.jobs.state.values import StateHistory, StateRows, StateValue
 
 IDLE = timedelta(minutes=10)
@@ -109,7 +106,7 @@ class StateDesk:
             return
         with suppress(OSError, ValueError), connection, connection.makefile("rb") as stream:
             if receive(stream) is not None:
-                send(connection, {"ask": "end"})
+                connection.sendall(encode({"ask": "end"}))
                 receive(stream)
 
     def _job(self, name: str) -> JobHome:
@@ -137,7 +134,7 @@ class StateDesk:
         try:
             with connection, connection.makefile("rb") as stream:
                 connection.settimeout(_ANSWER)
-                send(connection, question)
+                connection.sendall(encode(question))
                 return receive(stream)
         except TimeoutError as error:
             # Whoever asks next shall not wait for it, too.
@@ -148,7 +145,7 @@ class StateDesk:
                 hint=f"tail {self._folder.output}",
                 domain=Domain.INTERNAL,
             ) from error
-        except OSError:
+        except (OSError, ValueError):
             return None
 
     def _connect(self) -> Any:
@@ -167,7 +164,7 @@ class StateDesk:
                     if told == introduction():
                         return found
                     if told is not None:
-                        send(found, {"ask": "end"})
+                        found.sendall(encode({"ask": "end"}))
                 found.close()
                 time.sleep(0.05)
         raise self._not_started("another one does not end")
@@ -175,34 +172,20 @@ class StateDesk:
     def _start(self) -> None:
         """Start a reader, and return once it, or another one, can be asked."""
         self._folder.make()
-        reading, writing = os.pipe()
+        reader = spawn(
+            "headgate.jobs.state.reader",
+            str(self._folder.root.absolute()),
+            str(self._idle.total_seconds()),
+            output=open_output(self._folder.output),
+            is_orphan=True,
+        )
         try:
-            with self._folder.output.open("ab") as output:
-                process = subprocess.Popen(
-                    [
-                        sys.executable,
-                        "-m",
-                        "headgate.jobs.state.reader",
-                        str(self._folder.root.absolute()),
-                        str(self._idle.total_seconds()),
-                    ],
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=output,
-                    pass_fds=(writing,),
-                    env={**os.environ, UP: str(writing)},
-                    # Neither the terminal's signals nor its end reach it.
-                    start_new_session=True,
-                )
+            if reader.receive(_START) is None:
+                raise self._not_started(f"its process {reader.get_death().explain()}")
+        except TimeoutError:
+            raise self._not_started("it hangs") from None
         finally:
-            os.close(writing)
-        try:
-            process.wait()
-            ready, _, _ = select.select([reading], [], [], _START)
-            if not ready or not os.read(reading, 16):
-                raise self._not_started("its process ended at once" if ready else "it hangs")
-        finally:
-            os.close(reading)
+            reader.close()
 
     def _not_started(self, why: str) -> HeadgateError:
         return HeadgateError(

@@ -13,11 +13,10 @@ line with the answer; all of them are JSON.
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import RawIOBase
@@ -25,6 +24,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from headgate.errors import Domain, HeadgateError
+from headgate.jobs.processes.messages import receive as receive_message
 
 PROTOCOL = 1
 # A path that the system takes for a socket is no longer than this, on every system.
@@ -108,23 +108,9 @@ def introduction() -> dict[str, Any]:
     return {"protocol": PROTOCOL, "headgate": release, "code": code}
 
 
-def send(connection: socket.socket, message: Mapping[str, Any]) -> None:
-    """Send a message, whole."""
-    connection.sendall(encode(message))
-
-
-def encode(message: Mapping[str, Any]) -> bytes:
-    """Return a message as the line that is sent."""
-    return json.dumps(message).encode() + b"\n"
-
-
 def receive(stream: IO[bytes] | RawIOBase) -> dict[str, Any] | None:
-    """Return the next message, or None where the other side is gone."""
-    line = stream.readline(_LONGEST_LINE)
-    if not line.endswith(b"\n"):
-        return None
-    found: dict[str, Any] = json.loads(line)
-    return found
+    """Return the next message of a connection, or None where the other side is gone."""
+    return receive_message(stream, longest=_LONGEST_LINE)
 
 
 @contextmanager

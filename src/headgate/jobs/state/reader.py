@@ -15,26 +15,20 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
-from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from headgate.errors import Domain, HeadgateError
+from headgate.jobs.processes.messages import encode
+from headgate.jobs.processes.parent import Parent, become_orphan
 from headgate.jobs.state.answers import Answers
-from headgate.jobs.state.connection import (
-    LONGEST_ANSWER,
-    ReaderFolder,
-    encode,
-    introduction,
-    receive,
-    send,
-)
+from headgate.jobs.state.connection import LONGEST_ANSWER, ReaderFolder, introduction, receive
 
 if TYPE_CHECKING:
     from headgate.engine.state_reading import StateReader
 
-# The descriptor on which a reader says that it can be asked.
-UP = "HEADGATE_STATE_READER_UP"
+# The only message of a reader to the process that started it: it, or another one, can be asked.
+_UP = {"up": True}
 # For a reader that is ending to let go of the lock.
 _PATIENCE = 30.0
 _LOOK_EVERY = 0.5
@@ -121,7 +115,7 @@ class Daemon:
         try:
             with connection, connection.makefile("rb") as stream:
                 connection.settimeout(_PROMPT)
-                send(connection, introduction())
+                connection.sendall(encode(introduction()))
                 question = receive(stream)
                 if question is not None:
                     connection.settimeout(_PROMPT)
@@ -237,22 +231,19 @@ class _Opening:
 def main() -> None:
     """Become the reader of a home, unless it has one."""
     root, idle = Path(sys.argv[1]), float(sys.argv[2])
-    if os.fork():
-        # An orphan belongs to the system, which collects it when it ends.
-        os._exit(0)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    up = os.fdopen(int(os.environ.pop(UP)), "wb")
+    parent = Parent()
+    become_orphan()
     folder = ReaderFolder(root)
     folder.make()
     with folder.lock.open("a+") as lock:
         if not _take_lock(lock, folder):
-            _say_up(up)
+            parent.answer(_UP)
             return
         opening = _Opening(folder)
         daemon = Daemon(folder, idle=idle, reader=opening.get, is_well=opening.is_well)
         signal.signal(signal.SIGTERM, lambda *_: daemon.stop())
         with folder.listen() as listening:
-            _say_up(up)
+            parent.answer(_UP)
             daemon.serve(listening)
         sys.stdout.flush()
         # The JVM ends with this process, and there is nothing of its that must be kept.
@@ -278,12 +269,6 @@ def _take_lock(lock: IO[str], folder: ReaderFolder) -> bool:
         lock.write(f"{os.getpid()}\n")
         lock.flush()
         return True
-
-
-def _say_up(up: IO[bytes]) -> None:
-    with suppress(BrokenPipeError):
-        up.write(b"up\n")
-        up.close()
 
 
 if __name__ == "__main__":

@@ -5,10 +5,6 @@ Flows are the user's code: whatever a file does when it is read, it does not do 
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import timedelta
@@ -24,6 +20,8 @@ from headgate.jobs.control.verbs import get_start, restart_job
 from headgate.jobs.flow_file import load_flow
 from headgate.jobs.home import JobHome
 from headgate.jobs.options import resolve_options
+from headgate.jobs.processes.child import open_output, spawn
+from headgate.jobs.processes.parent import Parent
 from headgate.jobs.startup.background import start_detached
 from headgate.jobs.upkeep.kept_jobs import KeptJob, Session
 from headgate.jobs.values import NO_CONSENT, Consent, RunOptions
@@ -117,54 +115,43 @@ def _order(
 def follow_apart(order: Mapping[str, Any]) -> dict[str, Any]:
     """Have an order followed by a process of its own, and return its answer or raise it."""
     longest = _LONGEST_PLAN if order["do"] == "plan" else LONGEST_START
-    process = subprocess.Popen(
-        [sys.executable, "-m", "headgate.jobs.upkeep.orders"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        # An order that was given is followed, also when the server goes.
-        start_new_session=True,
-    )
+    what = f"cannot {order['do']} flow {order['flow']!r}"
+    # What the user's file prints is not an answer. Where there is none, its end tells why.
+    process = spawn("headgate.jobs.upkeep.orders", output=open_output())
     try:
-        said, told = process.communicate(
-            json.dumps(order).encode(), timeout=longest.total_seconds()
-        )
-    except subprocess.TimeoutExpired as error:
+        process.send(order)
+        process.end_input()
+        answer = process.receive(longest.total_seconds())
+        if answer is None:
+            raise HeadgateError(
+                "FLOW_BROKEN",
+                f"{what}: the process that read it {process.get_death().explain()}",
+                hint=f"python {str(order['flow']).partition(':')[0]}",
+            )
+    except TimeoutError as error:
         process.kill()
-        process.communicate()
         raise HeadgateError(
             "WAITED_TOO_LONG",
-            f"cannot {order['do']} flow {order['flow']!r}: it did not respond for {longest}",
+            f"{what}: it did not respond for {longest}",
             hint="headgate jobs",
             domain=Domain.EXTERNAL,
             retryable=True,
         ) from error
-    try:
-        answer = json.loads(said)
-    except ValueError as error:
-        last = told.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise HeadgateError(
-            "FLOW_BROKEN",
-            f"cannot {order['do']} flow {order['flow']!r}: the process that read it ended with "
-            f"{process.returncode}{f': {last}' if last else ''}",
-            hint=f"python {str(order['flow']).partition(':')[0]}",
-        ) from error
+    finally:
+        process.close()
     if "error" in answer:
         raise HeadgateError.from_json(answer["error"])
     return dict(answer["answer"])
 
 
 def main() -> None:
-    """Follow the order on standard input; the answer is a line on standard output."""
-    # What the user's file prints is no answer.
-    answer = os.dup(1)
-    os.dup2(2, 1)
-    order = json.load(sys.stdin)
+    """Follow the order of the parent; one that was given is followed, also when the parent goes."""
+    parent = Parent()
+    order = parent.receive()
     try:
-        said: dict[str, Any] = {"answer": _follow(order)}
+        parent.answer({"answer": _follow(order)})
     except HeadgateError as error:
-        said = {"error": error.to_json()}
-    os.write(answer, json.dumps(said).encode() + b"\n")
+        parent.answer({"error": error.to_json()})
 
 
 def _follow(order: Mapping[str, Any]) -> Any:

@@ -1,0 +1,1 @@
+"""Child processes of our own: spawned, asked, answered, and found dead."""
