@@ -120,3 +120,24 @@ def test_a_savepoint_of_a_format_to_come_is_refused(checkpoint: Path, tmp_path: 
     file.write_text(file.read_text().replace('"format": 2', '"format": 3', 1))
     with pytest.raises(HeadgateError, match="its format is 3, and this release reads 1 to 2"):
         savepoint.read(tmp_path / "sp")
+
+
+@pytest.mark.parametrize("looks", [0, 1, 5, 10_000])
+def test_a_savepoint_that_is_given_up_leaves_nothing(
+    checkpoint: Path, tmp_path: Path, looks: int
+) -> None:
+    kept = keep(checkpoint, 12, tmp_path / "kept", facts())
+    left = [looks]
+    to = tmp_path / "savepoints" / "sp"
+
+    def is_abandoned() -> bool:
+        left[0] -= 1
+        return left[0] < 0
+
+    if looks == 10_000:
+        assert savepoint.create_from(kept, to, is_abandoned=is_abandoned).folder == to
+        return
+    with pytest.raises(HeadgateError) as caught:
+        savepoint.create_from(kept, to, is_abandoned=is_abandoned)
+    assert caught.value.code == "SAVEPOINT_NOT_TAKEN"
+    assert list(to.parent.iterdir()) == []

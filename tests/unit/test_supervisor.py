@@ -53,6 +53,7 @@ class Child:
     lingers: bool = False
     orders: list[str] = field(default_factory=list)
     killed: bool = False
+    deaf: bool = False
     pid: int = 4711
 
     def news(self, seconds: float) -> list[News]:
@@ -66,7 +67,7 @@ class Child:
 
     def order(self, order: str) -> None:
         self.orders.append(order)
-        if order == "stop":
+        if order == "stop" and not self.deaf:
             self.script = [Ended(caught_up=False)]
 
     def find_exit(self) -> str | None:
@@ -478,7 +479,7 @@ def test_a_signal_to_a_job_that_is_failing_stops_it_and_clears_up(tmp_path: Path
 
     def fail() -> None:
         interrupt()
-        bench.children[-1].order = lambda _order: None  # type: ignore[method-assign]
+        bench.children[-1].deaf = True
         bench.children[-1].script = [failed()]
         bench.children[-1].lingers = False
 

@@ -1,0 +1,47 @@
+"""Keeping checkpoints while a savepoint is copied from one of them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from fake_clock import FakeClock
+from stored_run import LAST, unpack
+
+from headgate.checkpoints import savepoint
+from headgate.checkpoints.catalog import list_kept
+from headgate.jobs.checkpoints import keeper as keepers
+from headgate.jobs.checkpoints.keeper import CheckpointKeeper, Keeping
+from headgate.jobs.home import JobHome
+from headgate.jobs.runs.lineage import find_run
+
+JOB, RUN = "shop", "20261115T152501-31b689"
+
+
+def test_a_checkpoint_that_is_being_copied_is_not_thinned_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = JobHome(tmp_path / "home", JOB)
+    home.run_folder(RUN).mkdir(parents=True)
+    unpack(home.run_folder(RUN))
+    run = find_run(home, RUN)
+    assert run is not None
+    keeping = Keeping(timedelta(0), retain=1, retain_for=None, delete_on_cancel=False)
+    keeper = CheckpointKeeper(home, run, keeping, FakeClock())
+    last = [LAST - 2]
+    monkeypatch.setattr(keepers, "find_last_commit", lambda _checkpoint: last[0])
+
+    def list_names() -> list[str]:
+        return [each.id for each in list_kept(home.checkpoints_folder(RUN))]
+
+    pending = keeper.begin_savepoint(str(tmp_path / "taken"))
+    last[0] = LAST - 1
+    keeper.keep_last()
+    assert list_names() == [f"chk-{LAST - 2}", f"chk-{LAST - 1}"]
+    assert pending.copy()["batch"] == LAST - 2
+    keeper.savepoint_ended()
+    last[0] = LAST
+    keeper.keep_last()
+    assert list_names() == [f"chk-{LAST}"]
+    assert savepoint.check(tmp_path / "taken").batch == LAST - 2
