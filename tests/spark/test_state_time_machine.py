@@ -26,7 +26,7 @@ from eventually import eventually
 from headgate import Flow, windows
 from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.jobs.folder_home import FolderHome
-from headgate.jobs.processes.messages import encode
+from headgate.jobs.processes.messages import to_line
 from headgate.jobs.state.client import StateDesk
 from headgate.jobs.state.connection import ReaderFolder, introduction, receive
 from headgate.jobs.state.values import HistoryEntry
@@ -472,7 +472,7 @@ def test_a_reader_of_another_release_is_replaced_by_one_that_all_desks_share(job
         with listening:
             connection, _ = listening.accept()
             with connection, connection.makefile("rb") as stream:
-                connection.sendall(encode({**introduction(), "headgate": "0.0.1"}))
+                connection.sendall(to_line({**introduction(), "headgate": "0.0.1"}))
                 asked.append(receive(stream))
             folder.socket_file.unlink()
 

@@ -17,7 +17,7 @@ from eventually import eventually
 
 import headgate
 from headgate.jobs.processes.child import REPLIES, ChildProcess, open_output, spawn
-from headgate.jobs.processes.messages import GarbledMessageError, decode, encode
+from headgate.jobs.processes.messages import GarbledMessageError, parse_line, to_line
 
 HERE = Path(__file__).parent
 
@@ -257,10 +257,10 @@ def test_no_descriptor_and_no_thread_is_left_of_children_that_ended(tmp_path: Pa
 
 
 def test_a_message_is_one_line_of_json() -> None:
-    assert decode(encode({"text": "a\nb ü"})) == {"text": "a\nb ü"}
-    assert encode({"text": "a\nb"}).count(b"\n") == 1
+    assert parse_line(to_line({"text": "a\nb ü"})) == {"text": "a\nb ü"}
+    assert to_line({"text": "a\nb"}).count(b"\n") == 1
     with pytest.raises(GarbledMessageError):
-        decode(b"1\n")
+        parse_line(b"1\n")
 
 
 def test_time_goes_on_while_a_message_is_waited_for(child: ChildProcess) -> None:

@@ -14,7 +14,7 @@ import pytest
 from eventually import eventually
 
 from headgate.errors import HeadgateError
-from headgate.jobs.processes.messages import encode
+from headgate.jobs.processes.messages import to_line
 from headgate.jobs.state import client
 from headgate.jobs.state.answers import Answers
 from headgate.jobs.state.client import StateDesk
@@ -51,7 +51,7 @@ def talk(root: Path, question: dict[str, object]) -> tuple[object, object]:
     assert connection is not None
     with connection, connection.makefile("rb") as stream:
         told = receive(stream)
-        connection.sendall(encode(question))
+        connection.sendall(to_line(question))
         return told, receive(stream)
 
 

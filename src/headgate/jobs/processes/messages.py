@@ -15,13 +15,13 @@ class GarbledMessageError(ValueError):
     """A line that is not a message."""
 
 
-def encode(message: Message) -> bytes:
+def to_line(message: Message) -> bytes:
     """Return a message as the line that is sent."""
     return json.dumps(message).encode() + b"\n"
 
 
-def decode(line: bytes) -> dict[str, Any]:
-    """Return the message that `encode` made a line of, or raise GarbledMessageError."""
+def parse_line(line: bytes) -> dict[str, Any]:
+    """Return the message that `to_line` made a line of, or raise GarbledMessageError."""
     try:
         message = json.loads(line.decode())
     except (ValueError, RecursionError) as error:
@@ -43,12 +43,12 @@ def receive(stream: IO[bytes] | RawIOBase, *, longest: int = -1) -> dict[str, An
         GarbledMessageError: The line is not a message.
     """
     line = stream.readline(longest)
-    return decode(line) if line.endswith(b"\n") else None
+    return parse_line(line) if line.endswith(b"\n") else None
 
 
 def send(descriptor: int, message: Message) -> None:
     """Write a message, whole, to a descriptor."""
-    line = encode(message)
+    line = to_line(message)
     while line:
         line = line[os.write(descriptor, line) :]
 

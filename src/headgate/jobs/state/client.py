@@ -14,7 +14,7 @@ from headgate._codec import decode
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.home import JobHome
 from headgate.jobs.processes.child import open_output, spawn
-from headgate.jobs.processes.messages import encode
+from headgate.jobs.processes.messages import to_line
 from headgate.jobs.registry import get_job
 from headgate.jobs.state.connection import ReaderFolder, introduction, receive
 from headgate.jobs.state.places import check_form, check_operator, find_place
@@ -106,7 +106,7 @@ class StateDesk:
             return
         with suppress(OSError, ValueError), connection, connection.makefile("rb") as stream:
             if receive(stream) is not None:
-                connection.sendall(encode({"ask": "end"}))
+                connection.sendall(to_line({"ask": "end"}))
                 receive(stream)
 
     def _job(self, name: str) -> JobHome:
@@ -134,7 +134,7 @@ class StateDesk:
         try:
             with connection, connection.makefile("rb") as stream:
                 connection.settimeout(_ANSWER)
-                connection.sendall(encode(question))
+                connection.sendall(to_line(question))
                 return receive(stream)
         except TimeoutError as error:
             # Whoever asks next shall not wait for it, too.
@@ -164,7 +164,7 @@ class StateDesk:
                     if told == introduction():
                         return found
                     if told is not None:
-                        found.sendall(encode({"ask": "end"}))
+                        found.sendall(to_line({"ask": "end"}))
                 found.close()
                 time.sleep(0.05)
         raise self._not_started("another one does not end")

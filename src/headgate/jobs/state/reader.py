@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from headgate.errors import Domain, HeadgateError
-from headgate.jobs.processes.messages import encode
+from headgate.jobs.processes.messages import to_line
 from headgate.jobs.processes.parent import Parent, become_orphan
 from headgate.jobs.state.answers import Answers
 from headgate.jobs.state.connection import LONGEST_ANSWER, ReaderFolder, introduction, receive
@@ -115,11 +115,11 @@ class Daemon:
         try:
             with connection, connection.makefile("rb") as stream:
                 connection.settimeout(_PROMPT)
-                connection.sendall(encode(introduction()))
+                connection.sendall(to_line(introduction()))
                 question = receive(stream)
                 if question is not None:
                     connection.settimeout(_PROMPT)
-                    connection.sendall(_fitting(encode(self._answer(question))))
+                    connection.sendall(_fitting(to_line(self._answer(question))))
         except (OSError, ValueError):
             # Whoever asked is gone, or never asked.
             pass
@@ -195,7 +195,7 @@ def _fitting(line: bytes) -> bytes:
         f"{LONGEST_ANSWER // mib} MiB",
         hint="select fewer or shorter columns, or a smaller --rows",
     )
-    return encode({"error": refusal.to_json()})
+    return to_line({"error": refusal.to_json()})
 
 
 class _Opening:
