@@ -207,7 +207,7 @@ def test_an_orphan_that_ends_before_it_answers_leaves_its_last_words(tmp_path: P
     child = spawn("odd_child", output=open_output(tmp_path / "out"), is_orphan=True)
     child.send({"do": "orphan", "dies": True})
     assert child.receive(30) is None
-    assert child.get_death().explain() == "ended at once: no room left"
+    assert child.get_death().explain() == "exited at once: no room left"
     child.close()
 
 

@@ -58,7 +58,7 @@ class Death:
             return f"killed because it sent {self.garbled}"
         if self.code is not None and self.code < 0:
             return f"killed by signal {-self.code}"
-        how = "ended at once" if self.code is None else f"exit code {self.code}"
+        how = "exited at once" if self.code is None else f"exit code {self.code}"
         # Of a process that ended by itself the last line tells why.
         return f"{how}: {self.lines[-1]}" if self.lines and self.code != 0 else how
 
