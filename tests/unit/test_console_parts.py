@@ -71,6 +71,12 @@ def test_markup_inside_markup_is_left_as_it_is() -> None:
     assert "<dd>&lt;b&gt;</dd>" in shown
 
 
+def test_line_breaks_of_a_template_are_left_out_and_those_of_a_text_stay() -> None:
+    shown = render("log", lines=["<b>", "<b>"])
+    assert ">&lt;b&gt;\n&lt;b&gt;</pre>" in shown
+    assert "\n" not in render("tabs", job="orders", tab="state")
+
+
 def test_a_name_that_a_template_misspells_is_an_error() -> None:
     with pytest.raises(UndefinedError):
         render("error", code="X", message="y")

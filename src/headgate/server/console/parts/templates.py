@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,10 @@ from markupsafe import Markup
 
 from headgate.server.console.parts import formats
 from headgate.server.console.parts.theme import tone_of
+
+# Between two tags; a browser would make a node of every one. No text of a value matches, since its
+# angle brackets are escaped.
+_LINE_BREAK = re.compile(r">\n\s*<")
 
 _environment = Environment(
     loader=FileSystemLoader(Path(__file__).parents[1] / "templates"),
@@ -41,7 +46,8 @@ def render(template: str, /, **values: Any) -> Markup:
     Args:
         values: What the template names; text is escaped, `Markup` is taken as it is.
     """
-    return Markup(_environment.get_template(f"{template}.html").render(values).strip())
+    html = _environment.get_template(f"{template}.html").render(values)
+    return Markup(_LINE_BREAK.sub("><", html.strip()))
 
 
 def note(text: str) -> Markup:
