@@ -180,7 +180,7 @@ def _parse(url: str) -> httpx.URL:
     except httpx.InvalidURL as error:
         raise _bad_url(url, str(error)) from error
     if parsed.scheme not in ("http", "https") or not parsed.host:
-        raise _bad_url(url, "it is no URL with http:// or https://")
+        raise _bad_url(url, "it must begin with http:// or https://")
     if parsed.userinfo:
         raise _bad_url(str(parsed.copy_with(userinfo=b"")), "a secret has no place in it")
     if parsed.query or parsed.fragment:

@@ -37,7 +37,7 @@ _FOLLOW_EVERY = timedelta(seconds=1)
 # As many checkpoints as a server gives at once.
 _PAGE = 1_000
 _KEPT = "checkpoints"
-# As long as it takes: what is left undone is told by the server's own error.
+# No limit: if the server gives up, it says so in its own error.
 _LONGEST_REPLAY = timedelta(days=7)
 # What a server says of a job that a home does not.
 _OF_THE_SERVER = ("kept_up",)

@@ -35,7 +35,8 @@ def get_job(root: Path, name: str, *, verb: str) -> JobHome:
     shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
     raise HeadgateError(
         "JOB_NOT_FOUND",
-        f"cannot {verb} job {name!r}: there is no such job in {root}, which has {shown or 'none'}",
+        f"cannot {verb} job {name!r}: "
+        + (f"the jobs in {root} are {shown}" if names else f"there are no jobs in {root}"),
         hint=did_you_mean(name, names) if names else "headgate run FLOW",
     )
 

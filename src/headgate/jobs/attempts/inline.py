@@ -48,7 +48,7 @@ class InlineChild:
         return found
 
     def last_news(self) -> list[News]:
-        """Return all that is left to tell of an attempt that has ended."""
+        """Return the remaining messages of an attempt that has ended."""
         return self.news(0)
 
     def order(self, order: str) -> None:

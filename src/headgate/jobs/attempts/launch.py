@@ -24,7 +24,7 @@ class Child(Protocol):
         """Return what was told since the last call, after waiting no longer than this for it."""
 
     def last_news(self) -> list[News]:
-        """Return all that is left to tell of a child that has ended."""
+        """Return the remaining messages of a child that has ended."""
 
     def order(self, order: str) -> None:
         """Hand over an order; one to a child that has ended is lost."""
@@ -89,7 +89,7 @@ class ProcessChild:
         return self._parse(self._process.take(seconds))
 
     def last_news(self) -> list[News]:
-        """Return all that is left to tell of a child that has ended."""
+        """Return the remaining messages of a child that has ended."""
         return self._parse(self._process.take_rest())
 
     def order(self, order: str) -> None:

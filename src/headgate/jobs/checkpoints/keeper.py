@@ -72,7 +72,7 @@ class PendingSavepoint:
     folder: Path
 
     def copy(self, is_abandoned: Callable[[], bool] = lambda: False) -> Mapping[str, Any]:
-        """Copy the files, on any thread; return what is to be told of the savepoint."""
+        """Copy the files, on any thread; return the facts of the savepoint for its event."""
         taken = savepoints.create_from(self.kept, self.folder, is_abandoned=is_abandoned)
         return {
             "savepoint": taken.id,

@@ -192,33 +192,33 @@ def parse_strategy(text: str) -> RestartStrategy:
             return NoRestart()
         case (("exponential" | "fixed-delay" | "failure-rate" | "none"), _):
             needed = {"fixed-delay": "2 values", "none": "no values"}.get(name, "3 values")
-            raise _bad(text, f"{name} takes {needed}, and it has {len(parts)}")
+            raise _bad(text, f"{name} takes {needed}, got {len(parts)}")
     raise _bad(text, f"there is no strategy {name!r}")
 
 
 def _exponential(text: str, first: str, longest: str, factor: str) -> Exponential:
     strategy = Exponential(_interval(text, first), _interval(text, longest), _factor(text, factor))
     if strategy.longest < strategy.first:
-        raise _bad(text, f"its longest wait, {longest}, is shorter than its first, {first}")
+        raise _bad(text, f"the longest wait must be at least the first, {first}, got {longest}")
     return strategy
 
 
 def _factor(text: str, factor: str) -> float:
     if not _FACTOR.fullmatch(factor) or not 1 <= float(factor) <= _LARGEST_FACTOR:
-        raise _bad(text, f"its factor is {factor!r}, and is a number from 1 to {_LARGEST_FACTOR}")
+        raise _bad(text, f"factor must be a number from 1 to {_LARGEST_FACTOR}, got {factor!r}")
     return float(factor)
 
 
 def _restarts(text: str, count: str) -> int:
     if not (count.isascii() and count.isdigit() and len(count) <= 9 and int(count) > 0):
-        raise _bad(text, f"its restarts are {count!r}, and are a whole number of 1 or more")
+        raise _bad(text, f"restarts must be a positive integer, got {count!r}")
     return int(count)
 
 
 def _interval(text: str, written: str) -> timedelta:
     duration = _duration(text, written)
     if not duration:
-        raise _bad(text, f"{written} is no time at all where there must be some")
+        raise _bad(text, f"a wait must be greater than zero, got {written}")
     return duration
 
 
@@ -226,7 +226,7 @@ def _duration(text: str, written: str) -> timedelta:
     try:
         return parse_duration(written)
     except HeadgateError as error:
-        raise _bad(text, f"{written!r} is no duration such as 500ms, 10s or 5m") from error
+        raise _bad(text, f"a duration must look like 500ms, 10s or 5m, got {written!r}") from error
 
 
 def _bad(text: str, found: str) -> HeadgateError:
