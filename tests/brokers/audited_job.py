@@ -15,7 +15,7 @@ from headgate.engine.settings import Delivery
 from headgate.flow.graph import Graph
 from headgate.jobs.audit.job_audit import Audit, AuditRequest
 from headgate.jobs.folder_home import FolderHome
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import Origin, Run, new_run, write_run
 from headgate.jobs.values import RunOptions
 
@@ -26,7 +26,7 @@ BATCH = 4
 class AuditedJob:
     """A job that ran, as far as its files tell."""
 
-    home: JobHome
+    home: JobFolder
     run: Run
 
     @property
@@ -59,7 +59,7 @@ def make_job(
         ends: How far the last batch read each source.
         begins: Where sources were first read, as far as it was noted.
     """
-    home = JobHome(root, flow.name)
+    home = JobFolder(root, flow.name)
     run = new_run(home, flow, parallelism=2, checkpoints=None, now=datetime.now(UTC))
     run = replace(run, origin=origin)
     write_run(home, run)

@@ -25,7 +25,7 @@ from headgate.flow.topics import Topic
 from headgate.jobs.audit.job_audit import AuditRequest
 from headgate.jobs.audit.scope import Scope, find_scope
 from headgate.jobs.folder_home import FolderHome
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import find_run
 from headgate.jobs.runs.written_batches import find_written
 
@@ -115,14 +115,14 @@ def world(
     with log.open_sink({f"{prefix}in": TopicRole.STREAM}, key_values) as sink:
         sink(f"{prefix}in", lines(FIRST), len(FIRST))
         bench.run(flow)
-        between = find_scope(JobHome(bench.home, flow.name), lineage=None, at=None)
+        between = find_scope(JobFolder(bench.home, flow.name), lineage=None, at=None)
         sink(f"{prefix}in", lines(SECOND) + BROKEN + b"\n", len(SECOND) + 1)
     bench.run(flow)
     return World(bench, log, prefix, between)
 
 
 def scope_of(world: World) -> Scope:
-    return find_scope(JobHome(world.bench.home, world.job), lineage=None, at=None)
+    return find_scope(JobFolder(world.bench.home, world.job), lineage=None, at=None)
 
 
 def test_every_record_is_in_the_output_or_a_dead_letter_once(world: World) -> None:
@@ -184,7 +184,7 @@ def test_a_job_starts_where_it_is_told(world: World, start: str, expected: list[
 
 
 def test_what_was_written_is_known_by_batch(world: World) -> None:
-    home = JobHome(world.bench.home, world.job)
+    home = JobFolder(world.bench.home, world.job)
     run = find_run(home, str(home.find_present_run()))
     assert run is not None
     last = scope_of(world).batch

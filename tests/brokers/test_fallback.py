@@ -16,7 +16,7 @@ from headgate import Flow
 from headgate.checkpoints.catalog import list_kept
 from headgate.connectors import Kafka, Pulsar
 from headgate.flow.topics import Topic
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.values import Consent
 
 JOB = "copy"
@@ -44,7 +44,7 @@ def check_fallback(
     for n in (1, 2, 3):
         bench.put("in", [{"n": n}, "no json"])
         bench.run(flow, checkpoint_every=timedelta(0))
-    home = JobHome(bench.home, JOB)
+    home = JobFolder(bench.home, JOB)
     kept = list_kept(home.checkpoints_folder(str(home.find_present_run())))
     spoiled = [each.folder / "offsets" / str(each.batch) for each in kept[1:]]
     spoiled += bench.home.glob("jobs/*/runs/*/checkpoint/offsets/[1-9]*")

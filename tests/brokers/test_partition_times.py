@@ -19,7 +19,7 @@ from pulsar_broker import PulsarBroker
 from headgate import Flow
 from headgate.connectors import Kafka, Pulsar
 from headgate.jobs.folder_home import FolderHome
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import Verb, write_intent
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.values import JobSnapshot
@@ -79,7 +79,7 @@ class Visits:
         def watch(now: JobSnapshot) -> None:
             if now.state is JobState.RUNNING and not asked:
                 asked.append(now)
-                home = JobHome(self.bench.home, "visits")
+                home = JobFolder(self.bench.home, "visits")
                 write_intent(home, Verb.STOP, {"drain": True}, by="test")
 
         return self.run(watch=watch, until_caught_up=False, **options)

@@ -12,7 +12,7 @@ from console_shop import Store, best_of, chromium, serving, visiting
 from past_jobs import NOON, RUN, keep, make_history, make_job
 from playwright.sync_api import Browser
 
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 
 VIEW, OPERATE = "v" * 24, "o" * 24
 JOBS, CHECKPOINTS = 50, 10_000
@@ -40,7 +40,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return made
 
 
-def fail(home: JobHome) -> None:
+def fail(home: JobFolder) -> None:
     """Make a job FAILED, with text in every place that a failure has."""
     failure = {
         "attempt": 1, "code": "QUERY_FAILED", "message": HOSTILE, "root_cause": HOSTILE,
@@ -119,7 +119,7 @@ def test_text_of_a_failure_is_shown_and_never_run(
 def test_focus_and_opened_details_stay_while_a_page_updates(
     browser: Browser, guarded: str, store: Store
 ) -> None:
-    home = JobHome(store.home, "job-09")
+    home = JobFolder(store.home, "job-09")
     with visiting(browser, guarded) as visitor:
         visitor.page.goto(guarded)
         visitor.page.get_by_label("Token").fill(VIEW)

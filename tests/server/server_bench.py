@@ -17,7 +17,7 @@ from headgate import Flow
 from headgate._codec import encode
 from headgate.checkpoints import savepoint as savepoints
 from headgate.checkpoints.catalog import keep
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import new_run, write_run
 from headgate.jobs.values import RunOptions
 from headgate.server.app import create_app
@@ -70,9 +70,9 @@ def client(served: ServerSettings, **headers: str) -> Iterator[TestClient]:
         yield made
 
 
-def store_job(root: Path, name: str = "shop", **options: Any) -> JobHome:
+def store_job(root: Path, name: str = "shop", **options: Any) -> JobFolder:
     """Make a job that has stopped: three kept checkpoints, a savepoint, a log and its flow."""
-    home = JobHome(root / ".headgate", name)
+    home = JobFolder(root / ".headgate", name)
     flow = Flow(name)
     flow.stream("orders", "id BIGINT").to("out")
     run = new_run(

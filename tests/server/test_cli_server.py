@@ -30,7 +30,7 @@ from headgate.client.server_home import ServerHome
 from headgate.connectors.files.topic import TopicFolder
 from headgate.connectors.logs import bind, parse_log
 from headgate.jobs.folder_home import FolderHome
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import new_run, write_run
 from headgate.jobs.startup.background import Detached
 from headgate.jobs.topics.listing import create_topic
@@ -75,8 +75,8 @@ class Place(NamedTuple):
     def topics(self) -> str:
         return f"files:{self.root / 'topics'}"
 
-    def job(self, name: str) -> JobHome:
-        return JobHome(self.home, name)
+    def job(self, name: str) -> JobFolder:
+        return JobFolder(self.home, name)
 
     def here(self, words: str) -> Result:
         """Run a verb on the home."""
@@ -99,9 +99,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     root = tmp_path_factory.mktemp("place")
     (root / "flows").mkdir()
     (root / "flows" / "flow.py").write_text(FLOW)
-    home = JobHome(root / "home", "shop")
+    home = JobFolder(root / "home", "shop")
     _write_stopped(home, root)
-    JobHome(root / "home", "young").write_status({"state": "FAILED", "reason": "no Java"})
+    JobFolder(root / "home", "young").write_status({"state": "FAILED", "reason": "no Java"})
     log = f"files:{root / 'topics'}"
     create_topic(log, "orders", partitions=2)
     file = root / "topics" / "orders" / "a.jsonl"
@@ -131,7 +131,7 @@ def _write_letters(topics: Path) -> None:
     os.utime(file, (NOON.timestamp(), NOON.timestamp()))
 
 
-def _write_stopped(home: JobHome, root: Path) -> None:
+def _write_stopped(home: JobFolder, root: Path) -> None:
     flow = Flow("shop")
     flow.stream("orders", "id BIGINT").to("out")
     graph = bind(flow.graph(), parse_log(f"files:{root / 'topics'}"))
@@ -528,7 +528,7 @@ def test_what_only_this_machine_can_follow_is_refused(place: Place, words: str) 
     assert "not go with --server" in result.stderr
 
 
-def started(job: JobHome) -> Detached:
+def started(job: JobFolder) -> Detached:
     status = job.find_json("status.json") or {}
     snapshot = decode(JobSnapshot, status)
     return Detached(snapshot, os.getpid(), job.log_file)

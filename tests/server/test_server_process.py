@@ -20,7 +20,7 @@ from fake_supervisor import FakeSupervisor
 from server_bench import AS_OPERATOR, OPERATE, VIEW
 
 from headgate.errors import HeadgateError
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import has_supervisor
 from headgate.server.beside import serve_beside
 from headgate.server.security.sessions import SESSION_COOKIE
@@ -106,13 +106,13 @@ def test_one_server_has_a_home_and_another_is_told_where_it_is(tmp_path: Path) -
 
 def test_a_server_that_is_told_to_end_ends_in_order_and_jobs_go_on(tmp_path: Path) -> None:
     served = Served(tmp_path)
-    with FakeSupervisor(JobHome(tmp_path / ".headgate", "shop")):
+    with FakeSupervisor(JobFolder(tmp_path / ".headgate", "shop")):
         (job,) = httpx.get(f"{served.address}/v1/jobs").json()["jobs"]
         assert (job["job"], job["state"]) == ("shop", "RUNNING")
         # The second one on this home hears of the first.
         assert refusal(tmp_path, "--port", "0") == (2, "SERVER_RUNNING")
         code, said = served.end(signal.SIGINT)
-        assert has_supervisor(JobHome(tmp_path / ".headgate", "shop"))
+        assert has_supervisor(JobFolder(tmp_path / ".headgate", "shop"))
     assert code == 0, said
 
 
@@ -205,8 +205,8 @@ def test_no_job_inherits_the_token(tmp_path: Path) -> None:
 
 
 def test_a_server_beside_a_job_shows_it_and_ends_with_the_block(tmp_path: Path) -> None:
-    home = JobHome(tmp_path, "shop")
-    JobHome(tmp_path, "other").write_status({"state": "STOPPED"})
+    home = JobFolder(tmp_path, "shop")
+    JobFolder(tmp_path, "other").write_status({"state": "STOPPED"})
     with FakeSupervisor(home):
         with serve_beside(tmp_path, "shop", on="files:topics", port=None) as address:
             told = httpx.get(f"{address}/v1/jobs").json()["jobs"]

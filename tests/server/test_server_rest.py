@@ -14,7 +14,7 @@ from fake_supervisor import FakeSupervisor
 from prometheus_client.parser import text_string_to_metric_families
 from server_bench import UNHURRIED, TestClient, client, follow, settings, store_job
 
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import find_intent
 from headgate.server.operations import Operations
 from headgate.server.security.limits import Limits, Rate
@@ -29,9 +29,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def home(place: Path) -> Iterator[JobHome]:
+def home(place: Path) -> Iterator[JobFolder]:
     """Give the stored job, which is as it was for the next test."""
-    found = JobHome(place / ".headgate", "shop")
+    found = JobFolder(place / ".headgate", "shop")
     before = found.find_json("status.json")
     yield found
     assert before is not None
@@ -75,7 +75,7 @@ def test_a_job_that_is_not_there_is_told_as_such_everywhere(web: TestClient, pat
 
 def test_a_job_whose_folder_is_damaged_hides_no_other(tmp_path: Path) -> None:
     for name in ("fine", "broken"):
-        JobHome(tmp_path / ".headgate", name).write_status({"state": "STOPPED"})
+        JobFolder(tmp_path / ".headgate", name).write_status({"state": "STOPPED"})
     (tmp_path / ".headgate" / "jobs" / "broken" / "status.json").write_text("{")
     with client(settings(tmp_path)) as web:
         states = {each["job"]: each["state"] for each in web.get("/v1/jobs").json()["jobs"]}
@@ -111,7 +111,7 @@ def test_checkpoints_come_newest_first_and_in_pages(web: TestClient) -> None:
     assert code_of(missing) == (404, "CHECKPOINT_NOT_FOUND")
 
 
-def test_a_pin_is_put_and_taken_away(web: TestClient, home: JobHome) -> None:
+def test_a_pin_is_put_and_taken_away(web: TestClient, home: JobFolder) -> None:
     path = "/v1/jobs/shop/checkpoints/chk-19/pin"
     assert web.put(path).json()["pinned"] is True
     assert web.get("/v1/jobs/shop/checkpoints/chk-19").json()["pinned"] is True
@@ -119,7 +119,7 @@ def test_a_pin_is_put_and_taken_away(web: TestClient, home: JobHome) -> None:
     assert code_of(web.put("/v1/jobs/shop/checkpoints/chk-7/pin")) == (404, "CHECKPOINT_NOT_FOUND")
 
 
-def test_verbs_are_operations_that_end_as_the_cli_says(web: TestClient, home: JobHome) -> None:
+def test_verbs_are_operations_that_end_as_the_cli_says(web: TestClient, home: JobFolder) -> None:
     with FakeSupervisor(home):
         paused = follow(web, web.post("/v1/jobs/shop/pause"))
         assert (paused["state"], paused["result"]["state"]) == ("DONE", "PAUSED")
@@ -140,7 +140,7 @@ def test_verbs_are_operations_that_end_as_the_cli_says(web: TestClient, home: Jo
 
 
 def test_what_cannot_be_done_now_is_refused_at_once_and_asks_nothing(
-    web: TestClient, home: JobHome
+    web: TestClient, home: JobFolder
 ) -> None:
     known = web.get("/v1/operations").json()
     for verb in ("stop", "cancel", "pause", "resume"):
@@ -153,7 +153,7 @@ def test_what_cannot_be_done_now_is_refused_at_once_and_asks_nothing(
 
 
 def test_a_dry_run_of_a_restore_tells_what_it_would_do_while_the_job_runs(
-    web: TestClient, home: JobHome
+    web: TestClient, home: JobFolder
 ) -> None:
     with FakeSupervisor(home):
         answer = web.post("/v1/jobs/shop/restore", json={"from": "chk-19", "dry_run": True})
@@ -226,7 +226,7 @@ def test_a_path_that_is_not_there_and_a_method_that_is_not_are_told_as_json(
     assert wrong.headers["Allow"] == "GET, POST"
 
 
-def test_figures_are_given_to_prometheus(web: TestClient, home: JobHome) -> None:
+def test_figures_are_given_to_prometheus(web: TestClient, home: JobFolder) -> None:
     with FakeSupervisor(home, restarts=2, lag_s={"orders": 1.5}):
         answer = web.get("/metrics")
     assert answer.headers["content-type"].startswith("text/plain")
@@ -269,7 +269,7 @@ def test_a_server_whose_session_cannot_be_read_is_not_ready(tmp_path: Path) -> N
 
 def test_a_server_of_one_job_shows_no_other_and_takes_none(tmp_path: Path) -> None:
     for name in ("shop", "other"):
-        JobHome(tmp_path / ".headgate", name).write_status({"state": "STOPPED"})
+        JobFolder(tmp_path / ".headgate", name).write_status({"state": "STOPPED"})
     with client(settings(tmp_path, only="shop")) as web:
         assert [each["job"] for each in web.get("/v1/jobs").json()["jobs"]] == ["shop"]
         assert code_of(web.get("/v1/jobs/other")) == (404, "JOB_NOT_FOUND")

@@ -13,7 +13,7 @@ from hypothesis import settings as examples
 from schemathesis import checks
 from server_bench import HERE, TestClient, client, settings, store_job
 
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 
 _CHECKS = [
     checks.not_a_server_error,
@@ -32,7 +32,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     rests = store_job(root)
     # How it was started is not known any more, so that nothing starts it.
     (rests.path / "job.json").unlink()
-    runs = JobHome(rests.root, "runs")
+    runs = JobFolder(rests.root, "runs")
     (root / "topics" / "orders").mkdir(parents=True)
     (root / "topics" / "orders" / "1.jsonl").write_text('{"id": 1}\n')
     with FakeSupervisor(runs), client(settings(root)) as made:

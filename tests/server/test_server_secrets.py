@@ -18,7 +18,7 @@ from server_bench import (
     store_job,
 )
 
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.server.context import SERVER
 from headgate.server.security.audit_log import AuditLog
 
@@ -47,7 +47,7 @@ def leaky(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClien
     config = tmp_path / "client.properties"
     config.write_text("sasl.password=staple-in-a-file\nlinger.ms=5\n")
     on = f"kafka://broker:9092?sasl.password=${{env:STORE_PASSWORD}}&config={quote(str(config))}"
-    home = JobHome(tmp_path / ".headgate", "shop")
+    home = JobFolder(tmp_path / ".headgate", "shop")
     failure = {
         "code": "QUERY_FAILED",
         "message": "cannot log in with correct-horse-battery",

@@ -20,7 +20,7 @@ from headgate._codec import encode
 from headgate.checkpoints.catalog import remove
 from headgate.errors import HeadgateError
 from headgate.jobs.folder_home import FolderHome
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.upkeep import orders
 from headgate.jobs.upkeep.kept_jobs import KeptJob, Session
 from headgate.jobs.upkeep.watch import BackOff, SessionWatch
@@ -44,9 +44,9 @@ class Told:
         return self.found
 
 
-def keep(root: Path, name: str, **status: Any) -> JobHome:
+def keep(root: Path, name: str, **status: Any) -> JobFolder:
     """Make a job that is to be up, whose flow is gone: a take-up fails fast and can be counted."""
-    home = JobHome(root, name)
+    home = JobFolder(root, name)
     if status:
         home.write_status(status)
     home.write_job("first", flow="/nowhere/flow.py", options=encode(RunOptions(home=root)))
@@ -77,7 +77,7 @@ def test_a_job_that_died_is_taken_up_and_one_that_rests_is_left_alone(tmp_path: 
     for state in ("FAILED", "FINISHED", "STOPPED", "CANCELED", "PAUSED", "STOPPING", "CANCELLING"):
         keep(tmp_path, f"rests-{state.lower()}", state=state)
     keep(tmp_path, "rests-held", state="RESTARTING", held=True)
-    stranger = JobHome(tmp_path, "stranger")
+    stranger = JobFolder(tmp_path, "stranger")
     stranger.write_status({"state": "RUNNING"})
     told = Told()
     watch = SessionWatch(tmp_path, told=told, clock=FakeClock(LONG_AGO))
@@ -130,7 +130,7 @@ def test_a_job_that_was_stopped_elsewhere_is_kept_up_no_more(tmp_path: Path) -> 
 
 
 def test_a_job_that_died_before_it_ran_is_started_as_it_was_to_be(tmp_path: Path) -> None:
-    home = JobHome(tmp_path, "new")
+    home = JobFolder(tmp_path, "new")
     home.write_status({"state": "STARTING"})
     options = encode(RunOptions(home=tmp_path))
     order = {"flow": "/nowhere/submitted.py", "options": options}
@@ -152,7 +152,7 @@ def test_a_refused_start_leaves_the_session_as_it_was(tmp_path: Path) -> None:
 
 
 def test_a_stop_lets_go_of_a_job_and_a_refused_one_does_not(tmp_path: Path) -> None:
-    home = JobHome(tmp_path / ".headgate", "shop")
+    home = JobFolder(tmp_path / ".headgate", "shop")
     kept = KeptJob("shop", LONG_AGO, "me")
     with client(settings(tmp_path, keeps_up=True)) as web:
         Session(home.root).keep(kept)
@@ -166,7 +166,7 @@ def test_a_stop_lets_go_of_a_job_and_a_refused_one_does_not(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("verb", ["stop", "cancel"])
 def test_a_job_that_died_is_let_go_by_whoever_ends_it(tmp_path: Path, verb: str) -> None:
-    home = JobHome(tmp_path / ".headgate", "shop")
+    home = JobFolder(tmp_path / ".headgate", "shop")
     # Held, so that nobody takes it up while this looks.
     home.write_status({"state": "RESTARTING", "held": True})
     with client(settings(tmp_path, keeps_up=True)) as web:
@@ -236,11 +236,11 @@ def test_a_dry_run_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.Monke
 # Going back from a job that runs.
 
 
-def pinned(home: JobHome, checkpoint: str) -> bool:
+def pinned(home: JobFolder, checkpoint: str) -> bool:
     return FolderHome(home.root).checkpoint(home.name, checkpoint).pinned
 
 
-def is_held(home: JobHome, checkpoint: str) -> bool:
+def is_held(home: JobFolder, checkpoint: str) -> bool:
     """Tell whether retention would leave a checkpoint alone; it is put back if not."""
     folder = FolderHome(home.root).checkpoint(home.name, checkpoint).folder
     copy = folder.parent.parent / "copy-of-a-checkpoint"
@@ -351,7 +351,7 @@ def test_secrets_of_a_job_are_found_where_its_references_lead(
         'sasl.jaas.config=module required username="u" password="delta-delta";\n'
         "bootstrap.servers=broker:9092\n"
     )
-    home = JobHome(tmp_path, "shop")
+    home = JobFolder(tmp_path, "shop")
     on = f"kafka://b:1?sasl.password=${{env:PASS_A}}&config={tmp_path / 'client.properties'}"
     home.write_job("first", flow="f.py", options={"on": on})
     found = FolderHome(tmp_path).secrets(f"x=${{file:{tmp_path / 'secret'}}}", "${env:NONE}")

@@ -20,7 +20,7 @@ from headgate.checkpoints.sparklog import find_begun, find_last_commit
 from headgate.checkpoints.verify import verify
 from headgate.jobs.attempts.inline import InlineChild, InlineLauncher
 from headgate.jobs.attempts.wire import AttemptSpec, Ended, Failed, News
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.startup.foreground import run_job
 from headgate.jobs.values import JobSnapshot, RunOptions, Watcher
 
@@ -53,8 +53,8 @@ def run(bench: Bench, **options: Any) -> JobSnapshot:
     return bench.run(doubling(), parallelism=1, checkpoint_every=EVERY_BATCH, **options)
 
 
-def home_of(bench: Bench) -> JobHome:
-    return JobHome(bench.home, "doubling")
+def home_of(bench: Bench) -> JobFolder:
+    return JobFolder(bench.home, "doubling")
 
 
 def checkpoint_of(bench: Bench) -> Path:

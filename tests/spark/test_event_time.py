@@ -18,7 +18,7 @@ from headgate.checkpoints.catalog import list_kept
 from headgate.checkpoints.log_sums import render_sums
 from headgate.engine.clocks import read_times
 from headgate.jobs.folder_home import FolderHome
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import Verb, write_intent
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.values import JobSnapshot
@@ -82,13 +82,13 @@ def until(
     def watch(snapshot: JobSnapshot) -> None:
         if not asked and (done(snapshot) or time.monotonic() > deadline):
             asked.append(snapshot)
-            write_intent(JobHome(bench.home, job), Verb.STOP, {"drain": drain}, by="test")
+            write_intent(JobFolder(bench.home, job), Verb.STOP, {"drain": drain}, by="test")
 
     return watch
 
 
 def checkpoint_of(bench: Bench, job: str) -> Path:
-    home = JobHome(bench.home, job)
+    home = JobFolder(bench.home, job)
     lineage = home.find_present_run()
     assert lineage is not None
     return home.run_folder(lineage) / "checkpoint"
@@ -122,7 +122,7 @@ def test_clocks_are_seen_by_nobody_who_asks_for_sources(bench: Bench) -> None:
     assert list(ended.totals.inputs) == list(ended.totals.lag_bytes) == ["visits"]
     assert ended.totals.inputs == {"visits": 2}
     assert sum(ended.totals.outputs.values()) == 1
-    (*_, newest) = list_kept(JobHome(bench.home, "visits").checkpoints_folder(ended.lineage))
+    (*_, newest) = list_kept(JobFolder(bench.home, "visits").checkpoints_folder(ended.lineage))
     assert list(newest.sources) == ["visits"]
     assert newest.watermark == TEN + timedelta(seconds=19)
     status = FolderHome(bench.home).details("visits").view.status

@@ -16,7 +16,7 @@ from eventually import eventually
 
 from headgate import Flow
 from headgate.checkpoints.sparklog import find_last_commit
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 
 SEED = 7
 USERS = [{"id": n, "name": f"user {n}"} for n in range(50)]
@@ -65,7 +65,7 @@ def check(bench: Bench) -> None:
 
 def last_commit(bench: Bench) -> int:
     """Return the number of the newest batch that committed; -1 before the first."""
-    home = JobHome(bench.home, "joining")
+    home = JobFolder(bench.home, "joining")
     lineage = home.find_present_run()
     last = find_last_commit(home.run_folder(lineage or "none") / "checkpoint")
     return -1 if last is None else last
@@ -96,7 +96,7 @@ def _wait_for_commit(bench: Bench, job: subprocess.Popen[str], batch: int) -> No
 
 def _forget_commit(bench: Bench) -> Path:
     """Make the last batch one that was written out and never committed."""
-    home = JobHome(bench.home, "joining")
+    home = JobFolder(bench.home, "joining")
     lineage = home.find_present_run()
     assert lineage is not None
     commits = home.run_folder(lineage) / "checkpoint" / "commits"

@@ -12,7 +12,7 @@ import pytest
 from bench import Bench, bag, refused
 
 from headgate import Flow
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.values import Consent, JobSnapshot, OpenBatch
 
 REPEAT, SKIP = Consent(open_batch=OpenBatch.REPEAT), Consent(open_batch=OpenBatch.SKIP)
@@ -64,8 +64,8 @@ class Desk:
         return self.bench.run(flow, parallelism=2, **options)
 
     @property
-    def home(self) -> JobHome:
-        return JobHome(self.bench.home, "joining")
+    def home(self) -> JobFolder:
+        return JobFolder(self.bench.home, "joining")
 
     def open_last_batch(self) -> int:
         """Make the last batch one that was written and never committed; return its number."""

@@ -12,7 +12,7 @@ from window_runs import to_ms
 
 from headgate import Flow
 from headgate.checkpoints.sparklog import find_last_commit, read_batch
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.windows import count, every_events, tumbling
 
 KEYS = 400
@@ -60,7 +60,7 @@ class Placed:
 
     @property
     def manifest(self) -> Path:
-        home = JobHome(self.bench.home, "copying")
+        home = JobFolder(self.bench.home, "copying")
         return home.run_folder(home.find_present_run() or "none") / "run.json"
 
     @property
@@ -155,7 +155,7 @@ def test_a_replayed_batch_writes_the_time_that_was_logged_for_it(bench: Bench) -
     for _ in range(2):
         bench.put("visits", [{"id": key, "at": key} for key in range(50)])
         bench.run(flow, parallelism=2)
-    home = JobHome(bench.home, "timed")
+    home = JobFolder(bench.home, "timed")
     checkpoint = home.run_folder(home.find_present_run() or "none") / "checkpoint"
     batch = max(int(file.stem.split("-")[-2]) for file in (bench.topics / "out").rglob("*.jsonl"))
     written = sorted((bench.topics / "out").rglob(f"*-{batch:010d}-*.jsonl"))

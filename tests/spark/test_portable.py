@@ -24,7 +24,7 @@ from headgate.engine.session import open_session
 from headgate.engine.settings import HeldFiles, SparkSettings
 from headgate.flow.schema import Field, ListOf, Primitive, Schema, schema_of
 from headgate.jobs.checkpoints.portable import take_portable
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 
 FIXTURE = ROOT / "tests" / "fixtures" / "portable-0.6.tar.gz"
 FLOW = ROOT / "examples" / "orders" / "flow.py"
@@ -80,7 +80,7 @@ def test_a_job_starts_from_a_savepoint_that_the_guides_example_changed(bench: Be
     bench.run(FLOW, parallelism=2)
 
     folder = bench.root / "taken"
-    taken = take_portable(JobHome(bench.home, JOB), to=folder)
+    taken = take_portable(JobFolder(bench.home, JOB), to=folder)
 
     assert (taken.folder, taken.rows) == (folder, {"with-user": 6, "with-item": 2})
     users = {str(number): row for number, row in reference.users.items()}

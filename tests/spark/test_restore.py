@@ -24,7 +24,7 @@ from headgate.jobs.checkpoints.keeper import CheckpointKeeper, Keeping
 from headgate.jobs.checkpoints.listing import verify_anything
 from headgate.jobs.checkpoints.restore_plan import find_target, plan_restore
 from headgate.jobs.folder_home import FolderHome
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import find_run
 from headgate.jobs.values import Consent, JobSnapshot
 
@@ -59,8 +59,8 @@ def row(n: int, **user: Any) -> dict[str, Any]:
     return {"n": n, "user": {"id": 1, "name": "Ann", **user}, "item": {"id": 2, "name": "Tea"}}
 
 
-def home_of(bench: Bench) -> JobHome:
-    return JobHome(bench.home, "store")
+def home_of(bench: Bench) -> JobFolder:
+    return JobFolder(bench.home, "store")
 
 
 def run(bench: Bench, flow: Flow | None = None, **options: Any) -> JobSnapshot:

@@ -12,7 +12,7 @@ from bench import Bench, bag, refused
 
 from headgate import Flow
 from headgate.flow.schema import Field, ListOf, Primitive, Schema, schema_of
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.states import JobState
 
 USER = "id BIGINT NOT NULL, name STRING NOT NULL"
@@ -139,7 +139,7 @@ def test_another_parallelism_is_refused_and_the_same_is_not(begun: Bench) -> Non
 
 
 def test_fresh_starts_a_lineage_of_its_own_and_writes_all_again(begun: Bench) -> None:
-    before = JobHome(begun.home, "joining").find_present_run()
+    before = JobFolder(begun.home, "joining").find_present_run()
     done = begun.run(joining(uid="renamed"), fresh=True, parallelism=3)
     assert done.lineage != before
     assert (done.resumed_from, done.totals.inputs) == (None, {"events": 2, "users": 1})
@@ -150,7 +150,7 @@ def test_fresh_starts_a_lineage_of_its_own_and_writes_all_again(begun: Bench) ->
 
 
 def test_a_job_that_runs_cannot_be_started_again(begun: Bench) -> None:
-    with JobHome(begun.home, "joining").locked(), refused("JOB_RUNNING") as caught:
+    with JobFolder(begun.home, "joining").locked(), refused("JOB_RUNNING") as caught:
         begun.run(joining())
     assert f"process {os.getpid()}" in caught.value.message
     assert begun.run(joining()).state is JobState.FINISHED

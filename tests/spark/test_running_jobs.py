@@ -12,7 +12,7 @@ from bench import Bench, bag
 
 from headgate import Flow
 from headgate.checkpoints.catalog import list_kept
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import Verb, write_intent
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.values import JobSnapshot
@@ -33,7 +33,7 @@ class Operator:
 
     def __init__(self, bench: Bench, savepoint: Path) -> None:
         self._bench = bench
-        self._home = JobHome(bench.home, "joining")
+        self._home = JobFolder(bench.home, "joining")
         self._savepoint = savepoint
         self._paused_at = 0.0
         self._resumed_at = 0.0
@@ -111,6 +111,6 @@ def test_batches_keep_the_least_pause_and_the_newest_checkpoints_are_retained(
     moments = [committed[batch] for batch in sorted(committed)]
     gaps = [later - sooner for sooner, later in pairwise(moments)]
     assert min(gaps) > 0.8 * pause, gaps
-    kept = list_kept(JobHome(bench.home, "joining").checkpoints_folder(done.lineage))
+    kept = list_kept(JobFolder(bench.home, "joining").checkpoints_folder(done.lineage))
     assert [each.batch for each in kept] == sorted(committed)[-2:]
     assert len(bench.read("out")) == 6

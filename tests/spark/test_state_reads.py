@@ -12,7 +12,7 @@ from bench import Bench, bag
 from headgate import Flow
 from headgate.engine import attempt
 from headgate.engine.progress import BatchReport, parse_report
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import Verb, write_intent
 from headgate.jobs.values import JobSnapshot
 
@@ -82,7 +82,7 @@ class Renamer:
                 self.bench.put("users", names)
             elif not self.stopped:
                 self.stopped = True
-                write_intent(JobHome(self.bench.home, "named"), Verb.STOP, {}, by="a test")
+                write_intent(JobFolder(self.bench.home, "named"), Verb.STOP, {}, by="a test")
         elif self.sent < self.renamed and read.get("users", 0) == self.renamed * USERS:
             self.sent += 1
             self.bench.put("events", ({"n": self.sent, "user": n} for n in range(USERS)))

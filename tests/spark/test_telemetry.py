@@ -14,7 +14,7 @@ from bench import Bench
 
 from headgate import Flow
 from headgate.jobs.folder_home import FolderHome
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import Verb, write_intent
 from headgate.jobs.values import JobSnapshot
 from headgate.jobs.views.graph import GraphView
@@ -59,11 +59,11 @@ class Feeder:
             self.running = FolderHome(self.bench.home).graph("watched")
         if done and not self.stopped and self._is_idle():
             self.stopped = True
-            write_intent(JobHome(self.bench.home, "watched"), Verb.STOP, {}, by="a test")
+            write_intent(JobFolder(self.bench.home, "watched"), Verb.STOP, {}, by="a test")
 
     def _is_idle(self) -> bool:
         """Tell whether the last sample says that nothing happens."""
-        file = JobHome(self.bench.home, "watched").path / "samples.jsonl"
+        file = JobFolder(self.bench.home, "watched").path / "samples.jsonl"
         return "b" not in json.loads(file.read_text().splitlines()[-1])
 
 
@@ -75,7 +75,7 @@ class Told:
     running: GraphView
     graph: GraphView
     samples: Samples
-    home: JobHome
+    home: JobFolder
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
         FolderHome(bench.home).graph("watched"),
         FolderHome(bench.home).samples("watched"),
     )
-    return Told(ended, feeder.running, graph, samples, JobHome(bench.home, "watched"))
+    return Told(ended, feeder.running, graph, samples, JobFolder(bench.home, "watched"))
 
 
 def edges(view: GraphView) -> dict[tuple[str, str], int | None]:

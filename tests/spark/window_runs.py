@@ -16,7 +16,7 @@ from headgate import Flow
 from headgate.checkpoints.sparklog import list_commits, read_batch
 from headgate.engine.plan import source_name
 from headgate.flow.aggregates import Aggregate
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import Verb, write_intent
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.values import JobSnapshot
@@ -84,9 +84,9 @@ class TimedRun:
     files: dict[str, list[list[Event]]] = field(default_factory=lambda: defaultdict(list))
 
     @property
-    def home(self) -> JobHome:
+    def home(self) -> JobFolder:
         """The job's folder."""
-        return JobHome(self.bench.home, self.flow.name)
+        return JobFolder(self.bench.home, self.flow.name)
 
     def put(self, stream: str, events: list[Event]) -> None:
         """Publish a file of events."""

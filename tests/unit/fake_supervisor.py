@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any
 
 from headgate.errors import HeadgateError
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import find_echo, find_intent
 from headgate.jobs.lifecycle.machine import Machine, step
 from headgate.jobs.lifecycle.restart import parse_strategy
@@ -55,7 +55,7 @@ class FakeSupervisor:
 
     def __init__(
         self,
-        home: JobHome,
+        home: JobFolder,
         *,
         savepoint: Callable[[str], dict[str, Any]] | None = None,
         deaf: bool = False,

@@ -11,22 +11,22 @@ from stored_run import facts
 from headgate._codec import encode
 from headgate.checkpoints import manifest as manifests
 from headgate.checkpoints.manifest import Kind, Manifest
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.values import RunOptions
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 RUN = "20261115T120000-abcdef"
 
 
-def make_job(root: Path, name: str) -> JobHome:
+def make_job(root: Path, name: str) -> JobFolder:
     """Make a job at rest, whose run has no checkpoint."""
-    home = JobHome(root, name)
+    home = JobFolder(root, name)
     home.write_job(RUN, flow="flow.py", options=encode(RunOptions(home=root)))
     home.write_status({"state": "STOPPED", "lineage": RUN, "checkpoint": None})
     return home
 
 
-def keep(home: JobHome, batch: int, *, run: str = RUN, into: Path | None = None) -> Path:
+def keep(home: JobFolder, batch: int, *, run: str = RUN, into: Path | None = None) -> Path:
     """Make a checkpoint, or a savepoint in a folder, that says what it is."""
     folder = into or home.checkpoints_folder(run) / f"chk-{batch}"
     folder.mkdir(parents=True)
@@ -43,7 +43,7 @@ def keep(home: JobHome, batch: int, *, run: str = RUN, into: Path | None = None)
     return folder
 
 
-def make_history(home: JobHome, count: int, *, kept: int) -> None:
+def make_history(home: JobFolder, count: int, *, kept: int) -> None:
     """Make a job's checkpoints known by its events; the newest ones are kept."""
     line = json.dumps({"full_bytes": 123_456_789, "new_bytes": 12_345, "took_ms": 12, "run": RUN})
     with (home.path / "events.jsonl").open("w") as file:

@@ -16,7 +16,7 @@ from headgate._codec import encode
 from headgate.checkpoints import savepoint as savepoints
 from headgate.checkpoints.catalog import keep
 from headgate.cli.app import app
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import new_run, write_run
 from headgate.jobs.values import RunOptions
 
@@ -24,10 +24,10 @@ IDS = ["chk-18", "chk-19", "chk-20"]
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JobHome:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JobFolder:
     """Give a job that has stopped: three kept checkpoints and a savepoint."""
     monkeypatch.chdir(tmp_path)
-    home = JobHome(Path(".headgate"), "shop")
+    home = JobFolder(Path(".headgate"), "shop")
     flow = Flow("shop")
     flow.stream("orders", "id BIGINT").to("out")
     run = new_run(
@@ -58,12 +58,12 @@ def run(*args: str) -> Result:
     return CliRunner().invoke(app, args)
 
 
-def kept(home: JobHome, checkpoint: str) -> Path:
+def kept(home: JobFolder, checkpoint: str) -> Path:
     (folder,) = home.path.glob(f"runs/*/checkpoints/{checkpoint}")
     return folder
 
 
-def test_checkpoints_lists_them_oldest_first_with_all_there_is_to_know(home: JobHome) -> None:
+def test_checkpoints_lists_them_oldest_first_with_all_there_is_to_know(home: JobFolder) -> None:
     lines = run("checkpoints", "shop").stdout.splitlines()
     assert [line.split()[0] for line in lines[1:]] == [*IDS, "before"]
     assert re.fullmatch(
@@ -74,7 +74,7 @@ def test_checkpoints_lists_them_oldest_first_with_all_there_is_to_know(home: Job
     assert lines[4].split()[-3:] == ["COMPLETED", "savepoint", "-"]
 
 
-def test_checkpoints_as_json_has_positions_and_state_by_operator(home: JobHome) -> None:
+def test_checkpoints_as_json_has_positions_and_state_by_operator(home: JobFolder) -> None:
     told = json.loads(run("checkpoints", "shop", "--json").stdout)
     last = told[2]
     assert (last["id"], last["kind"], last["status"], last["pinned"]) == (
@@ -90,8 +90,8 @@ def test_checkpoints_as_json_has_positions_and_state_by_operator(home: JobHome) 
     assert last["duration_ms"] == 250
 
 
-def test_a_job_without_checkpoints_says_so(home: JobHome) -> None:
-    JobHome(home.root, "young").write_status({"state": "STARTING"})
+def test_a_job_without_checkpoints_says_so(home: JobFolder) -> None:
+    JobFolder(home.root, "young").write_status({"state": "STARTING"})
     assert "no checkpoints yet" in run("checkpoints", "young").stdout
     assert run("checkpoints", "young", "--json").stdout == "[]\n"
     result = run("checkpoints", "young", "show", "latest")
@@ -99,19 +99,19 @@ def test_a_job_without_checkpoints_says_so(home: JobHome) -> None:
 
 
 @pytest.mark.parametrize("name", ["chk-19", "19"])
-def test_show_has_one_checkpoint_with_its_sources_and_operators(home: JobHome, name: str) -> None:
+def test_show_has_one_checkpoint_with_its_sources_and_operators(home: JobFolder, name: str) -> None:
     shown = run("checkpoints", "shop", "show", name).stdout
     assert "checkpoint  chk-19\n" in shown
     assert re.search(r'orders +12 +{"file":3,"byte":0}', shown)
     assert re.search(r"with-user +10 +2KiB", shown)
 
 
-def test_latest_is_the_newest_of_all(home: JobHome) -> None:
+def test_latest_is_the_newest_of_all(home: JobFolder) -> None:
     told = json.loads(run("checkpoints", "shop", "show", "latest", "--json").stdout)
     assert told["id"] == "before"
 
 
-def test_a_checkpoint_is_pinned_until_it_is_unpinned(home: JobHome) -> None:
+def test_a_checkpoint_is_pinned_until_it_is_unpinned(home: JobFolder) -> None:
     assert run("checkpoints", "shop", "pin", "chk-19").stdout == "chk-19 is pinned\n"
     told = json.loads(run("checkpoints", "shop", "--json").stdout)
     assert [each["id"] for each in told if each["pinned"]] == ["chk-19"]
@@ -119,7 +119,7 @@ def test_a_checkpoint_is_pinned_until_it_is_unpinned(home: JobHome) -> None:
     assert not json.loads(run("checkpoints", "shop", "show", "19", "--json").stdout)["pinned"]
 
 
-def test_a_checkpoint_that_is_not_kept_is_refused_with_those_that_are(home: JobHome) -> None:
+def test_a_checkpoint_that_is_not_kept_is_refused_with_those_that_are(home: JobFolder) -> None:
     for action in ("show", "pin", "unpin"):
         result = run("checkpoints", "shop", action, "chk-9")
         assert result.exit_code == 2
@@ -129,7 +129,7 @@ def test_a_checkpoint_that_is_not_kept_is_refused_with_those_that_are(home: JobH
     assert "error BAD_USAGE" in run("checkpoints", "shop", "drop", "chk-20").stderr
 
 
-def test_checkpoints_of_an_earlier_run_are_found_when_asked_for(home: JobHome) -> None:
+def test_checkpoints_of_an_earlier_run_are_found_when_asked_for(home: JobFolder) -> None:
     home.write_job("second", flow="flow.py", options=encode(RunOptions()))
     listed = json.loads(run("checkpoints", "shop", "--json").stdout)
     assert [each["id"] for each in listed] == ["before"]
@@ -138,7 +138,7 @@ def test_checkpoints_of_an_earlier_run_are_found_when_asked_for(home: JobHome) -
     assert run("checkpoints", "shop", "pin", "chk-19").exit_code == 0
 
 
-def test_verify_is_content_with_what_is_whole(home: JobHome) -> None:
+def test_verify_is_content_with_what_is_whole(home: JobFolder) -> None:
     result = run("verify", "--files-only", "shop")
     assert result.exit_code == 0
     names = [line.partition(":")[0] for line in result.stdout.splitlines()]
@@ -149,7 +149,7 @@ def test_verify_is_content_with_what_is_whole(home: JobHome) -> None:
     assert run("verify", "--files-only", str(home.savepoints_folder / "before")).exit_code == 0
 
 
-def test_verify_prints_each_problem_and_ends_with_3(home: JobHome) -> None:
+def test_verify_prints_each_problem_and_ends_with_3(home: JobFolder) -> None:
     folder = kept(home, "chk-20")
     (folder / "commits" / "20").unlink()
     # Its links in other folders stay whole.
@@ -166,7 +166,7 @@ def test_verify_prints_each_problem_and_ends_with_3(home: JobHome) -> None:
     assert run("verify", "--files-only", str(folder)).exit_code == 3
 
 
-def test_a_checkpoint_whose_manifest_is_damaged_is_listed_as_such(home: JobHome) -> None:
+def test_a_checkpoint_whose_manifest_is_damaged_is_listed_as_such(home: JobFolder) -> None:
     (kept(home, "chk-19") / "checkpoint.json").write_text("{")
     told = json.loads(run("checkpoints", "shop", "--json").stdout)
     assert {each["id"]: each["status"] for each in told} == {
@@ -180,13 +180,13 @@ def test_a_checkpoint_whose_manifest_is_damaged_is_listed_as_such(home: JobHome)
     assert run("verify", "--files-only", "shop").exit_code == 3
 
 
-def test_verify_of_neither_a_job_nor_a_folder_is_refused(home: JobHome) -> None:
+def test_verify_of_neither_a_job_nor_a_folder_is_refused(home: JobFolder) -> None:
     result = run("verify", "--files-only", "shp")
     assert (result.exit_code, "JOB_NOT_FOUND" in result.stderr) == (2, True)
 
 
 def test_a_savepoint_of_a_job_at_rest_is_taken_from_its_last_batch(
-    home: JobHome, tmp_path: Path
+    home: JobFolder, tmp_path: Path
 ) -> None:
     result = run("savepoint", "shop", "--to", "kept")
     assert result.exit_code == 0, result.stderr

@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 from headgate._codec import encode
 from headgate.cli.app import app
 from headgate.cli.control import fill_savepoint
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import find_intent
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.setting_table import SETTINGS, Setting
@@ -29,9 +29,9 @@ VERBS += ["checkpoints", "savepoint", "verify", "run"]
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JobHome:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JobFolder:
     monkeypatch.chdir(tmp_path)
-    return JobHome(Path(".headgate"), "orders")
+    return JobFolder(Path(".headgate"), "orders")
 
 
 def run(*args: str) -> Result:
@@ -44,7 +44,7 @@ def error_of(result: Result) -> str:
     return found[1]
 
 
-def test_jobs_lists_them_with_rate_lag_and_state(home: JobHome) -> None:
+def test_jobs_lists_them_with_rate_lag_and_state(home: JobFolder) -> None:
     assert "headgate run FLOW" in run("jobs").stdout
     with FakeSupervisor(home):
         lines = [line.split() for line in run("jobs").stdout.splitlines()]
@@ -52,7 +52,7 @@ def test_jobs_lists_them_with_rate_lag_and_state(home: JobHome) -> None:
     assert lines[1][4:7] == ["321", "4KiB", "-"]
 
 
-def test_jobs_tells_of_a_dead_one_what_to_do(home: JobHome) -> None:
+def test_jobs_tells_of_a_dead_one_what_to_do(home: JobFolder) -> None:
     with FakeSupervisor(home):
         pass
     result = run("jobs")
@@ -63,7 +63,7 @@ def test_jobs_tells_of_a_dead_one_what_to_do(home: JobHome) -> None:
     assert (told["state"], told["todo"]) == ("DEAD", "headgate start orders")
 
 
-def test_show_tells_why_the_last_attempt_ended(home: JobHome) -> None:
+def test_show_tells_why_the_last_attempt_ended(home: JobFolder) -> None:
     failure = {
         "attempt": 1,
         "at": "2026-11-15T12:00:00+00:00",
@@ -83,13 +83,13 @@ def test_show_tells_why_the_last_attempt_ended(home: JobHome) -> None:
     assert told["last_failure"] == failure
 
 
-def test_show_has_each_setting_and_where_it_came_from(home: JobHome) -> None:
+def test_show_has_each_setting_and_where_it_came_from(home: JobFolder) -> None:
     options = RunOptions(settings={"retain": {"value": 3, "from": "headgate.toml"}})
     home.write_job("first", flow="flow.py", options=encode(options))
     assert re.search(r"retain +3 +headgate.toml", run("show", "orders").stdout)
 
 
-def test_lag_has_bytes_for_each_source(home: JobHome) -> None:
+def test_lag_has_bytes_for_each_source(home: JobFolder) -> None:
     with FakeSupervisor(home):
         lines = [line.split() for line in run("lag", "orders").stdout.splitlines()]
         told = json.loads(run("lag", "orders", "--json").stdout)
@@ -98,7 +98,7 @@ def test_lag_has_bytes_for_each_source(home: JobHome) -> None:
     assert told["total_bytes"] == 4096
 
 
-def test_stop_reports_the_savepoint(home: JobHome, tmp_path: Path) -> None:
+def test_stop_reports_the_savepoint(home: JobFolder, tmp_path: Path) -> None:
     with FakeSupervisor(home):
         result = run("stop", "orders", "--savepoint", "kept", "--drain")
     assert result.exit_code == 0
@@ -125,14 +125,14 @@ def test_a_savepoint_may_stand_without_a_folder(words: str, filled: str) -> None
     assert fill_savepoint(shlex.split(words)) == shlex.split(filled)
 
 
-def test_stop_with_a_savepoint_of_no_name_prints_json(home: JobHome) -> None:
+def test_stop_with_a_savepoint_of_no_name_prints_json(home: JobFolder) -> None:
     with FakeSupervisor(home):
         told = json.loads(run("stop", "orders", "--savepoint", "--json").stdout)
     assert told["state"] == "STOPPED"
     assert told["savepoint"]["folder"] == str(home.savepoints_folder / "sp-7")
 
 
-def test_pause_resume_and_cancel_say_what_the_job_is(home: JobHome) -> None:
+def test_pause_resume_and_cancel_say_what_the_job_is(home: JobFolder) -> None:
     with FakeSupervisor(home):
         assert run("pause", "orders").stdout == "Job 'orders' is PAUSED\n"
         again = run("pause", "orders")
@@ -142,7 +142,7 @@ def test_pause_resume_and_cancel_say_what_the_job_is(home: JobHome) -> None:
         assert run("cancel", "orders").stdout == "Job 'orders' is CANCELED\n"
 
 
-def test_a_dry_run_of_cancel_says_what_would_be_lost(home: JobHome) -> None:
+def test_a_dry_run_of_cancel_says_what_would_be_lost(home: JobFolder) -> None:
     with FakeSupervisor(home):
         assert "nothing would be lost" in run("cancel", "orders", "--dry-run").stdout
         home.write_job("first", flow="flow.py", options=encode(RunOptions(delete_on_cancel=True)))
@@ -153,7 +153,7 @@ def test_a_dry_run_of_cancel_says_what_would_be_lost(home: JobHome) -> None:
 
 
 def test_a_verb_that_waits_tells_of_it_and_gives_up(
-    home: JobHome, monkeypatch: pytest.MonkeyPatch
+    home: JobFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("headgate.cli.job_options._TOLD_EVERY", timedelta(seconds=0.1))
     with FakeSupervisor(home, deaf=True):
@@ -166,7 +166,7 @@ def test_a_verb_that_waits_tells_of_it_and_gives_up(
 
 
 @pytest.mark.parametrize("verb", [*VERBS[1:10], "checkpoints", "savepoint", "verify"])
-def test_a_job_that_is_not_there_is_refused_with_those_that_are(home: JobHome, verb: str) -> None:
+def test_a_job_that_is_not_there_is_refused_with_those_that_are(home: JobFolder, verb: str) -> None:
     home.write_status({"state": "STOPPED"})
     result = run(verb, "oders")
     assert (result.exit_code, error_of(result)) == (2, "JOB_NOT_FOUND")
@@ -181,9 +181,9 @@ def test_every_verb_explains_itself_with_examples(verb: str) -> None:
     assert re.search(rf"Examples\s+headgate {verb}", result.stdout)
 
 
-def test_the_names_of_jobs_complete(home: JobHome, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_names_of_jobs_complete(home: JobFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("orders", "visits"):
-        JobHome(home.root, name).write_status({"state": "STOPPED"})
+        JobFolder(home.root, name).write_status({"state": "STOPPED"})
     for words, found in (("stop o", {"orders"}), ("show ", {"orders", "visits"})):
         result = CliRunner().invoke(
             app,
@@ -198,7 +198,7 @@ def test_the_names_of_jobs_complete(home: JobHome, monkeypatch: pytest.MonkeyPat
         assert set(result.stdout.split()) == found
 
 
-def test_logs_gives_the_last_lines_of_the_log_that_was_asked_for(home: JobHome) -> None:
+def test_logs_gives_the_last_lines_of_the_log_that_was_asked_for(home: JobFolder) -> None:
     home.write_status({"state": "STOPPED"})
     missing = run("logs", "orders")
     assert (missing.exit_code, error_of(missing)) == (2, "LOG_NOT_FOUND")
@@ -328,7 +328,9 @@ def test_a_run_that_is_cancelled_ends_as_an_interrupt(monkeypatch: pytest.Monkey
     assert "was cancelled" in result.stdout
 
 
-def test_a_start_that_fell_back_is_told_of(home: JobHome, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_start_that_fell_back_is_told_of(
+    home: JobFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fell_back(_flow: str, _options: RunOptions, watcher: Watcher, **_: Any) -> JobSnapshot:
         watcher.on_snapshot(replace(snapshot(JobState.RUNNING), notice="went back to chk-3"))
         return snapshot(JobState.FINISHED)

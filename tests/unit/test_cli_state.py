@@ -14,7 +14,7 @@ from headgate import Flow
 from headgate._codec import encode
 from headgate.checkpoints.catalog import StateFacts, keep
 from headgate.cli.app import app
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import new_run, write_run
 from headgate.jobs.values import RunOptions
 
@@ -30,10 +30,10 @@ def shop() -> Flow:
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JobHome:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JobFolder:
     """Give a job that has stopped, with one kept checkpoint."""
     monkeypatch.chdir(tmp_path)
-    home = JobHome(Path(".headgate"), "shop")
+    home = JobFolder(Path(".headgate"), "shop")
     graph = shop().graph()
     now = datetime(2026, 11, 15, tzinfo=UTC)
     run = new_run(home, graph, parallelism=2, checkpoints=None, now=now)
@@ -74,7 +74,7 @@ def told(result: Result) -> tuple[int, str, str]:
     return result.exit_code, error.get("code", ""), error.get("message", "")
 
 
-def test_state_lists_operators_with_their_keys_and_sizes(home: JobHome) -> None:
+def test_state_lists_operators_with_their_keys_and_sizes(home: JobFolder) -> None:
     lines = run("state", "shop").stdout.splitlines()
     assert [" ".join(line.split()) for line in lines[1:3]] == [
         "with-user enrich table id BIGINT 1,200 2KiB",
@@ -85,7 +85,7 @@ def test_state_lists_operators_with_their_keys_and_sizes(home: JobHome) -> None:
     assert now["operators"][1]["keys"] == ["shop", "n"]
 
 
-def test_state_of_a_checkpoint_is_what_that_checkpoint_says(home: JobHome) -> None:
+def test_state_of_a_checkpoint_is_what_that_checkpoint_says(home: JobFolder) -> None:
     old = json.loads(run("state", "shop", "--at", f"chk-{LAST - 1}", "--json").stdout)
     assert (old["checkpoint"], old["batch"]) == (f"chk-{LAST - 1}", LAST - 1)
     assert [each["rows"] for each in old["operators"]] == [3, 0]
@@ -103,13 +103,13 @@ def test_state_of_a_checkpoint_is_what_that_checkpoint_says(home: JobHome) -> No
         (["with-user", "--key", "1", "--sql", "select 1"], "--key"),
     ],
 )
-def test_what_does_not_go_together_is_refused(home: JobHome, words: list[str], part: str) -> None:
+def test_what_does_not_go_together_is_refused(home: JobFolder, words: list[str], part: str) -> None:
     code, kind, message = told(run("state", "shop", *words, "--json"))
     assert (code, kind) == (2, "BAD_USAGE")
     assert part in message
 
 
-def test_what_is_not_there_is_named_before_any_reader_is_started(home: JobHome) -> None:
+def test_what_is_not_there_is_named_before_any_reader_is_started(home: JobFolder) -> None:
     found = told(run("state", "shop", "with-usr", "--key", "1", "--json"))
     assert found[:2] == (2, "STATE_OPERATOR_NOT_FOUND")
     assert told(run("state", "shop", "with-user", "--key", "1", "--at", "chk-3", "--json"))[1] == (
@@ -119,6 +119,6 @@ def test_what_is_not_there_is_named_before_any_reader_is_started(home: JobHome) 
     assert not (home.root / "state-reader").exists()
 
 
-def test_a_job_that_has_committed_nothing_has_no_state_yet(home: JobHome) -> None:
+def test_a_job_that_has_committed_nothing_has_no_state_yet(home: JobFolder) -> None:
     home.forget_run()
     assert told(run("state", "shop", "--json"))[:2] == (2, "NOTHING_COMMITTED")

@@ -12,16 +12,16 @@ from typer.testing import CliRunner, Result
 
 from headgate import Flow
 from headgate.cli.app import app
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import new_run, write_run
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JobHome:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JobFolder:
     monkeypatch.chdir(tmp_path)
-    made = JobHome(Path(".headgate"), "orders")
+    made = JobFolder(Path(".headgate"), "orders")
     made.write_status({"state": "STOPPED", "inputs": {"in": 5}, "ports": {"in": 4, "in!": 1}})
     return made
 
@@ -30,11 +30,11 @@ def run(*args: str) -> Result:
     return CliRunner().invoke(app, args)
 
 
-def note(home: JobHome, second: int, kind: str, **told: Any) -> None:
+def note(home: JobFolder, second: int, kind: str, **told: Any) -> None:
     home.add_event(NOON + timedelta(seconds=second), kind, **told)
 
 
-def test_graph_shows_nodes_and_edges_with_their_rows(home: JobHome) -> None:
+def test_graph_shows_nodes_and_edges_with_their_rows(home: JobFolder) -> None:
     assert "never run" in run("graph", "orders").stdout
     flow = Flow("orders")
     flow.stream("in", "n BIGINT").to("out")
@@ -48,7 +48,7 @@ def test_graph_shows_nodes_and_edges_with_their_rows(home: JobHome) -> None:
     assert [each["id"] for each in told["nodes"]] == ["in", "out", "dead-letters"]
 
 
-def test_events_lists_what_happened_after_a_number(home: JobHome) -> None:
+def test_events_lists_what_happened_after_a_number(home: JobFolder) -> None:
     assert "Job 'orders' has no events yet" in run("events", "orders").stdout
     note(home, 0, "STARTING", attempt=1)
     note(home, 1, "INTENT", number=7, verb="stop", by="x\x1b[31m")
@@ -60,7 +60,7 @@ def test_events_lists_what_happened_after_a_number(home: JobHome) -> None:
     assert (told["events"][0]["number"], told["total"], told["skipped"]) == (2, 2, 1)
 
 
-def test_exceptions_shows_the_root_cause_first_and_the_attempts(home: JobHome) -> None:
+def test_exceptions_shows_the_root_cause_first_and_the_attempts(home: JobFolder) -> None:
     assert "No attempt of job 'orders' has failed" in run("exceptions", "orders").stdout
     note(home, 0, "STARTING", attempt=1)
     told = {"code": "QUERY_FAILED", "message": "it failed", "root_cause": "Boom: x"}

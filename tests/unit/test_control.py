@@ -16,15 +16,15 @@ from headgate._codec import encode
 from headgate.errors import HeadgateError
 from headgate.jobs.control.requests import Patience
 from headgate.jobs.folder_home import FolderHome
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import Verb, find_intent, has_supervisor
 from headgate.jobs.values import Consent, OpenBatch, RunOptions
 from headgate.jobs.views.job import DEAD, UNREADABLE, JobView, list_jobs, view_job
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> JobHome:
-    return JobHome(tmp_path, "orders")
+def home(tmp_path: Path) -> JobFolder:
+    return JobFolder(tmp_path, "orders")
 
 
 def fails(code: str, call: Callable[[], object]) -> HeadgateError:
@@ -34,11 +34,11 @@ def fails(code: str, call: Callable[[], object]) -> HeadgateError:
     return caught.value
 
 
-def store(home: JobHome, **options: Any) -> None:
+def store(home: JobFolder, **options: Any) -> None:
     home.write_job("first", flow="/flows/flow.py", options=encode(RunOptions(**options)))
 
 
-def test_stop_returns_once_the_job_is_stopped_and_nobody_holds_it(home: JobHome) -> None:
+def test_stop_returns_once_the_job_is_stopped_and_nobody_holds_it(home: JobFolder) -> None:
     with FakeSupervisor(home):
         stopped = FolderHome(home.root).stop("orders")
         assert stopped.view.state == "STOPPED"
@@ -47,7 +47,7 @@ def test_stop_returns_once_the_job_is_stopped_and_nobody_holds_it(home: JobHome)
 
 
 @pytest.mark.parametrize("drain", [True, False])
-def test_stop_says_where_its_savepoint_is(home: JobHome, tmp_path: Path, drain: bool) -> None:
+def test_stop_says_where_its_savepoint_is(home: JobFolder, tmp_path: Path, drain: bool) -> None:
     with FakeSupervisor(home):
         stopped = FolderHome(home.root).stop(
             "orders", savepoint=str(tmp_path / "kept"), drain=drain
@@ -59,7 +59,7 @@ def test_stop_says_where_its_savepoint_is(home: JobHome, tmp_path: Path, drain: 
     assert asked.arguments == {"drain": drain, "savepoint": str(tmp_path / "kept")}
 
 
-def test_a_savepoint_without_a_folder_lies_in_the_jobs_own(home: JobHome) -> None:
+def test_a_savepoint_without_a_folder_lies_in_the_jobs_own(home: JobFolder) -> None:
     with FakeSupervisor(home):
         stopped = FolderHome(home.root).stop("orders", savepoint="")
     assert stopped.savepoint is not None
@@ -67,7 +67,7 @@ def test_a_savepoint_without_a_folder_lies_in_the_jobs_own(home: JobHome) -> Non
 
 
 def test_a_savepoints_folder_is_told_as_the_supervisor_finds_it(
-    home: JobHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    home: JobFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with FakeSupervisor(home):
@@ -77,7 +77,9 @@ def test_a_savepoints_folder_is_told_as_the_supervisor_finds_it(
     assert asked.arguments == {"to": str(tmp_path / "kept")}
 
 
-def test_a_stop_whose_savepoint_failed_says_so_and_that_the_job_has_stopped(home: JobHome) -> None:
+def test_a_stop_whose_savepoint_failed_says_so_and_that_the_job_has_stopped(
+    home: JobFolder,
+) -> None:
     with FakeSupervisor(home, savepoint=_full):
         error = fails(
             "CHECKPOINT_NOT_WRITTEN", lambda: FolderHome(home.root).stop("orders", savepoint="")
@@ -87,7 +89,7 @@ def test_a_stop_whose_savepoint_failed_says_so_and_that_the_job_has_stopped(home
     assert error.exit_code == 2
 
 
-def test_a_savepoint_that_failed_leaves_the_job_running(home: JobHome) -> None:
+def test_a_savepoint_that_failed_leaves_the_job_running(home: JobFolder) -> None:
     with FakeSupervisor(home, savepoint=_full):
         fails("CHECKPOINT_NOT_WRITTEN", lambda: FolderHome(home.root).take_savepoint("orders"))
         assert view_job(home).state == "RUNNING"
@@ -98,7 +100,7 @@ def _full(_to: str) -> dict[str, Any]:
 
 
 def test_a_place_that_is_taken_is_refused_before_the_job_is_stopped(
-    home: JobHome, tmp_path: Path
+    home: JobFolder, tmp_path: Path
 ) -> None:
     with FakeSupervisor(home):
         fails(
@@ -108,19 +110,19 @@ def test_a_place_that_is_taken_is_refused_before_the_job_is_stopped(
         assert view_job(home).state == "RUNNING"
 
 
-def test_cancel_ends_a_job_that_is_paused(home: JobHome) -> None:
+def test_cancel_ends_a_job_that_is_paused(home: JobFolder) -> None:
     with FakeSupervisor(home):
         assert FolderHome(home.root).pause("orders").state == "PAUSED"
         assert FolderHome(home.root).cancel("orders").state == "CANCELED"
 
 
-def test_pause_and_resume_wait_until_it_is_so(home: JobHome) -> None:
+def test_pause_and_resume_wait_until_it_is_so(home: JobFolder) -> None:
     with FakeSupervisor(home):
         assert FolderHome(home.root).pause("orders").state == "PAUSED"
         assert FolderHome(home.root).resume("orders").state == "RUNNING"
 
 
-def test_what_a_supervisor_refuses_is_raised_in_its_words(home: JobHome) -> None:
+def test_what_a_supervisor_refuses_is_raised_in_its_words(home: JobFolder) -> None:
     with FakeSupervisor(home):
         error = fails("ILLEGAL_TRANSITION", lambda: FolderHome(home.root).resume("orders"))
         assert error.message == "cannot resume job 'orders': it is RUNNING"
@@ -132,7 +134,7 @@ def test_what_a_supervisor_refuses_is_raised_in_its_words(home: JobHome) -> None
     "verb", [FolderHome.stop, FolderHome.cancel, FolderHome.pause, FolderHome.resume]
 )
 def test_a_verb_on_a_job_that_is_not_running_says_what_it_is(
-    home: JobHome, verb: Callable[..., object]
+    home: JobFolder, verb: Callable[..., object]
 ) -> None:
     with FakeSupervisor(home):
         FolderHome(home.root).stop("orders")
@@ -153,10 +155,10 @@ def test_a_verb_on_a_job_that_is_not_running_says_what_it_is(
     ],
 )
 def test_a_verb_on_a_job_that_is_not_there_names_those_that_are(
-    home: JobHome, verb: Callable[..., object]
+    home: JobFolder, verb: Callable[..., object]
 ) -> None:
     for name in ("orders", "visits"):
-        JobHome(home.root, name).write_status({"state": "STOPPED"})
+        JobFolder(home.root, name).write_status({"state": "STOPPED"})
     error = fails("JOB_NOT_FOUND", lambda: verb(FolderHome(home.root), "oders"))
     assert "which has orders, visits" in error.message
     assert error.hint == "did you mean 'orders'?"
@@ -164,7 +166,7 @@ def test_a_verb_on_a_job_that_is_not_there_names_those_that_are(
     assert fails("JOB_NOT_FOUND", lambda: verb(FolderHome(home.root / "no"), "orders")).hint
 
 
-def test_a_verb_gives_up_after_a_while_and_what_was_asked_still_holds(home: JobHome) -> None:
+def test_a_verb_gives_up_after_a_while_and_what_was_asked_still_holds(home: JobFolder) -> None:
     told: list[tuple[str, float]] = []
 
     def tell(view: JobView, waited: timedelta) -> None:
@@ -183,7 +185,7 @@ def test_a_verb_gives_up_after_a_while_and_what_was_asked_still_holds(home: JobH
     assert asked.verb is Verb.STOP
 
 
-def test_a_verb_notices_that_the_supervisor_died(home: JobHome) -> None:
+def test_a_verb_notices_that_the_supervisor_died(home: JobFolder) -> None:
     with FakeSupervisor(home, deaf=True) as supervisor:
         threading.Timer(0.2, supervisor.vanish).start()
         error = fails("JOB_ENDED", lambda: FolderHome(home.root).stop("orders"))
@@ -191,14 +193,14 @@ def test_a_verb_notices_that_the_supervisor_died(home: JobHome) -> None:
     assert error.exit_code == 3
 
 
-def test_two_verbs_at_once_are_not_mixed_up(home: JobHome) -> None:
+def test_two_verbs_at_once_are_not_mixed_up(home: JobFolder) -> None:
     with FakeSupervisor(home, deaf=True):
         patience = Patience(timedelta(seconds=0.2))
         fails("WAITED_TOO_LONG", lambda: FolderHome(home.root).pause("orders", patience=patience))
         fails("JOB_BUSY", lambda: FolderHome(home.root).stop("orders", patience=patience))
 
 
-def test_a_restart_of_a_job_that_never_ran_leaves_it_alone(home: JobHome) -> None:
+def test_a_restart_of_a_job_that_never_ran_leaves_it_alone(home: JobFolder) -> None:
     with FakeSupervisor(home):
         fails("JOB_NEVER_RAN", lambda: FolderHome(home.root).restart("orders"))
         assert view_job(home).state == "RUNNING"
@@ -206,7 +208,7 @@ def test_a_restart_of_a_job_that_never_ran_leaves_it_alone(home: JobHome) -> Non
 
 @pytest.mark.parametrize("options", [{"batch_every": "soon"}, {"delivery": "maybe"}, None])
 def test_corrupted_options_are_refused_with_the_name_of_their_file(
-    home: JobHome, options: dict[str, Any] | None
+    home: JobFolder, options: dict[str, Any] | None
 ) -> None:
     home.write_json("job.json", {"flow": "/flows/flow.py", "options": options})
     error = fails("JOB_FILE_BROKEN", lambda: FolderHome(home.root).start("orders"))
@@ -214,7 +216,7 @@ def test_corrupted_options_are_refused_with_the_name_of_their_file(
 
 
 def test_a_restart_stops_the_job_before_it_starts_it_again(
-    home: JobHome, monkeypatch: pytest.MonkeyPatch
+    home: JobFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[tuple[str, RunOptions, bool]] = []
     monkeypatch.setattr(
@@ -234,7 +236,7 @@ def test_a_restart_stops_the_job_before_it_starts_it_again(
     assert len(started) == 2
 
 
-def test_a_job_is_started_again_with_the_options_it_had(home: JobHome) -> None:
+def test_a_job_is_started_again_with_the_options_it_had(home: JobFolder) -> None:
     store(home, retain_for=timedelta(hours=1), restart="fixed-delay:5,10s")
     flow, options = FolderHome(home.root).last_start("orders")
     assert flow == "/flows/flow.py"
@@ -244,7 +246,7 @@ def test_a_job_is_started_again_with_the_options_it_had(home: JobHome) -> None:
 
 @pytest.mark.parametrize("deletes", [True, False])
 def test_a_dry_run_tells_whether_a_cancel_would_delete_and_does_nothing(
-    home: JobHome, deletes: bool
+    home: JobFolder, deletes: bool
 ) -> None:
     with FakeSupervisor(home):
         store(home, delete_on_cancel=deletes)
@@ -254,7 +256,7 @@ def test_a_dry_run_tells_whether_a_cancel_would_delete_and_does_nothing(
     fails("JOB_NOT_RUNNING", lambda: FolderHome(home.root).preview_cancel("orders"))
 
 
-def test_a_job_whose_supervisor_was_killed_is_dead_with_what_to_do(home: JobHome) -> None:
+def test_a_job_whose_supervisor_was_killed_is_dead_with_what_to_do(home: JobFolder) -> None:
     with FakeSupervisor(home):
         (view,) = list_jobs(home.root)
         assert (view.state, view.is_alive, view.records_per_s) == ("RUNNING", True, 321)
@@ -267,29 +269,29 @@ def test_a_job_whose_supervisor_was_killed_is_dead_with_what_to_do(home: JobHome
     assert not view.is_final
 
 
-def test_a_job_that_ended_is_what_it_ended_as(home: JobHome) -> None:
+def test_a_job_that_ended_is_what_it_ended_as(home: JobFolder) -> None:
     with FakeSupervisor(home):
         FolderHome(home.root).stop("orders")
     (view,) = list_jobs(home.root)
     assert (view.state, view.is_final, view.todo) == ("STOPPED", True, "")
 
 
-def test_a_damaged_job_does_not_hide_the_others(home: JobHome) -> None:
+def test_a_damaged_job_does_not_hide_the_others(home: JobFolder) -> None:
     home.write_status({"state": "STOPPED"})
-    broken = JobHome(home.root, "broken")
+    broken = JobFolder(home.root, "broken")
     broken.path.mkdir()
     (broken.path / "status.json").write_text("{")
     states = {view.name: view.state for view in list_jobs(home.root)}
     assert states == {"broken": UNREADABLE, "orders": "STOPPED"}
 
 
-def test_a_start_that_was_refused_makes_no_job(home: JobHome) -> None:
+def test_a_start_that_was_refused_makes_no_job(home: JobFolder) -> None:
     with home.locked():
         assert [view.state for view in list_jobs(home.root)] == ["STARTING"]
     assert list_jobs(home.root) == []
 
 
-def test_show_has_the_last_failure_and_the_settings(home: JobHome) -> None:
+def test_show_has_the_last_failure_and_the_settings(home: JobFolder) -> None:
     settings = {"retain": {"value": 3, "from": "flag"}}
     failure = {"attempt": 1, "code": "QUERY_FAILED", "message": "no", "root_cause": "E: no"}
     with FakeSupervisor(home, last_failure=failure, attempt=2, restarts=1):
@@ -302,6 +304,6 @@ def test_show_has_the_last_failure_and_the_settings(home: JobHome) -> None:
     assert told["folder"] == str(home.path)
 
 
-def test_a_savepoint_of_a_job_that_has_no_run_is_refused(home: JobHome) -> None:
+def test_a_savepoint_of_a_job_that_has_no_run_is_refused(home: JobFolder) -> None:
     home.write_status({"state": "FAILED"})
     fails("NOTHING_COMMITTED", lambda: FolderHome(home.root).take_savepoint("orders"))

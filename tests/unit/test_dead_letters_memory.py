@@ -12,15 +12,15 @@ from headgate import HeadgateError
 from headgate.connectors.places import PlacedRecord
 from headgate.jobs.dead_letters.letter import DeadLetter, find_letter
 from headgate.jobs.dead_letters.replay_memory import FILE, open_journal, read_memory
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 
 # Nothing in a journal waits.
 CLOCK = FakeClock(steps=())
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> JobHome:
-    home = JobHome(tmp_path, "shop")
+def home(tmp_path: Path) -> JobFolder:
+    home = JobFolder(tmp_path, "shop")
     home.path.mkdir(parents=True)
     return home
 
@@ -36,7 +36,7 @@ def letter(place: str, *, timestamp: int = 1) -> DeadLetter:
     return found
 
 
-def test_what_was_acknowledged_is_remembered_with_when_and_by_whom(home: JobHome) -> None:
+def test_what_was_acknowledged_is_remembered_with_when_and_by_whom(home: JobFolder) -> None:
     with open_journal(home, by="ann", clock=CLOCK) as journal:
         journal.finish(journal.begin("orders", [letter("0:1")]))
         assert journal.memory.find(letter("0:1")) is not None
@@ -45,7 +45,9 @@ def test_what_was_acknowledged_is_remembered_with_when_and_by_whom(home: JobHome
     assert read_memory(home).find(letter("0:2")) is None
 
 
-def test_a_batch_that_was_never_finished_is_in_doubt_until_it_is_sent_again(home: JobHome) -> None:
+def test_a_batch_that_was_never_finished_is_in_doubt_until_it_is_sent_again(
+    home: JobFolder,
+) -> None:
     with open_journal(home, by="ann", clock=CLOCK) as journal:
         journal.begin("orders", [letter("0:1")])
     assert read_memory(home).tell(letter("0:1")).in_doubt
@@ -56,7 +58,7 @@ def test_a_batch_that_was_never_finished_is_in_doubt_until_it_is_sent_again(home
     assert (told.in_doubt, told.replayed_by) == (False, "bob")
 
 
-def test_another_letter_of_the_same_record_is_known_by_the_records_place(home: JobHome) -> None:
+def test_another_letter_of_the_same_record_is_known_by_the_records_place(home: JobFolder) -> None:
     with open_journal(home, by="ann", clock=CLOCK) as journal:
         batch = journal.begin("orders", [letter("0:1")])
         doubt = journal.memory.find(letter("0:2"), "orders")
@@ -71,7 +73,7 @@ def test_another_letter_of_the_same_record_is_known_by_the_records_place(home: J
     assert memory.find(letter("0:2", timestamp=2), "orders") is None
 
 
-def test_lines_of_older_releases_tell_of_letters_alone(home: JobHome) -> None:
+def test_lines_of_older_releases_tell_of_letters_alone(home: JobFolder) -> None:
     with open_journal(home, by="ann", clock=CLOCK) as journal:
         journal.finish(journal.begin("orders", [letter("0:1")]))
     file = home.path / FILE
@@ -83,13 +85,13 @@ def test_lines_of_older_releases_tell_of_letters_alone(home: JobHome) -> None:
     assert memory.find(letter("0:2"), "orders") is None
 
 
-def test_a_letter_of_a_topic_that_was_made_anew_is_another_one(home: JobHome) -> None:
+def test_a_letter_of_a_topic_that_was_made_anew_is_another_one(home: JobFolder) -> None:
     with open_journal(home, by="ann", clock=CLOCK) as journal:
         journal.finish(journal.begin("orders", [letter("0:1")]))
     assert read_memory(home).find(letter("0:1", timestamp=2)) is None
 
 
-def test_a_line_that_broke_off_counts_for_nothing_and_is_in_nobodys_way(home: JobHome) -> None:
+def test_a_line_that_broke_off_counts_for_nothing_and_is_in_nobodys_way(home: JobFolder) -> None:
     with open_journal(home, by="ann", clock=CLOCK) as journal:
         journal.finish(journal.begin("orders", [letter("0:1")]))
     file = home.path / FILE
@@ -104,7 +106,7 @@ def test_a_line_that_broke_off_counts_for_nothing_and_is_in_nobodys_way(home: Jo
     assert file.read_bytes().startswith(whole)
 
 
-def test_every_line_has_a_format_and_one_of_another_is_refused(home: JobHome) -> None:
+def test_every_line_has_a_format_and_one_of_another_is_refused(home: JobFolder) -> None:
     with open_journal(home, by="ann", clock=CLOCK) as journal:
         journal.begin("orders", [letter("0:1")])
     file = home.path / FILE
@@ -117,14 +119,14 @@ def test_every_line_has_a_format_and_one_of_another_is_refused(home: JobHome) ->
 
 
 @pytest.mark.parametrize("line", ["{", "[]", '{"format": 1}', '{"format": 1, "step": "sent"}'])
-def test_a_damaged_line_is_refused_rather_than_forgotten(home: JobHome, line: str) -> None:
+def test_a_damaged_line_is_refused_rather_than_forgotten(home: JobFolder, line: str) -> None:
     (home.path / FILE).write_text(line + "\n")
     with pytest.raises(HeadgateError) as caught:
         read_memory(home)
     assert caught.value.code == "JOB_FILE_BROKEN"
 
 
-def test_one_replay_of_a_job_runs_at_a_time(home: JobHome) -> None:
+def test_one_replay_of_a_job_runs_at_a_time(home: JobFolder) -> None:
     with open_journal(home, by="ann", clock=CLOCK):
         with pytest.raises(HeadgateError) as caught, open_journal(home, by="bob", clock=CLOCK):
             pass

@@ -20,7 +20,7 @@ import headgate
 from headgate._codec import encode
 from headgate.errors import HeadgateError
 from headgate.jobs.folder_home import FolderHome
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import has_supervisor
 from headgate.jobs.startup.background import start_detached, supervisor_output
 from headgate.jobs.values import RunOptions
@@ -53,8 +53,8 @@ def flow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         os.kill(int(status["pid"]), signal.SIGKILL)
 
 
-def home() -> JobHome:
-    return JobHome(Path(".headgate"), "copies")
+def home() -> JobFolder:
+    return JobFolder(Path(".headgate"), "copies")
 
 
 def wait_until_it_is(state: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from headgate.jobs import event_files
 from headgate.jobs.event_files import EVENTS, OLD, count_events, lines_since
 from headgate.jobs.folder_home import FolderHome
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.views.events import read_back
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -19,29 +19,29 @@ FULL = 10_000
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JobHome:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JobFolder:
     """Give a job whose files of events are full after some hundred of them."""
     monkeypatch.setattr(event_files, "FULL", FULL)
-    home = JobHome(tmp_path, "orders")
+    home = JobFolder(tmp_path, "orders")
     home.path.mkdir(parents=True)
     home.write_json("job.json", {"name": "orders", "lineage": None, "flow": "", "options": {}})
     return home
 
 
-def add(home: JobHome, first: int, count: int) -> None:
+def add(home: JobFolder, first: int, count: int) -> None:
     for number in range(first, first + count):
         kind = "FAILURE" if number % 10 == 0 else "CHECKPOINT"
         home.add_event(NOON + timedelta(seconds=number), kind, mine=number)
 
 
-def test_events_take_no_more_than_two_files(home: JobHome) -> None:
+def test_events_take_no_more_than_two_files(home: JobFolder) -> None:
     add(home, 1, 1000)
     sizes = {file.name: file.stat().st_size for file in home.path.glob("*events*")}
     assert sizes.keys() == {EVENTS, OLD}
     assert all(size < FULL + 500 for size in sizes.values())
 
 
-def test_numbers_go_on_and_counts_stay_across_rolls(home: JobHome) -> None:
+def test_numbers_go_on_and_counts_stay_across_rolls(home: JobFolder) -> None:
     add(home, 1, 1000)
     told = FolderHome(home.root).events("orders", limit=150)
     numbers = [event.number for event in told.events]
@@ -55,7 +55,7 @@ def test_numbers_go_on_and_counts_stay_across_rolls(home: JobHome) -> None:
     assert count_events(home.path / EVENTS).kinds["CHECKPOINT"] == 900
 
 
-def test_whoever_follows_misses_nothing_when_a_file_rolls(home: JobHome) -> None:
+def test_whoever_follows_misses_nothing_when_a_file_rolls(home: JobFolder) -> None:
     add(home, 1, 50)
     seen = [event.facts["mine"] for event in FolderHome(home.root).events("orders").events]
     last = FolderHome(home.root).events("orders").total
@@ -68,7 +68,7 @@ def test_whoever_follows_misses_nothing_when_a_file_rolls(home: JobHome) -> None
     assert len(seen) >= 399
 
 
-def test_a_roll_between_counting_and_reading_changes_nothing(home: JobHome) -> None:
+def test_a_roll_between_counting_and_reading_changes_nothing(home: JobFolder) -> None:
     add(home, 1, 90)
     file = home.path / EVENTS
     before = count_events(file)
@@ -77,7 +77,7 @@ def test_a_roll_between_counting_and_reading_changes_nothing(home: JobHome) -> N
     assert [event.facts["mine"] for event in read_back(file, before)] == list(range(90, 0, -1))
 
 
-def test_what_was_asked_for_is_found_across_a_roll(home: JobHome) -> None:
+def test_what_was_asked_for_is_found_across_a_roll(home: JobFolder) -> None:
     add(home, 1, 90)
     file = home.path / EVENTS
     marked = count_events(file).lines
@@ -89,7 +89,7 @@ def test_what_was_asked_for_is_found_across_a_roll(home: JobHome) -> None:
     assert kinds.count("ROLLED") == 1
 
 
-def test_a_crash_in_the_middle_of_a_roll_shows_no_event_twice(home: JobHome) -> None:
+def test_a_crash_in_the_middle_of_a_roll_shows_no_event_twice(home: JobFolder) -> None:
     add(home, 1, 20)
     (home.path / OLD).hardlink_to(home.path / EVENTS)
     told = FolderHome(home.root).events("orders")

@@ -17,7 +17,7 @@ from headgate._codec import decode, encode
 from headgate.cli.app import app
 from headgate.engine.event_times import PartitionTime, StreamTimes, find_holder, parse_stream_times
 from headgate.engine.progress import parse_report
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.totals import Totals
 from headgate.server.console.pages.overview import job_head
 
@@ -98,7 +98,7 @@ def test_who_watches_is_told_what_holds_the_watermark_back(
     assert decode(Totals, status).event_times == times
     line = "2025-09-04 10:00:00"
     monkeypatch.chdir(tmp_path)
-    JobHome(Path(".headgate"), "visits").write_status({"state": "STOPPED", **status})
+    JobFolder(Path(".headgate"), "visits").write_status({"state": "STOPPED", **status})
     shown = CliRunner().invoke(app, ["show", "visits"]).stdout
     assert f"watermark   {line} UTC, held back by visits-1" in shown
     assert [row.split()[:2] for row in shown.splitlines() if line in row][1:] == [

@@ -15,7 +15,7 @@ from past_jobs import NOON, RUN, keep, make_history, make_job
 
 from headgate._codec import decode, encode
 from headgate.jobs.folder_home import FolderHome
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.views.events import Events
 from headgate.jobs.views.exceptions import Exceptions
 from headgate.jobs.views.job import list_jobs
@@ -25,11 +25,11 @@ LONGEST = 0.3
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> JobHome:
+def home(tmp_path: Path) -> JobFolder:
     return make_job(tmp_path, "orders")
 
 
-def note(home: JobHome, second: float, kind: str, **told: Any) -> None:
+def note(home: JobFolder, second: float, kind: str, **told: Any) -> None:
     home.add_event(NOON + timedelta(seconds=second), kind, **told)
 
 
@@ -43,7 +43,7 @@ def quickest(ask: Callable[[], Any]) -> float:
     return min(took)
 
 
-def test_events_are_numbered_and_the_newest_are_given_oldest_first(home: JobHome) -> None:
+def test_events_are_numbered_and_the_newest_are_given_oldest_first(home: JobFolder) -> None:
     for number in range(1, 501):
         note(home, number, "CHECKPOINT", checkpoint=f"chk-{number}")
     newest = FolderHome(home.root).events("orders", limit=3)
@@ -57,7 +57,7 @@ def test_events_are_numbered_and_the_newest_are_given_oldest_first(home: JobHome
     assert [each.number for each in before.events] == [1, 2]
 
 
-def test_new_events_are_seen_and_half_a_line_is_not(home: JobHome) -> None:
+def test_new_events_are_seen_and_half_a_line_is_not(home: JobFolder) -> None:
     note(home, 1, "STARTING", attempt=1)
     assert FolderHome(home.root).events("orders").total == 1
     with (home.path / "events.jsonl").open("a") as file:
@@ -69,7 +69,7 @@ def test_new_events_are_seen_and_half_a_line_is_not(home: JobHome) -> None:
     assert [(each.number, each.kind) for each in found.events] == [(2, "RUNNING")]
 
 
-def test_a_damaged_line_keeps_its_number_and_is_left_out(home: JobHome) -> None:
+def test_a_damaged_line_keeps_its_number_and_is_left_out(home: JobFolder) -> None:
     note(home, 1, "STARTING", attempt=1)
     with (home.path / "events.jsonl").open("a") as file:
         file.write("{damaged\n")
@@ -77,13 +77,13 @@ def test_a_damaged_line_keeps_its_number_and_is_left_out(home: JobHome) -> None:
     assert [each.number for each in FolderHome(home.root).events("orders").events] == [1, 3]
 
 
-def test_a_job_without_events_has_none(home: JobHome) -> None:
+def test_a_job_without_events_has_none(home: JobFolder) -> None:
     assert FolderHome(home.root).events("orders").events == ()
     assert FolderHome(home.root).exceptions("orders").attempts == ()
     assert FolderHome(home.root).checkpoint_history("orders").entries == ()
 
 
-def fail_twice(home: JobHome) -> None:
+def fail_twice(home: JobFolder) -> None:
     cause = {"root_cause": 'SparkException: a "bad" thing', "where": "query", "retryable": True}
     note(home, 0, "STARTING", attempt=1)
     note(home, 10, "RUNNING", attempt=1)
@@ -98,7 +98,7 @@ def fail_twice(home: JobHome) -> None:
     note(home, 40, "FAILED", attempt=2, reason="attempt 2 failed")
 
 
-def test_failures_come_newest_first_with_their_root_cause_first(home: JobHome) -> None:
+def test_failures_come_newest_first_with_their_root_cause_first(home: JobFolder) -> None:
     fail_twice(home)
     found = FolderHome(home.root).exceptions("orders")
     assert [each.code for each in found.failures] == ["DRIVER_DIED", "QUERY_FAILED"]
@@ -110,7 +110,7 @@ def test_failures_come_newest_first_with_their_root_cause_first(home: JobHome) -
     assert (newest.hint, oldest.hint) == ("headgate logs orders", "")
 
 
-def test_attempts_tell_when_they_began_and_how_they_ended(home: JobHome) -> None:
+def test_attempts_tell_when_they_began_and_how_they_ended(home: JobFolder) -> None:
     fail_twice(home)
     note(home, 100, "STARTING", attempt=1)
     note(home, 110, "RUNNING", attempt=1)
@@ -127,7 +127,7 @@ def test_attempts_tell_when_they_began_and_how_they_ended(home: JobHome) -> None
     assert found[2].reason == "attempt 1 failed"
 
 
-def test_what_is_told_as_json_comes_back_as_it_was(home: JobHome) -> None:
+def test_what_is_told_as_json_comes_back_as_it_was(home: JobFolder) -> None:
     fail_twice(home)
     exceptions, events = (
         FolderHome(home.root).exceptions("orders"),
@@ -137,7 +137,7 @@ def test_what_is_told_as_json_comes_back_as_it_was(home: JobHome) -> None:
     assert decode(Events, json.loads(json.dumps(encode(events)))) == events
 
 
-def test_an_attempt_whose_supervisor_was_killed_has_no_end(home: JobHome) -> None:
+def test_an_attempt_whose_supervisor_was_killed_has_no_end(home: JobFolder) -> None:
     note(home, 0, "STARTING", attempt=1)
     note(home, 5, "RUNNING", attempt=1)
     note(home, 60, "STARTING", attempt=1)
@@ -148,7 +148,7 @@ def test_an_attempt_whose_supervisor_was_killed_has_no_end(home: JobHome) -> Non
         assert FolderHome(home.root).exceptions("orders").attempts[0].state == "STARTING"
 
 
-def test_history_tells_of_what_was_removed_and_what_failed(home: JobHome) -> None:
+def test_history_tells_of_what_was_removed_and_what_failed(home: JobFolder) -> None:
     for batch in (1, 2, 3):
         told = {"full_bytes": 10 * batch, "new_bytes": batch, "took_ms": 7}
         note(home, batch, "CHECKPOINT", checkpoint=f"chk-{batch}", run=RUN, **told)
@@ -178,7 +178,7 @@ def test_history_tells_of_what_was_removed_and_what_failed(home: JobHome) -> Non
     assert page.total == 5
 
 
-def test_one_id_of_two_runs_is_kept_where_it_is(home: JobHome) -> None:
+def test_one_id_of_two_runs_is_kept_where_it_is(home: JobFolder) -> None:
     note(home, 1, "CHECKPOINT", checkpoint="chk-1", run="earlier")
     note(home, 2, "CHECKPOINT", checkpoint="chk-1", run=RUN)
     keep(home, 1, run="earlier")
@@ -187,7 +187,7 @@ def test_one_id_of_two_runs_is_kept_where_it_is(home: JobHome) -> None:
 
 
 def test_events_of_an_older_release_have_no_run_and_the_newest_of_an_id_is_kept(
-    home: JobHome,
+    home: JobFolder,
 ) -> None:
     note(home, 1, "CHECKPOINT", checkpoint="chk-1")
     note(home, 2, "CHECKPOINT", checkpoint="chk-1")
@@ -198,7 +198,7 @@ def test_events_of_an_older_release_have_no_run_and_the_newest_of_an_id_is_kept(
     ]
 
 
-def test_a_list_has_what_is_damaged_first_and_then_the_oldest(home: JobHome) -> None:
+def test_a_list_has_what_is_damaged_first_and_then_the_oldest(home: JobFolder) -> None:
     for batch in (2, 10, 9):
         keep(home, batch)
     keep(home, 9, into=home.savepoints_folder / "before-upgrade")
@@ -211,7 +211,7 @@ def test_a_list_has_what_is_damaged_first_and_then_the_oldest(home: JobHome) -> 
     assert [each.id for each in every[:2]] == ["chk-2", "chk-1"]
 
 
-def test_ten_thousand_checkpoints_are_answered_in_a_moment(home: JobHome) -> None:
+def test_ten_thousand_checkpoints_are_answered_in_a_moment(home: JobFolder) -> None:
     make_history(home, 10_000, kept=0)
     for batch in range(10_000):
         folder = home.checkpoints_folder(RUN) / f"chk-{batch}"

@@ -14,7 +14,7 @@ from fake_supervisor import FakeSupervisor
 from headgate import Flow, HeadgateError
 from headgate._codec import decode, encode
 from headgate.jobs.folder_home import FolderHome
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import new_run, write_run
 from headgate.jobs.views.graph import GraphEdge, GraphNode, GraphView, build_view
 from headgate.windows import count, tumbling
@@ -142,15 +142,15 @@ def test_a_side_output_that_nobody_uses_is_there_and_says_so() -> None:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> JobHome:
-    made = JobHome(tmp_path, "store")
+def home(tmp_path: Path) -> JobFolder:
+    made = JobFolder(tmp_path, "store")
     run = new_run(made, store().graph(), parallelism=2, checkpoints=None, now=NOW)
     write_run(made, run)
     made.write_job(run.lineage, flow="flow.py", options={})
     return made
 
 
-def test_a_job_that_ended_shows_counts_and_no_speed(home: JobHome) -> None:
+def test_a_job_that_ended_shows_counts_and_no_speed(home: JobFolder) -> None:
     home.write_status({"state": "STOPPED", **STATUS})
     view = FolderHome(home.root).graph("store")
     assert edge(view, "orders", "orders.where-1").records == 100
@@ -162,7 +162,7 @@ def test_a_job_that_ended_shows_counts_and_no_speed(home: JobHome) -> None:
     ("silent", "recent_s", "speed"), [(5, 4.0, 10.0), (60, 4.0, 0.0), (60, 45.0, 10.0)]
 )
 def test_a_job_that_has_been_silent_for_long_does_nothing(
-    home: JobHome, silent: int, recent_s: float, speed: float
+    home: JobFolder, silent: int, recent_s: float, speed: float
 ) -> None:
     told = {**STATUS, "committed_at": NOW.isoformat(), "recent_s": recent_s}
     with FakeSupervisor(home, **told):
@@ -174,14 +174,14 @@ def test_a_job_that_has_been_silent_for_long_does_nothing(
 
 
 def test_a_job_that_never_ran_has_no_graph_and_no_job_is_refused(tmp_path: Path) -> None:
-    JobHome(tmp_path, "new").write_status({"state": "STARTING"})
+    JobFolder(tmp_path, "new").write_status({"state": "STARTING"})
     assert FolderHome(tmp_path).graph("new").nodes == ()
     with pytest.raises(HeadgateError) as caught:
         FolderHome(tmp_path).graph("none")
     assert caught.value.code == "JOB_NOT_FOUND"
 
 
-def test_a_graph_is_plain_json(home: JobHome) -> None:
+def test_a_graph_is_plain_json(home: JobFolder) -> None:
     home.write_status({"state": "STOPPED", **STATUS})
     view = FolderHome(home.root).graph("store")
     told = json.loads(json.dumps(encode(view)))

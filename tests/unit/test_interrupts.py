@@ -18,7 +18,7 @@ import pytest
 from eventually import eventually
 
 import headgate
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import Verb, has_supervisor, write_intent
 from headgate.jobs.views.job import view_job
 
@@ -60,8 +60,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.
     process.wait()
 
 
-def home() -> JobHome:
-    return JobHome(Path(".headgate"), "copies")
+def home() -> JobFolder:
+    return JobFolder(Path(".headgate"), "copies")
 
 
 def status() -> dict[str, object]:

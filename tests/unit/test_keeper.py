@@ -13,7 +13,7 @@ from headgate.checkpoints import savepoint
 from headgate.checkpoints.catalog import list_kept
 from headgate.jobs.checkpoints import keeper as keepers
 from headgate.jobs.checkpoints.keeper import CheckpointKeeper, Keeping
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import find_run
 
 JOB, RUN = "shop", "20261115T152501-31b689"
@@ -22,7 +22,7 @@ JOB, RUN = "shop", "20261115T152501-31b689"
 def test_a_checkpoint_that_is_being_copied_is_not_thinned_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home = JobHome(tmp_path / "home", JOB)
+    home = JobFolder(tmp_path / "home", JOB)
     home.run_folder(RUN).mkdir(parents=True)
     unpack(home.run_folder(RUN))
     run = find_run(home, RUN)

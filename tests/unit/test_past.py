@@ -15,7 +15,7 @@ from headgate.flow.flow import Flow
 from headgate.jobs.checkpoints.listing import list_past
 from headgate.jobs.checkpoints.restore_plan import find_target
 from headgate.jobs.folder_home import FolderHome
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import Origin, new_run, write_run
 
 JOB = "shop"
@@ -27,7 +27,7 @@ class Shop:
     """A job's folder with checkpoints that hold no state."""
 
     def __init__(self, root: Path) -> None:
-        self.home = JobHome(root, JOB)
+        self.home = JobFolder(root, JOB)
         flow = Flow(JOB)
         flow.stream("orders", "id BIGINT NOT NULL").to("copies")
         self._graph = flow.graph()

@@ -37,7 +37,7 @@ from headgate.jobs.checkpoints.portable import (
 )
 from headgate.jobs.checkpoints.restore import restore_run
 from headgate.jobs.checkpoints.restore_plan import find_target, plan_restore
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import Run, find_run, new_run, write_run
 
 NOW = datetime(2026, 11, 15, 12, 30, 1, tzinfo=UTC)
@@ -55,8 +55,8 @@ def graph(user: str = USER, *uids: str) -> Graph:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> JobHome:
-    return JobHome(tmp_path / "home", "shop")
+def home(tmp_path: Path) -> JobFolder:
+    return JobFolder(tmp_path / "home", "shop")
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def write(folder: Path, content: Any) -> None:
     (folder / "portable.json").write_text(json.dumps(content))
 
 
-def restored(home: JobHome, folder: Path, flow: Graph, **options: Any) -> Run:
+def restored(home: JobFolder, folder: Path, flow: Graph, **options: Any) -> Run:
     kept = find_target(home, source=str(folder), at=None, now=NOW)
     chosen = {"drop": (), "parallelism": None, **options}
     plan = plan_restore(home, flow, kept, **chosen)
@@ -102,7 +102,7 @@ def restored(home: JobHome, folder: Path, flow: Graph, **options: Any) -> Run:
 
 
 def test_a_run_takes_a_copy_of_the_state_and_goes_on_at_the_positions(
-    home: JobHome, savepoint: Path
+    home: JobFolder, savepoint: Path
 ) -> None:
     run = restored(home, savepoint, graph(), parallelism=5)
     assert run.origin is not None
@@ -119,7 +119,7 @@ def test_a_run_takes_a_copy_of_the_state_and_goes_on_at_the_positions(
 
 
 def test_a_savepoint_in_the_jobs_folder_is_found_by_its_name(
-    home: JobHome, savepoint: Path
+    home: JobFolder, savepoint: Path
 ) -> None:
     portable_folder(home).mkdir(parents=True)
     savepoint.rename(portable_folder(home) / "portable-1")
@@ -129,7 +129,7 @@ def test_a_savepoint_in_the_jobs_folder_is_found_by_its_name(
     assert list_portable(home) == [found]
 
 
-def test_a_restore_keeps_to_the_rules_of_every_restore(home: JobHome, savepoint: Path) -> None:
+def test_a_restore_keeps_to_the_rules_of_every_restore(home: JobFolder, savepoint: Path) -> None:
     with pytest.raises(HeadgateError) as gone:
         restored(home, savepoint, graph(USER, "renamed-1"))
     assert (gone.value.code, "--drop-state with-user" in gone.value.hint) == (
@@ -148,7 +148,7 @@ def test_a_restore_keeps_to_the_rules_of_every_restore(home: JobHome, savepoint:
     assert set(wider.origin.operators) == {"with-user"}
 
 
-def test_an_operator_without_its_folder_is_refused(home: JobHome, savepoint: Path) -> None:
+def test_an_operator_without_its_folder_is_refused(home: JobFolder, savepoint: Path) -> None:
     state_folder(savepoint, "with-user").rename(savepoint / "elsewhere")
     with pytest.raises(HeadgateError) as caught:
         restored(home, savepoint, graph())
@@ -179,14 +179,14 @@ def test_a_damaged_portable_json_is_refused(savepoint: Path, changes: dict[str, 
     assert cut.value.code == "PORTABLE_UNREADABLE"
 
 
-def test_a_job_without_a_batch_has_no_savepoint(home: JobHome, tmp_path: Path) -> None:
+def test_a_job_without_a_batch_has_no_savepoint(home: JobFolder, tmp_path: Path) -> None:
     with pytest.raises(HeadgateError) as caught:
         take_portable(home, to=tmp_path / "to")
     assert caught.value.code == "NOTHING_COMMITTED"
 
 
 def test_a_reader_that_dies_leaves_nothing_behind(
-    home: JobHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    home: JobFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checkpoint = unpack(tmp_path / "stored")
     flow = graph(USER, "with-user", "with-item")

@@ -35,7 +35,7 @@ from headgate.jobs.control.restore_start import (
     prepare_restore,
 )
 from headgate.jobs.flow_file import load_flow
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import has_supervisor
 from headgate.jobs.runs.lineage import Run, find_run, write_run
 from headgate.jobs.startup.opening import open_run
@@ -116,13 +116,13 @@ def refusal(shop: Shop, start: RestoreStart) -> str:
     return caught.value.code
 
 
-def origins(home: JobHome) -> list[str]:
+def origins(home: JobFolder) -> list[str]:
     """Return the checkpoints that runs of a job were restored from."""
     runs = [find_run(home, folder.name) for folder in sorted((home.path / "runs").iterdir())]
     return [run.origin.checkpoint for run in runs if run is not None and run.origin is not None]
 
 
-def wait_for_end(home: JobHome) -> None:
+def wait_for_end(home: JobFolder) -> None:
     eventually(lambda: not has_supervisor(home), what=lambda: home.find_json("status.json"))
 
 
@@ -273,8 +273,8 @@ HOLDER = """
 import sys, time
 from pathlib import Path
 from headgate.jobs.control.restore_start import hold_checkpoint
-from headgate.jobs.home import JobHome
-with hold_checkpoint(JobHome(Path(sys.argv[1]), "shop"), Path(sys.argv[2])):
+from headgate.jobs.job_folder import JobFolder
+with hold_checkpoint(JobFolder(Path(sys.argv[1]), "shop"), Path(sys.argv[2])):
     print("held", flush=True)
     time.sleep(600)
 """

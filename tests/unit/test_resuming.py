@@ -17,7 +17,7 @@ from headgate.checkpoints.catalog import keep
 from headgate.checkpoints.log_sums import is_summed, render_sums
 from headgate.checkpoints.restore import fork_batch
 from headgate.checkpoints.verify import verify
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import Origin, Run, continue_run, find_run, new_run, write_run
 from headgate.jobs.runs.reached import ReachedNote, find_reached
 from headgate.jobs.startup.resuming import check_attempt, check_job_file, find_damage
@@ -33,9 +33,9 @@ def flow() -> Flow:
     return made
 
 
-def begin(root: Path, **options: object) -> tuple[JobHome, Run]:
+def begin(root: Path, **options: object) -> tuple[JobFolder, Run]:
     """Return a job and a run of it that has a manifest and nothing else."""
-    home = JobHome(root, "shop")
+    home = JobFolder(root, "shop")
     run = new_run(home, flow().graph(), parallelism=2, checkpoints=None, now=NOW)
     run = Run(**{name: getattr(run, name) for name in Run.__slots__} | options)
     write_run(home, run)
@@ -62,10 +62,10 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
 
 
 @pytest.fixture
-def ran(template: tuple[Path, Run], tmp_path: Path) -> tuple[JobHome, Run]:
+def ran(template: tuple[Path, Run], tmp_path: Path) -> tuple[JobFolder, Run]:
     """Give a copy of it of the test's own."""
     shutil.copytree(template[0], tmp_path / "home")
-    home = JobHome(tmp_path / "home", "shop")
+    home = JobFolder(tmp_path / "home", "shop")
     run = find_run(home, template[1].lineage)
     assert run is not None
     return home, run
@@ -95,7 +95,7 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
 }
 
 
-def test_a_run_that_nothing_happened_to_goes_on(ran: tuple[JobHome, Run]) -> None:
+def test_a_run_that_nothing_happened_to_goes_on(ran: tuple[JobFolder, Run]) -> None:
     home, run = ran
     assert find_damage(home, run) == []
     check_attempt(home, run)
@@ -113,7 +113,7 @@ def logs(run: Run) -> Iterator[Path]:
 
 @pytest.mark.parametrize("how", DAMAGES)
 def test_no_log_can_be_damaged_without_notice_by_a_start_or_a_restart(
-    ran: tuple[JobHome, Run], how: str
+    ran: tuple[JobFolder, Run], how: str
 ) -> None:
     home, run = ran
     unnoticed = set()
@@ -129,7 +129,7 @@ def test_no_log_can_be_damaged_without_notice_by_a_start_or_a_restart(
     assert unnoticed == ({"commits/12"} if how == "delete" else set())
 
 
-def test_state_that_was_damaged_is_noticed_by_a_start(ran: tuple[JobHome, Run]) -> None:
+def test_state_that_was_damaged_is_noticed_by_a_start(ran: tuple[JobFolder, Run]) -> None:
     home, run = ran
     files = sparklog.files_of(run.checkpoint, LAST)
     state = [run.checkpoint / file for file in files if file.endswith((".changelog", ".zip"))]
@@ -144,7 +144,7 @@ def test_state_that_was_damaged_is_noticed_by_a_start(ran: tuple[JobHome, Run]) 
 
 
 def test_a_digit_changed_in_a_batch_that_was_only_begun_is_noticed(
-    ran: tuple[JobHome, Run],
+    ran: tuple[JobFolder, Run],
 ) -> None:
     home, run = ran
     (run.checkpoint / "commits/12").unlink()
@@ -157,7 +157,9 @@ def test_a_digit_changed_in_a_batch_that_was_only_begun_is_noticed(
             file.write_bytes(before)
 
 
-def test_a_commit_that_is_missing_between_two_batches_is_noticed(ran: tuple[JobHome, Run]) -> None:
+def test_a_commit_that_is_missing_between_two_batches_is_noticed(
+    ran: tuple[JobFolder, Run],
+) -> None:
     home, run = ran
     for file in ("13", "13.crc"):
         shutil.copy(run.checkpoint / "offsets" / file.replace("13", "12"), run.checkpoint / "x")
@@ -169,7 +171,7 @@ def test_a_commit_that_is_missing_between_two_batches_is_noticed(ran: tuple[JobH
 
 @pytest.mark.parametrize("lost", ["checkpoint", "offsets and commits", "newest batch", "metadata"])
 def test_a_checkpoint_behind_what_the_run_has_reached_is_refused(
-    ran: tuple[JobHome, Run], lost: str
+    ran: tuple[JobFolder, Run], lost: str
 ) -> None:
     home, run = ran
     match lost:
@@ -191,7 +193,7 @@ def test_a_checkpoint_behind_what_the_run_has_reached_is_refused(
 
 
 def test_the_refusal_of_an_attempt_names_a_checkpoint_to_restore(
-    ran: tuple[JobHome, Run],
+    ran: tuple[JobFolder, Run],
 ) -> None:
     home, run = ran
     told = facts(flow=json.loads(flow().graph().to_json()), lineage=run.lineage, state_format=2)
@@ -202,7 +204,7 @@ def test_the_refusal_of_an_attempt_names_a_checkpoint_to_restore(
     assert "headgate restore shop --from chk-12" in refused.value.hint
 
 
-def test_the_folder_of_another_query_is_refused(ran: tuple[JobHome, Run], tmp_path: Path) -> None:
+def test_the_folder_of_another_query_is_refused(ran: tuple[JobFolder, Run], tmp_path: Path) -> None:
     home, run = ran
     fork_batch(run.checkpoint, LAST, tmp_path / "other")
     shutil.rmtree(run.checkpoint)
@@ -210,7 +212,7 @@ def test_the_folder_of_another_query_is_refused(ran: tuple[JobHome, Run], tmp_pa
     assert [each.file for each in find_damage(home, run)] == ["metadata"]
 
 
-def test_a_checkpoint_ahead_of_the_record_goes_on(ran: tuple[JobHome, Run]) -> None:
+def test_a_checkpoint_ahead_of_the_record_goes_on(ran: tuple[JobFolder, Run]) -> None:
     home, run = ran
     note = ReachedNote(home, run)
     note.attempt_running()
@@ -235,7 +237,7 @@ def test_a_run_that_never_ran_may_start_from_nothing(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def old(ran: tuple[JobHome, Run]) -> tuple[JobHome, Run]:
+def old(ran: tuple[JobFolder, Run]) -> tuple[JobFolder, Run]:
     home, run = ran
     for file in (*run.checkpoint.glob("*/*.crc"), *run.checkpoint.glob("sources/*/*.crc")):
         file.unlink()
@@ -251,7 +253,7 @@ def old(ran: tuple[JobHome, Run]) -> tuple[JobHome, Run]:
 
 
 def test_a_run_of_release_0_7_goes_on_and_has_checksums_from_then_on(
-    old: tuple[JobHome, Run],
+    old: tuple[JobFolder, Run],
 ) -> None:
     home, run = old
     assert find_damage(home, run) == []
@@ -268,7 +270,7 @@ def test_a_run_of_release_0_7_goes_on_and_has_checksums_from_then_on(
 
 
 def test_a_run_of_release_0_7_whose_folder_was_removed_does_not_start_empty(
-    old: tuple[JobHome, Run],
+    old: tuple[JobFolder, Run],
 ) -> None:
     home, run = old
     shutil.rmtree(run.checkpoint)
@@ -278,7 +280,7 @@ def test_a_run_of_release_0_7_whose_folder_was_removed_does_not_start_empty(
 # The record of what was reached.
 
 
-def test_the_record_never_goes_back_and_holds_the_query(ran: tuple[JobHome, Run]) -> None:
+def test_the_record_never_goes_back_and_holds_the_query(ran: tuple[JobFolder, Run]) -> None:
     home, run = ran
     note = ReachedNote(home, run)
     note.attempt_running()
@@ -292,7 +294,7 @@ def test_the_record_never_goes_back_and_holds_the_query(ran: tuple[JobHome, Run]
 
 @pytest.mark.parametrize("content", ["", "{", '{"format": 1}', '{"format": 1, "query": 1}'])
 def test_a_record_that_does_not_read_is_told_with_the_way_out(
-    ran: tuple[JobHome, Run], content: str
+    ran: tuple[JobFolder, Run], content: str
 ) -> None:
     home, run = ran
     file = home.run_folder(run.lineage) / "reached.json"
@@ -307,7 +309,7 @@ def test_a_record_that_does_not_read_is_told_with_the_way_out(
 
 
 def test_a_job_whose_file_is_gone_does_not_begin_anew_beside_a_run_that_has_written(
-    ran: tuple[JobHome, Run],
+    ran: tuple[JobFolder, Run],
 ) -> None:
     home, run = ran
     check_job_file(home)

@@ -11,7 +11,7 @@ import pytest
 
 from headgate import Flow, Graph, HeadgateError
 from headgate.flow.schema import Field, Primitive, schema_of
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import Run, continue_run, find_run, new_run, write_run
 
 NOW = datetime(2026, 11, 15, 12, 30, 1, tzinfo=UTC)
@@ -40,22 +40,22 @@ def graph(
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> JobHome:
-    return JobHome(tmp_path, "orders")
+def home(tmp_path: Path) -> JobFolder:
+    return JobFolder(tmp_path, "orders")
 
 
-def begin(home: JobHome, flow: Graph, **options: Any) -> Run:
+def begin(home: JobFolder, flow: Graph, **options: Any) -> Run:
     chosen = {"parallelism": 2, "checkpoints": None, "now": NOW, **options}
     return new_run(home, flow, **chosen)
 
 
-def test_a_run_is_named_by_its_time_and_no_two_are_the_same(home: JobHome) -> None:
+def test_a_run_is_named_by_its_time_and_no_two_are_the_same(home: JobFolder) -> None:
     runs = [begin(home, graph()) for _ in range(50)]
     assert all(run.lineage.startswith("20261115T123001-") for run in runs)
     assert len({run.lineage for run in runs}) == 50
 
 
-def test_a_run_is_read_as_it_was_written(home: JobHome) -> None:
+def test_a_run_is_read_as_it_was_written(home: JobFolder) -> None:
     run = begin(home, graph())
     write_run(home, run)
     assert find_run(home, run.lineage) == run
@@ -64,7 +64,7 @@ def test_a_run_is_read_as_it_was_written(home: JobHome) -> None:
     assert find_run(home, "another") is None
 
 
-def test_a_checkpoint_lies_in_the_runs_folder_or_where_it_was_asked_for(home: JobHome) -> None:
+def test_a_checkpoint_lies_in_the_runs_folder_or_where_it_was_asked_for(home: JobFolder) -> None:
     own = begin(home, graph())
     assert own.checkpoint == home.run_folder(own.lineage) / "checkpoint"
     other = begin(home, graph(), checkpoints=Path("/elsewhere"))
@@ -77,20 +77,20 @@ def test_a_run_is_found_again_from_another_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    run = begin(JobHome(Path("jobs-home"), "orders"), graph())
-    write_run(JobHome(Path("jobs-home"), "orders"), run)
+    run = begin(JobFolder(Path("jobs-home"), "orders"), graph())
+    write_run(JobFolder(Path("jobs-home"), "orders"), run)
     monkeypatch.chdir("/")
-    found = find_run(JobHome(tmp_path / "jobs-home", "orders"), run.lineage)
+    found = find_run(JobFolder(tmp_path / "jobs-home", "orders"), run.lineage)
     assert found is not None
     assert found.checkpoint == tmp_path / "jobs-home/jobs/orders/runs" / run.lineage / "checkpoint"
 
 
-def test_the_same_flow_goes_on_unchanged(home: JobHome) -> None:
+def test_the_same_flow_goes_on_unchanged(home: JobFolder) -> None:
     run = begin(home, graph())
     assert continue_run(run, graph(), job="orders") == run
 
 
-def test_a_table_that_gains_columns_remembers_every_schema_it_had(home: JobHome) -> None:
+def test_a_table_that_gains_columns_remembers_every_schema_it_had(home: JobFolder) -> None:
     wider = schema_of(USER).with_fields(Field("mail", Primitive("string"), True))
     widest = wider.with_fields(Field("level", Primitive("bigint"), False, 7))
     run = begin(home, graph())
@@ -115,7 +115,7 @@ def test_a_table_that_gains_columns_remembers_every_schema_it_had(home: JobHome)
     ],
 )
 def test_a_flow_that_its_state_does_not_fit_is_refused(
-    home: JobHome, flow: Graph, code: str, told: str
+    home: JobFolder, flow: Graph, code: str, told: str
 ) -> None:
     run = begin(home, graph())
     with pytest.raises(HeadgateError) as caught:
@@ -126,7 +126,7 @@ def test_a_flow_that_its_state_does_not_fit_is_refused(
     assert not caught.value.retryable
 
 
-def test_a_flow_without_state_may_change_as_it_likes(home: JobHome) -> None:
+def test_a_flow_without_state_may_change_as_it_likes(home: JobFolder) -> None:
     before, after = Flow("orders"), Flow("orders")
     before.stream("in", "a BIGINT").to("out")
     after.stream("in", "b STRING").where("b > 'x'").to("other")
@@ -138,7 +138,7 @@ def test_a_flow_without_state_may_change_as_it_likes(home: JobHome) -> None:
     ("begun", "committed", "since"), [((), (), 0), ((0, 1), (0, 1), 0), ((6, 7), (6,), 8)]
 )
 def test_a_batch_that_release_0_7_left_open_is_the_last_of_its_placement(
-    home: JobHome, begun: tuple[int, ...], committed: tuple[int, ...], since: int
+    home: JobFolder, begun: tuple[int, ...], committed: tuple[int, ...], since: int
 ) -> None:
     run = begin(home, graph())
     write_run(home, run)

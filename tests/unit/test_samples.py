@@ -18,7 +18,7 @@ from headgate._codec import encode
 from headgate.engine.progress import BatchReport, Latency, SourceProgress, StateProgress
 from headgate.errors import HeadgateError
 from headgate.jobs.folder_home import FolderHome
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.supervision.sample_files import OLDER, RECENT, Sample, append, read_since, roll
 from headgate.jobs.supervision.sampler import Sampler
@@ -29,8 +29,8 @@ MS = timedelta(milliseconds=1)
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> JobHome:
-    made = JobHome(tmp_path, "orders")
+def home(tmp_path: Path) -> JobFolder:
+    made = JobFolder(tmp_path, "orders")
     made.write_status({"state": "RUNNING"})
     return made
 
@@ -56,11 +56,11 @@ def work(sampler: Sampler, clock: FakeClock, *, until: float, state: JobState) -
         sampler.tick(state)
 
 
-def read(home: JobHome, **asked: Any) -> Samples:
+def read(home: JobFolder, **asked: Any) -> Samples:
     return FolderHome(home.root).samples(home.name, **asked)
 
 
-def test_a_batch_becomes_rates_over_the_time_since_the_one_before(home: JobHome) -> None:
+def test_a_batch_becomes_rates_over_the_time_since_the_one_before(home: JobFolder) -> None:
     clock = FakeClock()
     sampler = Sampler(home, clock)
     clock.advance(seconds=5)
@@ -81,7 +81,7 @@ def test_a_batch_becomes_rates_over_the_time_since_the_one_before(home: JobHome)
     assert found.at[-1] == NOON + timedelta(seconds=5)
 
 
-def test_an_idle_job_writes_little_and_shows_that_it_is_idle(home: JobHome) -> None:
+def test_an_idle_job_writes_little_and_shows_that_it_is_idle(home: JobFolder) -> None:
     clock = FakeClock()
     sampler = Sampler(home, clock)
     work(sampler, clock, until=601, state=JobState.RUNNING)
@@ -93,7 +93,7 @@ def test_an_idle_job_writes_little_and_shows_that_it_is_idle(home: JobHome) -> N
 
 
 def test_what_is_left_to_read_is_known_while_a_job_waits_and_not_while_it_is_paused(
-    home: JobHome,
+    home: JobFolder,
 ) -> None:
     clock = FakeClock()
     sampler = Sampler(home, clock)
@@ -107,7 +107,7 @@ def test_what_is_left_to_read_is_known_while_a_job_waits_and_not_while_it_is_pau
     assert paused.state_rows[-1] == 10
 
 
-def test_quick_batches_share_a_line_a_second(home: JobHome) -> None:
+def test_quick_batches_share_a_line_a_second(home: JobFolder) -> None:
     clock = FakeClock()
     sampler = Sampler(home, clock)
     for batch in range(100):
@@ -122,7 +122,7 @@ def test_quick_batches_share_a_line_a_second(home: JobHome) -> None:
 
 
 def test_a_long_batch_is_spread_over_its_time_though_idle_lines_were_written_meanwhile(
-    home: JobHome,
+    home: JobFolder,
 ) -> None:
     clock = FakeClock()
     sampler = Sampler(home, clock)
@@ -136,7 +136,7 @@ def test_a_long_batch_is_spread_over_its_time_though_idle_lines_were_written_mea
 
 
 def test_places_are_thinned_to_averages_of_rates_and_maxima_of_latency_and_lag(
-    home: JobHome,
+    home: JobFolder,
 ) -> None:
     for second in range(1000):
         end = START_MS + 1000 * (second + 1)
@@ -192,7 +192,7 @@ def test_rates_times_their_seconds_are_the_rows_whatever_the_samples_lengths(
         assert (rate or 0) * seconds <= overlapping + 1
 
 
-def test_only_what_is_asked_for_is_given(home: JobHome) -> None:
+def test_only_what_is_asked_for_is_given(home: JobFolder) -> None:
     for second in range(100):
         append(home.path, Sample(START_MS + 1000 * (second + 1), 1000, {"in": second}, batches=1))
     since = NOON + timedelta(seconds=90)
@@ -202,7 +202,7 @@ def test_only_what_is_asked_for_is_given(home: JobHome) -> None:
     assert read(home, since=NOON + timedelta(hours=1)).at == ()
 
 
-def test_a_gap_while_the_job_was_down_is_no_zero(home: JobHome) -> None:
+def test_a_gap_while_the_job_was_down_is_no_zero(home: JobFolder) -> None:
     append(home.path, Sample(START_MS + 1000, 1000, {"in": 5}, batches=1))
     append(home.path, Sample(START_MS + 10_000, 1000, {"in": 5}, batches=1))
     found = read(home)
@@ -210,13 +210,13 @@ def test_a_gap_while_the_job_was_down_is_no_zero(home: JobHome) -> None:
     assert set(found.latency_p50_ms) == {None}
 
 
-def test_a_job_without_samples_has_empty_series(home: JobHome) -> None:
+def test_a_job_without_samples_has_empty_series(home: JobFolder) -> None:
     found = read(home)
     assert (found.at, found.in_per_s, found.inputs) == ((), (), {})
     assert encode(found)["at"] == []
 
 
-def test_half_a_line_is_passed_over_and_written_behind(home: JobHome) -> None:
+def test_half_a_line_is_passed_over_and_written_behind(home: JobFolder) -> None:
     append(home.path, Sample(START_MS + 1000, 1000, {"in": 1}, batches=1))
     with (home.path / RECENT).open("ab") as file:
         file.write(b'{"t":17948')
@@ -225,7 +225,7 @@ def test_half_a_line_is_passed_over_and_written_behind(home: JobHome) -> None:
     assert read(home).in_per_s == (1.0, 2.0)
 
 
-def test_the_first_line_is_the_format_and_a_newer_one_is_refused(home: JobHome) -> None:
+def test_the_first_line_is_the_format_and_a_newer_one_is_refused(home: JobFolder) -> None:
     append(home.path, Sample(START_MS, 1000))
     file = home.path / RECENT
     first, _, rest = file.read_text().partition("\n")
@@ -236,7 +236,7 @@ def test_the_first_line_is_the_format_and_a_newer_one_is_refused(home: JobHome) 
     assert caught.value.code == "JOB_FORMAT_UNSUPPORTED"
 
 
-def fill(home: JobHome, hours: float) -> int:
+def fill(home: JobFolder, hours: float) -> int:
     """Write samples of a busy store, a line a second; return how many."""
     for second in range(int(hours * 3600)):
         append(
@@ -258,7 +258,7 @@ def fill(home: JobHome, hours: float) -> int:
     return int(hours * 3600)
 
 
-def test_hours_stay_in_two_small_files_and_are_read_in_a_moment(home: JobHome) -> None:
+def test_hours_stay_in_two_small_files_and_are_read_in_a_moment(home: JobFolder) -> None:
     written = fill(home, 3)
     sizes = [(home.path / name).stat().st_size for name in (RECENT, OLDER)]
     assert sum(sizes) < 2**20
@@ -276,7 +276,7 @@ def test_hours_stay_in_two_small_files_and_are_read_in_a_moment(home: JobHome) -
     assert rows == pytest.approx(12_345 * written, rel=0.01)
 
 
-def test_a_crash_between_the_two_files_leaves_nothing_twice(home: JobHome) -> None:
+def test_a_crash_between_the_two_files_leaves_nothing_twice(home: JobFolder) -> None:
     fill(home, 0.1)
     before = (home.path / RECENT).read_bytes()
     roll(home.path)
@@ -287,14 +287,14 @@ def test_a_crash_between_the_two_files_leaves_nothing_twice(home: JobHome) -> No
     assert total == 12 * 360
 
 
-def test_a_disk_that_takes_no_more_ends_no_job(home: JobHome) -> None:
+def test_a_disk_that_takes_no_more_ends_no_job(home: JobFolder) -> None:
     (home.path / RECENT).mkdir()
     sampler = Sampler(home, FakeClock())
     sampler.batch_committed(replace(report(0, 1, 5), latency=None))
     sampler.flush()
 
 
-def test_samples_of_a_newer_release_end_no_job_and_make_room(home: JobHome) -> None:
+def test_samples_of_a_newer_release_end_no_job_and_make_room(home: JobFolder) -> None:
     for name in ("samples.jsonl", "samples.old.jsonl"):
         (home.path / name).write_text('{"format": 99}\n' + '{"x": 1}\n' * 60_000)
     clock = FakeClock()

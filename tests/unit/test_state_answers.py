@@ -14,7 +14,7 @@ from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.checkpoints.manifest import Kind
 from headgate.checkpoints.state_format import STATE_FORMAT
 from headgate.errors import HeadgateError
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.state import answers as state_answers
 from headgate.jobs.state import places
 from headgate.jobs.state.answers import Answers
@@ -90,7 +90,7 @@ def test_a_history_is_of_the_newest_checkpoints_whatever_flows_they_are_of(
     monkeypatch.setattr(places, "find_place", lambda *_: now)
     facts = SimpleNamespace(operators=("u",), flow={"format": 99}, job="j")
     monkeypatch.setattr(places, "read_manifest", lambda _: SimpleNamespace(facts=facts))
-    found = places.list_places(JobHome(tmp_path, "j"), "u")
+    found = places.list_places(JobFolder(tmp_path, "j"), "u")
     assert (len(found.kept), found.left_off) == (200, 50)
     assert (found.kept[0].checkpoint, found.kept[-1].checkpoint) == ("chk-50", "chk-249")
     assert isinstance(found.kept[0], Unread)
@@ -102,12 +102,12 @@ def test_other_runs_are_looked_at_only_for_what_this_one_has_not(
 ) -> None:
     asked: list[bool] = []
 
-    def listed(_home: JobHome, *, every_run: bool = False) -> list[Any]:
+    def listed(_home: JobFolder, *, every_run: bool = False) -> list[Any]:
         asked.append(every_run)
         return [kept(1), kept(2)] if every_run else [kept(2)]
 
     monkeypatch.setattr(places, "list_checkpoints", listed)
-    assert places._get_checkpoint(JobHome(tmp_path, "j"), "latest").id == "chk-2"
+    assert places._get_checkpoint(JobFolder(tmp_path, "j"), "latest").id == "chk-2"
     assert asked == [False]
-    assert places._get_checkpoint(JobHome(tmp_path, "j"), "1").id == "chk-1"
+    assert places._get_checkpoint(JobFolder(tmp_path, "j"), "1").id == "chk-1"
     assert asked == [False, False, True]

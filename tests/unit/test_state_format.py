@@ -26,7 +26,7 @@ from headgate.jobs.checkpoints.listing import verify_anything
 from headgate.jobs.checkpoints.portable import state_folder, take_portable
 from headgate.jobs.checkpoints.restore_plan import find_target, plan_restore
 from headgate.jobs.folder_home import FolderHome
-from headgate.jobs.home import JobHome, read_json, write_json
+from headgate.jobs.job_folder import JobFolder, read_json, write_json
 from headgate.jobs.runs.lineage import find_run, new_run, write_run
 from headgate.jobs.startup.foreground import run_job
 from headgate.jobs.state.client import StateDesk
@@ -39,10 +39,10 @@ FIRST = "its state has format 1 (headgate 0.6 and older), and this release reads
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JobHome:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JobFolder:
     """Give the stored run as the present one of a job, with a checkpoint and a savepoint."""
     monkeypatch.chdir(tmp_path)
-    home = JobHome(tmp_path / "home", JOB)
+    home = JobFolder(tmp_path / "home", JOB)
     folder = home.run_folder(RUN)
     folder.mkdir(parents=True)
     checkpoint = unpack(folder)
@@ -85,7 +85,7 @@ class NoLauncher:
         """Nothing was started."""
 
 
-def start(home: JobHome, **options: Any) -> None:
+def start(home: JobFolder, **options: Any) -> None:
     on = f"files:{home.root.parent / 'topics'}"
     chosen = RunOptions(home=home.root, on=on, **options)
     run_job("flow.json", chosen, Watcher(), launcher=NoLauncher())
@@ -99,7 +99,7 @@ def refusal(what: Callable[[], Any]) -> HeadgateError:
     return caught.value
 
 
-def test_a_job_is_not_resumed_and_its_run_stays_as_it_was(home: JobHome) -> None:
+def test_a_job_is_not_resumed_and_its_run_stays_as_it_was(home: JobFolder) -> None:
     before = (home.run_folder(RUN) / "run.json").read_bytes()
     error = refusal(lambda: start(home))
     assert error.message == f"cannot resume job 'shop': {FIRST}"
@@ -109,7 +109,7 @@ def test_a_job_is_not_resumed_and_its_run_stays_as_it_was(home: JobHome) -> None
     assert home.find_present_run() == RUN
 
 
-def test_a_fresh_start_gets_as_far_as_spark(home: JobHome) -> None:
+def test_a_fresh_start_gets_as_far_as_spark(home: JobFolder) -> None:
     with pytest.raises(AssertionError, match="launched"):
         start(home, fresh=True)
 
@@ -118,7 +118,7 @@ def test_a_fresh_start_gets_as_far_as_spark(home: JobHome) -> None:
     ("source", "name"), [(f"chk-{LAST - 1}", f"chk-{LAST - 1}"), ("before", "before")]
 )
 def test_neither_a_checkpoint_nor_a_savepoint_is_restored(
-    home: JobHome, source: str, name: str
+    home: JobFolder, source: str, name: str
 ) -> None:
     runs = sorted((home.path / "runs").iterdir())
     error = refusal(lambda: start(home, restore_from=source))
@@ -127,12 +127,12 @@ def test_neither_a_checkpoint_nor_a_savepoint_is_restored(
     assert sorted((home.path / "runs").iterdir()) == runs
 
 
-def plan(home: JobHome, graph: Graph, source: str, drop: Collection[str] = ()) -> Any:
+def plan(home: JobFolder, graph: Graph, source: str, drop: Collection[str] = ()) -> Any:
     kept = find_target(home, source=source, at=None, now=NOW)
     return plan_restore(home, graph, kept, drop=drop, parallelism=None)
 
 
-def test_what_leaves_all_of_the_state_behind_may_go_on_from_its_positions(home: JobHome) -> None:
+def test_what_leaves_all_of_the_state_behind_may_go_on_from_its_positions(home: JobFolder) -> None:
     run = find_run(home, RUN)
     assert run is not None
     uids = ("with-user", "with-item")
@@ -141,7 +141,7 @@ def test_what_leaves_all_of_the_state_behind_may_go_on_from_its_positions(home: 
     refusal(lambda: plan(home, run.flow, "before", uids[:1]))
 
 
-def test_where_there_is_no_portable_form_the_hint_has_what_is_left(home: JobHome) -> None:
+def test_where_there_is_no_portable_form_the_hint_has_what_is_left(home: JobFolder) -> None:
     flow = Flow(JOB)
     events = flow.stream("events", "id BIGINT, at BIGINT", event_time="at")
     events.dedupe("once", by="id", within="1h").unique.to("out")
@@ -172,13 +172,15 @@ def test_where_there_is_no_portable_form_the_hint_has_what_is_left(home: JobHome
     )
 
 
-def test_no_portable_savepoint_is_taken_of_it(home: JobHome) -> None:
+def test_no_portable_savepoint_is_taken_of_it(home: JobFolder) -> None:
     error = refusal(lambda: take_portable(home, to=home.root / "taken"))
     assert error.message == f"cannot take a portable savepoint of job 'shop': {FIRST}"
     assert not (home.root / "taken").exists()
 
 
-def test_a_portable_savepoint_of_an_older_release_is_as_good_as_one_of_this(home: JobHome) -> None:
+def test_a_portable_savepoint_of_an_older_release_is_as_good_as_one_of_this(
+    home: JobFolder,
+) -> None:
     run = find_run(home, RUN)
     assert run is not None
     folder = home.root / "taken"
@@ -192,7 +194,7 @@ def test_a_portable_savepoint_of_an_older_release_is_as_good_as_one_of_this(home
 
 
 @pytest.mark.parametrize("at", [None, f"chk-{LAST - 1}", "before"])
-def test_its_state_is_listed_and_not_read(home: JobHome, at: str | None) -> None:
+def test_its_state_is_listed_and_not_read(home: JobFolder, at: str | None) -> None:
     desk = StateDesk(home.root)
     asked: list[Callable[[], Any]] = [
         lambda: desk.look_up(JOB, "with-user", "1", at=at),
@@ -209,7 +211,7 @@ def test_its_state_is_listed_and_not_read(home: JobHome, at: str | None) -> None
     ]
 
 
-def test_a_history_says_which_checkpoints_are_of_the_older_form(home: JobHome) -> None:
+def test_a_history_says_which_checkpoints_are_of_the_older_form(home: JobFolder) -> None:
     refusal(lambda: StateDesk(home.root).history(JOB, "with-user", "1"))
     run = find_run(home, RUN)
     assert run is not None
@@ -227,7 +229,7 @@ def test_a_history_says_which_checkpoints_are_of_the_older_form(home: JobHome) -
         assert FIRST in old.problem
 
 
-def read_facts(home: JobHome, state_format: int) -> manifests.CheckpointFacts:
+def read_facts(home: JobFolder, state_format: int) -> manifests.CheckpointFacts:
     told = read_manifest(home.savepoints_folder / "before").facts
     return facts(
         lineage=RUN, tables=told.tables, keys=told.keys, flow=told.flow, state_format=state_format
@@ -235,7 +237,7 @@ def read_facts(home: JobHome, state_format: int) -> manifests.CheckpointFacts:
 
 
 def test_its_files_are_listed_and_verified_and_its_state_is_not_opened(
-    home: JobHome, monkeypatch: pytest.MonkeyPatch
+    home: JobFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listing, "open_state", NoLauncher().launch)
     assert [each.status for each in FolderHome(home.root).checkpoints(JOB)] == ["COMPLETED"] * 2
@@ -247,13 +249,13 @@ def test_its_files_are_listed_and_verified_and_its_state_is_not_opened(
     }
 
 
-def test_a_savepoint_that_is_copied_out_of_it_says_so(home: JobHome) -> None:
+def test_a_savepoint_that_is_copied_out_of_it_says_so(home: JobFolder) -> None:
     taken = FolderHome(home.root).take_savepoint(JOB, to=None)
     assert read_manifest(taken.folder).facts.state_format == 1
     refusal(lambda: start(home, restore_from=str(taken.folder)))
 
 
-def test_what_is_kept_now_says_of_what_form_it_is(home: JobHome) -> None:
+def test_what_is_kept_now_says_of_what_form_it_is(home: JobFolder) -> None:
     run = find_run(home, RUN)
     assert run is not None
     kept = keep(run.checkpoint, LAST, home.root / "kept", facts())
@@ -267,7 +269,7 @@ def test_what_is_kept_now_says_of_what_form_it_is(home: JobHome) -> None:
     assert (told["format"], told["state_format"]) == (3, STATE_FORMAT)
 
 
-def test_a_flow_without_state_goes_on_whatever_wrote_its_run(home: JobHome) -> None:
+def test_a_flow_without_state_goes_on_whatever_wrote_its_run(home: JobFolder) -> None:
     flow = Flow(JOB)
     flow.stream("orders", "id BIGINT NOT NULL").to("out")
     told = read_json(home.run_folder(RUN) / "run.json")

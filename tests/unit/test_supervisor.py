@@ -30,7 +30,7 @@ from headgate.jobs.attempts.wire import (
 )
 from headgate.jobs.checkpoints.keeper import CheckpointKeeper
 from headgate.jobs.folder_home import FolderHome
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import Verb, write_intent
 from headgate.jobs.lifecycle.machine import Machine
 from headgate.jobs.lifecycle.restart import parse_strategy
@@ -145,7 +145,7 @@ class Bench:
 
     def __init__(self, folder: Path, *scripts: list[News], restart: str = "none") -> None:
         self.clock = FakeClock(NOW)
-        self.home = JobHome(folder, "orders")
+        self.home = JobFolder(folder, "orders")
         self.home.path.mkdir(parents=True)
         self.keeper = Keeper()
         self.keeper.may_copy.set()

@@ -14,7 +14,7 @@ from headgate.connectors.kafka.client import ClientSpec
 from headgate.engine.settings import Delivery, Fenced
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import Origin, Run, new_run, write_run
 from headgate.jobs.runs.transactions import earlier_runs, end_transactions, has_transactions
 
@@ -29,7 +29,7 @@ def graph(*servers: str) -> Graph:
     return flow.graph()
 
 
-def run(home: JobHome, parallelism: int = 2, origin: Origin | None = None) -> Run:
+def run(home: JobFolder, parallelism: int = 2, origin: Origin | None = None) -> Run:
     made = new_run(home, graph("h:1"), parallelism=parallelism, checkpoints=None, now=NOW)
     made = Run(**{name: getattr(made, name) for name in Run.__slots__} | {"origin": origin})
     write_run(home, made)
@@ -37,7 +37,7 @@ def run(home: JobHome, parallelism: int = 2, origin: Origin | None = None) -> Ru
 
 
 def test_the_run_before_and_the_run_it_was_restored_from_may_write_no_more(tmp_path: Path) -> None:
-    home = JobHome(tmp_path, "store")
+    home = JobFolder(tmp_path, "store")
     old, before = run(home, 3), run(home)
     now = run(home, origin=Origin("chk-1", old.lineage, 1))
     assert earlier_runs(home, now, before.lineage) == (
@@ -47,7 +47,7 @@ def test_the_run_before_and_the_run_it_was_restored_from_may_write_no_more(tmp_p
 
 
 def test_a_run_does_not_fence_itself_nor_another_job(tmp_path: Path) -> None:
-    home = JobHome(tmp_path, "store")
+    home = JobFolder(tmp_path, "store")
     now = run(home, origin=Origin("sp-1", "of-another-job", 1))
     assert earlier_runs(home, now, now.lineage) == ()
 
@@ -64,7 +64,7 @@ def test_every_task_at_every_cluster_is_ended_and_what_cannot_be_is_told(
 
     monkeypatch.setattr("headgate.connectors.kafka.groups.fence", fence)
     told: list[str] = []
-    made = run(JobHome(tmp_path, "store"))
+    made = run(JobFolder(tmp_path, "store"))
     outputs = graph("down:1", "up:1", "up:1")
     end_transactions("store", made, outputs, lambda error: told.append(error.code))
     first = [f"headgate.store.{made.lineage}.{task}" for task in range(2)]

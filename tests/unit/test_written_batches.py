@@ -29,7 +29,7 @@ from headgate.connectors.written import (
 )
 from headgate.engine.driver_lock import await_drivers
 from headgate.engine.settings import Delivery
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs import written_batches
 from headgate.jobs.runs.lineage import Run, new_run, write_run
 from headgate.jobs.startup.open_batch import BegunBatch, check_choice, describe_choice
@@ -121,7 +121,7 @@ def test_a_topic_that_cannot_be_read_is_unknown(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def job(tmp_path: Path) -> tuple[JobHome, Run]:
+def job(tmp_path: Path) -> tuple[JobFolder, Run]:
     """Give a job that writes to a terminal, to Kafka, to Pulsar and to embedded topics."""
     flow = Flow("shop")
     rows = flow.stream("in", "id BIGINT NOT NULL")
@@ -131,7 +131,7 @@ def job(tmp_path: Path) -> tuple[JobHome, Run]:
     rows.to(Console())
     rows.to("embedded")
     graph = bind(flow.graph(), FilesLog(tmp_path / "topics"))
-    home = JobHome(tmp_path / "home", "shop")
+    home = JobFolder(tmp_path / "home", "shop")
     run = new_run(home, graph, parallelism=2, checkpoints=None, now=NOW)
     write_run(home, run)
     home.write_job(run.lineage, flow="flow.py", options=encode(RunOptions()))
@@ -156,7 +156,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Writers]]:
 
 
 def test_each_output_is_asked_in_its_own_way_and_each_cluster_once(
-    job: tuple[JobHome, Run], asked: list[tuple[str, Writers]]
+    job: tuple[JobFolder, Run], asked: list[tuple[str, Writers]]
 ) -> None:
     home, run = job
     found = written_batches.find_written(home, run, batches())
@@ -175,7 +175,7 @@ def test_each_output_is_asked_in_its_own_way_and_each_cluster_once(
 
 
 def test_rows_without_marks_are_unknown_whatever_the_job_was_started_with_since(
-    job: tuple[JobHome, Run], asked: list[tuple[str, Writers]]
+    job: tuple[JobFolder, Run], asked: list[tuple[str, Writers]]
 ) -> None:
     home, run = job
     written_batches.note_delivery(home, run, Delivery.EXACTLY_ONCE)
@@ -193,7 +193,7 @@ def test_rows_without_marks_are_unknown_whatever_the_job_was_started_with_since(
 
 
 def test_a_run_of_an_older_release_is_judged_by_the_delivery_of_its_last_start(
-    job: tuple[JobHome, Run], asked: list[tuple[str, Writers]]
+    job: tuple[JobFolder, Run], asked: list[tuple[str, Writers]]
 ) -> None:
     home, run = job
     loose = encode(RunOptions(delivery=Delivery.AT_LEAST_ONCE))
@@ -203,7 +203,7 @@ def test_a_run_of_an_older_release_is_judged_by_the_delivery_of_its_last_start(
 
 
 def test_what_executors_elsewhere_may_still_write_is_unknown_but_for_kafka(
-    job: tuple[JobHome, Run], asked: list[tuple[str, Writers]]
+    job: tuple[JobFolder, Run], asked: list[tuple[str, Writers]]
 ) -> None:
     home, run = job
     for master in ("spark://h:7077", "local-cluster[2,1,1024]"):

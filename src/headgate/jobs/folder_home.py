@@ -25,7 +25,7 @@ from headgate.jobs.control import requests, restore_start, verbs
 from headgate.jobs.control.requests import Patience
 from headgate.jobs.dead_letters import replay
 from headgate.jobs.dead_letters.listing import get_dead_letter, list_dead_letters
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.registry import get_job, list_job_names
 from headgate.jobs.state.client import StateDesk
 from headgate.jobs.state.overview import list_state
@@ -48,7 +48,7 @@ _Answer = TypeVar("_Answer")
 
 
 def _on_job(
-    verb: str, operation: Callable[Concatenate[JobHome, _Arguments], _Answer]
+    verb: str, operation: Callable[Concatenate[JobFolder, _Arguments], _Answer]
 ) -> Callable[Concatenate[FolderHome, str, _Arguments], _Answer]:
     """Return an operation on a job's folder as a method that takes the job's name.
 
@@ -138,11 +138,11 @@ class FolderHome:
 
     def last_checkpoint_took(self, view: JobView) -> timedelta | None:
         """Return how long the batch of a job's newest checkpoint took; None if it has none."""
-        return last_checkpoint_took(JobHome(self.folder, view.name), view)
+        return last_checkpoint_took(JobFolder(self.folder, view.name), view)
 
     def secrets(self, *texts: str) -> frozenset[str]:
         """Return the values of secrets that the jobs refer to, and those that texts refer to."""
-        return find_secrets((JobHome(self.folder, name) for name in self.names()), *texts)
+        return find_secrets((JobFolder(self.folder, name) for name in self.names()), *texts)
 
     # Lifecycle.
 

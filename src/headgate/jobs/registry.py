@@ -6,7 +6,7 @@ from pathlib import Path
 
 from headgate.errors import HeadgateError
 from headgate.flow.names import did_you_mean
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import has_supervisor
 
 _SHOWN = 12
@@ -17,10 +17,10 @@ def list_job_names(root: Path) -> list[str]:
     jobs = root / "jobs"
     if not jobs.is_dir():
         return []
-    return sorted(each.name for each in jobs.iterdir() if _is_job(JobHome(root, each.name)))
+    return sorted(each.name for each in jobs.iterdir() if _is_job(JobFolder(root, each.name)))
 
 
-def get_job(root: Path, name: str, *, verb: str) -> JobHome:
+def get_job(root: Path, name: str, *, verb: str) -> JobFolder:
     """Return the folder of a job, or refuse with those that there are.
 
     Args:
@@ -31,7 +31,7 @@ def get_job(root: Path, name: str, *, verb: str) -> JobHome:
     """
     names = list_job_names(root)
     if name in names:
-        return JobHome(root, name)
+        return JobFolder(root, name)
     shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
     raise HeadgateError(
         "JOB_NOT_FOUND",
@@ -41,6 +41,6 @@ def get_job(root: Path, name: str, *, verb: str) -> JobHome:
     )
 
 
-def _is_job(home: JobHome) -> bool:
+def _is_job(home: JobFolder) -> bool:
     files = (home.path / "status.json", home.path / "job.json")
     return any(file.is_file() for file in files) or has_supervisor(home)

@@ -15,7 +15,7 @@ from headgate.flow.names import did_you_mean
 from headgate.flow.operators import Source
 from headgate.jobs.audit.report import Audit
 from headgate.jobs.audit.scope import find_scope
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 
 if TYPE_CHECKING:
     from headgate.jobs.audit.scope import Scope
@@ -43,7 +43,7 @@ class AuditRequest:
 
 
 def audit_job(
-    home: JobHome,
+    home: JobFolder,
     request: AuditRequest,
     *,
     progress: Callable[[AuditProgress], None] = lambda _: None,

@@ -16,7 +16,7 @@ from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
 from headgate.flow.names import did_you_mean
 from headgate.jobs.checkpoints.keeper import by_source
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import Run, find_run, walk_lineage
 
 
@@ -49,7 +49,7 @@ class Scope:
         return f"chk-{self.batch}"
 
 
-def find_scope(home: JobHome, *, lineage: str | None, at: str | None) -> Scope:
+def find_scope(home: JobFolder, *, lineage: str | None, at: str | None) -> Scope:
     """Return what is to be audited.
 
     Args:
@@ -84,7 +84,7 @@ def find_scope(home: JobHome, *, lineage: str | None, at: str | None) -> Scope:
     )
 
 
-def _family(home: JobHome, run: Run) -> Iterator[str]:
+def _family(home: JobFolder, run: Run) -> Iterator[str]:
     """Yield the other runs of the job that began as this one did, those left behind too."""
     root = _root(home, run)
     for folder in sorted((home.path / "runs").iterdir()):
@@ -93,11 +93,11 @@ def _family(home: JobHome, run: Run) -> Iterator[str]:
             yield other.lineage
 
 
-def _root(home: JobHome, run: Run) -> str:
+def _root(home: JobFolder, run: Run) -> str:
     return next(reversed([run.lineage, *(each.lineage for each, _ in _past(home, run))]))
 
 
-def _past(home: JobHome, run: Run) -> Iterator[tuple[Run, int]]:
+def _past(home: JobFolder, run: Run) -> Iterator[tuple[Run, int]]:
     """Yield the runs that a run comes from, newest first, each with the batch it was left after."""
     for ancestor in walk_lineage(home, run.lineage):
         # A savepoint may be of another job, and a run's folder may have been removed.
@@ -124,7 +124,7 @@ def _shortened(past: list[tuple[Run, int]], alike: list[tuple[Run, int]]) -> Ite
         )
 
 
-def _get_run(home: JobHome, lineage: str | None) -> Run:
+def _get_run(home: JobFolder, lineage: str | None) -> Run:
     wanted = lineage or home.find_present_run()
     if wanted is None:
         wanted = (home.find_json("status.json") or {}).get("lineage")
@@ -146,7 +146,7 @@ def _get_run(home: JobHome, lineage: str | None) -> Run:
 
 
 def _reached(
-    home: JobHome, run: Run, kept: list[Checkpoint], at: str | None
+    home: JobFolder, run: Run, kept: list[Checkpoint], at: str | None
 ) -> tuple[int, Mapping[str, str | None], list[Path]]:
     """Return the last batch, how far it read each source, and folders with what sources noted."""
     if at is not None:
@@ -177,7 +177,7 @@ def _begin(run: Run, source: str, folders: list[Path]) -> str | None:
     return next((each for each in noted if each is not None), None)
 
 
-def _delivery(home: JobHome) -> Delivery:
+def _delivery(home: JobFolder) -> Delivery:
     options = (home.find_json("job.json") or {}).get("options") or {}
     return Delivery(options.get("delivery", Delivery.EXACTLY_ONCE))
 

@@ -35,7 +35,7 @@ from headgate.engine.progress import BatchReport
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
 from headgate.flow.operators import Source
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import Run
 from headgate.jobs.runs.reached import ReachedNote
 
@@ -92,7 +92,7 @@ class CheckpointKeeper:
         positions: Where the newest one that was kept here stands in each source, by its id.
     """
 
-    def __init__(self, home: JobHome, run: Run, keeping: Keeping, clock: Clock) -> None:
+    def __init__(self, home: JobFolder, run: Run, keeping: Keeping, clock: Clock) -> None:
         self._home = home
         self._run = run
         self._keeping = keeping

@@ -29,12 +29,12 @@ from headgate.errors import HeadgateError
 from headgate.flow.names import did_you_mean
 from headgate.jobs.checkpoints.portable import is_portable, read_portable
 from headgate.jobs.checkpoints.state_check import open_state
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.registry import get_job
 from headgate.jobs.runs.lineage import find_run, walk_lineage
 
 
-def list_checkpoints(home: JobHome, *, every_run: bool = False) -> list[AnyCheckpoint]:
+def list_checkpoints(home: JobFolder, *, every_run: bool = False) -> list[AnyCheckpoint]:
     """Return the checkpoints of a job's present run and its savepoints, oldest first.
 
     Args:
@@ -49,7 +49,7 @@ def list_checkpoints(home: JobHome, *, every_run: bool = False) -> list[AnyCheck
     return sorted(listed, key=by_age)
 
 
-def list_past(home: JobHome) -> list[Checkpoint]:
+def list_past(home: JobFolder) -> list[Checkpoint]:
     """Return what a job can go back to, oldest first: savepoints, and the present run's past.
 
     The past of a run that was restored is that of the run it comes from, up to that checkpoint.
@@ -57,13 +57,13 @@ def list_past(home: JobHome) -> list[Checkpoint]:
     return read_past(home)[0]
 
 
-def list_readable_past(home: JobHome) -> list[Checkpoint]:
+def list_readable_past(home: JobFolder) -> list[Checkpoint]:
     """Return what a job can go back to whose state this release reads, oldest first."""
     past = list_past(home)
     return [one for one in past if read_manifest(one.folder).facts.has_known_state]
 
 
-def read_past(home: JobHome, *, most: int | None = None) -> tuple[list[Checkpoint], int]:
+def read_past(home: JobFolder, *, most: int | None = None) -> tuple[list[Checkpoint], int]:
     """Return what a job can go back to, and how many older checkpoints were not read.
 
     Args:
@@ -99,7 +99,7 @@ def read_past(home: JobHome, *, most: int | None = None) -> tuple[list[Checkpoin
     return sorted(past, key=lambda one: (one.completed_at, one.batch, one.kind)), left_off
 
 
-def get_checkpoint(home: JobHome, checkpoint: str, *, quick: bool = True) -> AnyCheckpoint:
+def get_checkpoint(home: JobFolder, checkpoint: str, *, quick: bool = True) -> AnyCheckpoint:
     """Return one checkpoint by its id, with what is wrong with its files.
 
     If several have the same id, the present run's comes first, then the newest of any other.
@@ -129,7 +129,7 @@ def get_checkpoint(home: JobHome, checkpoint: str, *, quick: bool = True) -> Any
     )
 
 
-def pin_checkpoint(home: JobHome, checkpoint: str, *, pinned: bool) -> AnyCheckpoint:
+def pin_checkpoint(home: JobFolder, checkpoint: str, *, pinned: bool) -> AnyCheckpoint:
     """Make a checkpoint stay whatever is retained, or let it go when its time comes."""
     chosen = get_checkpoint(home, checkpoint)
     # One that cannot be read is refused.
@@ -177,7 +177,7 @@ def _with_state(verified: list[AnyCheckpoint]) -> list[AnyCheckpoint]:
     return verified
 
 
-def _verify_job(home: JobHome) -> list[AnyCheckpoint]:
+def _verify_job(home: JobFolder) -> list[AnyCheckpoint]:
     verified = [_verified(one, quick=False) for one in list_checkpoints(home)]
     lineage = home.find_present_run()
     run = None if lineage is None else find_run(home, lineage)
@@ -209,7 +209,7 @@ def _list_folder(folder: Path, kind: Kind, lineage: str | None) -> Iterable[AnyC
         )
 
 
-def _find_named(home: JobHome, wanted: str) -> Checkpoint | None:
+def _find_named(home: JobFolder, wanted: str) -> Checkpoint | None:
     """Return the present run's checkpoint of a name by its folder, where nothing else is meant."""
     present = home.find_present_run()
     is_number = wanted.removeprefix("chk-").isdigit()

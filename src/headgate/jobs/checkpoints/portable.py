@@ -43,7 +43,7 @@ from headgate.flow.operators import Enrich, label
 from headgate.flow.schema import Schema
 from headgate.jobs.checkpoints.keeper import by_source
 from headgate.jobs.checkpoints.spark_process import answer_order, ask_reader
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import Run, find_run, has_portable_form
 
 FORMAT = 1
@@ -72,7 +72,7 @@ def state_folder(savepoint: Path, uid: str) -> Path:
 
 
 def take_portable(
-    home: JobHome, *, to: Path | None = None, clock: Clock | None = None
+    home: JobFolder, *, to: Path | None = None, clock: Clock | None = None
 ) -> PortableSavepoint:
     """Write the state after a job's last batch as Parquet, whether the job is running or not.
 
@@ -110,7 +110,7 @@ def take_portable(
     return PortableSavepoint(folder.name, folder.absolute(), batch, size, rows)
 
 
-def portable_folder(home: JobHome) -> Path:
+def portable_folder(home: JobFolder) -> Path:
     """Return where portable savepoints go that were given no other place."""
     return home.path / "portable"
 
@@ -120,7 +120,7 @@ def is_portable(folder: Path) -> bool:
     return (folder / FILE).is_file()
 
 
-def list_portable(home: JobHome) -> list[Checkpoint]:
+def list_portable(home: JobFolder) -> list[Checkpoint]:
     """Return the portable savepoints in a job's folder, oldest first; damaged ones are left out."""
     folder = portable_folder(home)
     children = sorted(folder.iterdir()) if folder.is_dir() else []
@@ -220,7 +220,7 @@ def _at_rest(run: Run, batch: int) -> Iterator[Path]:
 
 
 def _describe(
-    home: JobHome, run: Run, batch: int, checkpoint: Path, rows: Mapping[str, int]
+    home: JobFolder, run: Run, batch: int, checkpoint: Path, rows: Mapping[str, int]
 ) -> dict[str, Any]:
     begun = read_batch(checkpoint, batch)
     return {
@@ -263,7 +263,7 @@ def _size(folder: Path) -> int:
 
 
 def _write_states(
-    home: JobHome, run: Run, batch: int, checkpoint: Path, into: Path
+    home: JobFolder, run: Run, batch: int, checkpoint: Path, into: Path
 ) -> dict[str, int]:
     log = home.log_file.with_name("portable.log")
     order = {

@@ -29,7 +29,7 @@ from headgate.jobs.checkpoints.restore_plan import (
     positions_of,
     read_tables,
 )
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import Origin, Run, new_run
 
 # Up to this many bytes every file is read and its checksum compared before it is used.
@@ -37,7 +37,7 @@ READ_WHOLE = 1 << 30
 
 
 def restore_run(
-    home: JobHome,
+    home: JobFolder,
     graph: Graph,
     plan: RestorePlan,
     *,

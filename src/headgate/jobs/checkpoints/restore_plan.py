@@ -34,7 +34,7 @@ from headgate.jobs.checkpoints.portable import (
     read_any,
     read_any_manifest,
 )
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.drain import check_not_drained_at
 from headgate.jobs.runs.lineage import check_tables, find_run, has_portable_form
 
@@ -87,7 +87,7 @@ class SealedPlan:
 
 
 def resolve_restore(
-    home: JobHome,
+    home: JobFolder,
     graph: Graph,
     *,
     source: str | None,
@@ -116,7 +116,7 @@ def resolve_restore(
 
 
 def check_plan(
-    home: JobHome,
+    home: JobFolder,
     graph: Graph,
     sealed: SealedPlan,
     *,
@@ -151,7 +151,9 @@ def check_plan(
     return plan_restore(home, graph, checkpoint, drop=drop, parallelism=parallelism)
 
 
-def find_target(home: JobHome, *, source: str | None, at: str | None, now: datetime) -> Checkpoint:
+def find_target(
+    home: JobFolder, *, source: str | None, at: str | None, now: datetime
+) -> Checkpoint:
     """Return the checkpoint or savepoint that the user means.
 
     Args:
@@ -203,7 +205,12 @@ def parse_moment(text: str, now: datetime) -> datetime:
 
 
 def plan_restore(
-    home: JobHome, graph: Graph, kept: Checkpoint, *, drop: Collection[str], parallelism: int | None
+    home: JobFolder,
+    graph: Graph,
+    kept: Checkpoint,
+    *,
+    drop: Collection[str],
+    parallelism: int | None,
 ) -> RestorePlan:
     """Return what restoring a flow from a checkpoint does, or refuse what it cannot do."""
     check_not_drained_at(kept, list_past(home), job=home.name)
@@ -242,7 +249,7 @@ def plan_restore(
     )
 
 
-def count_read_again(home: JobHome, kept: Checkpoint) -> dict[str, int | None]:
+def count_read_again(home: JobFolder, kept: Checkpoint) -> dict[str, int | None]:
     """Return how many records lie between a checkpoint and where the job is, by source id."""
     flow = flow_of(kept)
     positions = positions_of(flow, kept)
@@ -278,7 +285,7 @@ def read_tables(facts: CheckpointFacts) -> dict[str, tuple[Schema, ...]]:
     }
 
 
-def _find_present_positions(home: JobHome) -> dict[str, str | None] | None:
+def _find_present_positions(home: JobFolder) -> dict[str, str | None] | None:
     """Return where the present run is, or None where its files cannot tell."""
     lineage = home.find_present_run()
     try:
@@ -345,7 +352,7 @@ def _flow_sha256(graph: Graph) -> str:
     return hashlib.sha256(graph.to_json().encode()).hexdigest()
 
 
-def _not_found(home: JobHome, found: str, kept: Sequence[Checkpoint]) -> HeadgateError:
+def _not_found(home: JobFolder, found: str, kept: Sequence[Checkpoint]) -> HeadgateError:
     ids = [each.id for each in kept]
     near = did_you_mean(found, ids) if not ids else f"headgate restore {home.name} --from {ids[-1]}"
     return HeadgateError(

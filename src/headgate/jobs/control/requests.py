@@ -18,7 +18,7 @@ from headgate._clock import Clock, SystemClock
 from headgate._units import format_duration
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.event_files import EVENTS, count_events, lines_since
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import Verb, write_intent
 from headgate.jobs.views.job import JobView, view_job
 
@@ -59,7 +59,7 @@ class Patience:
 class Request:
     """One intent, from the asking to what became of it."""
 
-    def __init__(self, home: JobHome, verb: Verb, patience: Patience) -> None:
+    def __init__(self, home: JobFolder, verb: Verb, patience: Patience) -> None:
         check_running(home, verb=verb.value)
         self._home = home
         self._verb = verb
@@ -148,7 +148,7 @@ class Request:
             patience.clock.sleep(_LOOK_EVERY)
 
 
-def check_running(home: JobHome, *, verb: str) -> JobView:
+def check_running(home: JobFolder, *, verb: str) -> JobView:
     """Return one job that is running, or refuse.
 
     Raises:
@@ -160,7 +160,7 @@ def check_running(home: JobHome, *, verb: str) -> JobView:
     return view
 
 
-def check_at_rest(home: JobHome, *, verb: str) -> JobView:
+def check_at_rest(home: JobFolder, *, verb: str) -> JobView:
     """Return one job that nobody runs, or refuse.
 
     Raises:

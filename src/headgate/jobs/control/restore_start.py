@@ -14,7 +14,7 @@ from headgate.errors import HeadgateError
 from headgate.jobs.checkpoints.restore_plan import RestorePlan, SealedPlan, resolve_restore
 from headgate.jobs.control.verbs import get_start
 from headgate.jobs.flow_file import LoadedFlow, load_flow
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import has_supervisor
 from headgate.jobs.values import RunOptions
 
@@ -48,7 +48,7 @@ def resolve_start(flow: str, options: RunOptions, *, clock: Clock | None = None)
     loaded = load_flow(flow)
     graph = bind(loaded.graph, parse_log(options.on))
     sealed = resolve_restore(
-        JobHome(options.home, graph.name),
+        JobFolder(options.home, graph.name),
         graph,
         source=options.restore_from,
         at=options.restore_at,
@@ -61,7 +61,7 @@ def resolve_start(flow: str, options: RunOptions, *, clock: Clock | None = None)
 
 
 def prepare_restore(
-    home: JobHome,
+    home: JobFolder,
     *,
     source: str | None,
     at: str | None,
@@ -85,7 +85,7 @@ def prepare_restore(
 
 
 def get_restore_options(
-    home: JobHome, *, source: str | None, at: str | None, drop: Collection[str]
+    home: JobFolder, *, source: str | None, at: str | None, drop: Collection[str]
 ) -> tuple[str, RunOptions]:
     """Return how a job would be started to restore it, whether or not it is running now."""
     flow, options = get_start(home)
@@ -100,7 +100,7 @@ def get_restore_options(
 
 
 @contextlib.contextmanager
-def hold_checkpoint(home: JobHome, folder: Path) -> Iterator[None]:
+def hold_checkpoint(home: JobFolder, folder: Path) -> Iterator[None]:
     """Keep a checkpoint from being removed until the run that restores it is open.
 
     Retention removes only checkpoints in the folders of a job's runs: a savepoint, or a folder

@@ -12,7 +12,7 @@ from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.checkpoints.listing import list_checkpoints
 from headgate.jobs.control.requests import Patience, Request, check_running, ended_otherwise
-from headgate.jobs.home import JobHome, broken_file
+from headgate.jobs.job_folder import JobFolder, broken_file
 from headgate.jobs.lifecycle.intent import Verb, has_supervisor
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.startup.background import Detached, start_detached
@@ -63,7 +63,7 @@ class Loss:
 
 
 def stop_job(
-    home: JobHome,
+    home: JobFolder,
     *,
     savepoint: str | None = None,
     drain: bool = False,
@@ -90,7 +90,7 @@ def stop_job(
     return Stopped(view, _get_last_savepoint(asked, home.name))
 
 
-def cancel_job(home: JobHome, *, patience: Patience | None = None) -> JobView:
+def cancel_job(home: JobFolder, *, patience: Patience | None = None) -> JobView:
     """End a job at once, and wait until it has let go."""
     asked = Request(home, Verb.CANCEL, patience or Patience())
     asked.send_or_raise({})
@@ -100,7 +100,7 @@ def cancel_job(home: JobHome, *, patience: Patience | None = None) -> JobView:
     return view
 
 
-def foresee_cancel(home: JobHome) -> Loss:
+def foresee_cancel(home: JobFolder) -> Loss:
     """Return what a cancel of a job would take along; nothing is done.
 
     Raises:
@@ -119,7 +119,7 @@ def foresee_cancel(home: JobHome) -> Loss:
     )
 
 
-def pause_job(home: JobHome, *, patience: Patience | None = None) -> JobView:
+def pause_job(home: JobFolder, *, patience: Patience | None = None) -> JobView:
     """Make a job read nothing, and wait until it does; one that waits to restart stays paused."""
     asked = Request(home, Verb.PAUSE, patience or Patience())
     asked.send_or_raise({})
@@ -131,7 +131,7 @@ def pause_job(home: JobHome, *, patience: Patience | None = None) -> JobView:
     )
 
 
-def resume_job(home: JobHome, *, patience: Patience | None = None) -> JobView:
+def resume_job(home: JobFolder, *, patience: Patience | None = None) -> JobView:
     """Let a paused job go on, and wait until it does; one that waits to restart will."""
     asked = Request(home, Verb.RESUME, patience or Patience())
     asked.send_or_raise({})
@@ -144,7 +144,7 @@ def resume_job(home: JobHome, *, patience: Patience | None = None) -> JobView:
 
 
 def take_savepoint(
-    home: JobHome, *, to: Path | None = None, patience: Patience | None = None
+    home: JobFolder, *, to: Path | None = None, patience: Patience | None = None
 ) -> Savepoint:
     """Take a savepoint of a job: of its last batch, whether it is running or not.
 
@@ -162,13 +162,13 @@ def take_savepoint(
     return decode(Savepoint, ended)
 
 
-def start_job(home: JobHome, *, consent: Consent = NO_CONSENT) -> Detached:
+def start_job(home: JobFolder, *, consent: Consent = NO_CONSENT) -> Detached:
     """Start a job again as it was last run, in the background."""
     flow, options = get_start(home, consent=consent)
     return start_detached(flow, replace(options, print_rows=0, verbose=False))
 
 
-def get_start(home: JobHome, *, consent: Consent = NO_CONSENT) -> tuple[str, RunOptions]:
+def get_start(home: JobFolder, *, consent: Consent = NO_CONSENT) -> tuple[str, RunOptions]:
     """Return the flow and the options that a job was last run with.
 
     Args:
@@ -193,7 +193,7 @@ def get_start(home: JobHome, *, consent: Consent = NO_CONSENT) -> tuple[str, Run
 
 
 def restart_job(
-    home: JobHome, *, patience: Patience | None = None, consent: Consent = NO_CONSENT
+    home: JobFolder, *, patience: Patience | None = None, consent: Consent = NO_CONSENT
 ) -> Detached:
     """Stop a job between two batches and start it again; one that is not running is started."""
     # Asked first: a job that cannot be started again is better left running.
@@ -240,7 +240,7 @@ def _free_place(savepoint: str) -> str:
     return str(folder)
 
 
-def _savepoint_at_rest(home: JobHome, to: str, clock: Clock) -> Savepoint:
+def _savepoint_at_rest(home: JobFolder, to: str, clock: Clock) -> Savepoint:
     from headgate.jobs.checkpoints.keeper import CheckpointKeeper, Keeping
     from headgate.jobs.runs.lineage import find_run
 

@@ -15,7 +15,7 @@ from headgate.jobs.dead_letters.ownership import Ownership
 from headgate.jobs.dead_letters.replay_memory import ReplayMemory, read_memory
 from headgate.jobs.dead_letters.tally import AT_MOST, Counting, Tally
 from headgate.jobs.dead_letters.way_back import find_way_back, topics_of_operators
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.job_topics import get_flow, is_missing
 
 # How far a list looks back for letters of one reason.
@@ -61,7 +61,7 @@ class DeadLetters:
 
 
 def list_dead_letters(
-    home: JobHome, *, reason: str | None = None, limit: int = 100, count_up_to: int = AT_MOST
+    home: JobFolder, *, reason: str | None = None, limit: int = 100, count_up_to: int = AT_MOST
 ) -> DeadLetters:
     """Return how many dead letters a job has, by topic and reason, and the newest of them.
 
@@ -103,7 +103,7 @@ def list_dead_letters(
     )
 
 
-def get_dead_letter(home: JobHome, id: str) -> DeadLetter:  # noqa: A002
+def get_dead_letter(home: JobFolder, id: str) -> DeadLetter:  # noqa: A002
     """Return one dead letter, whole.
 
     Raises:
@@ -116,7 +116,7 @@ def get_dead_letter(home: JobHome, id: str) -> DeadLetter:  # noqa: A002
 
 
 def get_letters(
-    home: JobHome, graph: Graph, places: Places, ids: Sequence[str]
+    home: JobFolder, graph: Graph, places: Places, ids: Sequence[str]
 ) -> list[DeadLetter]:
     """Return the letters of these ids in their order, with what is known of their replays.
 

@@ -31,7 +31,7 @@ from headgate.jobs.dead_letters.replay_memory import (
     read_memory,
 )
 from headgate.jobs.dead_letters.way_back import find_way_back
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.job_topics import get_flow, is_missing
 
 # Records are sent, and written down as sent, so many at a time.
@@ -120,7 +120,7 @@ class Replayed:
 
 
 def replay_dead_letters(
-    home: JobHome,
+    home: JobFolder,
     *,
     ids: Sequence[str] = (),
     reason: str | None = None,

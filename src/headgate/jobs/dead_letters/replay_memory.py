@@ -28,7 +28,7 @@ from typing import IO, Any
 from headgate._clock import Clock
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.dead_letters.letter import DeadLetter
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 
 FORMAT = 1
 FILE = "replays.jsonl"
@@ -110,7 +110,7 @@ class ReplayJournal:
         os.fsync(self._file.fileno())
 
 
-def read_memory(home: JobHome) -> ReplayMemory:
+def read_memory(home: JobFolder) -> ReplayMemory:
     """Return which letters of a job were replayed.
 
     Raises:
@@ -125,7 +125,7 @@ def read_memory(home: JobHome) -> ReplayMemory:
 
 
 @contextmanager
-def open_journal(home: JobHome, *, by: str, clock: Clock) -> Iterator[ReplayJournal]:
+def open_journal(home: JobFolder, *, by: str, clock: Clock) -> Iterator[ReplayJournal]:
     """Give the journal of a job's replays, for this process alone.
 
     Raises:

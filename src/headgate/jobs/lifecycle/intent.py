@@ -18,7 +18,7 @@ from typing import Any
 
 from headgate._clock import Clock, SystemClock
 from headgate.errors import Domain, HeadgateError
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 
 _FILE = "intent.json"
 _LOCK = "intent.lock"
@@ -53,7 +53,7 @@ class Intent:
 
 
 def write_intent(
-    home: JobHome,
+    home: JobFolder,
     verb: Verb,
     arguments: Mapping[str, Any] | None = None,
     *,
@@ -95,7 +95,7 @@ def write_intent(
     return number
 
 
-def find_intent(home: JobHome) -> Intent | None:
+def find_intent(home: JobFolder) -> Intent | None:
     """Return the last intent, followed or not; None if nothing was ever asked."""
     content = home.find_json(_FILE)
     if content is None:
@@ -112,7 +112,7 @@ def find_intent(home: JobHome) -> Intent | None:
         raise _broken(home.path / _FILE, error) from error
 
 
-def find_echo(home: JobHome) -> int:
+def find_echo(home: JobFolder) -> int:
     """Return the number of the last intent that the supervisor dealt with; 0 for none."""
     status = home.find_json("status.json") or {}
     try:
@@ -121,7 +121,7 @@ def find_echo(home: JobHome) -> int:
         raise _broken(home.path / "status.json", error) from error
 
 
-def has_supervisor(home: JobHome) -> bool:
+def has_supervisor(home: JobFolder) -> bool:
     """Tell whether a process holds the job."""
     try:
         lock = (home.path / "lock").open("rb")
@@ -137,7 +137,7 @@ def has_supervisor(home: JobHome) -> bool:
 
 
 @contextmanager
-def _writing(home: JobHome) -> Iterator[None]:
+def _writing(home: JobFolder) -> Iterator[None]:
     """Wait for other writers; they take as long as it takes to write a small file."""
     with (home.path / _LOCK).open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

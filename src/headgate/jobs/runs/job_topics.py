@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import find_run
 
 
-def get_flow(home: JobHome, *, doing: str) -> Graph:
+def get_flow(home: JobFolder, *, doing: str) -> Graph:
     """Return the flow of a job as it was last run, its topics bound.
 
     Args:

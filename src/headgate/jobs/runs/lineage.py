@@ -21,7 +21,7 @@ from headgate.flow.graph import Graph
 from headgate.flow.operators import Enrich, Source
 from headgate.flow.schema import Schema, difference, only_adds
 from headgate.flow.state_shape import find_state_change
-from headgate.jobs.home import JobHome, read_json, write_json
+from headgate.jobs.job_folder import JobFolder, read_json, write_json
 
 # 2 says of what form the state is, 3 by which rules rows are placed.
 FORMAT = 3
@@ -109,7 +109,7 @@ class Ancestor:
 
 
 def new_run(
-    home: JobHome, graph: Graph, *, parallelism: int, checkpoints: Path | None, now: datetime
+    home: JobFolder, graph: Graph, *, parallelism: int, checkpoints: Path | None, now: datetime
 ) -> Run:
     """Return a run that starts empty, with a lineage no other run has."""
     lineage = f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
@@ -202,7 +202,7 @@ def check_tables(
             _check_schema(known, table.schema, job=job, table=table.id)
 
 
-def find_run(home: JobHome, lineage: str) -> Run | None:
+def find_run(home: JobFolder, lineage: str) -> Run | None:
     """Return a run by its lineage, or None if its manifest is not there."""
     content = read_manifest(home.run_folder(lineage))
     if content is None:
@@ -226,7 +226,7 @@ def find_run(home: JobHome, lineage: str) -> Run | None:
     )
 
 
-def walk_lineage(home: JobHome, lineage: str | None) -> Iterator[Ancestor]:
+def walk_lineage(home: JobFolder, lineage: str | None) -> Iterator[Ancestor]:
     """Yield a run and the runs that it comes from, newest first.
 
     Args:
@@ -258,7 +258,7 @@ def _read_origin(folder: Path, content: Mapping[str, Any] | None) -> Origin | No
     return Origin(**{**content, "folder": place, "loading": loading})
 
 
-def write_run(home: JobHome, run: Run) -> None:
+def write_run(home: JobFolder, run: Run) -> None:
     """Write the run's manifest; it is there before the run's first state is."""
     write_json(
         home.run_folder(run.lineage) / "run.json",
@@ -290,7 +290,7 @@ def _origin(folder: Path, origin: Origin | None) -> dict[str, Any] | None:
     return {**asdict(origin), "folder": inner}
 
 
-def _checkpoint(home: JobHome, run: Run) -> str:
+def _checkpoint(home: JobFolder, run: Run) -> str:
     """Return where the checkpoint lies: as seen from the run's folder if it lies in there.
 
     A path from where the job was first started would lead nowhere from another place, and a job

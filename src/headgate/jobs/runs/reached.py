@@ -12,7 +12,7 @@ from pathlib import Path
 
 from headgate.checkpoints.sparklog import find_begun, read_query_id
 from headgate.errors import Domain, HeadgateError
-from headgate.jobs.home import JobHome, read_json, write_json
+from headgate.jobs.job_folder import JobFolder, read_json, write_json
 from headgate.jobs.runs.lineage import Run
 
 
@@ -32,7 +32,7 @@ class Reached:
 class ReachedNote:
     """Writes down how far a run has come; one supervisor at a time has it."""
 
-    def __init__(self, home: JobHome, run: Run) -> None:
+    def __init__(self, home: JobFolder, run: Run) -> None:
         self._home = home
         self._run = run
         self._known: Reached | None = None
@@ -58,7 +58,7 @@ class ReachedNote:
         self._known = reached
 
 
-def find_reached(home: JobHome, lineage: str) -> Reached | None:
+def find_reached(home: JobFolder, lineage: str) -> Reached | None:
     """Return what a run has reached; None if it never ran, or with release 0.7 only.
 
     Raises:
@@ -79,7 +79,7 @@ def find_reached(home: JobHome, lineage: str) -> Reached | None:
         raise _broken(file, "it is corrupted") from error
 
 
-def _file(home: JobHome, lineage: str) -> Path:
+def _file(home: JobFolder, lineage: str) -> Path:
     return home.run_folder(lineage) / "reached.json"
 
 

@@ -16,11 +16,11 @@ from headgate.engine.settings import Delivery, Fenced
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
 from headgate.flow.topics import Topic
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import Run, find_run
 
 
-def earlier_runs(home: JobHome, run: Run, before: str | None) -> tuple[Fenced, ...]:
+def earlier_runs(home: JobFolder, run: Run, before: str | None) -> tuple[Fenced, ...]:
     """Return the runs of a job that must not write beside this one any more.
 
     Args:

@@ -12,7 +12,7 @@ from headgate.engine.driver_lock import await_drivers
 from headgate.engine.settings import Delivery
 from headgate.flow.graph import Graph
 from headgate.flow.topics import Topic
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import Run
 from headgate.jobs.runs.transactions import count_run_tasks, transactional_ids
 
@@ -22,13 +22,13 @@ _UNMARKED = "at-least-once"
 _LOCAL = re.compile(r"local(\[|$)")
 
 
-def note_delivery(home: JobHome, run: Run, delivery: Delivery) -> None:
+def note_delivery(home: JobFolder, run: Run, delivery: Delivery) -> None:
     """Note, before a run writes, that brokers will not know which of its batches they have."""
     if delivery is Delivery.AT_LEAST_ONCE:
         (home.run_folder(run.lineage) / _UNMARKED).touch()
 
 
-def find_written(home: JobHome, run: Run, batches: Batches) -> dict[str, Written]:
+def find_written(home: JobFolder, run: Run, batches: Batches) -> dict[str, Written]:
     """Return what each output of a run holds of some batches, dead letters last.
 
     The run's drivers must have ended, and its tasks are shut out of Kafka; so the answer stays
@@ -70,7 +70,7 @@ def topics_of(flow: Graph) -> dict[str, Topic]:
     return {**topics, flow.dead_letters.name: flow.dead_letters}
 
 
-def _has_marks(home: JobHome, run: Run, options: Mapping[str, Any]) -> bool:
+def _has_marks(home: JobFolder, run: Run, options: Mapping[str, Any]) -> bool:
     """Tell whether all that the run wrote to brokers left a mark there."""
     if (home.run_folder(run.lineage) / _UNMARKED).exists():
         return False

@@ -8,14 +8,14 @@ from headgate.checkpoints.sparklog import find_last_commit
 from headgate.engine.settings import AttemptSettings, HeldFiles, HeldState, SparkSettings
 from headgate.engine.state_variables import state_variable
 from headgate.jobs.checkpoints.portable import state_folder
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import Run
 from headgate.jobs.runs.open_batch_age import unfinished_since_ms
 from headgate.jobs.values import RunOptions
 
 
 def attempt_settings(
-    home: JobHome, run: Run, options: RunOptions, starts: Mapping[str, str]
+    home: JobFolder, run: Run, options: RunOptions, starts: Mapping[str, str]
 ) -> AttemptSettings:
     """Return the settings of the next attempt of a run.
 
@@ -63,7 +63,7 @@ def _held_state(run: Run) -> dict[str, HeldState | HeldFiles]:
     }
 
 
-def _spark_settings(home: JobHome, run: Run, options: RunOptions) -> SparkSettings:
+def _spark_settings(home: JobFolder, run: Run, options: RunOptions) -> SparkSettings:
     return SparkSettings(
         parallelism=run.parallelism,
         master=options.master,

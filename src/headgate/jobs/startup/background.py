@@ -18,7 +18,7 @@ from headgate._codec import decode, encode, shaped
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.checkpoints.restore_plan import SealedPlan
 from headgate.jobs.flow_file import load_flow
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import has_supervisor
 from headgate.jobs.processes.child import open_output, spawn
 from headgate.jobs.processes.parent import Parent, become_orphan
@@ -64,7 +64,7 @@ def start_detached(
     Raises:
         HeadgateError: What `run_job` refuses, or JOB_NOT_STARTED if its supervisor said nothing.
     """
-    home = JobHome(options.home, job or load_flow(flow).graph.name)
+    home = JobFolder(options.home, job or load_flow(flow).graph.name)
     if has_supervisor(home):
         # Refuses in its own words, and leaves no trace in the log of the one that runs.
         with home.locked():
@@ -92,7 +92,7 @@ def start_detached(
     return Detached(decode(JobSnapshot, answer["snapshot"]), answer["pid"], output)
 
 
-def supervisor_output(home: JobHome) -> Path:
+def supervisor_output(home: JobFolder) -> Path:
     """Return where the supervisor of a job in the background writes."""
     return home.path / "logs" / "supervisor.out"
 

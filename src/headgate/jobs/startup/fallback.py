@@ -9,7 +9,7 @@ from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.connectors.written import NOTHING, Batches, Written
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.checkpoints.restore_plan import count_read_again
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import Run, walk_lineage
 from headgate.jobs.runs.written_batches import find_written
 from headgate.jobs.startup.open_batch import describe_outputs, describe_records
@@ -33,7 +33,7 @@ class Repeats:
         return any(each.is_possible for each in self.outputs.values())
 
 
-def find_repeats(home: JobHome, kept: Checkpoint) -> Repeats:
+def find_repeats(home: JobFolder, kept: Checkpoint) -> Repeats:
     """Return what the job has written since a checkpoint; its run is shut out of the outputs.
 
     Args:
@@ -51,7 +51,7 @@ def find_repeats(home: JobHome, kept: Checkpoint) -> Repeats:
     return Repeats(count_read_again(home, kept), outputs)
 
 
-def _runs_since(home: JobHome, kept: Checkpoint) -> Iterator[tuple[Run, int, int | None]]:
+def _runs_since(home: JobFolder, kept: Checkpoint) -> Iterator[tuple[Run, int, int | None]]:
     """Yield the present run and those it comes from, up to the checkpoint's, with their batches.
 
     What a run wrote behind the checkpoint that another went back to was repeated by that one:

@@ -25,7 +25,7 @@ from headgate.jobs.attempts.wire import AttemptSpec
 from headgate.jobs.checkpoints.keeper import CheckpointKeeper, Keeping
 from headgate.jobs.checkpoints.restore_plan import SealedPlan
 from headgate.jobs.flow_file import LoadedFlow, load_flow
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import find_intent
 from headgate.jobs.lifecycle.machine import Machine
 from headgate.jobs.lifecycle.restart import parse_strategy
@@ -69,7 +69,7 @@ def run_job(
     check_java()
     loaded = load_flow(flow) if isinstance(flow, str) else flow
     graph = bind(loaded.graph, parse_log(options.on))
-    home = JobHome(options.home, graph.name)
+    home = JobFolder(options.home, graph.name)
     # What is asked for from here on is for this start, however long it takes to open the run.
     asked = find_intent(home)
     # Here, where somebody sees it: fetching a connector's jars takes a while the first time.
@@ -102,7 +102,7 @@ def run_job(
 class _OpenedJob:
     """A job whose run is open: what its supervisor asks for and is told."""
 
-    home: JobHome
+    home: JobFolder
     run: Run
     loaded: LoadedFlow
     graph: Graph

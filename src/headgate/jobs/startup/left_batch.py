@@ -18,7 +18,7 @@ from headgate.flow.state_shape import find_state_change
 from headgate.jobs.checkpoints.keeper import CheckpointKeeper, Keeping
 from headgate.jobs.checkpoints.restore import find_loading, restore_run
 from headgate.jobs.checkpoints.restore_plan import plan_restore
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import Origin, Run, check_tables, new_run
 from headgate.jobs.startup.open_batch import BegunBatch
 from headgate.jobs.values import OpenBatch, RunOptions
@@ -28,7 +28,7 @@ _BEGINNING = "start"
 
 
 def leave_batch(
-    home: JobHome, run: Run, batch: BegunBatch, graph: Graph, options: RunOptions, clock: Clock
+    home: JobFolder, run: Run, batch: BegunBatch, graph: Graph, options: RunOptions, clock: Clock
 ) -> Run:
     """Make a new run on disk that goes on where a run was before its open batch.
 
@@ -55,7 +55,7 @@ def leave_batch(
     )
 
 
-def _keep(home: JobHome, run: Run, batch: int, options: RunOptions, clock: Clock) -> Path:
+def _keep(home: JobFolder, run: Run, batch: int, options: RunOptions, clock: Clock) -> Path:
     """Keep the last batch of a run as a checkpoint: Spark has its files, whatever was kept."""
     keeping = Keeping(timedelta(0), options.retain, options.retain_for, delete_on_cancel=False)
     CheckpointKeeper(home, run, keeping, clock).keep_last()
@@ -63,7 +63,7 @@ def _keep(home: JobHome, run: Run, batch: int, options: RunOptions, clock: Clock
 
 
 def _begin_again(
-    home: JobHome,
+    home: JobFolder,
     run: Run,
     batch: BegunBatch,
     graph: Graph,

@@ -26,7 +26,7 @@ from headgate.engine.plan import source_name
 from headgate.errors import HeadgateError
 from headgate.flow.operators import Source
 from headgate.jobs.checkpoints.keeper import by_source
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import Run
 from headgate.jobs.runs.written_batches import find_written
 from headgate.jobs.values import OpenBatch
@@ -60,7 +60,7 @@ class BegunBatch:
         return not any(each.is_possible for each in self.outputs.values())
 
 
-def look_at_open_batch(home: JobHome, run: Run) -> BegunBatch | None:
+def look_at_open_batch(home: JobFolder, run: Run) -> BegunBatch | None:
     """Return a run's open batch, or None where it has none; the run is shut out of its outputs.
 
     Args:

@@ -25,7 +25,7 @@ from headgate.jobs.checkpoints.restore_plan import (
     plan_restore,
     resolve_restore,
 )
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.drain import check_not_drained
 from headgate.jobs.runs.lineage import Run, check_state, continue_run, find_run, new_run, write_run
 from headgate.jobs.startup.fallback import check_repeats, describe_repeats, find_repeats
@@ -41,7 +41,7 @@ from headgate.jobs.values import OpenBatch, RunOptions
 
 
 def open_run(
-    home: JobHome,
+    home: JobFolder,
     graph: Graph,
     options: RunOptions,
     clock: Clock,
@@ -81,7 +81,7 @@ def open_run(
     return _resume(home, _get_run(home, present), graph, options, clock)
 
 
-def _get_run(home: JobHome, lineage: str) -> Run:
+def _get_run(home: JobFolder, lineage: str) -> Run:
     run = find_run(home, lineage)
     if run is None:
         raise HeadgateError(
@@ -93,7 +93,7 @@ def _get_run(home: JobHome, lineage: str) -> Run:
     return run
 
 
-def _begin(home: JobHome, graph: Graph, options: RunOptions, clock: Clock) -> Run:
+def _begin(home: JobFolder, graph: Graph, options: RunOptions, clock: Clock) -> Run:
     """Make a run that starts empty."""
     check_brokers(graph)
     run = new_run(
@@ -108,7 +108,7 @@ def _begin(home: JobHome, graph: Graph, options: RunOptions, clock: Clock) -> Ru
 
 
 def _resume(
-    home: JobHome, known: Run, graph: Graph, options: RunOptions, clock: Clock
+    home: JobFolder, known: Run, graph: Graph, options: RunOptions, clock: Clock
 ) -> tuple[Run, str]:
     """Go on with the present run, or with a new one if it is corrupted or has an open batch."""
     check_state(known, job=home.name)
@@ -139,7 +139,7 @@ def _drop_taken(run: Run) -> None:
 
 
 def _fall_back(
-    home: JobHome, graph: Graph, options: RunOptions, clock: Clock, problems: Sequence[Problem]
+    home: JobFolder, graph: Graph, options: RunOptions, clock: Clock, problems: Sequence[Problem]
 ) -> tuple[Run, str]:
     """Go on from the newest checkpoint that is whole, and say so; refuse where there is none.
 
@@ -170,7 +170,7 @@ def _fall_back(
 
 
 def _leave_batch(
-    home: JobHome, run: Run, batch: BegunBatch, graph: Graph, options: RunOptions, clock: Clock
+    home: JobFolder, run: Run, batch: BegunBatch, graph: Graph, options: RunOptions, clock: Clock
 ) -> tuple[Run, str]:
     """Go on in a new run, before an open batch or behind it; refuse what the user did not choose.
 
@@ -188,7 +188,7 @@ def _leave_batch(
 
 
 def _restore(
-    home: JobHome, graph: Graph, plan: RestorePlan, options: RunOptions, clock: Clock
+    home: JobFolder, graph: Graph, plan: RestorePlan, options: RunOptions, clock: Clock
 ) -> Run:
     run = restore_run(
         home,

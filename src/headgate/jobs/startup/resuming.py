@@ -18,12 +18,12 @@ from headgate.checkpoints.verify import find_good, verify_batch, verify_begun
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.checkpoints.listing import list_readable_past
 from headgate.jobs.checkpoints.restore import READ_WHOLE
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import Run, find_run
 from headgate.jobs.runs.reached import Reached, find_reached
 
 
-def check_attempt(home: JobHome, run: Run) -> None:
+def check_attempt(home: JobFolder, run: Run) -> None:
     """Refuse an attempt that would not go on where the run was.
 
     Large files of state are not read: Spark compares them with their checksums as it loads them.
@@ -42,7 +42,7 @@ def check_attempt(home: JobHome, run: Run) -> None:
         )
 
 
-def find_damage(home: JobHome, run: Run, *, quick: bool = False) -> list[Problem]:
+def find_damage(home: JobFolder, run: Run, *, quick: bool = False) -> list[Problem]:
     """Return what is wrong with the newest batch of a run, and with one that was only begun.
 
     An empty list means that the run goes on exactly where it was, or that it never ran.
@@ -71,7 +71,7 @@ def find_damage(home: JobHome, run: Run, *, quick: bool = False) -> list[Problem
     return list(dict.fromkeys(problems))
 
 
-def check_job_file(home: JobHome) -> None:
+def check_job_file(home: JobFolder) -> None:
     """Refuse to begin anew where `job.json`, which names the present run, is gone.
 
     A start that was killed before its first batch leaves a run behind, and no such file.
@@ -133,7 +133,7 @@ def _find_open_problems(run: Run, begun: int, last: int | None) -> list[Problem]
     return problems
 
 
-def _has_begun(home: JobHome, lineage: str) -> bool:
+def _has_begun(home: JobFolder, lineage: str) -> bool:
     """Tell whether a run has begun a batch of its own, by whatever is left of it."""
     if list_names(home.checkpoints_folder(lineage)):
         return True
@@ -146,7 +146,7 @@ def _has_begun(home: JobHome, lineage: str) -> bool:
     return newest > (-1 if run is None else _forked_at(run))
 
 
-def _way_out(home: JobHome) -> str:
+def _way_out(home: JobFolder) -> str:
     past = list_readable_past(home)
     good, _ = find_good(past, quick=True)
     restore = "" if good is None else f"headgate restore {home.name} --from {good.id}; or "

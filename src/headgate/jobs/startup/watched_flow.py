@@ -13,7 +13,7 @@ from headgate.checkpoints.sparklog import find_open_batch
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.attempts.launch import Launcher
 from headgate.jobs.flow_file import load_flow
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import find_run
 from headgate.jobs.startup.foreground import run_job
 from headgate.jobs.values import NO_CONSENT, JobSnapshot, RunOptions, Watcher
@@ -69,7 +69,7 @@ def _next_options(flow: str, options: RunOptions) -> RunOptions:
     )
     try:
         graph = load_flow(flow).graph
-        home = JobHome(options.home, graph.name)
+        home = JobFolder(options.home, graph.name)
         lineage = home.find_present_run()
         run = None if lineage is None else find_run(home, lineage)
     except HeadgateError:

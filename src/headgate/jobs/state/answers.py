@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from headgate._codec import encode
 from headgate.checkpoints.restore import fork, fork_batch
 from headgate.errors import HeadgateError
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.registry import get_job
 from headgate.jobs.state.places import (
     NOW,
@@ -79,7 +79,7 @@ class Answers:
                     hint="headgate state JOB",
                 )
 
-    def _job(self, name: str) -> JobHome:
+    def _job(self, name: str) -> JobFolder:
         return get_job(self._root, name, verb="read the state of")
 
     def look_up(self, job: str, uid: str, key: str, at: str | None) -> StateValue:

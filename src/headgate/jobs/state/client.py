@@ -12,7 +12,7 @@ from typing import Any
 
 from headgate._codec import decode
 from headgate.errors import Domain, HeadgateError
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.processes.child import open_output, spawn
 from headgate.jobs.processes.messages import to_line
 from headgate.jobs.registry import get_job
@@ -109,7 +109,7 @@ class StateDesk:
                 connection.sendall(to_line({"ask": "end"}))
                 receive(stream)
 
-    def _job(self, name: str) -> JobHome:
+    def _job(self, name: str) -> JobFolder:
         return get_job(self._folder.root, name, verb="read the state of")
 
     def _ask(self, question: Mapping[str, Any]) -> dict[str, Any]:

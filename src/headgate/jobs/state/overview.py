@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from headgate.engine.state_variables import state_variable
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.state.places import NOW, Place, find_place, key_columns
 from headgate.jobs.state.values import StateOperator, StateOverview
 
 
-def list_state(home: JobHome, *, at: str | None = None) -> StateOverview:
+def list_state(home: JobFolder, *, at: str | None = None) -> StateOverview:
     """Return the operators of a job that hold state, and how much of it.
 
     Args:
@@ -45,7 +45,7 @@ def _operator(place: Place, uid: str, size: tuple[int, int]) -> StateOperator:
     )
 
 
-def _sizes(home: JobHome, place: Place) -> dict[str, tuple[int, int]]:
+def _sizes(home: JobFolder, place: Place) -> dict[str, tuple[int, int]]:
     """Return rows and bytes by uid: what the checkpoint says, or the job's last word."""
     if place.checkpoint != NOW and place.sizes is not None:
         return {uid: (held.rows, held.bytes) for uid, held in place.sizes.items()}

@@ -22,7 +22,7 @@ from headgate.flow.names import did_you_mean, split_path
 from headgate.flow.operators import Dedupe, Enrich, Node, Window
 from headgate.flow.schema import Schema, type_to_ddl
 from headgate.jobs.checkpoints.listing import list_checkpoints
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import find_run
 
 NOW = "now"
@@ -89,7 +89,7 @@ class Places:
     left_off: int
 
 
-def find_place(home: JobHome, at: str | None) -> Place:
+def find_place(home: JobFolder, at: str | None) -> Place:
     """Return where a job's state lies.
 
     Args:
@@ -104,7 +104,7 @@ def find_place(home: JobHome, at: str | None) -> Place:
     return _kept(_get_checkpoint(home, at))
 
 
-def list_places(home: JobHome, uid: str) -> Places:
+def list_places(home: JobFolder, uid: str) -> Places:
     """Return the retained checkpoints and savepoints that hold an operator's state, and now.
 
     Those of the present run, and savepoints of any; the newest ones, where there are many.
@@ -174,7 +174,7 @@ def key_columns(place: Place, node: Node) -> list[tuple[str, str]]:
     return [(name, "?" if each is None else type_to_ddl(each.type)) for name, each in found]
 
 
-def _find_now(home: JobHome) -> Place:
+def _find_now(home: JobFolder) -> Place:
     lineage = home.find_present_run()
     run = None if lineage is None else find_run(home, lineage)
     batch = None if run is None else find_last_commit(run.checkpoint)
@@ -200,7 +200,7 @@ def _find_now(home: JobHome) -> Place:
     )
 
 
-def _get_checkpoint(home: JobHome, at: str) -> AnyCheckpoint:
+def _get_checkpoint(home: JobFolder, at: str) -> AnyCheckpoint:
     wanted = f"chk-{at}" if at.isdigit() else at
     present = list_checkpoints(home)
     chosen = _find_by_id(present, wanted)

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from headgate._clock import Clock
 from headgate.engine.progress import BatchReport
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.supervision.sample_files import PHASES, Sample, append, forget
 
@@ -30,7 +30,7 @@ class Sampler:
     A job never ends because a sample could not be written: the chart has a gap then.
     """
 
-    def __init__(self, home: JobHome, clock: Clock) -> None:
+    def __init__(self, home: JobFolder, clock: Clock) -> None:
         self._folder = home.path
         self._clock = clock
         self._pending: Sample | None = None

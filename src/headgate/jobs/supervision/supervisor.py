@@ -31,7 +31,7 @@ from headgate.jobs.attempts.wire import (
     SourceEvent,
 )
 from headgate.jobs.checkpoints.keeper import CheckpointKeeper
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import find_echo, find_intent
 from headgate.jobs.lifecycle.machine import Machine, step
 from headgate.jobs.lifecycle.states import JobState
@@ -96,7 +96,7 @@ class Supervisor:
 
     def __init__(
         self,
-        home: JobHome,
+        home: JobFolder,
         machine: Machine,
         spec: Callable[[int], AttemptSpec],
         *,

@@ -17,7 +17,7 @@ from typing import Any
 
 from headgate._codec import Moment, decode, encode, left_out
 from headgate.errors import Domain, HeadgateError
-from headgate.jobs.home import read_json, write_json
+from headgate.jobs.job_folder import read_json, write_json
 
 _FILE = "session.json"
 

@@ -18,7 +18,7 @@ from headgate.jobs.checkpoints.restore_plan import SealedPlan
 from headgate.jobs.control.restore_start import get_restore_options, resolve_start
 from headgate.jobs.control.verbs import get_start, restart_job
 from headgate.jobs.flow_file import load_flow
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.options import resolve_options
 from headgate.jobs.processes.child import open_output, spawn
 from headgate.jobs.processes.parent import Parent
@@ -64,7 +64,7 @@ def submit_flow(
 
 
 def start_kept(
-    home: JobHome, *, by: str, keep: bool, consent: Consent = NO_CONSENT
+    home: JobFolder, *, by: str, keep: bool, consent: Consent = NO_CONSENT
 ) -> dict[str, Any]:
     """Start a job as it was last run, in the background."""
     flow, options = get_start(home, consent=consent)
@@ -72,7 +72,7 @@ def start_kept(
 
 
 def restart_kept(
-    home: JobHome, *, by: str, keep: bool, consent: Consent = NO_CONSENT
+    home: JobFolder, *, by: str, keep: bool, consent: Consent = NO_CONSENT
 ) -> dict[str, Any]:
     """Stop a job between two batches and start it again; one that is not running is started."""
     flow, options = get_start(home, consent=consent)
@@ -80,7 +80,7 @@ def restart_kept(
 
 
 def restore_kept(
-    home: JobHome, sealed: SealedPlan, *, drop: Collection[str], by: str, keep: bool
+    home: JobFolder, sealed: SealedPlan, *, drop: Collection[str], by: str, keep: bool
 ) -> dict[str, Any]:
     """Follow a plan: go back to its checkpoint and run on from there, in the background.
 
@@ -97,7 +97,7 @@ def restore_kept(
 
 
 def resolve_apart(
-    home: JobHome, *, source: str | None, at: str | None, drop: Collection[str]
+    home: JobFolder, *, source: str | None, at: str | None, drop: Collection[str]
 ) -> SealedPlan:
     """Return what a restore does; the job may be running."""
     flow, options = get_restore_options(home, source=source, at=at, drop=drop)
@@ -173,7 +173,7 @@ def _follow(order: Mapping[str, Any]) -> Any:
     before = session.keep(kept) if order["keep"] else None
     try:
         if order["do"] == "restart":
-            started = restart_job(JobHome(options.home, name), consent=options.consent)
+            started = restart_job(JobFolder(options.home, name), consent=options.consent)
         else:
             started = start_detached(flow, options, job=name, restore=sealed)
     except HeadgateError:

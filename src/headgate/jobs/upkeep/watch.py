@@ -10,7 +10,7 @@ from pathlib import Path
 
 from headgate._clock import Clock, SystemClock
 from headgate.errors import Domain, HeadgateError
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.registry import get_job
 from headgate.jobs.upkeep.kept_jobs import KeptJob, Session
@@ -133,7 +133,7 @@ class SessionWatch:
 
     def _look_at(self, kept: KeptJob, now: float) -> bool:
         """Take up a job if it died and is due; return whether it is being taken up now."""
-        view = view_job(JobHome(self._root, kept.job), clock=self._clock)
+        view = view_job(JobFolder(self._root, kept.job), clock=self._clock)
         if view.is_alive:
             self._back_off.saw_alive(kept.job, now)
         elif view.state in _ENDED_BY_WISH and view.since and view.since > kept.since:
@@ -219,5 +219,5 @@ class SessionWatch:
 
     def _is_remembered(self, kept: KeptJob) -> bool:
         """Tell whether the job itself wrote down how it was started since that was wished."""
-        file = JobHome(self._root, kept.job).path / "job.json"
+        file = JobFolder(self._root, kept.job).path / "job.json"
         return file.is_file() and file.stat().st_mtime >= kept.since.timestamp()

@@ -9,7 +9,7 @@ from typing import Any
 
 from headgate.checkpoints.catalog import list_names
 from headgate.jobs.event_files import EVENTS, EventCounts, count_events
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.views.events import JobEvent, read_back
 
 DEFAULT_LIMIT = 1000
@@ -80,7 +80,7 @@ class CheckpointHistory:
 
 
 def list_checkpoint_history(
-    home: JobHome, *, limit: int = DEFAULT_LIMIT, offset: int = 0
+    home: JobFolder, *, limit: int = DEFAULT_LIMIT, offset: int = 0
 ) -> CheckpointHistory:
     """Return what a job kept over time, newest first.
 
@@ -151,7 +151,7 @@ class _Reading:
 class _There:
     """Which checkpoints and savepoints are still there, by their folders' names."""
 
-    def __init__(self, home: JobHome) -> None:
+    def __init__(self, home: JobFolder) -> None:
         self._runs = {
             run: set(list_names(home.checkpoints_folder(run)))
             for run in list_names(home.path / "runs")

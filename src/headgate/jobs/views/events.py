@@ -11,7 +11,7 @@ from typing import Any
 
 from headgate._codec import Moment, alias
 from headgate.jobs.event_files import EVENTS, KIND, EventCounts, count_events, lines_back
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 
 DEFAULT_LIMIT = 200
 
@@ -50,7 +50,7 @@ class Events:
 
 
 def list_events(
-    home: JobHome, *, after: int = 0, limit: int = DEFAULT_LIMIT, before: int | None = None
+    home: JobFolder, *, after: int = 0, limit: int = DEFAULT_LIMIT, before: int | None = None
 ) -> Events:
     """Return what happened to a job: the newest events, oldest of them first.
 

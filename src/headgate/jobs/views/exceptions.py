@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from headgate._clock import Clock, SystemClock
 from headgate._codec import Moment, RoundedSeconds, alias
 from headgate.jobs.event_files import EVENTS, count_events
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import has_supervisor
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.views.events import JobEvent, read_back
@@ -72,7 +72,7 @@ class Exceptions:
 
 
 def list_exceptions(
-    home: JobHome, *, limit: int = DEFAULT_LIMIT, clock: Clock | None = None
+    home: JobFolder, *, limit: int = DEFAULT_LIMIT, clock: Clock | None = None
 ) -> Exceptions:
     """Return why attempts of a job failed and which attempts there were.
 
@@ -111,7 +111,7 @@ def _failure(event: JobEvent) -> JobFailure:
     )
 
 
-def _attempts(states: Iterable[JobEvent], home: JobHome, clock: Clock) -> list[JobAttempt]:
+def _attempts(states: Iterable[JobEvent], home: JobFolder, clock: Clock) -> list[JobAttempt]:
     found: list[JobAttempt] = []
     start: JobEvent | None = None
     last: JobEvent | None = None

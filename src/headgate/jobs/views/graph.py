@@ -23,7 +23,7 @@ from headgate.flow.operators import (
     Window,
     input_ports,
 )
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import has_supervisor
 from headgate.jobs.runs.lineage import find_run
 
@@ -110,7 +110,7 @@ class GraphView:
     edges: tuple[GraphEdge, ...]
 
 
-def view_graph(home: JobHome, *, clock: Clock | None = None) -> GraphView:
+def view_graph(home: JobFolder, *, clock: Clock | None = None) -> GraphView:
     """Return a job's flow as it was last run, with what went through it since it was started."""
     status = home.find_json("status.json") or {}
     graph = _find_graph(home, status)
@@ -276,7 +276,7 @@ class _Flow:
         return self._status.get(name) or {}
 
 
-def _find_graph(home: JobHome, status: Mapping[str, Any]) -> Graph | None:
+def _find_graph(home: JobFolder, status: Mapping[str, Any]) -> Graph | None:
     lineage = home.find_present_run() or status.get("lineage")
     run = find_run(home, str(lineage)) if lineage else None
     return None if run is None else run.flow

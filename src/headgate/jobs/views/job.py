@@ -14,7 +14,7 @@ from headgate.checkpoints.catalog import read_kept
 from headgate.checkpoints.checkpoint import AnyCheckpoint, parse_checkpoint
 from headgate.errors import HeadgateError
 from headgate.jobs.checkpoints.listing import list_checkpoints
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import has_supervisor
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.registry import list_job_names
@@ -115,9 +115,9 @@ def list_jobs(root: Path, *, clock: Clock | None = None) -> list[JobView]:
     found = []
     for name in list_job_names(root):
         try:
-            found.append(view_job(JobHome(root, name), clock=clock))
+            found.append(view_job(JobFolder(root, name), clock=clock))
         except HeadgateError as error:
-            alive = has_supervisor(JobHome(root, name))
+            alive = has_supervisor(JobFolder(root, name))
             found.append(
                 JobView(
                     name=name,
@@ -130,7 +130,7 @@ def list_jobs(root: Path, *, clock: Clock | None = None) -> list[JobView]:
     return found
 
 
-def show_job(home: JobHome, *, clock: Clock | None = None) -> JobDetails:
+def show_job(home: JobFolder, *, clock: Clock | None = None) -> JobDetails:
     """Return all of one job."""
     stored = home.find_json("job.json") or {}
     options = stored.get("options") or {}
@@ -143,7 +143,7 @@ def show_job(home: JobHome, *, clock: Clock | None = None) -> JobDetails:
     )
 
 
-def view_job(home: JobHome, *, clock: Clock | None = None) -> JobView:
+def view_job(home: JobFolder, *, clock: Clock | None = None) -> JobView:
     """Return one job, in short."""
     # Before the status: what was let go of after a look had written its last word by then.
     alive = has_supervisor(home)
@@ -206,7 +206,7 @@ def _todo(name: str, state: str) -> str:
     return ""
 
 
-def _completed(home: JobHome, lineage: Any, checkpoint: Any) -> datetime | None:
+def _completed(home: JobFolder, lineage: Any, checkpoint: Any) -> datetime | None:
     if not lineage or not checkpoint:
         return None
     try:
@@ -219,7 +219,7 @@ def _moment(text: Any) -> datetime | None:
     return datetime.fromisoformat(text) if text else None
 
 
-def last_checkpoint_took(home: JobHome, view: JobView) -> timedelta | None:
+def last_checkpoint_took(home: JobFolder, view: JobView) -> timedelta | None:
     """Return how long the batch of a job's newest checkpoint took; None where there is none."""
     lineage = view.status.get("lineage")
     if not lineage or not view.checkpoint:

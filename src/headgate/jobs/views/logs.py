@@ -13,7 +13,7 @@ from typing import IO
 
 from headgate._clock import Clock, SystemClock
 from headgate.errors import HeadgateError
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.startup.background import supervisor_output
 
 _PIECE = 1 << 16
@@ -47,7 +47,7 @@ class LogPage:
     position: str
 
 
-def get_log(home: JobHome, log: Log) -> Path:
+def get_log(home: JobFolder, log: Log) -> Path:
     """Return the file of a job's log, or refuse where nothing was written yet.
 
     Raises:

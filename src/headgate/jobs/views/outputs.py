@@ -16,7 +16,7 @@ from headgate.flow.operators import Output, Source
 from headgate.flow.topics import Topic
 from headgate.jobs.dead_letters.letter import find_kind, show_bytes
 from headgate.jobs.dead_letters.ownership import Ownership
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.job_topics import get_flow, is_missing
 
 # So much of a key or a value is shown.
@@ -81,7 +81,7 @@ class OutputRecord:
     cut: bool
 
 
-def list_outputs(home: JobHome) -> tuple[OutputView, ...]:
+def list_outputs(home: JobFolder) -> tuple[OutputView, ...]:
     """Return the outputs of a job: side outputs first, dead letters last.
 
     Raises:
@@ -99,7 +99,7 @@ def list_outputs(home: JobHome) -> tuple[OutputView, ...]:
     return tuple(sorted(found, key=lambda each: order.index(each.kind)))
 
 
-def tail_output(home: JobHome, output: str, *, lines: int = 20) -> tuple[OutputRecord, ...]:
+def tail_output(home: JobFolder, output: str, *, lines: int = 20) -> tuple[OutputRecord, ...]:
     """Return the last rows of an output, newest last; none where nothing was written yet.
 
     Raises:

@@ -8,7 +8,7 @@ from datetime import datetime
 from headgate.checkpoints.catalog import list_names
 from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.jobs.checkpoints.listing import read_past
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import read_manifest
 
 # More checkpoints than these cannot be told apart on a line.
@@ -49,7 +49,7 @@ class Past:
         return before[-1] if before else None
 
 
-def view_past(home: JobHome, *, most: int = MOST) -> Past:
+def view_past(home: JobFolder, *, most: int = MOST) -> Past:
     """Return what a job can go back to, and its restores; the job may be running.
 
     Checkpoints of a run that was left behind by a restore are not among them: they are of a past
@@ -62,7 +62,7 @@ def view_past(home: JobHome, *, most: int = MOST) -> Past:
     return Past(tuple(checkpoints), _list_restores(home), left_off)
 
 
-def _list_restores(home: JobHome) -> tuple[PastRestore, ...]:
+def _list_restores(home: JobFolder) -> tuple[PastRestore, ...]:
     restores = []
     for lineage in list_names(home.path / "runs"):
         content = read_manifest(home.run_folder(lineage))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from headgate._codec import Moment, Seconds, alias
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.supervision.sample_files import PHASES, Sample, read_since
 
 DEFAULT_POINTS = 300
@@ -55,7 +55,7 @@ class Samples:
 
 
 def read_samples(
-    home: JobHome, *, since: datetime | None = None, points: int = DEFAULT_POINTS
+    home: JobFolder, *, since: datetime | None = None, points: int = DEFAULT_POINTS
 ) -> Samples:
     """Return what a job did over time, running or not; empty where nothing was measured.
 

@@ -16,7 +16,7 @@ from urllib.parse import unquote_plus
 
 from headgate.connectors.references import MASK, is_secret, resolve
 from headgate.errors import HeadgateError
-from headgate.jobs.home import JobHome
+from headgate.jobs.job_folder import JobFolder
 
 _REFERENCE = re.compile(r"\$\{(?:env|file):[^}]+\}")
 _CONFIG = re.compile(r"[?&]config=([^&\s\"]+)")
@@ -34,7 +34,7 @@ _NAMED = re.compile(
 _BEARER = re.compile(r"(\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/=\-]{8,}", re.IGNORECASE)
 
 
-def find_secrets(jobs: Iterable[JobHome], *texts: str) -> frozenset[str]:
+def find_secrets(jobs: Iterable[JobFolder], *texts: str) -> frozenset[str]:
     """Return the values of secrets that jobs refer to.
 
     Args:
@@ -66,7 +66,7 @@ def _masked(match: re.Match[str]) -> str:
     return f"{match['name']}{match['quote']}{MASK}"
 
 
-def _job_texts(jobs: Iterable[JobHome]) -> Iterator[str]:
+def _job_texts(jobs: Iterable[JobFolder]) -> Iterator[str]:
     for home in jobs:
         with contextlib.suppress(OSError, UnicodeDecodeError):
             yield (home.path / "job.json").read_text(encoding="utf-8")

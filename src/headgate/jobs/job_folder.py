@@ -35,7 +35,7 @@ _LOOKERS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class JobHome:
+class JobFolder:
     """The folder of one job."""
 
     root: Path

@@ -15,24 +15,24 @@ import pytest
 import headgate
 from headgate import HeadgateError
 from headgate.errors import Domain
-from headgate.jobs.home import FORMAT, JobHome, read_json, write_json
+from headgate.jobs.job_folder import FORMAT, JobFolder, read_json, write_json
 
 _HOLD = """
 import sys, time
 from pathlib import Path
-from headgate.jobs.home import JobHome
-with JobHome(Path(sys.argv[1]), "orders").locked():
+from headgate.jobs.job_folder import JobFolder
+with JobFolder(Path(sys.argv[1]), "orders").locked():
     print("held", flush=True)
     time.sleep(600)
 """
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> JobHome:
-    return JobHome(tmp_path, "orders")
+def home(tmp_path: Path) -> JobFolder:
+    return JobFolder(tmp_path, "orders")
 
 
-def _hold(home: JobHome) -> subprocess.Popen[str]:
+def _hold(home: JobFolder) -> subprocess.Popen[str]:
     source = Path(headgate.__file__).parents[1]
     holder = subprocess.Popen(
         [sys.executable, "-c", _HOLD, str(home.root)],
@@ -45,7 +45,7 @@ def _hold(home: JobHome) -> subprocess.Popen[str]:
     return holder
 
 
-def test_a_job_that_another_process_runs_is_refused_by_its_number(home: JobHome) -> None:
+def test_a_job_that_another_process_runs_is_refused_by_its_number(home: JobFolder) -> None:
     with _hold(home) as holder:
         try:
             with (
@@ -58,14 +58,14 @@ def test_a_job_that_another_process_runs_is_refused_by_its_number(home: JobHome)
     assert (caught.value.code, caught.value.exit_code) == ("JOB_RUNNING", 2)
 
 
-def test_a_killed_holder_lets_go_of_the_job(home: JobHome) -> None:
+def test_a_killed_holder_lets_go_of_the_job(home: JobFolder) -> None:
     with _hold(home) as holder:
         holder.send_signal(signal.SIGKILL)
     with home.locked():
         assert (home.path / "lock").read_text() == f"process {os.getpid()}"
 
 
-def test_a_job_can_be_held_again_after_it_was_let_go(home: JobHome) -> None:
+def test_a_job_can_be_held_again_after_it_was_let_go(home: JobFolder) -> None:
     for _ in range(2):
         with home.locked():
             pass
@@ -76,11 +76,11 @@ def test_a_job_can_be_held_again_after_it_was_let_go(home: JobHome) -> None:
 
 
 def test_two_jobs_do_not_stand_in_each_others_way(tmp_path: Path) -> None:
-    with JobHome(tmp_path, "one").locked(), JobHome(tmp_path, "two").locked():
+    with JobFolder(tmp_path, "one").locked(), JobFolder(tmp_path, "two").locked():
         pass
 
 
-def test_a_job_that_never_ran_has_no_run(home: JobHome) -> None:
+def test_a_job_that_never_ran_has_no_run(home: JobFolder) -> None:
     assert home.find_present_run() is None
     home.write_job("20261115T120000-abcdef", flow="flow.py", options={})
     assert home.find_present_run() == "20261115T120000-abcdef"
@@ -88,7 +88,7 @@ def test_a_job_that_never_ran_has_no_run(home: JobHome) -> None:
     assert home.find_present_run() == "20261115T120001-abcdef"
 
 
-def test_files_carry_their_format_and_leave_no_draft_behind(home: JobHome) -> None:
+def test_files_carry_their_format_and_leave_no_draft_behind(home: JobFolder) -> None:
     home.write_status({"state": "RUNNING", "name": "Zürich"})
     assert home.find_json("status.json") == {
         "format": FORMAT,
@@ -98,7 +98,7 @@ def test_files_carry_their_format_and_leave_no_draft_behind(home: JobHome) -> No
     assert [file.name for file in home.path.iterdir()] == ["status.json"]
 
 
-def test_events_are_lines_in_the_order_they_came(home: JobHome) -> None:
+def test_events_are_lines_in_the_order_they_came(home: JobFolder) -> None:
     home.path.mkdir(parents=True)
     at = datetime(2026, 11, 15, tzinfo=UTC)
     home.add_event(at, "STARTING", lineage="x")
@@ -113,7 +113,7 @@ def test_events_are_lines_in_the_order_they_came(home: JobHome) -> None:
     }
 
 
-def test_what_lies_where(home: JobHome) -> None:
+def test_what_lies_where(home: JobFolder) -> None:
     assert home.path == home.root / "jobs" / "orders"
     assert home.log_file == home.path / "logs" / "spark.log"
     assert home.run_folder("x") == home.path / "runs" / "x"
@@ -154,7 +154,7 @@ def test_a_write_makes_the_folders_it_needs(tmp_path: Path) -> None:
 
 
 def test_an_event_behind_half_a_line_is_not_lost(tmp_path: Path) -> None:
-    home = JobHome(tmp_path, "orders")
+    home = JobFolder(tmp_path, "orders")
     home.write_json("job.json", {})
     now = datetime(2026, 11, 16, tzinfo=UTC)
     home.add_event(now, "RUNNING")
