@@ -15,7 +15,7 @@ from fake_clock import FakeClock
 
 from headgate.connectors.files.topic import TopicFolder
 from headgate.errors import HeadgateError
-from headgate.producers import _words, store
+from headgate.producers import _chunks, _words
 from headgate.producers._damage import KINDS, damage
 from headgate.producers._draws import Column, Draws
 from headgate.producers.pace import Pace, Sent, send_store
@@ -78,7 +78,7 @@ def test_data_does_not_depend_on_how_it_is_cut(
     shapes = [shape, replace(shape, round=3, deletes=0.4)]
     expected = [lines_of(each, topic) for each in shapes for topic in StoreTopic]
     bad = [sum(chunk.bad for chunk in generate(each)) for each in shapes]
-    monkeypatch.setattr(store, "CHUNK_RECORDS", records)
+    monkeypatch.setattr(_chunks, "CHUNK_RECORDS", records)
     assert [lines_of(each, topic) for each in shapes for topic in StoreTopic] == expected
     assert [sum(chunk.bad for chunk in generate(each)) for each in shapes] == bad
     assert max(chunk.records for chunk in generate(shape)) <= records

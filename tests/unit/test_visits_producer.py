@@ -12,7 +12,7 @@ import pytest
 from fake_clock import FakeClock
 
 from headgate.errors import HeadgateError
-from headgate.producers import visits
+from headgate.producers import _chunks
 from headgate.producers.pace import send_visits
 from headgate.producers.visits import (
     VisitsShape,
@@ -66,7 +66,7 @@ def test_events_do_not_depend_on_how_they_are_cut(
 ) -> None:
     shape = VisitsShape(1000, visits=30, late=0.2, round=3)
     expected = lines_of(shape)
-    monkeypatch.setattr(visits, "CHUNK_RECORDS", records)
+    monkeypatch.setattr(_chunks, "CHUNK_RECORDS", records)
     chunks = list(generate_visits(shape))
     assert b"".join(chunk.lines for chunk in chunks) == expected
     assert max(chunk.records for chunk in chunks) <= records

@@ -13,50 +13,23 @@ def damage(line: str, ordinal: int) -> str:
     return KINDS[ordinal % len(KINDS)](line)
 
 
-def _break_json(line: str) -> str:
-    return line[: len(line) * 2 // 3]
-
-
-def _price_as_text(line: str) -> str:
-    return re.sub(r'"price":([0-9.]+)', r'"price":"\1"', line)
-
-
-def _name_as_number(line: str) -> str:
-    return re.sub(r'"itemName":"[^"]*"', '"itemName":1234', line)
-
-
-def _user_as_fraction(line: str) -> str:
-    return re.sub(r'"userId":([0-9]+)', r'"userId":\1.5', line)
-
-
-def _without_user(line: str) -> str:
-    return re.sub(r'"userId":[0-9]+,', "", line)
-
-
-def _null_item(line: str) -> str:
-    return re.sub(r'"itemId":[0-9]+', '"itemId":null', line)
-
-
-def _in_array(line: str) -> str:
-    return f"[{line}]"
-
-
-def _number(line: str) -> str:
-    return str(len(line))
-
-
-def _outside_utf8(line: str) -> str:
-    return line.replace('"itemName":"', '"itemName":"\udcff\udcfe', 1)
+def _replacing(pattern: str, replacement: str) -> Callable[[str], str]:
+    return lambda line: re.sub(pattern, replacement, line, count=1)
 
 
 KINDS: tuple[Callable[[str], str], ...] = (
-    _break_json,
-    _price_as_text,
-    _name_as_number,
-    _user_as_fraction,
-    _without_user,
-    _null_item,
-    _in_array,
-    _number,
-    _outside_utf8,
+    # Broken JSON.
+    lambda line: line[: len(line) * 2 // 3],
+    # Values of a wrong type.
+    _replacing(r'"price":([0-9.]+)', r'"price":"\1"'),
+    _replacing(r'"itemName":"[^"]*"', '"itemName":1234'),
+    _replacing(r'"userId":([0-9]+)', r'"userId":\1.5'),
+    # A missing value, and null.
+    _replacing(r'"userId":[0-9]+,', ""),
+    _replacing(r'"itemId":[0-9]+', '"itemId":null'),
+    # JSON that is not an object.
+    lambda line: f"[{line}]",
+    lambda line: str(len(line)),
+    # Bytes that are not UTF-8.
+    _replacing('"itemName":"', '"itemName":"\udcff\udcfe'),
 )

@@ -2,12 +2,16 @@
 
 import functools
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headgate.producers._catalogue import FIRST_ORDER_MS, items
 from headgate.producers._damage import damage
 from headgate.producers._draws import Column, Draws, Ints
+
+if TYPE_CHECKING:
+    from headgate.producers.store import StoreShape
 
 # Orders come in groups of 20 line items that form 9 invoices of 1 to 5 line items each, in one of a
 # few arrangements. So the invoice of any line is known without counting the lines before it.
@@ -29,30 +33,19 @@ _UNKNOWN_IDS = 1000
 
 @dataclass(frozen=True, slots=True)
 class OrderBook:
-    """The orders of one round.
+    """The orders of one round."""
 
-    Attributes:
-        draws: The draws of the store's seed.
-        users: How many users are known.
-        items: How many items are known.
-        orders: How many line items a round has.
-        unknown: The share that names a user or an item that does not exist.
-        bad: The share of lines that are not orders.
-        round: Which round, counted from 0.
-    """
+    shape: "StoreShape"
 
-    draws: Draws
-    users: int
-    items: int
-    orders: int
-    unknown: float
-    bad: float
-    round: int
+    @property
+    def draws(self) -> Draws:
+        """The draws of the store's seed."""
+        return Draws(self.shape.seed)
 
     @property
     def start_ms(self) -> int:
         """The time of the round's first invoice: after the last one of the round before."""
-        return FIRST_ORDER_MS + self.round * self._invoices() * INVOICE_EVERY_MS
+        return FIRST_ORDER_MS + self.shape.round * self._invoices() * INVOICE_EVERY_MS
 
     def lines(self, first: int, last: int) -> tuple[list[str], int]:
         """Return the order lines from first up to last of the round, and the number of bad ones.
@@ -62,7 +55,7 @@ class OrderBook:
         line = np.arange(first, last, dtype=np.int64)
         invoice, number = self._invoice_of(line)
         per_round = self._invoices()
-        invoice += self.round * per_round
+        invoice += self.shape.round * per_round
         created = FIRST_ORDER_MS + invoice * INVOICE_EVERY_MS
         created += self.draws.below(Column.ORDER_JITTER, _JITTER_MS, invoice)
         # Invoices overtake each other a little, but stay in their round.
@@ -83,9 +76,9 @@ class OrderBook:
         return lines, self._spoil(lines, first, last)
 
     def _invoices(self) -> int:
-        if self.orders == 0:
+        if self.shape.orders == 0:
             return 0
-        invoice, _ = self._invoice_of(np.array([self.orders - 1], dtype=np.int64))
+        invoice, _ = self._invoice_of(np.array([self.shape.orders - 1], dtype=np.int64))
         return int(invoice[0]) + 1
 
     def _invoice_of(self, line: Ints) -> tuple[Ints, Ints]:
@@ -97,26 +90,28 @@ class OrderBook:
         return invoice, numbers[arrangement, place]
 
     def _whom_and_what(self, first: int, last: int, invoice: Ints) -> tuple[Ints, Ints]:
-        start = self.round * self.orders
+        start = self.shape.round * self.shape.orders
         line = np.arange(start + first, start + last, dtype=np.int64)
         # Low numbers are drawn more often: old customers and old favourites.
         whom = self.draws.unit(Column.ORDER_USER, invoice)
         what = self.draws.unit(Column.ORDER_ITEM, line)
-        user = 1 + (whom * np.sqrt(whom) * self.users).astype(np.int64)
-        item = 1 + (what * np.sqrt(what) * self.items).astype(np.int64)
+        user = 1 + (whom * np.sqrt(whom) * self.shape.users).astype(np.int64)
+        item = 1 + (what * np.sqrt(what) * self.shape.items).astype(np.int64)
         places, ordinals = self.draws.picks(
-            Column.ORDER_UNKNOWN, self.unknown, start + first, start + last
+            Column.ORDER_UNKNOWN, self.shape.unknown, start + first, start + last
         )
         beyond = 1 + self.draws.below(Column.ORDER_UNKNOWN_ID, _UNKNOWN_IDS, ordinals)
         places -= start + first
         of_user = ordinals % 2 == 0
-        user[places[of_user]] = self.users + beyond[of_user]
-        item[places[~of_user]] = self.items + beyond[~of_user]
+        user[places[of_user]] = self.shape.users + beyond[of_user]
+        item[places[~of_user]] = self.shape.items + beyond[~of_user]
         return user, item
 
     def _spoil(self, lines: list[str], first: int, last: int) -> int:
-        start = self.round * self.orders
-        places, ordinals = self.draws.picks(Column.ORDER_BAD, self.bad, start + first, start + last)
+        start = self.shape.round * self.shape.orders
+        places, ordinals = self.draws.picks(
+            Column.ORDER_BAD, self.shape.bad, start + first, start + last
+        )
         places -= start + first
         for place, ordinal in zip(places.tolist(), ordinals.tolist(), strict=True):
             lines[place] = damage(lines[place].removesuffix("\n"), ordinal) + "\n"

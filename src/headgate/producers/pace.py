@@ -47,13 +47,7 @@ class Sent:
 
     def plus(self, topic: StoreTopic, records: int) -> "Sent":
         """Return the counts plus further records."""
-        match topic:
-            case StoreTopic.USERS:
-                return replace(self, users=self.users + records)
-            case StoreTopic.ITEMS:
-                return replace(self, items=self.items + records)
-            case StoreTopic.ORDERS:
-                return replace(self, orders=self.orders + records)
+        return replace(self, **{topic.value: getattr(self, topic.value) + records})
 
     @property
     def summary(self) -> str:

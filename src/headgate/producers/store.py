@@ -5,7 +5,6 @@ in any release.
 """
 
 import enum
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,10 +13,9 @@ import numpy as np
 
 from headgate.errors import HeadgateError
 from headgate.producers._catalogue import first_users, items, updated_ids, updated_users
+from headgate.producers._chunks import check_count, check_share, chunk_ranges, split_lines
 from headgate.producers._draws import Column, Draws, Ints
 from headgate.producers._orders import OrderBook
-
-CHUNK_RECORDS = 20_000
 
 _USER_OR_ITEM_KEY = re.compile(rb'\{"id":(-?[0-9]+)[,}]')
 _ORDER_KEY = re.compile(rb'\{"invoiceId":([0-9]+),')
@@ -65,15 +63,9 @@ class StoreShape:
 
     def __post_init__(self) -> None:
         for name in ("users", "items", "orders", "updates", "round"):
-            count = getattr(self, name)
-            if count < 0:
-                raise _bad_shape(f"--{name} must be 0 or more, got {count}", f"--{name} 0")
+            check_count(name, getattr(self, name), _bad_shape)
         for name in ("unknown", "bad", "deletes"):
-            share = getattr(self, name)
-            if not (math.isfinite(share) and 0 <= share <= 1):
-                raise _bad_shape(
-                    f"--{name} must be a share from 0 to 1, got {share}", f"--{name} 0.01"
-                )
+            check_share(name, getattr(self, name), _bad_shape)
         if self.orders and not self.items:
             raise _bad_shape("orders need at least one item", "--items 1")
         if (self.orders or self.updates) and not self.users:
@@ -133,7 +125,7 @@ def key_values(topic: StoreTopic, lines: bytes) -> Iterator[tuple[bytes | None, 
     The value of a deletion is None.
     """
     pattern = _ORDER_KEY if topic is StoreTopic.ORDERS else _USER_OR_ITEM_KEY
-    for line in lines.removesuffix(b"\n").split(b"\n") if lines else ():
+    for line in split_lines(lines):
         match = pattern.match(line)
         key = match[1] if match else None
         yield key, None if line.endswith(_TOMBSTONE_END) else line
@@ -141,14 +133,14 @@ def key_values(topic: StoreTopic, lines: bytes) -> Iterator[tuple[bytes | None, 
 
 def _users(shape: StoreShape) -> Iterator[Chunk]:
     draws = Draws(shape.seed)
-    for first, last in _ranges(shape.users):
+    for first, last in chunk_ranges(shape.users):
         rows = first_users(draws, _ints(first + 1, last + 1), shape.users)
         yield Chunk(StoreTopic.USERS, "".join(rows.lines()).encode(), last - first)
 
 
 def _items(shape: StoreShape) -> Iterator[Chunk]:
     draws = Draws(shape.seed)
-    for first, last in _ranges(shape.items):
+    for first, last in chunk_ranges(shape.items):
         rows = items(draws, _ints(first + 1, last + 1))
         text = "".join(item.line() for item in rows)
         yield Chunk(StoreTopic.ITEMS, text.encode(), last - first)
@@ -157,8 +149,8 @@ def _items(shape: StoreShape) -> Iterator[Chunk]:
 def _updates(shape: StoreShape) -> Iterator[Chunk]:
     draws = Draws(shape.seed)
     start = shape.round * shape.updates
-    at = _order_book(shape).start_ms
-    for first, last in _ranges(shape.updates):
+    at = OrderBook(shape).start_ms
+    for first, last in chunk_ranges(shape.updates):
         updates = _ints(start + first, start + last)
         rows = updated_users(draws, updates, shape.users, _ints(at + first, at + last))
         lines = rows.lines()
@@ -170,28 +162,11 @@ def _updates(shape: StoreShape) -> Iterator[Chunk]:
 
 
 def _orders(shape: StoreShape) -> Iterator[Chunk]:
-    book = _order_book(shape)
-    for first, last in _ranges(shape.orders):
+    book = OrderBook(shape)
+    for first, last in chunk_ranges(shape.orders):
         lines, bad = book.lines(first, last)
         content = "".join(lines).encode(errors="surrogateescape")
         yield Chunk(StoreTopic.ORDERS, content, last - first, bad)
-
-
-def _order_book(shape: StoreShape) -> OrderBook:
-    return OrderBook(
-        draws=Draws(shape.seed),
-        users=shape.users,
-        items=shape.items,
-        orders=shape.orders,
-        unknown=shape.unknown,
-        bad=shape.bad,
-        round=shape.round,
-    )
-
-
-def _ranges(count: int) -> Iterator[tuple[int, int]]:
-    for first in range(0, count, CHUNK_RECORDS):
-        yield first, min(first + CHUNK_RECORDS, count)
 
 
 def _ints(first: int, last: int) -> Ints:

@@ -4,7 +4,6 @@ The data is a pure function of the shape: the same arguments give the same bytes
 in any release.
 """
 
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,11 +12,11 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from headgate.errors import HeadgateError
+from headgate.producers._chunks import check_count, check_share, chunk_ranges, split_lines
 from headgate.producers._draws import Column, Draws, Ints
 
 TOPIC = "visits"
 FIRST_EVENT = datetime(2025, 9, 4, 10, tzinfo=UTC)
-CHUNK_RECORDS = 20_000
 
 # Beyond an out-of-orderness of 5 minutes and a window of 15, wherever the event falls in it.
 _LATE_BY_MS = (1_800_000, 3_600_000)
@@ -59,13 +58,8 @@ class VisitsShape:
 
     def __post_init__(self) -> None:
         for name, least in (("count", 0), ("visits", 1), ("round", 0)):
-            number = getattr(self, name)
-            if number < least:
-                raise _bad_shape(
-                    f"--{name} must be {least} or more, got {number}", f"--{name} {least}"
-                )
-        if not (math.isfinite(self.late) and 0 <= self.late <= 1):
-            raise _bad_shape(f"--late must be a share from 0 to 1, got {self.late}", "--late 0.01")
+            check_count(name, getattr(self, name), _bad_shape, least)
+        check_share("late", self.late, _bad_shape)
         if self.out_of_order < timedelta(0):
             raise _bad_shape("--out-of-order must not be negative", "--out-of-order 30s")
         if self.span < _MS:
@@ -103,8 +97,8 @@ class VisitsChunk:
 
 def generate_visits(shape: VisitsShape) -> Iterator[VisitsChunk]:
     """Yield the round's events in the order of arrival, in chunks of up to 20,000."""
-    for first in range(0, shape.count, CHUNK_RECORDS):
-        yield _chunk(shape, first, min(first + CHUNK_RECORDS, shape.count))
+    for first, last in chunk_ranges(shape.count):
+        yield _chunk(shape, first, last)
 
 
 def count_late(shape: VisitsShape) -> int:
@@ -117,7 +111,7 @@ def count_late(shape: VisitsShape) -> int:
 
 def visit_key_values(lines: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Yield the events with their visit as the key, for a log with keys."""
-    for line in lines.removesuffix(b"\n").split(b"\n") if lines else ():
+    for line in split_lines(lines):
         match = _KEY.search(line)
         assert match is not None, "every event has a visit"
         yield match[1], line
