@@ -15,7 +15,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from headgate.brokers import lifecycle
 from headgate.brokers.broker import Broker, BrokerOptions
 from headgate.brokers.kafka import KAFKA
-from headgate.brokers.kafka_security import find_security
+from headgate.brokers.kafka_settings import find_security
+from headgate.brokers.security import AUTHORITY
 
 _PATIENCE_S = 30
 # What a test waits for must not take a production broker's time.
@@ -191,9 +192,9 @@ def client_of(broker: Broker) -> dict[str, str]:
         client |= {
             "security.protocol": "SASL_SSL",
             "sasl.mechanism": "SCRAM-SHA-256",
-            "sasl.username": access.security.user,
-            "sasl.password": access.security.password,
-            "ssl.ca.location": str(access.ca),
+            "sasl.username": access.user,
+            "sasl.password": access.password,
+            "ssl.ca.location": str(broker.data / AUTHORITY),
         }
     return client
 

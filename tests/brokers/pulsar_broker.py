@@ -20,7 +20,8 @@ import pulsar
 from headgate.brokers import lifecycle
 from headgate.brokers.broker import Broker, BrokerOptions
 from headgate.brokers.pulsar import PULSAR
-from headgate.brokers.pulsar_security import find_security
+from headgate.brokers.pulsar_settings import TOKEN, find_security
+from headgate.brokers.security import AUTHORITY
 
 _PATIENCE_S = 30
 _NAMESPACE = "public/default"
@@ -106,10 +107,9 @@ class PulsarBroker:
         """Return a client; whoever asks for it closes it."""
         access = find_security(self.data)
         if access is not None:
-            options.setdefault(
-                "authentication", pulsar.AuthenticationToken(access.token.read_text())
-            )
-            options["tls_trust_certs_file_path"] = str(access.ca)
+            token = (self.data / TOKEN).read_text()
+            options.setdefault("authentication", pulsar.AuthenticationToken(token))
+            options["tls_trust_certs_file_path"] = str(self.data / AUTHORITY)
         options = {"operation_timeout_seconds": _PATIENCE_S, "logger": _QUIET, **options}
         return pulsar.Client(self.service, **options)
 

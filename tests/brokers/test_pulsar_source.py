@@ -19,7 +19,8 @@ from pulsar_broker import PulsarBroker
 from pyspark import SparkContext
 
 from headgate import Flow
-from headgate.brokers.pulsar_security import find_security
+from headgate.brokers.pulsar_settings import TOKEN
+from headgate.brokers.security import AUTHORITY
 from headgate.connectors import Pulsar
 from headgate.jobs.attempts.inline import InlineLauncher
 from headgate.jobs.lifecycle.states import JobState
@@ -526,13 +527,12 @@ def test_a_secured_broker_is_read_by_a_token_and_a_certificate(
     secure_pulsar: PulsarBroker, bench: Bench
 ) -> None:
     copy = Copy(secure_pulsar, bench, partitions=2)
-    access = find_security(secure_pulsar.data)
-    assert access is not None
+    token = secure_pulsar.data / TOKEN
     copy.send(1)
     options = {
-        "token": f"${{file:{access.token}}}",
-        "tlsTrustCertsFilePath": str(access.ca),
+        "token": f"${{file:{token}}}",
+        "tlsTrustCertsFilePath": str(secure_pulsar.data / AUTHORITY),
     }
     bench.run(copy.flow(options=options))
     assert copy.ids() == [1]
-    assert access.token.read_text() not in (bench.home / "jobs/copy/events.jsonl").read_text()
+    assert token.read_text() not in (bench.home / "jobs/copy/events.jsonl").read_text()

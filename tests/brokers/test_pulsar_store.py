@@ -18,7 +18,7 @@ from store_reference import canonical
 
 from headgate import Flow, Kafka, Pulsar
 from headgate._codec import encode
-from headgate.brokers.pulsar_security import find_security
+from headgate.brokers.pulsar_settings import TOKEN
 from headgate.engine.settings import Delivery
 from headgate.jobs.startup.plan import plan_job
 from headgate.jobs.topics.listing import show_topic, tail_topic
@@ -111,8 +111,6 @@ def test_one_flow_reads_pulsar_and_kafka_and_writes_to_both(
 def test_the_store_runs_on_a_broker_that_wants_tls_and_a_token_which_nothing_tells(
     secure_pulsar: PulsarBroker, tmp_path: Path
 ) -> None:
-    access = find_security(secure_pulsar.data)
-    assert access is not None
     shop = BrokerShop(tmp_path, secure_pulsar)
     shop.set_up()
     shop.produce(0, 2_000)
@@ -121,7 +119,7 @@ def test_the_store_runs_on_a_broker_that_wants_tls_and_a_token_which_nothing_tel
     assert len(tail_topic(shop.on, "enriched-orders", last=5)) == 5
     (mark,) = encode(show_topic(shop.on, "orders"))["subscriptions"]
     assert (mark["name"], mark["unread"]) == (JOB, 0)
-    token = access.token.read_text().strip().encode()
+    token = (secure_pulsar.data / TOKEN).read_text().strip().encode()
     told = [file for file in shop.home.rglob("*") if file.is_file() and token in file.read_bytes()]
     assert token
     assert told == []

@@ -7,7 +7,7 @@ import struct
 import threading
 from datetime import timedelta
 
-from headgate.brokers.kafka_answer import is_serving
+from headgate.brokers.kafka import is_serving
 from headgate.brokers.kafka_settings import Ports, Security, server_properties
 
 PORTS = Ports(clients=9092, controller=9093, inside=9094)
@@ -33,7 +33,7 @@ def test_the_users_own_settings_win() -> None:
 
 
 def test_a_secured_broker_has_no_open_listener_for_clients() -> None:
-    security = Security("me", 'a"b\\c', "secure/broker.p12", "store")
+    security = Security("me", 'a"b\\c', "store")
     settings = told(server_properties(PORTS, data="kafka", settings={}, security=security))
     assert settings["listeners"].startswith("SASL_SSL://127.0.0.1:9092,INSIDE://127.0.0.1:9094,")
     assert settings["inter.broker.listener.name"] == "INSIDE"

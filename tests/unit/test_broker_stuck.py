@@ -3,18 +3,17 @@
 # ruff: noqa: ARG002 (stand-ins take what they are given)
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from fake_clock import FakeClock
 
-from headgate._artifacts import Progress
 from headgate._clock import Clock
 from headgate.brokers import lifecycle
 from headgate.brokers.broker import BrokerOptions
-from headgate.brokers.process import Process, find_process, start_process
-from headgate.brokers.pulsar_registering import is_registering
+from headgate.brokers.process import find_process
+from headgate.brokers.pulsar_health import is_registering
 from headgate.errors import HeadgateError
 
 ENTRY = "/ledgers/available/127.0.0.1:24716"
@@ -29,39 +28,20 @@ class FakeServer:
 
     def __init__(self, *, stuck: int) -> None:
         self._stuck = stuck
-        self.launched: list[Mapping[str, str | int]] = []
+        self.launched: list[lifecycle.Facts] = []
 
-    def find_client(self, folder: Path) -> Path | None:
-        return None
+    def url(self, folder: Path, facts: lifecycle.Facts) -> str:
+        return f"fake://{lifecycle.address_of(facts)}"
 
-    def address(self, facts: Mapping[str, str | int]) -> str:
-        return f"127.0.0.1:{facts['port']}"
-
-    def url(self, folder: Path, facts: Mapping[str, str | int]) -> str:
-        return f"fake://{self.address(facts)}"
-
-    def is_serving(self, folder: Path, facts: Mapping[str, str | int]) -> bool:
+    def is_serving(self, folder: Path, facts: lifecycle.Facts) -> bool:
         return True
 
     def is_stuck(self, folder: Path, clock: Clock) -> bool:
         return len(self.launched) <= self._stuck
 
-    def launch(
-        self,
-        folder: Path,
-        options: BrokerOptions,
-        last: Mapping[str, str | int],
-        told: Progress,
-        clock: Clock,
-    ) -> Process:
-        self.launched.append(last)
-        output = folder / lifecycle.OUTPUT
-        output.parent.mkdir(exist_ok=True)
-        facts = {"port": last.get("port", 7000 + len(self.launched))}
-        command = ["sleep", "600"]
-        return start_process(
-            command, folder / lifecycle.FILE, output=output, facts=facts, clock=clock
-        )
+    def prepare(self, start: lifecycle.Start) -> tuple[Sequence[str], lifecycle.Facts]:
+        self.launched.append(start.last)
+        return ["sleep", "600"], {"port": start.last.get("port", 7000 + len(self.launched))}
 
 
 @pytest.fixture
@@ -75,7 +55,8 @@ def test_a_broker_that_is_stuck_is_started_once_more_where_it_was(options: Broke
     broker, is_new = lifecycle.start(server, options, progress=told.append, clock=None)
     assert (is_new, broker.address) == (True, "127.0.0.1:7001")
     assert server.launched == [{}, {"port": 7001}]
-    assert told == ["the broker hangs and is restarted"]
+    starting = "starting the broker"
+    assert told == [starting, "the broker hangs and is restarted", starting]
 
 
 def test_one_that_is_stuck_each_time_is_not_left_running(options: BrokerOptions) -> None:

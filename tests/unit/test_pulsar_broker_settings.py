@@ -16,7 +16,6 @@ import pytest
 
 from headgate.brokers import pulsar_distribution
 from headgate.brokers.pulsar import find_bookie
-from headgate.brokers.pulsar_answer import is_serving
 from headgate.brokers.pulsar_distribution import (
     DISTRIBUTION,
     count_missing,
@@ -24,18 +23,17 @@ from headgate.brokers.pulsar_distribution import (
     get_distribution,
     unpack,
 )
-from headgate.brokers.pulsar_security import sign_token
-from headgate.brokers.pulsar_settings import LEDGERS, Ports, Security, standalone_conf
+from headgate.brokers.pulsar_health import is_serving
+from headgate.brokers.pulsar_settings import (
+    LEDGERS,
+    Ports,
+    Security,
+    sign_token,
+    standalone_conf,
+)
 
 PORTS = Ports(clients=6650, admin=8080, bookie=20000)
-SECURITY = Security(
-    role="me",
-    keystore="secure/broker.p12",
-    keystore_password="store",
-    ca="secure/ca.pem",
-    key="file:///k",
-    token="file:///t",
-)
+SECURITY = Security(Path("/broker"), role="me", keystore_password="store")
 
 
 def told(text: str) -> dict[str, str]:
@@ -117,6 +115,8 @@ def test_a_secured_broker_has_no_open_port() -> None:
     assert (settings["brokerServicePortTls"], settings["webServicePortTls"]) == ("6650", "8080")
     assert settings["authenticationEnabled"] == settings["authorizationEnabled"] == "true"
     assert settings["superUserRoles"] == "me"
+    assert settings["tokenSecretKey"] == "file:///broker/secure/token.key"
+    assert settings["tlsKeyStore"] == "secure/broker.p12"
 
 
 def test_a_token_says_who_its_bearer_is() -> None:

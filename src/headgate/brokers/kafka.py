@@ -1,9 +1,9 @@
-"""A local Kafka broker: fetched, formatted, started and stopped.
+"""A local Kafka broker.
 
-DIR/, beside what every broker has there:
-  server.properties   what it is told
+DIR/, beside the files of every broker (`lifecycle`):
+  server.properties   its settings
   kafka/              its records, in Kafka's own form
-  secure/             of a secured one: certificates, the password, a file for clients
+  secure/             certificates and secrets, if it is secured
 """
 
 from __future__ import annotations
@@ -11,32 +11,35 @@ from __future__ import annotations
 import base64
 import os
 import shutil
+import socket
+import struct
 import subprocess
 import uuid
-from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from urllib.parse import quote
 
-from headgate._artifacts import Artifact, Progress, get_java, read_artifacts, resolve
+from headgate._artifacts import Artifact, get_java, read_artifacts, resolve
 from headgate._clock import Clock
 from headgate.brokers import lifecycle
-from headgate.brokers.broker import (
-    HOST,
-    LOG4J,
-    BrokerOptions,
-    find_ports,
-    is_free,
-    write_private,
+from headgate.brokers.broker import HOST, LOG4J, find_ports, is_free, write_private
+from headgate.brokers.kafka_settings import (
+    DATA,
+    Ports,
+    Security,
+    find_security,
+    secure,
+    server_properties,
 )
-from headgate.brokers.kafka_answer import is_serving
-from headgate.brokers.kafka_security import find_security, make_security
-from headgate.brokers.kafka_settings import DATA, Ports, Security, server_properties
-from headgate.brokers.process import Process, start_process
+from headgate.brokers.security import find_client
 
 VERSION = "4.3.1"
 DEFAULT_PORT = 9092
 _ANSWERS_WITHIN = timedelta(seconds=2)
+_METADATA = 3
+# The last version of the request and response with fixed-size lengths.
+_VERSION = 8
+_CLIENT = b"headgate"
 
 
 def broker_jars() -> tuple[Artifact, ...]:
@@ -51,63 +54,44 @@ class _Kafka:
     name = "Kafka"
     data = DATA
 
-    def find_client(self, folder: Path) -> Path | None:
-        access = find_security(folder)
-        return None if access is None else access.file
-
-    def address(self, facts: Mapping[str, str | int]) -> str:
-        return f"{HOST}:{facts['port']}"
-
-    def url(self, folder: Path, facts: Mapping[str, str | int]) -> str:
-        client = self.find_client(folder)
+    def url(self, folder: Path, facts: lifecycle.Facts) -> str:
+        client = find_client(folder)
         config = "" if client is None else f"?config={quote(str(client))}"
-        return f"kafka://{self.address(facts)}{config}"
+        return f"kafka://{lifecycle.address_of(facts)}{config}"
 
-    def is_serving(self, folder: Path, facts: Mapping[str, str | int]) -> bool:  # noqa: ARG002
+    def is_serving(self, folder: Path, facts: lifecycle.Facts) -> bool:  # noqa: ARG002
         return is_serving(HOST, int(facts["inside"]), within=_ANSWERS_WITHIN)
 
     def is_stuck(self, folder: Path, clock: Clock) -> bool:  # noqa: ARG002
         return False
 
-    def launch(
-        self,
-        folder: Path,
-        options: BrokerOptions,
-        last: Mapping[str, str | int],
-        progress: Progress,
-        clock: Clock,
-    ) -> Process:
-        ports = self._choose_ports(folder, options, last)
+    def prepare(self, start: lifecycle.Start) -> tuple[list[str], lifecycle.Facts]:
+        folder, options, progress = start.folder, start.options, start.progress
+        ports = self._choose_ports(start)
         jars = broker_jars()
         class_path = os.pathsep.join(map(str, resolve(jars, progress=progress, root=jars[0])))
-        (folder / "log").mkdir(exist_ok=True)
-        security = _get_security(folder, options, progress)
+        if options.secure and find_client(folder) is None:
+            progress("creating certificates and a password")
+            secure(folder)
+        security = find_security(folder)
         write_private(folder / "log4j2.properties", LOG4J)
         if not (folder / DATA).is_dir():
             progress("creating the broker's folder")
             self._format(folder, ports, class_path, security)
         text = server_properties(ports, data=DATA, settings=options.settings, security=security)
         write_private(folder / "server.properties", text)
-        progress("starting the broker")
-        return start_process(
-            [*_java(class_path, memory=options.memory), "kafka.Kafka", "server.properties"],
-            folder / lifecycle.FILE,
-            output=folder / lifecycle.OUTPUT,
-            facts={"port": ports.clients, "controller": ports.controller, "inside": ports.inside},
-            clock=clock,
-        )
+        java = _java(class_path, memory=options.memory)
+        facts = {"port": ports.clients, "controller": ports.controller, "inside": ports.inside}
+        return [*java, "kafka.Kafka", "server.properties"], facts
 
-    def _choose_ports(
-        self, folder: Path, options: BrokerOptions, last: Mapping[str, str | int]
-    ) -> Ports:
+    def _choose_ports(self, start: lifecycle.Start) -> Ports:
         """Return the ports: the last ones, as far as they are still free."""
-        free = find_ports(HOST, 3)
-        clients = last.get("port", DEFAULT_PORT) if options.port is None else options.port
-        clients = int(clients) or free[0]
-        lifecycle.check_free(self, clients, options)
+        free, last = find_ports(HOST, 3), start.last
+        usual = int(last.get("port", DEFAULT_PORT))
+        clients = lifecycle.choose_port(self, start.options, usual, free[0])
         controller = int(last.get("controller", free[1]))
         controller = controller if is_free(HOST, controller) else free[1]
-        is_secure = options.secure or find_security(folder) is not None
+        is_secure = start.options.secure or find_client(start.folder) is not None
         return Ports(clients, controller, free[2] if is_secure else clients)
 
     def _format(
@@ -127,20 +111,12 @@ class _Kafka:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         settings.unlink()
         if done.returncode != 0:
-            said = done.stderr or done.stdout
-            raise lifecycle.not_started(self, folder, "its folder cannot be created", said)
+            output = done.stderr or done.stdout
+            raise lifecycle.not_started(self, folder, "its folder cannot be created", output)
         (folder / making).rename(folder / DATA)
 
 
 KAFKA = _Kafka()
-
-
-def _get_security(folder: Path, options: BrokerOptions, progress: Progress) -> Security | None:
-    known = find_security(folder)
-    if known is None and options.secure:
-        progress("creating certificates and a password")
-        known = make_security(folder)
-    return None if known is None else known.security
 
 
 def _java(class_path: str, *, memory: int) -> list[str]:
@@ -154,3 +130,36 @@ def _cluster_id() -> str:
     text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     # A leading dash would be read as an option.
     return f"h{text[1:]}" if text.startswith("-") else text
+
+
+def is_serving(host: str, port: int, *, within: timedelta) -> bool:
+    """Return True if the broker at this address has joined its cluster and accepts requests.
+
+    It sends one request in Kafka's protocol over a plain socket.
+    """
+    try:
+        with socket.create_connection((host, port), timeout=within.total_seconds()) as link:
+            link.sendall(_question())
+            (size,) = struct.unpack(">i", _read(link, 4))
+            # The request's number, the throttle time, and the number of brokers, which is 0 before
+            # the broker has joined its cluster.
+            return bool(struct.unpack_from(">iii", _read(link, size))[2] > 0)
+    except (OSError, struct.error):
+        return False
+
+
+def _question() -> bytes:
+    head = struct.pack(">hhih", _METADATA, _VERSION, 1, len(_CLIENT)) + _CLIENT
+    # No topics are requested, none created, no permissions listed.
+    body = head + struct.pack(">i???", 0, False, False, False)
+    return struct.pack(">i", len(body)) + body
+
+
+def _read(link: socket.socket, size: int) -> bytes:
+    content = b""
+    while len(content) < size:
+        piece = link.recv(size - len(content))
+        if not piece:
+            raise ConnectionResetError("the broker closed the connection")
+        content += piece
+    return content

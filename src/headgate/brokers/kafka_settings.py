@@ -6,10 +6,13 @@ absolute path would split it.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from headgate.brokers.broker import HOST, properties
+from headgate.brokers.security import AUTHORITY, CLIENT, KEYSTORE, find_secrets, make_security
 
 DATA = "kafka"
 
@@ -51,12 +54,11 @@ class Security:
     """The requirements of a secured broker: TLS, and a user with a password.
 
     Attributes:
-        keystore: A PKCS12 file with the broker's key and certificate.
+        keystore_password: The password of the broker's key and certificate.
     """
 
     user: str
     password: str
-    keystore: str
     keystore_password: str
 
     @property
@@ -66,6 +68,28 @@ class Security:
             f"{mechanism}=[name={self.user},password={self.password}]"
             for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512")
         ]
+
+
+def find_security(folder: Path) -> Security | None:
+    """Return the security of a folder's broker; None for an open broker."""
+    known = find_secrets(folder)
+    if known is None:
+        return None
+    return Security(known["user"], known["password"], known["keystore_password"])
+
+
+def secure(folder: Path) -> None:
+    """Create certificates, and a user with a password."""
+    user, password = "headgate", secrets.token_urlsafe(18)
+    client = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "SCRAM-SHA-256",
+        "sasl.username": user,
+        "sasl.password": password,
+        "ssl.ca.location": str(folder / AUTHORITY),
+    }
+    known = {"user": user, "password": password}
+    make_security(folder, known, {CLIENT: properties(client).encode()})
 
 
 def server_properties(
@@ -117,7 +141,7 @@ def _secured(ports: Ports, security: Security) -> dict[str, str]:
         "listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config": scram,
         "listener.name.sasl_ssl.plain.sasl.jaas.config": named,
         "ssl.keystore.type": "PKCS12",
-        "ssl.keystore.location": security.keystore,
+        "ssl.keystore.location": KEYSTORE,
         "ssl.keystore.password": security.keystore_password,
     }
 

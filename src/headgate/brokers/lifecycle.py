@@ -9,14 +9,22 @@ DIR/
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from headgate._artifacts import Progress
 from headgate._clock import Clock, SystemClock
 from headgate.brokers.broker import HOST, LOG, Broker, BrokerOptions, BrokerState, is_free
-from headgate.brokers.process import Process, alone_in, find_process, stop_process
+from headgate.brokers.process import (
+    Process,
+    alone_in,
+    find_process,
+    start_process,
+    stop_process,
+)
+from headgate.brokers.security import find_client
 from headgate.errors import Domain, HeadgateError
 
 OUTPUT = "log/broker.out"
@@ -29,49 +37,51 @@ _STARTS_WITHIN = timedelta(seconds=120)
 _TRIES = 3
 
 
+Facts: TypeAlias = Mapping[str, str | int]
+"""The ports of a broker's process, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A start of a broker.
+
+    Attributes:
+        folder: The broker's folder, as an absolute path.
+        last: The facts of the last process; empty at the first start.
+        progress: Called with a line for each step.
+    """
+
+    folder: Path
+    options: BrokerOptions
+    last: Facts
+    progress: Progress
+    clock: Clock
+
+
 class Server(Protocol):
-    """The part of a broker's lifecycle that depends on its kind."""
+    """The part of a broker's lifecycle that depends on its kind.
 
-    @property
-    def kind(self) -> str:
-        """Its name in commands."""
+    Attributes:
+        kind: Its name in commands.
+        name: Its name for people.
+        data: The folder of its records in its own folder; exists after the first start.
+    """
 
-    @property
-    def name(self) -> str:
-        """Its name for people."""
+    kind: str
+    name: str
+    data: str
 
-    @property
-    def data(self) -> str:
-        """The folder of its records in its own folder; exists after the first start."""
-
-    def find_client(self, folder: Path) -> Path | None:
-        """Return the settings file for clients of a secured broker; None for an open one."""
-
-    def address(self, facts: Mapping[str, str | int]) -> str:
-        """Return the host and the port for clients."""
-
-    def url(self, folder: Path, facts: Mapping[str, str | int]) -> str:
+    def url(self, folder: Path, facts: Facts) -> str:
         """Return the value for `--on`."""
 
-    def is_serving(self, folder: Path, facts: Mapping[str, str | int]) -> bool:
+    def is_serving(self, folder: Path, facts: Facts) -> bool:
         """Return True if it responds to clients."""
 
     def is_stuck(self, folder: Path, clock: Clock) -> bool:
         """Return True if it responds but needs a restart to work properly."""
 
-    def launch(
-        self,
-        folder: Path,
-        options: BrokerOptions,
-        last: Mapping[str, str | int],
-        progress: Progress,
-        clock: Clock,
-    ) -> Process:
-        """Start its process, after everything that a first start needs.
-
-        Args:
-            last: The facts of the last process; empty at the first start.
-        """
+    def prepare(self, start: Start) -> tuple[Sequence[str], Facts]:
+        """Do everything that a start needs; return the command, and the facts to store."""
 
 
 def start(
@@ -92,7 +102,7 @@ def start(
         HeadgateError: BROKER_RUNNING if it runs with other options, BROKER_SECURITY_FIXED,
             BROKER_PORT_TAKEN, BROKER_NOT_STARTED, and the errors of `resolve`.
     """
-    clock, report = clock or SystemClock(), progress or _nobody
+    clock, report = clock or SystemClock(), progress or (lambda _line: None)
     folder = options.data.absolute()
     with alone_in(folder):
         known = find_process(folder / FILE)
@@ -108,7 +118,7 @@ def start(
                 return look(server, folder), False
         last = {} if known is None else known.facts
         for _ in range(_TRIES):
-            process = server.launch(folder, options, last, report, clock)
+            process = _launch(server, Start(folder, options, last, report, clock))
             if wait(server, folder, process, clock) is not BrokerState.RUNNING:
                 stop_process(process, grace=STOPS_WITHIN, clock=clock)
                 raise not_started(
@@ -120,6 +130,16 @@ def start(
             stop_process(process, grace=STOPS_WITHIN, clock=clock)
             last = process.facts
         raise not_started(server, folder, f"it hung {_TRIES} times", last_words(folder))
+
+
+def _launch(server: Server, start: Start) -> Process:
+    output = start.folder / OUTPUT
+    output.parent.mkdir(exist_ok=True)
+    command, facts = server.prepare(start)
+    start.progress("starting the broker")
+    return start_process(
+        command, start.folder / FILE, output=output, facts=facts, clock=start.clock
+    )
 
 
 def stop(server: Server, data: Path, *, clock: Clock | None = None) -> tuple[Broker, bool]:
@@ -147,12 +167,28 @@ def look(server: Server, data: Path) -> Broker:
         state=_state(server, folder, process) if is_alive else BrokerState.STOPPED,
         data=folder,
         log=log,
-        address=server.address(process.facts),
+        address=address_of(process.facts),
         url=server.url(folder, process.facts),
         pid=process.pid if is_alive else None,
         since=process.since if is_alive else None,
-        client=server.find_client(folder),
+        client=find_client(folder),
     )
+
+
+def address_of(facts: Facts) -> str:
+    """Return the host and the port for clients."""
+    return f"{HOST}:{facts['port']}"
+
+
+def choose_port(server: Server, options: BrokerOptions, last: int, free: int) -> int:
+    """Return the port for clients; the last port, unless the options name another.
+
+    Raises:
+        HeadgateError: BROKER_PORT_TAKEN.
+    """
+    port = (last if options.port is None else options.port) or free
+    check_free(server, port, options)
+    return port
 
 
 def wait(server: Server, folder: Path, process: Process, clock: Clock) -> BrokerState:
@@ -184,7 +220,9 @@ def last_words(folder: Path) -> str:
     for file in (folder / LOG, folder / OUTPUT):
         if file.is_file():
             lines += file.read_text(encoding="utf-8", errors="replace").splitlines()[-400:]
-    return _pick(lines)
+    texts = [line for line in lines if line.strip()]
+    bad = [line for line in texts if " ERROR " in line or " FATAL " in line or "Exception" in line]
+    return (bad or texts or ["nothing"])[-1].strip()
 
 
 def not_started(server: Server, folder: Path, problem: str, said: str) -> HeadgateError:
@@ -221,7 +259,7 @@ def _check_ports(server: Server, known: Process, options: BrokerOptions) -> None
 
 
 def _check_security(server: Server, folder: Path, options: BrokerOptions) -> None:
-    if options.secure and (folder / server.data).is_dir() and server.find_client(folder) is None:
+    if options.secure and (folder / server.data).is_dir() and find_client(folder) is None:
         raise HeadgateError(
             "BROKER_SECURITY_FIXED",
             f"cannot secure the broker in {options.data}: its folder was created without "
@@ -229,13 +267,3 @@ def _check_security(server: Server, folder: Path, options: BrokerOptions) -> Non
             hint=f"headgate broker start {server.kind} --secure --port 0"
             f" --data {options.data}-secure",
         )
-
-
-def _pick(lines: Sequence[str]) -> str:
-    texts = [line for line in lines if line.strip()]
-    bad = [line for line in texts if " ERROR " in line or " FATAL " in line or "Exception" in line]
-    return (bad or texts or ["nothing"])[-1].strip()
-
-
-def _nobody(line: str) -> None:
-    pass

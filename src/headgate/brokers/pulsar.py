@@ -1,32 +1,28 @@
-"""A local Pulsar broker: fetched, started and stopped.
+"""A local Pulsar broker.
 
-DIR/, beside what every broker has there:
-  standalone.conf   what it is told
+DIR/, beside the files of every broker (`lifecycle`):
+  standalone.conf   its settings
   pulsar/           its records and its metadata, in Pulsar's own form
-  secure/           of a secured one: certificates, the token, a file for clients
-  tmp/              what its process unpacks; emptied at each start
+  secure/           certificates and secrets, if it is secured
+  tmp/              files that its process unpacks; emptied at each start
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from urllib.parse import quote
 
-from headgate._artifacts import Progress
 from headgate._clock import Clock
 from headgate.brokers import lifecycle
-from headgate.brokers.broker import HOST, LOG, BrokerOptions, find_ports, is_free
-from headgate.brokers.process import Process, start_process
-from headgate.brokers.pulsar_answer import is_serving
+from headgate.brokers.broker import HOST, LOG, find_ports, is_free
 from headgate.brokers.pulsar_classes import get_classes
 from headgate.brokers.pulsar_distribution import get_distribution
+from headgate.brokers.pulsar_health import is_registering, is_serving
 from headgate.brokers.pulsar_process import java_command, write_settings
-from headgate.brokers.pulsar_registering import is_registering
-from headgate.brokers.pulsar_security import find_security, make_security
-from headgate.brokers.pulsar_settings import DATA, LEDGERS, Ports, Security
+from headgate.brokers.pulsar_settings import DATA, LEDGERS, Ports, find_security, secure
+from headgate.brokers.security import find_client
 from headgate.errors import HeadgateError
 
 DEFAULT_PORT = 6650
@@ -43,63 +39,40 @@ class _Pulsar:
     name = "Pulsar"
     data = DATA
 
-    def find_client(self, folder: Path) -> Path | None:
-        access = find_security(folder)
-        return None if access is None else access.file
+    def url(self, folder: Path, facts: lifecycle.Facts) -> str:
+        client, address = find_client(folder), lifecycle.address_of(facts)
+        if client is None:
+            return f"pulsar://{address}?admin={_admin(folder, facts)}"
+        config = quote(str(client))
+        return f"pulsar+ssl://{address}?admin={_admin(folder, facts)}&config={config}"
 
-    def address(self, facts: Mapping[str, str | int]) -> str:
-        return f"{HOST}:{facts['port']}"
-
-    def url(self, folder: Path, facts: Mapping[str, str | int]) -> str:
-        client, address = self.find_client(folder), self.address(facts)
-        if client is not None:
-            config = quote(str(client))
-            return f"pulsar+ssl://{address}?admin={_admin(folder, facts)}&config={config}"
-        return f"pulsar://{address}?admin={_admin(folder, facts)}"
-
-    def is_serving(self, folder: Path, facts: Mapping[str, str | int]) -> bool:
-        access, admin = find_security(folder), _admin(folder, facts)
-        if access is None:
-            return is_serving(admin, within=_ANSWERS_WITHIN)
-        headers, trust = access.headers(), access.trust()
-        return is_serving(admin, within=_ANSWERS_WITHIN, headers=headers, trust=trust)
+    def is_serving(self, folder: Path, facts: lifecycle.Facts) -> bool:
+        return is_serving(
+            _admin(folder, facts), within=_ANSWERS_WITHIN, security=find_security(folder)
+        )
 
     def is_stuck(self, folder: Path, clock: Clock) -> bool:
         return is_registering(folder / LOG, clock)
 
-    def launch(
-        self,
-        folder: Path,
-        options: BrokerOptions,
-        last: Mapping[str, str | int],
-        progress: Progress,
-        clock: Clock,
-    ) -> Process:
-        ports = self._choose_ports(folder, options, last)
+    def prepare(self, start: lifecycle.Start) -> tuple[list[str], lifecycle.Facts]:
+        folder, options, progress = start.folder, start.options, start.progress
+        ports = self._choose_ports(start)
         distribution = get_distribution(progress=progress)
-        security = _get_security(folder, options, progress)
-        classes = get_classes(distribution, progress=progress, clock=clock)
+        if options.secure and find_client(folder) is None:
+            progress("creating certificates and a token")
+            secure(folder)
+        classes = get_classes(distribution, progress=progress, clock=start.clock)
         more = [] if classes is None else [f"-XX:SharedArchiveFile={classes}"]
-        write_settings(folder, ports, settings=options.settings, security=security)
-        progress("starting the broker")
-        return start_process(
-            java_command(distribution, memory=options.memory, bookie=ports.bookie, more=more),
-            folder / lifecycle.FILE,
-            output=folder / lifecycle.OUTPUT,
-            facts={"port": ports.clients, "admin": ports.admin, "bookie": ports.bookie},
-            clock=clock,
-        )
+        write_settings(folder, ports, settings=options.settings, security=find_security(folder))
+        command = java_command(distribution, memory=options.memory, bookie=ports.bookie, more=more)
+        return command, {"port": ports.clients, "admin": ports.admin, "bookie": ports.bookie}
 
-    def _choose_ports(
-        self, folder: Path, options: BrokerOptions, last: Mapping[str, str | int]
-    ) -> Ports:
+    def _choose_ports(self, start: lifecycle.Start) -> Ports:
         """Return the ports: the last ones, as far as they are still free."""
-        free = find_ports(HOST, 3)
-        is_secure = options.secure or find_security(folder) is not None
+        free, options, last = find_ports(HOST, 3), start.options, start.last
+        is_secure = options.secure or find_client(start.folder) is not None
         usual = DEFAULT_SECURE_PORT if is_secure else DEFAULT_PORT
-        clients = last.get("port", usual) if options.port is None else options.port
-        clients = int(clients) or free[0]
-        lifecycle.check_free(self, clients, options)
+        clients = lifecycle.choose_port(self, options, int(last.get("port", usual)), free[0])
         if options.admin_port is None:
             usual_admin = DEFAULT_SECURE_ADMIN_PORT if is_secure else DEFAULT_ADMIN_PORT
             admin = int(last.get("admin", usual_admin if clients == usual else free[1]))
@@ -108,7 +81,7 @@ class _Pulsar:
         else:
             admin = options.admin_port or free[1]
             lifecycle.check_free(self, admin, options)
-        return Ports(clients, admin, self._choose_bookie(folder, free[2]))
+        return Ports(clients, admin, self._choose_bookie(start.folder, free[2]))
 
     def _choose_bookie(self, folder: Path, free: int) -> int:
         """Return the port of the storage, which never changes after the first start."""
@@ -136,14 +109,6 @@ def find_bookie(folder: Path) -> int | None:
     return None if match is None else int(match[1])
 
 
-def _admin(folder: Path, facts: Mapping[str, str | int]) -> str:
-    scheme = "http" if find_security(folder) is None else "https"
+def _admin(folder: Path, facts: lifecycle.Facts) -> str:
+    scheme = "http" if find_client(folder) is None else "https"
     return f"{scheme}://{HOST}:{facts['admin']}"
-
-
-def _get_security(folder: Path, options: BrokerOptions, progress: Progress) -> Security | None:
-    known = find_security(folder)
-    if known is None and options.secure:
-        progress("creating certificates and a token")
-        known = make_security(folder)
-    return None if known is None else known.security

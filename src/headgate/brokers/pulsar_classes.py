@@ -16,7 +16,7 @@ from headgate._artifacts import Progress, get_java
 from headgate._clock import Clock
 from headgate.brokers.broker import DEFAULT_MEMORY, HOST, find_ports
 from headgate.brokers.process import Process, alone_in, start_process, stop_process
-from headgate.brokers.pulsar_answer import is_serving
+from headgate.brokers.pulsar_health import is_serving
 from headgate.brokers.pulsar_process import java_command, write_settings
 from headgate.brokers.pulsar_settings import Ports
 

@@ -6,16 +6,33 @@ absolute path would split it.
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
+import json
+import secrets
 import socket
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from headgate.brokers import broker
 from headgate.brokers.broker import HOST, properties
+from headgate.brokers.security import (
+    AUTHORITY,
+    CLIENT,
+    FOLDER,
+    KEYSTORE,
+    find_secrets,
+    make_security,
+)
 
 DATA = "pulsar"
 METADATA = f"{DATA}/metadata"
 LEDGERS = f"{DATA}/ledgers"
+TOKEN = f"{FOLDER}/token"
+_KEY = f"{FOLDER}/token.key"
 
 # A single broker has no replicas, and a small heap.
 _ALONE = {
@@ -104,19 +121,55 @@ class Security:
     """The requirements of a secured broker: TLS, and a token.
 
     Attributes:
+        folder: The broker's folder.
         role: The client's role in the token; may do everything.
-        keystore: A PKCS12 file with the broker's key and certificate.
-        ca: A PEM file with the certificate that signed it.
-        key: The address of the file with the key that signs tokens.
-        token: The address of the file with the token.
+        keystore_password: The password of the broker's key and certificate.
     """
 
+    folder: Path
     role: str
-    keystore: str
     keystore_password: str
-    ca: str
-    key: str
-    token: str
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers of a request to the admin API."""
+        token = (self.folder / TOKEN).read_text(encoding="ascii")
+        return {"Authorization": f"Bearer {token}"}
+
+    def trust(self) -> ssl.SSLContext:
+        """Return the authorities that a client trusts."""
+        return ssl.create_default_context(cafile=str(self.folder / AUTHORITY))
+
+
+def find_security(folder: Path) -> Security | None:
+    """Return the security of a folder's broker; None for an open broker."""
+    known = find_secrets(folder)
+    return None if known is None else Security(folder, known["role"], known["keystore_password"])
+
+
+def secure(folder: Path) -> None:
+    """Create certificates, and a token for clients."""
+    key, role = secrets.token_bytes(32), "headgate"
+    client = {
+        "token": f"${{file:{folder / TOKEN}}}",
+        "tlsTrustCertsFilePath": str(folder / AUTHORITY),
+    }
+    files = {
+        _KEY: key,
+        TOKEN: sign_token(key, role).encode(),
+        CLIENT: properties(client).encode(),
+    }
+    make_security(folder, {"role": role}, files)
+
+
+def sign_token(key: bytes, role: str) -> str:
+    """Return a JSON web token that identifies its bearer; it does not expire."""
+    head, body = _encode(b'{"alg":"HS256"}'), _encode(json.dumps({"sub": role}).encode())
+    signed = f"{head}.{body}"
+    return f"{signed}.{_encode(hmac.digest(key, signed.encode(), hashlib.sha256))}"
+
+
+def _encode(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).decode().rstrip("=")
 
 
 def standalone_conf(
@@ -152,21 +205,21 @@ def _secured(ports: Ports, security: Security) -> dict[str, str]:
         "webServicePortTls": str(ports.admin),
         "tlsEnabledWithKeyStore": "true",
         "tlsKeyStoreType": "PKCS12",
-        "tlsKeyStore": security.keystore,
+        "tlsKeyStore": KEYSTORE,
         "tlsKeyStorePassword": security.keystore_password,
         "webServiceTlsProvider": "",
         "authenticationEnabled": "true",
         "authenticationProviders": (
             "org.apache.pulsar.broker.authentication.AuthenticationProviderToken"
         ),
-        "tokenSecretKey": security.key,
+        "tokenSecretKey": (security.folder / _KEY).as_uri(),
         "authorizationEnabled": "true",
         "superUserRoles": security.role,
         # The broker is its own client too.
         "brokerClientTlsEnabled": "true",
-        "brokerClientTrustCertsFilePath": security.ca,
+        "brokerClientTrustCertsFilePath": AUTHORITY,
         "brokerClientAuthenticationPlugin": token,
-        "brokerClientAuthenticationParameters": security.token,
+        "brokerClientAuthenticationParameters": (security.folder / TOKEN).as_uri(),
     }
 
 
