@@ -156,7 +156,7 @@ def test_a_replay_that_breaks_off_leaves_its_letters_in_doubt(
 def test_records_on_pulsar_are_replayed_with_key_properties_and_partition(
     tmp_path: Path, pulsar: PulsarBroker
 ) -> None:
-    from headgate.connectors.pulsar.message_ids import EntryId
+    from headgate.connectors.pulsar.names import EntryId
     from headgate.connectors.pulsar.places import sequence_of
 
     shop = Shop(tmp_path, pulsar.url)

@@ -19,7 +19,7 @@ from headgate import Flow, HeadgateError
 from headgate._codec import encode
 from headgate.connectors import Kafka
 from headgate.connectors.kafka.admin import Cluster
-from headgate.connectors.kafka.client import ClientSpec
+from headgate.connectors.kafka.descriptor import KafkaLog
 from headgate.connectors.logs import bind, parse_log
 from headgate.flow.graph import Graph
 from headgate.jobs.audit.job_audit import Audit
@@ -85,7 +85,7 @@ class Desk:
     def position(self, topic: str, *following: int) -> str:
         """Return a position as the kernel writes it; without offsets, the topic's end."""
         name = self.prefix + topic
-        cluster = Cluster(ClientSpec.of(self.kafka.address), doing="look")
+        cluster = Cluster(KafkaLog.of(self.kafka.address), doing="look")
         (facts,) = cluster.describe([name])
         ends = following or [part.next for part in facts.parts]
         # Java writes ids in the alphabet of base64 that fits into addresses.

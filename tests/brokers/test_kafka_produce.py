@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from headgate import HeadgateError
 from headgate.cli.app import app
-from headgate.connectors.kafka.log import KafkaLog
+from headgate.connectors.kafka.descriptor import KafkaLog
 from headgate.connectors.kafka.producing import KafkaSender
 from headgate.connectors.logs import parse_log
 from headgate.producers.store import StoreShape, StoreTopic, generate, key_values
@@ -53,7 +53,7 @@ def run(*args: str) -> Result:
 def sender(broker: KafkaBroker) -> KafkaSender:
     log = parse_log(broker.url)
     assert isinstance(log, KafkaLog)
-    return KafkaSender(log.client)
+    return KafkaSender(log)
 
 
 def test_topics_that_are_missing_are_made_and_told_of(told: dict[str, Any]) -> None:

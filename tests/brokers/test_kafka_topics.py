@@ -24,10 +24,9 @@ import headgate
 from headgate import HeadgateError
 from headgate.cli import topics
 from headgate.cli.app import app
-from headgate.connectors.kafka.client import ClientSpec
+from headgate.connectors.kafka.descriptor import KafkaLog
 from headgate.connectors.kafka.groups import fence, publish_positions
-from headgate.connectors.kafka.log import KafkaLog
-from headgate.connectors.kafka.reading import read_records
+from headgate.connectors.kafka.records import read_records
 from headgate.connectors.kafka.topics import KafkaTopics
 from headgate.connectors.logs import parse_log
 
@@ -56,10 +55,10 @@ def new_name() -> str:
     return f"t-{uuid.uuid4().hex[:12]}"
 
 
-def client(broker: KafkaBroker) -> ClientSpec:
+def client(broker: KafkaBroker) -> KafkaLog:
     log = parse_log(broker.url)
     assert isinstance(log, KafkaLog)
-    return log.client
+    return log
 
 
 def test_create_makes_a_topic_once_as_it_was_asked_for(kafka: KafkaBroker) -> None:

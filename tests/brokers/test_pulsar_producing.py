@@ -13,9 +13,8 @@ from typer.testing import CliRunner
 from headgate import HeadgateError
 from headgate.cli.app import app
 from headgate.connectors.logs import parse_log
-from headgate.connectors.pulsar.log import PulsarLog
-from headgate.connectors.pulsar.producing import PulsarSender
-from headgate.connectors.pulsar.routing import partition_of
+from headgate.connectors.pulsar.descriptor import PulsarLog
+from headgate.connectors.pulsar.producing import PulsarSender, partition_of
 from headgate.connectors.pulsar.schemas import json_schema
 from headgate.flow.schema import schema_of
 
@@ -23,7 +22,7 @@ from headgate.flow.schema import schema_of
 def open_sender(broker: PulsarBroker) -> PulsarSender:
     log = parse_log(broker.url)
     assert isinstance(log, PulsarLog)
-    return PulsarSender(log.client, log.namespace)
+    return PulsarSender(log)
 
 
 def test_a_store_arrives_with_keys_and_deleted_users_as_tombstones(pulsar: PulsarBroker) -> None:

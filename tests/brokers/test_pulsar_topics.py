@@ -18,8 +18,8 @@ from headgate._codec import encode
 from headgate.cli import topics
 from headgate.cli.app import app
 from headgate.connectors.logs import parse_log
-from headgate.connectors.pulsar.log import PulsarLog
-from headgate.connectors.pulsar.subscriptions import Subscription
+from headgate.connectors.pulsar.descriptor import PulsarLog
+from headgate.connectors.pulsar.positions import Subscription
 from headgate.connectors.pulsar.topics import PulsarTopics
 
 NOTHING = {"retentionTimeInMinutes": 0, "retentionSizeInMB": 0}
@@ -65,7 +65,7 @@ def new_name() -> str:
 def topics_of(broker: PulsarBroker) -> PulsarTopics:
     log = parse_log(broker.url)
     assert isinstance(log, PulsarLog)
-    return PulsarTopics(log.client, log.namespace)
+    return PulsarTopics(log)
 
 
 def test_create_makes_a_topic_once_as_it_was_asked_for(pulsar: PulsarBroker) -> None:
@@ -243,7 +243,7 @@ def test_a_subscription_leaves_unread_exactly_what_comes_next(pulsar: PulsarBrok
         assert found.name == "my-job"
         return found.unread
 
-    subscription = Subscription(seen.client, "my-job")
+    subscription = Subscription(seen.log, "my-job")
     assert unread(f"{ledger}:2", "-1:0") == 3
     assert unread(f"{ledger}:5", "-1:0") == 0
     assert unread(f"{ledger}:4", "-1:0") == 1
@@ -257,7 +257,7 @@ def test_a_subscription_does_not_bring_back_a_topic_that_is_gone(pulsar: PulsarB
     name = new_name()
     held = {"partitioned": True, "next": ["3:1"]}
     position = {"format": 1, "topics": {f"persistent://public/default/{name}": held}}
-    subscription = Subscription(topics_of(pulsar).client, "my-job")
+    subscription = Subscription(topics_of(pulsar).log, "my-job")
     subscription.move(json.dumps(position))
     subscription.close()
     assert name not in run("topics", "--json", "--on", pulsar.url).stdout

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.connectors.row_marks import Mark, find_mark
+from headgate.connectors.audit import RowMark, find_row_mark
 from headgate.jobs.audit.counts.keys import KeyColumns, KeyCounts, hash_of
 from headgate.jobs.audit.counts.offsets import PartitionCounts
 from headgate.jobs.audit.records.marks import parse_letter
@@ -138,13 +138,13 @@ def test_a_whole_number_is_one_key_with_a_point_or_without() -> None:
 @given(st.text("abc-._", min_size=1), st.integers(0), st.integers(0))
 def test_a_mark_is_read_as_it_was_written(source: str, partition: int, offset: int) -> None:
     value = f"20261115T101112-0a1b2c/{source}/{partition}/{offset}".encode()
-    found = find_mark([("other", b"x"), ("headgate", value)])
-    assert found == Mark("20261115T101112-0a1b2c", source, partition, offset)
+    found = find_row_mark([("other", b"x"), ("headgate", value)])
+    assert found == RowMark("20261115T101112-0a1b2c", source, partition, offset)
 
 
 @pytest.mark.parametrize("value", [None, b"", b"a/b/c/d", b"a/b/1", b"a/b/1/2/3", b"\xff/b/1/2"])
 def test_a_mark_that_is_none_is_not_taken_for_one(value: bytes | None) -> None:
-    assert find_mark([("headgate", value)]) is None
+    assert find_row_mark([("headgate", value)]) is None
 
 
 def test_a_dead_letter_gives_its_record_unless_it_was_cut() -> None:

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from headgate.connectors import Kafka
 from headgate.connectors.audit import InputRecord, Standing, TopicRange
 from headgate.connectors.kafka.admin import TopicFacts
-from headgate.connectors.kafka.audit_input import KafkaInput, range_of, same_topic
-from headgate.connectors.kafka.audit_rows import doubts_of
+from headgate.connectors.kafka.audit import doubts_of, input_of, range_of, same_topic
 from headgate.connectors.kafka.positions import TopicPosition
 from headgate.connectors.topics import FOREVER, TopicPart
 from headgate.jobs.audit.counts.source_counts import SourceCounts
@@ -104,7 +103,7 @@ def test_a_source_is_judged_as_a_plain_count_would(
     there = {(p, o) for p, o in records if p in limits and starts[p] <= o < limits[p]}
     kafka = Kafka("orders", servers="localhost")
     one = TopicRange("orders", starts, limits, limits)
-    read = KafkaInput(kafka, (one,), {0: (5, 20), 1: (0, 25)}, "", ())
+    read = input_of(kafka, [one])
     shape = Shape("orders", ("a", "b"))
     counts = SourceCounts(shape, read)
     counts.expect(InputRecord(p, "orders", p, o, None) for p, o in sorted(there))

@@ -175,10 +175,10 @@ def test_an_embedded_topic_that_is_not_there_holds_nothing(tmp_path: Path) -> No
 def test_topics_are_wanted_by_their_role(connector: Connector[Any]) -> None:
     topic, options = topic_of(connector), SetupOptions(partitions=3)
     for role in TopicRole:
-        wanted = connector.setup.wanted(topic, role, options)
+        wanted = connector.setup.wanted(topic, role, options, None)
         assert wanted.name == "orders"
         assert wanted.partitions == (1 if role is TopicRole.EPOCHS else 3)
-    assert {"retention", "replication"} >= connector.setup.OPTIONS
+    assert {"retention", "replication"} >= connector.setup.options
     for companion, _ in connector.setup.find_companions(topic):
         assert connector.log_of(companion) == connector.log_of(topic)
 

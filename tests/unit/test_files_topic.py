@@ -153,7 +153,6 @@ def test_files_at_any_depth_are_part_of_the_topic(topic: TopicFolder) -> None:
         "part-7/b.jsonl",
         "2026/01/02/c.jsonl",
     ]
-    assert topic.size == 7
 
 
 def test_hidden_names_and_other_endings_are_no_part_of_it(topic: TopicFolder) -> None:
@@ -171,7 +170,6 @@ def test_hidden_names_and_other_endings_are_no_part_of_it(topic: TopicFolder) ->
         put(topic, relative, b"1\n")
     (topic.path / "folder.jsonl").mkdir()
     assert topic.files() == []
-    assert topic.size == 0
     assert count_records(topic) == 0
 
 
@@ -201,7 +199,6 @@ def test_files_come_by_ledger_number_then_by_time_then_by_path(topic: TopicFolde
 def test_a_topic_that_is_not_there_has_no_files(tmp_path: Path) -> None:
     folder = TopicFolder(tmp_path / "nowhere")
     assert folder.files() == []
-    assert folder.size == 0
     assert tail(folder, 5) == []
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headgate import HeadgateError
-from headgate.connectors.kafka.client import ClientSpec, parse_kafka_servers
+from headgate.connectors.kafka.descriptor import KafkaLog
 from headgate.connectors.kafka.jaas import parse_jaas
 from headgate.connectors.kafka.librdkafka import Role, read_settings, translate
 from headgate.connectors.properties import parse_properties
@@ -30,42 +30,41 @@ OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
     ],
 )
 def test_servers_are_hosts_with_ports_and_9092_where_none_is_named(text: str, servers: str) -> None:
-    assert parse_kafka_servers(text) == servers
-    assert parse_kafka_servers(servers) == servers
+    assert KafkaLog.of(text).servers == servers
+    assert KafkaLog.of(servers).servers == servers
 
 
 @pytest.mark.parametrize("text", ["", "h:", "h:0", "h:65536", "h,,i", "h:x", "a b", "h:1/x", "::1"])
 def test_anything_else_is_no_server(text: str) -> None:
     with pytest.raises(HeadgateError) as caught:
-        parse_kafka_servers(text)
+        KafkaLog.of(text)
     assert caught.value.code == "BAD_SERVERS"
 
 
 def test_a_password_before_the_servers_is_refused_and_not_repeated() -> None:
     with pytest.raises(HeadgateError) as caught:
-        parse_kafka_servers("me:hunter2@h:9092")
+        KafkaLog.of("me:hunter2@h:9092")
     assert caught.value.code == "BAD_SERVERS"
     assert "hunter2" not in str(caught.value)
 
 
 def test_the_kernel_gets_references_and_the_file_from_the_root() -> None:
-    spec = ClientSpec.of("h", {"sasl.password": "${env:P}", "linger.ms": 5}, "client.properties")
-    assert spec.to_json() == {
+    spec = KafkaLog.of("h", {"sasl.password": "${env:P}", "linger.ms": 5}, "client.properties")
+    assert json.loads(spec.to_text()) == {
         "servers": "h:9092",
         "options": {"linger.ms": "5", "sasl.password": "${env:P}"},
         "config": str(Path.cwd() / "client.properties"),
     }
-    assert json.loads(spec.to_text()) == spec.to_json()
-    assert ClientSpec.of("h").to_json()["config"] is None
+    assert json.loads(KafkaLog.of("h").to_text())["config"] is None
 
 
 def test_equal_descriptions_are_one_cluster_whatever_the_order_of_options() -> None:
-    first = ClientSpec.of("h", {"a.b": "1", "c": True})
-    second = ClientSpec.of("h:9092", {"c": "true", "a.b": 1})
+    first = KafkaLog.of("h", {"a.b": "1", "c": True})
+    second = KafkaLog.of("h:9092", {"c": "true", "a.b": 1})
     assert first == second
     assert hash(first) == hash(second)
     assert first.to_text() == second.to_text()
-    assert first != ClientSpec.of("h", {"a.b": "1"})
+    assert first != KafkaLog.of("h", {"a.b": "1"})
 
 
 @pytest.mark.parametrize(
@@ -91,7 +90,7 @@ def test_an_option_that_cannot_be_kept_is_refused_without_its_value(
     options: dict[str, object], code: str
 ) -> None:
     with pytest.raises(HeadgateError) as caught:
-        ClientSpec.of("h", options)
+        KafkaLog.of("h", options)
     assert caught.value.code == code
     assert "hunter2" not in str(caught.value)
 
@@ -112,13 +111,7 @@ def test_an_option_that_cannot_be_kept_is_refused_without_its_value(
     ],
 )
 def test_a_reference_and_what_is_no_secret_are_kept_as_they_are(name: str, value: str) -> None:
-    assert ClientSpec.of("h", {name: value}).options == ((name, value),)
-
-
-def test_a_description_shows_references_only() -> None:
-    spec = ClientSpec.of("h", {"sasl.password": "${env:P}"}, "c.properties")
-    assert spec.describe() == "h:9092 with sasl.password=${env:P}, options of c.properties"
-    assert ClientSpec.of("h").describe() == "h:9092"
+    assert KafkaLog.of("h", {name: value}).options == ((name, value),)
 
 
 def test_references_are_resolved_inside_a_value(tmp_path: Path) -> None:
@@ -254,7 +247,7 @@ def test_options_win_over_the_file_and_prefixes_are_for_one_kind_of_client(tmp_p
         "bootstrap.servers=elsewhere:1\n"
         "linger.ms=1\nconsumer.linger.ms=2\nclient.id=${env:WHO}\nproducer.acks=all\n"
     )
-    spec = ClientSpec.of("h", {"linger.ms": "3", "producer.linger.ms": "4"}, str(file))
+    spec = KafkaLog.of("h", {"linger.ms": "3", "producer.linger.ms": "4"}, str(file))
     environment = {"WHO": "me"}
     common = {"bootstrap.servers": "h:9092", "client.id": "me"}
     assert read_settings(spec, Role.ADMIN, environment=environment) == {**common, "linger.ms": "3"}
@@ -271,7 +264,7 @@ def test_options_win_over_the_file_and_prefixes_are_for_one_kind_of_client(tmp_p
 
 def test_a_file_that_cannot_be_read_is_named() -> None:
     with pytest.raises(HeadgateError) as caught:
-        read_settings(ClientSpec.of("h", {}, "/not/there.properties"), Role.ADMIN)
+        read_settings(KafkaLog.of("h", {}, "/not/there.properties"), Role.ADMIN)
     assert caught.value.code == "CLIENT_CONFIG_UNREADABLE"
     assert "/not/there.properties" in caught.value.message
 

@@ -11,8 +11,8 @@ import pytest
 from headgate import Flow, Graph, HeadgateError
 from headgate.connectors import Kafka
 from headgate.connectors.connector import Reading
-from headgate.connectors.kafka._spark import SOURCE, output_option, source_options
-from headgate.connectors.kafka.starts import STARTS
+from headgate.connectors.kafka.connector import KafkaEnds
+from headgate.connectors.kafka.descriptor import STARTS
 from headgate.flow.topics import topic_from_json, topic_to_json
 
 POSITION = '{"format":1,"topics":{"orders":{"id":"a","next":[5]}}}'
@@ -24,7 +24,7 @@ def kafka(**more: Any) -> Kafka:
 
 def options(topic: Kafka, **more: Any) -> dict[str, str]:
     reading = Reading(job="store", max_batch=10, max_record=20, splits=2, **more)
-    return source_options(topic, reading)
+    return KafkaEnds().source_options(topic, reading)
 
 
 @pytest.mark.parametrize(
@@ -90,15 +90,15 @@ def test_a_pattern_can_be_read_and_not_written() -> None:
     assert options(topic)["pattern"] == "orders-.*"
     assert "topics" not in options(topic)
     with pytest.raises(HeadgateError) as caught:
-        output_option(topic)
+        KafkaEnds().output_option(topic)
     assert caught.value.code == "BAD_TOPIC"
 
 
 def test_the_kernels_source_gets_all_it_needs_as_text() -> None:
     topic = kafka(options={"sasl.password": "${env:P}"})
-    assert SOURCE == "io.headgate.kernel.kafka.KafkaSource"
+    assert KafkaEnds.SOURCE == "io.headgate.kernel.kafka.KafkaSource"
     assert options(topic) == {
-        "client": topic.client.to_text(),
+        "client": topic.log.to_text(),
         "topics": "orders",
         "start": "earliest",
         "max.bytes": "10",
@@ -108,7 +108,7 @@ def test_the_kernels_source_gets_all_it_needs_as_text() -> None:
         "meta": "true",
         "isolation": "read_committed",
     }
-    assert json.loads(topic.client.to_text()) == {
+    assert json.loads(topic.log.to_text()) == {
         "servers": "h:9092",
         "options": {"sasl.password": "${env:P}"},
         "config": None,
@@ -121,7 +121,7 @@ def test_isolation_is_an_option_of_the_client(name: str) -> None:
 
 
 def test_the_kernels_sink_gets_the_name() -> None:
-    assert output_option(kafka()) == {"kind": "kafka", "topic": "orders"}
+    assert KafkaEnds().output_option(kafka()) == {"kind": "kafka", "topic": "orders"}
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from headgate import Console, Files, Flow, HeadgateError
 from headgate.connectors import Kafka
 from headgate.connectors.files.log import FilesLog
-from headgate.connectors.kafka.log import KafkaLog
+from headgate.connectors.kafka.descriptor import KafkaLog
 from headgate.connectors.logs import DEFAULT_LOG, anchored, bind, parse_log
 
 

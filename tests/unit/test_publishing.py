@@ -10,12 +10,12 @@ import pytest
 
 from headgate.connectors import Kafka
 from headgate.connectors.connector import Mark
-from headgate.connectors.kafka.client import ClientSpec
+from headgate.connectors.kafka.descriptor import KafkaLog
 from headgate.connectors.kafka.positions import GroupMark
 from headgate.errors import HeadgateError
 from headgate.jobs.runs.publishing import MarkPublisher
 
-MARK = GroupMark(Kafka("orders", servers="h:9092").client, "store")
+MARK = GroupMark(Kafka("orders", servers="h:9092").log, "store")
 
 
 def position(*following: int) -> str:
@@ -32,9 +32,7 @@ class Group:
         self.asked = threading.Event()
         self.refuses = False
 
-    def publish(
-        self, _client: ClientSpec, group: str, offsets: Mapping[tuple[str, int], int]
-    ) -> None:
+    def publish(self, _log: KafkaLog, group: str, offsets: Mapping[tuple[str, int], int]) -> None:
         self.asked.set()
         assert self.answers.wait(10)
         if self.refuses:

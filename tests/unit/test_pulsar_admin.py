@@ -14,8 +14,8 @@ import pytest
 
 from headgate import HeadgateError
 from headgate.connectors.pulsar.admin import Admin
-from headgate.connectors.pulsar.client import ClientSpec
-from headgate.connectors.pulsar.subscriptions import Subscription
+from headgate.connectors.pulsar.descriptor import PulsarLog
+from headgate.connectors.pulsar.positions import Subscription
 
 
 @dataclass
@@ -34,7 +34,7 @@ class FakeBroker:
         self.answers[f"/admin/v2/{path}"] = (status, text, headers)
 
     def admin(self, **options: object) -> Admin:
-        return Admin(ClientSpec.of("pulsar://h", self.url, options), doing="try it")
+        return Admin(PulsarLog.of("pulsar://h", self.url, options), doing="try it")
 
 
 @pytest.fixture
@@ -219,7 +219,7 @@ def test_a_broker_that_repeats_the_token_does_not_make_us_repeat_it(
 
 def test_an_admin_api_that_is_not_there_is_told_with_the_next_step() -> None:
     with pytest.raises(HeadgateError) as caught:
-        Admin(ClientSpec.of("pulsar://h", "http://127.0.0.1:1"), doing="try it").get("clusters")
+        Admin(PulsarLog.of("pulsar://h", "http://127.0.0.1:1"), doing="try it").get("clusters")
     assert caught.value.code == "BROKER_UNREACHABLE"
     assert "admin=" in caught.value.hint
 
@@ -227,7 +227,7 @@ def test_an_admin_api_that_is_not_there_is_told_with_the_next_step() -> None:
 def test_a_plain_answer_where_tls_was_wanted_is_told(broker: FakeBroker) -> None:
     url = broker.url.replace("http:", "https:")
     with pytest.raises(HeadgateError) as caught:
-        Admin(ClientSpec.of("pulsar+ssl://h", url), doing="try it").get("clusters")
+        Admin(PulsarLog.of("pulsar+ssl://h", url), doing="try it").get("clusters")
     assert caught.value.code in ("BROKER_REFUSED", "BROKER_UNREACHABLE")
 
 
@@ -237,7 +237,7 @@ def test_a_subscription_is_noted_at_the_beginning_of_a_ledger_before_it_is_moved
     topic = "persistent/public/default/orders"
     for verb in ("properties", "resetcursor"):
         broker.answer(f"{topic}/subscription/job/{verb}", 204)
-    subscription = Subscription(ClientSpec.of("pulsar://h", broker.url, {}), "job")
+    subscription = Subscription(PulsarLog.of("pulsar://h", broker.url, {}), "job")
     for place in ("5:0", "5:3", "5:9", "8:0"):
         standpoint = {"partitioned": False, "next": [place]}
         topics = {"persistent://public/default/orders": standpoint}

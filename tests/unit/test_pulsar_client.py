@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from headgate import HeadgateError
-from headgate.connectors.pulsar.client import ClientSpec, parse_admin, parse_service
 from headgate.connectors.pulsar.clients import open_client
+from headgate.connectors.pulsar.descriptor import PulsarLog, parse_admin, parse_service
 from headgate.connectors.pulsar.login import Login
 from headgate.connectors.pulsar.settings import read_settings
 
@@ -34,7 +34,7 @@ SERVICE = "pulsar://h:6650"
 def test_a_service_has_ports_and_an_admin_api_beside_it(
     text: str, service: str, admin: str
 ) -> None:
-    spec = ClientSpec.of(text)
+    spec = PulsarLog.of(text)
     assert (spec.service, spec.admin) == (service, admin)
     assert parse_service(service) == service
 
@@ -82,27 +82,24 @@ def test_a_password_in_an_address_is_refused_and_not_repeated(
     service: str, admin: str | None
 ) -> None:
     with pytest.raises(HeadgateError) as caught:
-        ClientSpec.of(service, admin)
+        PulsarLog.of(service, admin)
     assert caught.value.code == "BAD_SERVERS"
     assert "hunter2" not in str(caught.value)
 
 
 def test_the_kernel_gets_references_and_the_file_from_the_root() -> None:
-    spec = ClientSpec.of(
-        "pulsar://h", "http://a:1", {"token": "${env:T}", "numIoThreads": 2}, "c.p"
-    )
-    assert spec.to_json() == {
+    spec = PulsarLog.of("pulsar://h", "http://a:1", {"token": "${env:T}", "numIoThreads": 2}, "c.p")
+    assert json.loads(spec.to_text()) == {
         "service": SERVICE,
         "admin": "http://a:1",
         "options": {"numIoThreads": "2", "token": "${env:T}"},
         "config": str(Path.cwd() / "c.p"),
     }
-    assert json.loads(spec.to_text()) == spec.to_json()
 
 
 def test_equal_descriptions_are_one_cluster_whatever_the_order_of_options() -> None:
-    first = ClientSpec.of("pulsar://h", None, {"a": "1", "b": True})
-    second = ClientSpec.of(SERVICE, "http://h:8080/", {"b": "true", "a": 1})
+    first = PulsarLog.of("pulsar://h", None, {"a": "1", "b": True})
+    second = PulsarLog.of(SERVICE, "http://h:8080/", {"b": "true", "a": 1})
     assert first == second
     assert first.to_text() == second.to_text()
 
@@ -125,7 +122,7 @@ def test_an_option_that_cannot_be_kept_is_refused_without_its_value(
     options: dict[str, object], code: str
 ) -> None:
     with pytest.raises(HeadgateError) as caught:
-        ClientSpec.of(SERVICE, None, options)
+        PulsarLog.of(SERVICE, None, options)
     assert caught.value.code == code
     assert "hunter2" not in str(caught.value)
 
@@ -144,15 +141,7 @@ def test_an_option_that_cannot_be_kept_is_refused_without_its_value(
     ],
 )
 def test_a_reference_and_what_is_no_secret_are_kept_as_they_are(name: str, value: str) -> None:
-    assert ClientSpec.of(SERVICE, None, {name: value}).options == ((name, value),)
-
-
-def test_a_description_shows_references_only() -> None:
-    spec = ClientSpec.of(SERVICE, "http://a:1", {"token": "${env:T}"}, "c.p")
-    assert spec.describe() == (
-        "pulsar://h:6650 with token=${env:T}, its admin API at http://a:1, options of c.p"
-    )
-    assert ClientSpec.of(SERVICE).describe() == SERVICE
+    assert PulsarLog.of(SERVICE, None, {name: value}).options == ((name, value),)
 
 
 @pytest.mark.parametrize(
@@ -178,22 +167,22 @@ def test_a_description_shows_references_only() -> None:
 def test_logins_of_the_java_client_are_those_of_python_too(
     options: dict[str, object], login: Login
 ) -> None:
-    spec = ClientSpec.of(SERVICE, None, options)
+    spec = PulsarLog.of(SERVICE, None, options)
     assert read_settings(spec, environment={"T": "secret"}).login == login
 
 
 def test_a_token_is_read_from_the_file_that_the_parameters_name(tmp_path: Path) -> None:
     (tmp_path / "t").write_text("secret\n")
     options = {"authPluginClassName": TOKEN, "authParams": f"file://{tmp_path / 't'}"}
-    assert read_settings(ClientSpec.of(SERVICE, None, options)).login.token == "secret"
+    assert read_settings(PulsarLog.of(SERVICE, None, options)).login.token == "secret"
     (tmp_path / "t").unlink()
     with pytest.raises(HeadgateError) as caught:
-        read_settings(ClientSpec.of(SERVICE, None, options))
+        read_settings(PulsarLog.of(SERVICE, None, options))
     assert caught.value.code == "SECRET_NOT_FOUND"
 
 
 def test_a_login_is_never_shown() -> None:
-    spec = ClientSpec.of(SERVICE, None, {"token": "${env:T}"})
+    spec = PulsarLog.of(SERVICE, None, {"token": "${env:T}"})
     assert "secret" not in repr(read_settings(spec, environment={"T": "secret"}))
 
 
@@ -210,7 +199,7 @@ def test_a_login_is_never_shown() -> None:
 )
 def test_what_python_cannot_do_is_told_without_the_secret(options: dict[str, object]) -> None:
     with pytest.raises(HeadgateError) as caught:
-        read_settings(ClientSpec.of(SERVICE, None, options), environment={"T": "hunter2"})
+        read_settings(PulsarLog.of(SERVICE, None, options), environment={"T": "hunter2"})
     assert caught.value.code == "BAD_CLIENT_OPTION"
     assert "hunter2" not in str(caught.value)
 
@@ -220,7 +209,7 @@ def test_options_win_over_the_file_and_those_of_readers_are_no_concern(tmp_path:
         "tlsTrustCertsFilePath=/ca.pem\noperationTimeoutMs=1000\ntlsHostnameVerificationEnable=true\n"
     )
     options = {"operationTimeoutMs": 2500, "reader.operationTimeoutMs": 1, "numIoThreads": 4}
-    found = read_settings(ClientSpec.of(SERVICE, None, options, str(tmp_path / "c.p")))
+    found = read_settings(PulsarLog.of(SERVICE, None, options, str(tmp_path / "c.p")))
     assert (found.trust, found.check_name, found.insecure) == ("/ca.pem", True, False)
     assert found.operation_timeout_s == 2.5
 
@@ -228,14 +217,14 @@ def test_options_win_over_the_file_and_those_of_readers_are_no_concern(tmp_path:
 def test_a_service_where_nobody_listens_is_told_at_once() -> None:
     began = time.monotonic()
     with pytest.raises(HeadgateError) as caught:
-        open_client(ClientSpec.of("pulsar://127.0.0.1:1"), doing="try it")
+        open_client(PulsarLog.of("pulsar://127.0.0.1:1"), doing="try it")
     assert caught.value.code == "BROKER_UNREACHABLE"
     assert caught.value.retryable
     assert time.monotonic() - began < 3
 
 
 def test_a_token_that_the_shell_has_emptied_is_refused(tmp_path: Path) -> None:
-    client = ClientSpec.of("pulsar://h:6650", None, {"token": ""})
+    client = PulsarLog.of("pulsar://h:6650", None, {"token": ""})
     with pytest.raises(HeadgateError) as caught:
         read_settings(client)
     assert caught.value.code == "BAD_CLIENT_OPTION"

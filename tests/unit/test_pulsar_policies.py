@@ -17,11 +17,11 @@ from headgate.connectors.pulsar.keeping import (
     retention_policies,
 )
 from headgate.connectors.pulsar.ledgers import Ledgers, read_ledgers
-from headgate.connectors.pulsar.message_ids import EntryId
-from headgate.connectors.pulsar.routing import java_hash, partition_of
+from headgate.connectors.pulsar.names import EntryId
+from headgate.connectors.pulsar.positions import next_entries
+from headgate.connectors.pulsar.producing import java_hash, partition_of
 from headgate.connectors.pulsar.schemas import can_write, json_schema, schema_differences
 from headgate.connectors.pulsar.setup import wanted_on_pulsar
-from headgate.connectors.pulsar.subscriptions import next_entries
 from headgate.connectors.setup import SetupOptions, TopicRole
 from headgate.connectors.topics import FOREVER, MadeTopic, Retention, WantedTopic
 from headgate.flow.schema import Field, Primitive, Schema, Unknown, schema_of
@@ -180,8 +180,10 @@ def stats(*ledgers: tuple[int, int], open_entries: int, last: str) -> dict[str, 
 
 
 def test_ledgers_tell_where_a_partition_begins_and_ends() -> None:
-    kept = read_ledgers(stats((5, 3), (8, 0), (9, 0), open_entries=2, last="9:1"))
-    assert kept == Ledgers(((5, 3), (8, 0), (9, 2)), EntryId(9, 2), 10, frozenset({"pulsar.dedup"}))
+    kept = read_ledgers("t", stats((5, 3), (8, 0), (9, 0), open_entries=2, last="9:1"))
+    assert kept == Ledgers(
+        "t", ((5, 3), (8, 0), (9, 2)), EntryId(9, 2), 10, frozenset({"pulsar.dedup"})
+    )
     assert (kept.entries, kept.first, kept.last) == (5, EntryId(5, 0), EntryId(9, 1))
     assert [str(kept.back(count)) for count in (1, 2, 3, 5, 99)] == [
         "9:1",
@@ -193,7 +195,7 @@ def test_ledgers_tell_where_a_partition_begins_and_ends() -> None:
 
 
 def test_a_partition_without_entries_begins_where_it_ends() -> None:
-    empty = read_ledgers(stats((7, 0), open_entries=0, last="7:-1"))
+    empty = read_ledgers("t", stats((7, 0), open_entries=0, last="7:-1"))
     assert (empty.entries, empty.first, empty.last) == (0, EntryId(7, 0), None)
     assert empty.back(3) == EntryId(7, 0)
 

@@ -14,11 +14,9 @@ from hypothesis import strategies as st
 from headgate import Flow, Graph, HeadgateError, Kafka, Pulsar
 from headgate.connectors.connector import Reading
 from headgate.connectors.logs import anchored, parse_log
-from headgate.connectors.pulsar._spark import SOURCE, output_option, source_options
-from headgate.connectors.pulsar.client import ClientSpec
-from headgate.connectors.pulsar.log import PulsarLog, parse_pulsar_log
+from headgate.connectors.pulsar.connector import PulsarEnds
+from headgate.connectors.pulsar.descriptor import STARTS, PulsarLog
 from headgate.connectors.pulsar.names import partition_name, topic_path
-from headgate.connectors.pulsar.starts import STARTS
 from headgate.connectors.references import is_secret
 from headgate.flow.topics import topic_from_json, topic_to_json
 
@@ -31,7 +29,7 @@ def pulsar(**more: Any) -> Pulsar:
 
 def options(topic: Pulsar, **more: Any) -> dict[str, str]:
     reading = Reading(job="store", max_batch=10, max_record=20, splits=2, **more)
-    return source_options(topic, reading)
+    return PulsarEnds().source_options(topic, reading)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +63,7 @@ def test_a_topic_says_where_it_is() -> None:
 
 
 def test_a_topic_has_a_whole_name_and_partitions_that_are_topics() -> None:
-    full = pulsar(namespace="shop/eu").full_name
+    full = pulsar(namespace="shop/eu").kernel_name
     assert full == "persistent://shop/eu/orders"
     assert topic_path(partition_name(full, 3)) == "persistent/shop/eu/orders-partition-3"
     assert topic_path("persistent://shop/eu/a b?c") == "persistent/shop/eu/a%20b%3Fc"
@@ -109,15 +107,15 @@ def test_a_pattern_can_be_read_and_not_written() -> None:
     assert options(topic)["namespace"] == "shop/eu"
     assert "topics" not in options(topic)
     with pytest.raises(HeadgateError) as caught:
-        output_option(topic)
+        PulsarEnds().output_option(topic)
     assert caught.value.code == "BAD_TOPIC"
 
 
 def test_the_kernels_source_gets_all_it_needs_as_text() -> None:
     topic = pulsar(options={"token": "${env:T}"})
-    assert SOURCE == "io.headgate.kernel.pulsar.PulsarSource"
+    assert PulsarEnds.SOURCE == "io.headgate.kernel.pulsar.PulsarSource"
     assert options(topic) == {
-        "client": topic.client.to_text(),
+        "client": topic.log.to_text(),
         "topics": "persistent://public/default/orders",
         "start": "earliest",
         "max.bytes": "10",
@@ -127,7 +125,7 @@ def test_the_kernels_source_gets_all_it_needs_as_text() -> None:
         "meta": "true",
         "subscription": "store",
     }
-    assert json.loads(topic.client.to_text()) == {
+    assert json.loads(topic.log.to_text()) == {
         "service": "pulsar://h:6650",
         "admin": "http://h:8080",
         "options": {"token": "${env:T}"},
@@ -137,7 +135,7 @@ def test_the_kernels_source_gets_all_it_needs_as_text() -> None:
 
 def test_the_kernels_sink_gets_the_whole_name() -> None:
     name = "persistent://public/default/orders"
-    assert output_option(pulsar()) == {"kind": "pulsar", "topic": name}
+    assert PulsarEnds().output_option(pulsar()) == {"kind": "pulsar", "topic": name}
 
 
 @pytest.mark.parametrize(
@@ -221,12 +219,10 @@ def test_every_log_reads_back_from_its_text(
     options: dict[str, str],
     config: str | None,
 ) -> None:
-    client = ClientSpec.of(scheme + ",".join(hosts), admin, options, config)
-    log = PulsarLog(client, namespace)
-    assert parse_pulsar_log(str(log)) == log
-    assert str(parse_pulsar_log(str(log))) == str(log)
-    bound = log.bind("orders")
-    assert (bound.client, bound.namespace) == (client, namespace)
+    log = PulsarLog.of(scheme + ",".join(hosts), admin, options, config, namespace)
+    assert PulsarLog.parse(str(log)) == log
+    assert str(PulsarLog.parse(str(log))) == str(log)
+    assert log.bind("orders").log == log
 
 
 @pytest.mark.parametrize(

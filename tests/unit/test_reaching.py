@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from headgate import Files, Flow, Graph, HeadgateError, Pulsar
-from headgate.connectors.reaching import check_brokers
+from headgate.connectors.registry import check_brokers
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ from headgate.connectors.kafka.keeping import (
     read_retention,
     topic_config,
 )
-from headgate.connectors.kafka.reading import Record
-from headgate.connectors.merging import merge
+from headgate.connectors.kafka.records import Record
+from headgate.connectors.places import merge
 from headgate.connectors.setup import SetupOptions, TopicRole, wanted_topic
 from headgate.connectors.topics import (
     FOREVER,
@@ -174,11 +174,11 @@ def test_the_settings_of_a_topic_say_how_long_records_are_kept(
 
 
 def test_a_topic_that_is_there_differs_only_in_what_was_said() -> None:
-    has = {"cleanup.policy": "delete", "retention.ms": "604800000"}
+    made = MadeTopic("t", 4, "kafka://h", existed=True, replication=1, retention=WEEK)
 
     def found(**asked: object) -> tuple[str, ...]:
         wanted = WantedTopic(name="t", **asked)  # type: ignore[arg-type]
-        return differences(wanted, partitions=4, replication=1, config=has)
+        return differences(wanted, made)
 
     assert found() == ()
     assert found(partitions=4, replication=1, retention=WEEK) == ()

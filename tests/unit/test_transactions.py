@@ -10,7 +10,7 @@ import pytest
 
 from headgate import Flow
 from headgate.connectors import Kafka
-from headgate.connectors.kafka.client import ClientSpec
+from headgate.connectors.kafka.descriptor import KafkaLog
 from headgate.engine.settings import Delivery, Fenced
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
@@ -57,10 +57,10 @@ def test_every_task_at_every_cluster_is_ended_and_what_cannot_be_is_told(
 ) -> None:
     ended: dict[str, list[str]] = {}
 
-    def fence(client: ClientSpec, ids: Iterable[str]) -> None:
-        if client.servers == "down:1":
+    def fence(log: KafkaLog, ids: Iterable[str]) -> None:
+        if log.servers == "down:1":
             raise HeadgateError("BROKER_UNREACHABLE", "cannot end it", hint="wait")
-        ended[client.servers] = list(ids)
+        ended[log.servers] = list(ids)
 
     monkeypatch.setattr("headgate.connectors.kafka.groups.fence", fence)
     told: list[str] = []

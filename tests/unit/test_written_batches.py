@@ -98,7 +98,7 @@ WRITERS = Writers(RUN, f"headgate.shop.{RUN}", (f"headgate.shop.{RUN}.0",))
 
 def test_an_embedded_topic_knows_batches_by_the_names_of_its_files(tmp_path: Path) -> None:
     folder = TopicFolder(tmp_path / "out")
-    assert files.find_written(folder.path, WRITERS, batches()) == NOTHING
+    assert files.find_in_folder(folder.path, WRITERS, batches()) == NOTHING
     folder.create(2)
     for name, rows in (
         (f"{RUN}-0000000006-00000.jsonl", 5),
@@ -106,18 +106,18 @@ def test_an_embedded_topic_knows_batches_by_the_names_of_its_files(tmp_path: Pat
         ("mine.jsonl", 5),
     ):
         folder.publish(b"{}\n" * rows, name=name)
-    assert files.find_written(folder.path, WRITERS, batches()) == NOTHING
+    assert files.find_in_folder(folder.path, WRITERS, batches()) == NOTHING
     folder.publish(b"{}\n" * 2, name=f"{RUN}-0000000007-00000.jsonl")
     folder.publish(b"{}\n" * 3, name=f"{RUN}-0000000007-00001.jsonl", partition=1)
     folder.publish(b"{}\n", name=f"{RUN}-0000000008-00001.jsonl", partition=1)
-    assert files.find_written(folder.path, WRITERS, batches()) == Written(Answer.YES, 6, 2)
-    assert files.find_written(folder.path, WRITERS, batches(7, 7)) == Written(Answer.YES, 5, 2)
-    assert files.find_written(folder.path, WRITERS, batches(6, 6)) == Written(Answer.YES, 5, 1)
+    assert files.find_in_folder(folder.path, WRITERS, batches()) == Written(Answer.YES, 6, 2)
+    assert files.find_in_folder(folder.path, WRITERS, batches(7, 7)) == Written(Answer.YES, 5, 2)
+    assert files.find_in_folder(folder.path, WRITERS, batches(6, 6)) == Written(Answer.YES, 5, 1)
 
 
 def test_a_topic_that_cannot_be_read_is_unknown(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("no folder")
-    assert files.find_written(tmp_path / "out", WRITERS, batches()).answer is Answer.UNKNOWN
+    assert files.find_in_folder(tmp_path / "out", WRITERS, batches()).answer is Answer.UNKNOWN
 
 
 @pytest.fixture
@@ -150,8 +150,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Writers]]:
 
         return ask
 
-    monkeypatch.setattr("headgate.connectors.kafka.written.find_written", answer("kafka"))
-    monkeypatch.setattr("headgate.connectors.pulsar.written.find_written", answer("pulsar"))
+    monkeypatch.setattr("headgate.connectors.kafka.written.find_on_cluster", answer("kafka"))
+    monkeypatch.setattr("headgate.connectors.pulsar.written.find_in_topic", answer("pulsar"))
     return found
 
 

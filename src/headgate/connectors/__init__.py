@@ -1,7 +1,6 @@
 """Connectors: topics bound to one place, used instead of a name.
 
-Descriptors are plain values; importing this package registers them for the JSON of flows. Code that
-needs Spark is in each connector's `_spark.py`, which only the engine imports.
+Descriptors are plain values; importing this package registers them for the JSON of flows.
 """
 
 from headgate.connectors.console import Console

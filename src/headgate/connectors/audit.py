@@ -5,12 +5,16 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple, Protocol, TypeVar
 
 from headgate.errors import HeadgateError
 
 T = TypeVar("T")
 _EVERY = 8_192
+# The header (Kafka) or property (Pulsar) of a row that came from one record: lineage, source,
+# partition and offset, separated by slashes.
+_HEADER = "headgate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,56 +89,34 @@ class TopicRange:
         return sum(self.kept[number] - start for number, start in self.starts.items())
 
 
-class Input(Protocol):
-    """The records that a run read from one source.
+@dataclass(frozen=True, slots=True)
+class Input:
+    """The records that a run read from one source; by default it has read nothing.
 
     Attributes:
         topic: The topic, or the pattern for several topics.
-        ranges: The range of each topic, if rows name their records; otherwise empty.
+        read: Yields every record of the range.
+        standing: Returns the location of a partition and an offset that a row names.
         partitions: The names of the partitions in the report.
+        ranges: The range of each topic, if rows name their records; otherwise empty.
         gaps: Reasons why records may have been deleted since; empty if there are none.
         notes: Further remarks for the report.
     """
 
-    @property
-    def topic(self) -> str: ...
-
-    @property
-    def ranges(self) -> tuple[TopicRange, ...]: ...
-
-    @property
-    def partitions(self) -> tuple[str, ...]: ...
-
-    @property
-    def gaps(self) -> str: ...
-
-    @property
-    def notes(self) -> tuple[str, ...]: ...
-
-    def read(self, meter: Meter) -> Iterator[InputRecord]:
-        """Yield every record of the range."""
-
-    def standing(self, number: int, offset: int) -> Standing:
-        """Return the location of the position that a row names."""
+    topic: str
+    read: Callable[[Meter], Iterator[InputRecord]] = lambda _meter: iter(())
+    standing: Callable[[int, int], Standing] = lambda _number, _offset: Standing.AHEAD
+    partitions: tuple[str, ...] = ()
+    ranges: tuple[TopicRange, ...] = ()
+    gaps: str = ""
+    notes: tuple[str, ...] = ()
 
 
-class NothingRead:
-    """The input of a source from which nothing was read yet."""
-
-    def __init__(self, topic: str) -> None:
-        self.topic = topic
-        self.ranges: tuple[TopicRange, ...] = ()
-        self.partitions: tuple[str, ...] = ()
-        self.gaps = ""
-        self.notes: tuple[str, ...] = ()
-
-    def read(self, _meter: Meter) -> Iterator[InputRecord]:
-        """Yield nothing."""
-        return iter(())
-
-    def standing(self, _number: int, _offset: int) -> Standing:
-        """Report every position as not read yet."""
-        return Standing.AHEAD
+def name_partitions(partitions: Iterable[tuple[str, int]]) -> tuple[str, ...]:
+    """Return partition numbers, with the topic before them if there are several topics."""
+    pairs = list(partitions)
+    is_alone = len({topic for topic, _ in pairs}) == 1
+    return tuple(str(number) if is_alone else f"{topic}/{number}" for topic, number in pairs)
 
 
 def unknown_begin(topic: str) -> str:
@@ -204,15 +186,70 @@ class Passed:
     keyless: int = 0
 
 
-class OutputRows(Protocol):
+@dataclass(frozen=True, slots=True)
+class OutputRows:
     """The rows of one output.
 
     Attributes:
+        read: Yields the rows of the run, and counts all rows.
         doubts: Reasons why a written row may be missing here.
     """
 
-    @property
-    def doubts(self) -> tuple[str, ...]: ...
+    read: Callable[[Passed, Meter], Iterator[Row]]
+    doubts: tuple[str, ...] = ()
 
-    def read(self, passed: Passed, meter: Meter) -> Iterator[Row]:
-        """Yield the rows of the run, and count all rows."""
+
+class RowMark(NamedTuple):
+    """The record that a row on a broker came from, and the run that wrote the row."""
+
+    lineage: str
+    source: str
+    partition: int
+    offset: int
+
+
+class MarkedRecord(Protocol):
+    """A record of an output on a broker."""
+
+    @property
+    def headers(self) -> Iterable[tuple[str, bytes | None]]: ...
+
+    @property
+    def value(self) -> bytes | None: ...
+
+
+def read_marked_rows(
+    run: AuditedRun, records: Iterable[MarkedRecord], passed: Passed
+) -> Iterator[Row]:
+    """Yield the rows of a run and of the runs it comes from, and count all records."""
+    for record in records:
+        mark = find_row_mark(record.headers)
+        if mark is None:
+            passed.foreign += 1
+        elif mark.lineage == run.lineage:
+            passed.rows += 1
+            yield Row(mark.source, mark.partition, mark.offset, record.value)
+        else:
+            passed.other_runs += 1
+            if mark.lineage in run.earlier:
+                yield Row(mark.source, mark.partition, mark.offset, record.value, is_earlier=True)
+
+
+def find_row_mark(headers: Iterable[tuple[str, bytes | None]]) -> RowMark | None:
+    """Return the mark of a row, or None if it has no readable mark."""
+    for name, value in headers:
+        if name == _HEADER and value is not None:
+            head, _, offset = value.rpartition(b"/")
+            known = _parse_head(head)
+            return RowMark(*known, int(offset)) if known and offset.isdigit() else None
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _parse_head(head: bytes) -> tuple[str, str, int] | None:
+    """Return lineage, source and partition, which are the same in very many rows."""
+    try:
+        lineage, source, partition = head.decode().split("/")
+    except ValueError:
+        return None
+    return (lineage, source, int(partition)) if partition.isdecimal() else None

@@ -6,16 +6,15 @@ and importing it loads no client library: functions import what needs one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from headgate.connectors.audit import AuditedRun, Input, OutputRows
 from headgate.connectors.places import Places
-from headgate.connectors.producing import KeyValues, Sink
-from headgate.connectors.setup import SetupOptions, TopicRole
+from headgate.connectors.setup import SetupOptions, TopicRole, find_problems
 from headgate.connectors.starts import StartSyntax
 from headgate.connectors.topics import MadeTopic, Topics, WantedTopic
 from headgate.connectors.written import Batches, Writers, Written
@@ -23,6 +22,15 @@ from headgate.flow.schema import Schema
 from headgate.flow.topics import Topic
 
 T = TypeVar("T", bound=Topic, contravariant=True)
+
+Sink: TypeAlias = Callable[[str, bytes, int], None]
+"""Takes a topic, lines with newlines and their number; returns when they are acknowledged."""
+
+Records: TypeAlias = Iterable[tuple[bytes | None, bytes | None]]
+"""Keys and values."""
+
+KeyValues: TypeAlias = Callable[[str, bytes], Records]
+"""Returns the keys and values of a topic's lines, for logs with keys."""
 
 
 class Log(Protocol):
@@ -165,23 +173,21 @@ class Writing(Protocol[T]):
         """Return what each topic holds of a run's batches, by the given names."""
 
 
-class TopicSetup(Protocol[T]):
-    """Creation of a flow's topics; `OPTIONS` are the supported options of `headgate setup`."""
+@dataclass(frozen=True, slots=True)
+class TopicSetup(Generic[T]):
+    """Creation of a flow's topics.
 
-    OPTIONS: frozenset[str]
+    Attributes:
+        options: The supported options of `headgate setup`.
+        wanted: Returns the settings of a topic to create.
+        find_problems: Yields the problems of a topic that already existed.
+        find_companions: Returns the additional topics that writing to a topic needs.
+    """
 
-    def find_companions(self, topic: T, /) -> Iterable[tuple[Topic, TopicRole]]:
-        """Return the additional topics that writing to a topic needs."""
-
-    def wanted(
-        self, topic: T, role: TopicRole, options: SetupOptions, schema: Schema | None = None, /
-    ) -> WantedTopic:
-        """Return the settings of a topic to create."""
-
-    def find_problems(
-        self, role: TopicRole, made: MadeTopic, options: SetupOptions, /
-    ) -> Iterator[str]:
-        """Yield the problems of a topic that already existed."""
+    options: frozenset[str]
+    wanted: Callable[[T, TopicRole, SetupOptions, Schema | None], WantedTopic]
+    find_problems: Callable[[TopicRole, MadeTopic, SetupOptions], Iterator[str]] = find_problems
+    find_companions: Callable[[T], Iterable[tuple[Topic, TopicRole]]] = lambda _topic: ()
 
 
 class Audit(Protocol[T]):

@@ -39,14 +39,11 @@ class Console:
             )
 
     def describe(self) -> str:
-        """Return the name and the number of rows."""
         return f"{self.name} ({self.rows} rows)"
 
     def to_json(self) -> JsonObject:
-        """Return the name and the number of rows."""
         return {"name": self.name, "rows": self.rows}
 
     @classmethod
     def from_json(cls, holder: JsonObject) -> Console:
-        """Return the console that `to_json` wrote."""
         return cls(rows=get_int(holder, "rows"), name=get_text(holder, "name"))

@@ -5,10 +5,13 @@ Each connector reads and writes its own topics; `PlacedRecord` is their common f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+import heapq
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,3 +84,20 @@ class Places(Protocol):
 
     def sending(self) -> AbstractContextManager[Send]:
         """Open a publisher for the topic, which must exist."""
+
+
+def merge(partitions: Iterable[Iterable[R]], *, time: Callable[[R], int]) -> Iterator[R]:
+    """Yield the records of partitions by time, in order within each partition.
+
+    At equal times, earlier partitions come first.
+    """
+
+    def with_times(number: int, records: Iterable[R]) -> Iterator[tuple[int, int, int, R]]:
+        latest = -1
+        for place, record in enumerate(records):
+            # A record with an older time does not overtake its predecessor.
+            latest = max(latest, time(record))
+            yield latest, number, place, record
+
+    for *_, record in heapq.merge(*(with_times(*numbered) for numbered in enumerate(partitions))):
+        yield record

@@ -10,10 +10,11 @@ from headgate.connectors.files.connector import FilesConnector
 from headgate.connectors.kafka.connector import KafkaConnector
 from headgate.connectors.pulsar.connector import PulsarConnector
 from headgate.errors import Domain, HeadgateError
+from headgate.flow.graph import Graph
 from headgate.flow.topics import Topic
 
 _ALL: tuple[Connector[Any], ...] = (FilesConnector(), KafkaConnector(), PulsarConnector())
-CONNECTORS = {each.kind: each for each in _ALL}
+CONNECTORS = {connector.kind: connector for connector in _ALL}
 
 
 def find_connector(topic: Topic | None) -> Connector[Any] | None:
@@ -61,3 +62,21 @@ def clusters_of(topics: Iterable[Topic]) -> dict[str, Topic]:
         if cluster is not None:
             by_cluster.setdefault(cluster, topic)
     return by_cluster
+
+
+def check_brokers(graph: Graph) -> None:
+    """Refuse a flow whose brokers do not respond within seconds.
+
+    For a job that has never run: its user has most likely named the wrong servers. A job that has
+    run may wait for its brokers, as its restart strategy says.
+
+    Raises:
+        HeadgateError: BROKER_UNREACHABLE.
+    """
+    for topic in clusters_of(graph.topics()).values():
+        try:
+            get_connector(topic).reach(topic, f"run job {graph.name!r}")
+        except HeadgateError as error:
+            # Other complaints of this client, such as a JKS store, may not affect the job's client.
+            if error.code == "BROKER_UNREACHABLE":
+                raise

@@ -47,14 +47,11 @@ class Files:
         return os.fspath(self.dir)
 
     def describe(self) -> str:
-        """Return the name and the folder."""
         return f"files {self.name} in {self.path}"
 
     def to_json(self) -> JsonObject:
-        """Return the name and the folder."""
         return {"name": self.name, "dir": self.path}
 
     @classmethod
     def from_json(cls, holder: JsonObject) -> Files:
-        """Return the topic that `to_json` wrote."""
         return cls(get_text(holder, "name"), dir=get_text(holder, "dir"))

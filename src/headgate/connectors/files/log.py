@@ -8,11 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from headgate.connectors.connector import KeyValues, Sink
 from headgate.connectors.files.descriptor import Files
 from headgate.connectors.files.topic import TopicFolder
 from headgate.connectors.files.topics import FilesTopics
-from headgate.connectors.producing import KeyValues, Sink
 from headgate.connectors.setup import TopicRole
+
+SCHEME = "files:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,15 +24,12 @@ class FilesLog:
     folder: Path
 
     def bind(self, name: str) -> Files:
-        """Return the topic in the folder of that name."""
         return Files(name, dir=self.folder / name)
 
     def anchored(self) -> FilesLog:
-        """Return the same folder by its absolute path."""
         return FilesLog(self.folder.absolute())
 
     def open_topics(self) -> FilesTopics:
-        """Return the topics in the folder."""
         return FilesTopics(self.folder)
 
     def make_topics(self, roles: Mapping[str, TopicRole], partitions: int | None) -> tuple[()]:
@@ -61,4 +60,4 @@ class FilesLog:
         yield publish
 
     def __str__(self) -> str:
-        return f"files:{self.folder}"
+        return f"{SCHEME}{self.folder}"

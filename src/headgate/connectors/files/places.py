@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,16 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headgate.connectors.files.ledger import LedgerEntry
-from headgate.connectors.files.records import read_backwards
-from headgate.connectors.files.topic import SUFFIX, TopicFile, TopicFolder
+from headgate.connectors.files.records import BLANK, read_backwards, read_lines
+from headgate.connectors.files.topic import SUFFIX, TopicFile, TopicFolder, partition_of
+from headgate.connectors.files.written import FILE
 from headgate.connectors.places import PlacedRecord, Send, Spot, Stretch
-
-_BLANK = b" \t\r\n"
-_PARTITION = re.compile(r"part-([0-9]{1,9})/")
-# The file names of a job's tasks: the run, the batch and the task, which is also the partition.
-_WRITTEN = re.compile(
-    r"part-([0-9]+)/([0-9]{8}T[0-9]{6}-[0-9a-f]{6})-([0-9]{10})-([0-9]{5})\.jsonl"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +41,16 @@ class FilesPlaces:
         return [Stretch(file.relative, 0, file.size, 0) for file in files]
 
     def read(self, stretch: Stretch) -> Iterator[PlacedRecord]:
-        """Yield the records of a file."""
         path = self.path / stretch.part
         try:
             stat = path.stat()
             file = TopicFile(path, stretch.part, stat.st_size, stat.st_mtime_ns)
-            for byte, line in _forwards(path, stretch.first):
+            for byte, line in read_lines(path, stretch.first):
                 yield _record(file, byte, line)
         except FileNotFoundError:
             return
 
     def find(self, places: Collection[str]) -> dict[str, PlacedRecord]:
-        """Return the records at these places."""
         wanted: dict[str, set[int]] = defaultdict(set)
         for place in places:
             name, _, digits = place.rpartition(":")
@@ -118,30 +109,22 @@ class FilesPlaces:
 
 def name_file(relative: str) -> str:
     """Return the name of a file in places: short for files of jobs, and without slashes."""
-    match = _WRITTEN.fullmatch(relative)
-    if match is not None and int(match[1]) == int(match[4]):
-        return f"{match[2]}-{int(match[3])}-{int(match[4])}"
+    folder, _, name = relative.rpartition("/")
+    match = FILE.fullmatch(name)
+    # The number of a job's task is also the partition.
+    if match is not None and folder == f"part-{int(match['task'])}":
+        return f"{match['lineage']}-{int(match['batch'])}-{int(match['task'])}"
     return relative.removesuffix(SUFFIX).replace("/", "@")
 
 
 def _record(file: TopicFile, byte: int, line: bytes) -> PlacedRecord:
-    match = _PARTITION.match(file.relative)
     return PlacedRecord(
         place=f"{name_file(file.relative)}:{byte}",
-        partition=0 if match is None else int(match[1]),
+        partition=partition_of(file.relative),
         timestamp=file.modified_ns // 1_000_000,
         key=None,
         value=line,
     )
-
-
-def _forwards(path: Path, start: int) -> Iterator[tuple[int, bytes]]:
-    with path.open("rb") as file:
-        byte = file.seek(start)
-        for line in file:
-            if line.strip(_BLANK):
-                yield byte, line.removesuffix(b"\n")
-            byte += len(line)
 
 
 def _line_at(path: Path, byte: int) -> bytes | None:
@@ -153,4 +136,4 @@ def _line_at(path: Path, byte: int) -> bytes | None:
             line = file.readline() if begins else b""
     except FileNotFoundError:
         return None
-    return line.removesuffix(b"\n") if line.strip(_BLANK) else None
+    return line.removesuffix(b"\n") if line.strip(BLANK) else None

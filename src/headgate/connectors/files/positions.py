@@ -8,6 +8,7 @@ from pathlib import Path
 
 from headgate.connectors.files.descriptor import Files
 from headgate.connectors.files.ledger import LedgerEntry, read_ledger
+from headgate.connectors.files.records import read_lines
 from headgate.connectors.files.topic import TopicFolder
 
 
@@ -27,44 +28,26 @@ def count_between(files: Files, start: str | None, end: str | None) -> int | Non
     if meta is None or any(entry is not None and entry["topic"] != meta.id for entry in bounds):
         return None
     first = 0 if bounds[0] is None else _place(entries, bounds[0])
-    last = (
-        (entries[-1].start + entries[-1].size if entries else 0)
-        if bounds[1] is None
-        else (_place(entries, bounds[1]))
-    )
+    last = _place(entries, bounds[1] or {"file": len(entries)})
     try:
         return sum(
-            _count(
-                topic / entry.path, max(0, first - entry.start), min(entry.size, last - entry.start)
-            )
+            1
             for entry in entries
             if entry.start < last and entry.start + entry.size > first
+            for _ in read_lines(
+                topic / entry.path, max(0, first - entry.start), min(entry.size, last - entry.start)
+            )
         )
     except FileNotFoundError:
         return None
 
 
 def _place(entries: Sequence[LedgerEntry], position: dict[str, int]) -> int:
+    """Return the number of bytes before a position in the topic as one long file."""
     number = position["file"]
     if number >= len(entries):
         return entries[-1].start + entries[-1].size if entries else 0
     return entries[number].start + position["byte"]
-
-
-def _count(file: Path, start: int, end: int) -> int:
-    """Return the number of lines that are not blank and start in a range of bytes."""
-    with file.open("rb") as content:
-        if start > 0:
-            # A line belongs to the range in which it starts.
-            content.seek(start - 1)
-            content.readline()
-        count = 0
-        while content.tell() < end:
-            line = content.readline()
-            if not line:
-                break
-            count += bool(line.strip())
-        return count
 
 
 def has_reached(position: str, target: str | None) -> bool:

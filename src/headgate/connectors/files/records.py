@@ -14,7 +14,7 @@ from headgate.connectors.files.topic import TopicFile, TopicFolder, list_files
 
 _BLOCK = 1 << 20
 _BACKWARD_BLOCK = 1 << 16
-_BLANK = b" \t\r\n"
+BLANK = b" \t\r\n"
 _BLANK_LINE_MAY_START = re.compile(rb"\n[ \t\r\n]")
 
 
@@ -69,18 +69,37 @@ def count_records(folder: TopicFolder) -> int:
 def read_records(path: Path) -> Iterator[bytes]:
     """Yield the records of one file; nothing if it was deleted."""
     try:
-        file = path.open("rb")
+        for _, line in read_lines(path):
+            yield line.removesuffix(b"\r")
     except FileNotFoundError:
         return
-    with file:
+
+
+def read_lines(path: Path, first: int = 0, last: int | None = None) -> Iterator[tuple[int, bytes]]:
+    """Yield the records that start in a range of bytes, without newline, with their first byte.
+
+    Raises:
+        FileNotFoundError: The file was deleted.
+    """
+    with path.open("rb") as file:
+        at = first
+        if first > 0:
+            # A line belongs to the range in which it starts.
+            file.seek(first - 1)
+            at += len(file.readline()) - 1
         for line in file:
-            if line.strip(_BLANK):
-                yield _without_newline(line)
+            if last is not None and at >= last:
+                return
+            if line.strip(BLANK):
+                yield at, line.removesuffix(b"\n")
+            at += len(line)
 
 
 def _tail_of(files: Sequence[TopicFile], count: int) -> list[bytes]:
     backwards = (
-        _without_newline(line) for file in reversed(files) for _, line in read_backwards(file.path)
+        line.removesuffix(b"\r")
+        for file in reversed(files)
+        for _, line in read_backwards(file.path)
     )
     # Stop as early as possible: the line before the last may be far away.
     lines = list(itertools.islice(backwards, count))
@@ -108,16 +127,12 @@ def read_backwards(path: Path) -> Iterator[tuple[int, bytes]]:
                 line = block[newline + 1 : end] + b"".join(reversed(pieces))
                 pieces = []
                 end = newline
-                if line.strip(_BLANK):
+                if line.strip(BLANK):
                     yield start + newline + 1, line
             pieces.append(block[:end])
         line = b"".join(reversed(pieces))
-        if line.strip(_BLANK):
+        if line.strip(BLANK):
             yield 0, line
-
-
-def _without_newline(line: bytes) -> bytes:
-    return line.removesuffix(b"\n").removesuffix(b"\r")
 
 
 def _count(path: Path) -> int:
@@ -132,12 +147,12 @@ def _count(path: Path) -> int:
         while block := file.read(_BLOCK):
             first = block.find(b"\n")
             if first < 0:
-                begun = begun or bool(block.strip(_BLANK))
+                begun = begun or bool(block.strip(BLANK))
                 continue
             final = block.rfind(b"\n")
-            records += begun or bool(block[:first].strip(_BLANK))
+            records += begun or bool(block[:first].strip(BLANK))
             records += _count_lines(block, first, final)
-            begun = bool(block[final + 1 :].strip(_BLANK))
+            begun = bool(block[final + 1 :].strip(BLANK))
     return records + begun
 
 
@@ -145,5 +160,5 @@ def _count_lines(block: bytes, first: int, final: int) -> int:
     # Searching for blank lines is far cheaper than splitting.
     if _BLANK_LINE_MAY_START.search(block, first, final + 1):
         lines = block[first + 1 : final + 1].split(b"\n")
-        return sum(1 for line in lines if line.strip(_BLANK))
+        return sum(1 for line in lines if line.strip(BLANK))
     return block.count(b"\n", first + 1, final + 1)

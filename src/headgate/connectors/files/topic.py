@@ -26,6 +26,7 @@ from types import MappingProxyType
 from headgate.connectors.files import ledger
 from headgate.connectors.files.atomic import unique_name, write_new
 from headgate.connectors.files.ledger import LedgerEntry
+from headgate.connectors.topics import check_partitions, topic_not_found
 from headgate.errors import Domain, HeadgateError
 
 FORMAT = 1
@@ -35,6 +36,7 @@ SUFFIX = ".jsonl"
 
 _NAME = re.compile(r"[A-Za-z0-9-][A-Za-z0-9._-]*")
 _FILE_NAME = re.compile(r"[A-Za-z0-9-][A-Za-z0-9._=+-]*\.jsonl")
+_PARTITION = re.compile(r"part-([0-9]{1,9})/")
 _LONGEST_NAME = 249
 
 
@@ -94,7 +96,6 @@ class TopicFolder:
 
     @property
     def name(self) -> str:
-        """The topic's name."""
         return self.path.name
 
     @property
@@ -108,11 +109,6 @@ class TopicFolder:
         meta = self.find_meta()
         return 1 if meta is None else meta.partitions
 
-    @property
-    def size(self) -> int:
-        """The total size of all files in bytes."""
-        return sum(file.size for file in list_files(self.path))
-
     def create(self, partitions: int = 1) -> bool:
         """Create the topic; return False if it already existed.
 
@@ -124,13 +120,7 @@ class TopicFolder:
                 BAD_PARTITIONS: a number below 1. TOPIC_UNREADABLE: it has a ledger and no id.
         """
         check_topic_name(self.name)
-        if partitions < 1:
-            raise HeadgateError(
-                "BAD_PARTITIONS",
-                f"cannot create topic '{self.name}': partitions must be at least 1, got "
-                f"{partitions}",
-                hint="use 1 or more partitions",
-            )
+        check_partitions(self.name, partitions)
         meta = self.find_meta()
         if meta is None:
             self._check_new()
@@ -341,6 +331,12 @@ def _walk(path: Path, below: str = "") -> Iterator[tuple[str, os.DirEntry[str]]]
             yield f"{below}{entry.name}", entry
 
 
+def partition_of(relative: str) -> int:
+    """Return the partition of a file; 0 for a file in a folder of another name."""
+    match = _PARTITION.match(relative)
+    return 0 if match is None else int(match[1])
+
+
 def _reading_order(file: TopicFile) -> tuple[bool, int, int, str]:
     if file.number is not None:
         return (False, file.number, 0, "")
@@ -349,9 +345,4 @@ def _reading_order(file: TopicFile) -> tuple[bool, int, int, str]:
 
 def _not_found(path: Path) -> HeadgateError:
     names = [folder.name for folder in list_topics(path.parent)]
-    listing = f"it has {', '.join(names)}" if names else "it has no topics"
-    return HeadgateError(
-        "TOPIC_NOT_FOUND",
-        f"cannot find topic '{path.name}' in {path.parent}: {listing}",
-        hint=f"headgate topics create {path.name} --on files:{path.parent}",
-    )
+    return topic_not_found(path.name, names, where=str(path.parent), on=f"files:{path.parent}")

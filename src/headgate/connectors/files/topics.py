@@ -38,7 +38,6 @@ class FilesTopics:
         ]
 
     def show(self, name: str, *, count: bool, last_files: int) -> TopicDetails:
-        """Return the details of a topic, or raise TOPIC_NOT_FOUND."""
         folder = folders.get_topic(self.root, name)
         meta = folder.find_meta()
         files = folder.files()
@@ -83,7 +82,6 @@ class FilesTopics:
         return records.tail(folders.get_topic(self.root, name), last)
 
     def follow(self, name: str, *, last: int, clock: Clock) -> Iterator[bytes]:
-        """Yield the last records, then every new record, without end."""
         return records.follow(folders.get_topic(self.root, name), clock=clock, last=last)
 
 

@@ -3,42 +3,31 @@
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from confluent_kafka import (
     IsolationLevel,
-    KafkaError,
     KafkaException,
     TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType
+from confluent_kafka.admin import ConfigResource, NewTopic, OffsetSpec, ResourceType
 
-from headgate.connectors.kafka.client import ClientSpec
-from headgate.connectors.kafka.clients import PATIENCE_S, Troubles, open_admin, read_metadata
-from headgate.connectors.kafka.failures import unreachable
+from headgate.connectors.kafka.clients import PATIENCE_S, ask, open_admin, read_metadata
+from headgate.connectors.kafka.descriptor import KafkaLog
 from headgate.connectors.kafka.keeping import is_compacted, read_retention
 from headgate.connectors.topics import Retention, TopicPart, topic_not_found
-from headgate.errors import HeadgateError
 
 _USUAL_REPLICATION = 3
 # Timeout of a request to a whole cluster.
 _ASKED_AT_ONCE = 2000
-_PAUSE_S = 0.1
-_GONE = KafkaError.UNKNOWN_TOPIC_OR_PART
+_GONE = "UNKNOWN_TOPIC_OR_PART"
 # A new topic has leaders a moment later.
-_PASSING = frozenset(
-    {
-        KafkaError.LEADER_NOT_AVAILABLE,
-        KafkaError.NOT_LEADER_FOR_PARTITION,
-        KafkaError.REPLICA_NOT_AVAILABLE,
-    }
-)
+_PASSING = frozenset({"LEADER_NOT_AVAILABLE", "NOT_LEADER_FOR_PARTITION", "REPLICA_NOT_AVAILABLE"})
 _PATIENCE = {"request_timeout": PATIENCE_S}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 K = TypeVar("K")
@@ -46,41 +35,11 @@ Partition = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """One partition: the broker that leads it, and its replicas."""
-
-    number: int
-    leader: int | None
-    replicas: int
-    in_sync: int
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
+class TopicFacts:
     """A topic as its cluster describes it.
 
     Attributes:
         id: A recreated topic of the same name has another id.
-        parts: By number.
-        config: Its settings, including those inherited from the brokers.
-    """
-
-    name: str
-    id: str
-    parts: tuple[Part, ...]
-    config: Mapping[str, str]
-
-    @property
-    def replication(self) -> int:
-        """The smallest number of replicas of its partitions."""
-        return min((part.replicas for part in self.parts), default=0)
-
-
-@dataclass(frozen=True, slots=True)
-class TopicFacts:
-    """A topic and the offsets of its partitions.
-
-    Attributes:
         parts: By number.
         retention: How long records are kept; compaction always keeps the last record of a key.
     """
@@ -114,12 +73,10 @@ class Cluster:
         HeadgateError: BROKER_UNREACHABLE, BROKER_REFUSED; from every method BROKER_FAILED too.
     """
 
-    def __init__(self, client: ClientSpec, *, doing: str) -> None:
-        self._client = client
+    def __init__(self, log: KafkaLog, *, doing: str) -> None:
+        self._log = log
         self._doing = doing
-        opened = open_admin(client, doing=doing)
-        self._admin: AdminClient = opened[0]
-        self._troubles: Troubles = opened[1]
+        self._admin, self._troubles = open_admin(log, doing=doing)
 
     def names(self) -> list[str]:
         """Return the names of the topics, without Kafka's internal topics."""
@@ -132,37 +89,25 @@ class Cluster:
         Raises:
             HeadgateError: TOPIC_NOT_FOUND.
         """
-        shapes = self.shapes(names)
-        partitions = [(shape.name, part.number) for shape in shapes for part in shape.parts]
+        topics = self.layouts(names)
+        partitions = [(topic.name, part.number) for topic in topics for part in topic.parts]
         first = self.first_offsets(partitions)
         following = self.next_offsets(partitions, committed=False)
         newest = self.newest(partitions)
 
-        def measured(topic: str, part: Part) -> TopicPart:
-            place = (topic, part.number)
-            return TopicPart(
-                part.number,
-                first[place],
-                following[place],
-                part.leader,
-                part.replicas,
-                part.in_sync,
-                newest[place],
-            )
+        def measured(place: Partition, part: TopicPart) -> TopicPart:
+            return replace(part, first=first[place], next=following[place], newest=newest[place])
 
         return [
-            TopicFacts(
-                shape.name,
-                shape.id,
-                tuple(measured(shape.name, part) for part in shape.parts),
-                read_retention(shape.config),
-                is_compacted(shape.config),
+            replace(
+                topic,
+                parts=tuple(measured((topic.name, part.number), part) for part in topic.parts),
             )
-            for shape in shapes
+            for topic in topics
         ]
 
-    def shapes(self, names: Sequence[str], *, just_made: bool = False) -> list[Shape]:
-        """Return topics, ordered by name.
+    def layouts(self, names: Sequence[str], *, just_made: bool = False) -> list[TopicFacts]:
+        """Return topics without their offsets, which are 0, ordered by name.
 
         Args:
             just_made: The topics exist, even if a broker does not know them yet.
@@ -172,27 +117,23 @@ class Cluster:
         """
         if not names:
             return []
-        descriptions = self._described(names, passing={_GONE} if just_made else ())
+        descriptions = self._described(names, passing=(_GONE,) if just_made else ())
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
         configs = self._ask(lambda: self._admin.describe_configs(resources, **_PATIENCE))
-        by_name = {part.name: entries for part, entries in configs.items()}
+        by_name = {
+            resource.name: {key: str(entry.value) for key, entry in entries.items()}
+            for resource, entries in configs.items()
+        }
         return [
-            Shape(
+            TopicFacts(
                 name,
                 _java_id(descriptions[name].topic_id),
                 tuple(_part(part) for part in descriptions[name].partitions),
-                {key: str(entry.value) for key, entry in by_name[name].items()},
+                read_retention(by_name[name]),
+                is_compacted(by_name[name]),
             )
             for name in names
         ]
-
-    def partitions(self, name: str) -> list[Partition]:
-        """Return the partitions of an existing topic.
-
-        Raises:
-            HeadgateError: TOPIC_NOT_FOUND.
-        """
-        return [(name, part.id) for part in self._described([name])[name].partitions]
 
     def first_offsets(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
         """Return the earliest retained offset of each partition."""
@@ -210,6 +151,20 @@ class Cluster:
         level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
         offsets = self._offsets(partitions, OffsetSpec.latest(), isolation_level=level)
         return {partition: answer.offset for partition, answer in offsets.items()}
+
+    def bounds(self, topic: str) -> tuple[dict[int, int], dict[int, int]]:
+        """Return the first and the end offset of a topic's committed records, by partition.
+
+        Raises:
+            HeadgateError: TOPIC_NOT_FOUND.
+        """
+        partitions = [(topic, part.id) for part in self._described([topic])[topic].partitions]
+        first, end = self.first_offsets(partitions), self.next_offsets(partitions)
+        return _by_number(first), _by_number(end)
+
+    def committed_ends(self, topic: TopicFacts) -> dict[int, int]:
+        """Return the end offset of a topic's committed records, by partition."""
+        return _by_number(self.next_offsets((topic.name, part.number) for part in topic.parts))
 
     def newest(self, partitions: Iterable[Partition]) -> dict[Partition, datetime | None]:
         """Return the latest timestamp of each partition; None if it is empty."""
@@ -239,22 +194,24 @@ class Cluster:
         try:
             self._ask(
                 lambda: self._admin.create_topics([new], **_PATIENCE),
-                but=KafkaError.TOPIC_ALREADY_EXISTS,
+                raised="TOPIC_ALREADY_EXISTS",
             )
         except KafkaException:
             return False
         return True
 
-    def _described(self, names: Sequence[str], passing: Iterable[int] = ()) -> dict[str, Any]:
+    def _described(self, names: Sequence[str], passing: Iterable[str] = ()) -> dict[str, Any]:
         asked = TopicCollection([*names])
         try:
             return self._ask(
-                lambda: self._admin.describe_topics(asked, **_PATIENCE), but=_GONE, passing=passing
+                lambda: self._admin.describe_topics(asked, **_PATIENCE),
+                raised=_GONE,
+                passing=passing,
             )
         except KafkaException as error:
-            there_are = self.names()
-            missing = next((name for name in names if name not in there_are), names[0])
-            raise self._not_found(missing, there_are) from error
+            existing, log = self.names(), self._log
+            missing = next((name for name in names if name not in existing), names[0])
+            raise topic_not_found(missing, existing, where=log.servers, on=log.address) from error
 
     def _offsets(
         self, partitions: Iterable[Partition], spec: OffsetSpec, **options: Any
@@ -276,45 +233,40 @@ class Cluster:
         self,
         question: Callable[[], Mapping[K, Future[Any]]],
         *,
-        but: int | None = None,
-        passing: Iterable[int] = (),
+        raised: str = "",
+        passing: Iterable[str] = (),
     ) -> dict[K, Any]:
-        """Return the responses; repeat the request after temporary errors.
+        """Return the responses; `raised` and `passing` as for `ask`."""
+        return ask(
+            lambda: {
+                key: answer.result(timeout=PATIENCE_S + 1) for key, answer in question().items()
+            },
+            self._troubles,
+            doing=self._doing,
+            passing={*_PASSING, *passing},
+            raised=raised,
+        )
 
-        Args:
-            but: An error that the caller handles; it is raised unchanged.
-            passing: Additional temporary errors.
-        """
-        patient = _PASSING | set(passing)
-        deadline = time.monotonic() + PATIENCE_S
-        while True:
-            try:
-                return {
-                    key: answer.result(timeout=PATIENCE_S + 1) for key, answer in question().items()
-                }
-            except KafkaException as error:
-                code = error.args[0].code()
-                if code not in patient or time.monotonic() > deadline:
-                    if code == but:
-                        raise
-                    raise self._troubles.explain(self._doing, error) from error
-            except TimeoutError as error:
-                problem = f"no response in {PATIENCE_S:g}s"
-                raise unreachable(self._doing, self._client.servers, problem) from error
-            time.sleep(_PAUSE_S)
 
-    def _not_found(self, name: str, names: Sequence[str]) -> HeadgateError:
-        servers = self._client.servers
-        return topic_not_found(name, names, where=servers, on=f"kafka://{servers}")
+def _by_number(offsets: Mapping[Partition, int]) -> dict[int, int]:
+    return {number: offset for (_, number), offset in offsets.items()}
 
 
 def _moment(millis: int) -> datetime | None:
     return _EPOCH + timedelta(milliseconds=millis) if millis >= 0 else None
 
 
-def _part(described: Any) -> Part:
+def _part(described: Any) -> TopicPart:
     leader = None if described.leader is None else described.leader.id
-    return Part(described.id, leader, len(described.replicas), len(described.isr))
+    return TopicPart(
+        number=described.id,
+        first=0,
+        next=0,
+        leader=leader,
+        replicas=len(described.replicas),
+        in_sync=len(described.isr),
+        newest=None,
+    )
 
 
 def _java_id(uuid: Any) -> str:

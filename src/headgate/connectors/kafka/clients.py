@@ -8,12 +8,12 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from headgate.connectors.kafka.client import ClientSpec, bad_option
-from headgate.connectors.kafka.failures import explain, is_final
+from headgate.connectors.kafka.descriptor import KafkaLog, bad_option
+from headgate.connectors.kafka.failures import FAILURES, explain, is_final
 from headgate.connectors.kafka.librdkafka import Role, read_settings
 from headgate.connectors.references import MASK, is_secret
 from headgate.errors import HeadgateError
@@ -28,6 +28,7 @@ PATIENCE_S = 10.0
 # A broker that refuses connections may be starting; after this long it counts as down.
 _FIRST_LOOK_S = 2.0
 _LOOK_S = 1.0
+_PAUSE_S = 0.1
 _UNKNOWN = re.compile(r'No such configuration property: "([^"]+)"')
 # The likely options if librdkafka names none.
 _SUSPECTS = ("sasl.mechanisms", "security.protocol", "acks")
@@ -54,11 +55,10 @@ class Troubles:
         return explain(doing, error, servers=self.servers, troubles=self.errors)
 
 
-def open_admin(client: ClientSpec, *, doing: str) -> tuple[AdminClient, Troubles]:
+def open_admin(log: KafkaLog, *, doing: str) -> tuple[AdminClient, Troubles]:
     """Return a client that is connected to a broker.
 
     Args:
-        client: The connection.
         doing: The purpose, as in "cannot DOING".
 
     Raises:
@@ -67,18 +67,18 @@ def open_admin(client: ClientSpec, *, doing: str) -> tuple[AdminClient, Troubles
     """
     from confluent_kafka.admin import AdminClient
 
-    admin, troubles = _open(AdminClient, client, Role.ADMIN, {})
+    admin, troubles = _open(AdminClient, log, Role.ADMIN, {})
     read_metadata(admin, troubles, doing=doing)
     return admin, troubles
 
 
-def open_consumer(client: ClientSpec, own: Mapping[str, Any]) -> tuple[Consumer, Troubles]:
+def open_consumer(log: KafkaLog, own: Mapping[str, Any]) -> tuple[Consumer, Troubles]:
     """Return a consumer without a group: partitions are assigned, nothing is committed.
 
     It reads committed records, unless the client's options change that.
 
     Args:
-        own: What it needs besides, which wins.
+        own: Options that override all others.
     """
     from confluent_kafka import Consumer
 
@@ -90,11 +90,11 @@ def open_consumer(client: ClientSpec, own: Mapping[str, Any]) -> tuple[Consumer,
         **own,
     }
     tuning = {"isolation.level": "read_committed"}
-    return _open(Consumer, client, Role.CONSUMER, settings, tuning=tuning)
+    return _open(Consumer, log, Role.CONSUMER, settings, tuning=tuning)
 
 
 def open_producer(
-    client: ClientSpec,
+    log: KafkaLog,
     own: Mapping[str, Any] | None = None,
     *,
     tuning: Mapping[str, Any] | None = None,
@@ -107,7 +107,7 @@ def open_producer(
     """
     from confluent_kafka import Producer
 
-    return _open(Producer, client, Role.PRODUCER, own or {}, tuning=tuning)
+    return _open(Producer, log, Role.PRODUCER, own or {}, tuning=tuning)
 
 
 def read_metadata(
@@ -115,7 +115,6 @@ def read_metadata(
     troubles: Troubles,
     *,
     doing: str,
-    topic: str | None = None,
     patience_s: float = PATIENCE_S,
 ) -> ClusterMetadata:
     """Return brokers and topics; give up early if the broker is down or refuses the client.
@@ -127,10 +126,9 @@ def read_metadata(
 
     deadline = time.monotonic() + patience_s
     look_s = min(_FIRST_LOOK_S, patience_s)
-    ask: dict[str, Any] = {} if topic is None else {"topic": topic}
     while True:
         try:
-            return of.list_topics(timeout=look_s, **ask)
+            return of.list_topics(timeout=look_s)
         except KafkaException as error:
             # Background errors are reported while the client is polled.
             of.poll(0)
@@ -140,9 +138,46 @@ def read_metadata(
             look_s = min(_LOOK_S, left)
 
 
+def ask(
+    question: Callable[[], C],
+    troubles: Troubles,
+    *,
+    doing: str,
+    passing: Collection[str],
+    raised: str = "",
+    patience_s: float = PATIENCE_S,
+) -> C:
+    """Return the response to a question; repeat it after temporary errors.
+
+    Args:
+        passing: The names of temporary errors.
+        raised: The name of an error that the caller handles; it is raised unchanged.
+
+    Raises:
+        HeadgateError: BROKER_UNREACHABLE, BROKER_REFUSED, BROKER_FAILED.
+    """
+    from confluent_kafka import KafkaException
+
+    deadline = time.monotonic() + patience_s
+    while True:
+        try:
+            return question()
+        except KafkaException as error:
+            name = error.args[0].name()
+            if name not in passing or time.monotonic() > deadline:
+                if name == raised:
+                    raise
+                raise troubles.explain(doing, error) from error
+        except TimeoutError as error:
+            if time.monotonic() > deadline:
+                problem = f"no response in {patience_s:g}s"
+                raise FAILURES.unreachable(doing, troubles.servers, problem) from error
+        time.sleep(_PAUSE_S)
+
+
 def _open(
     make: Callable[[dict[str, Any]], C],
-    client: ClientSpec,
+    log: KafkaLog,
     role: Role,
     own: Mapping[str, Any],
     *,
@@ -150,8 +185,8 @@ def _open(
 ) -> tuple[C, Troubles]:
     from confluent_kafka import KafkaException
 
-    troubles = Troubles(client.servers)
-    given = read_settings(client, role)
+    troubles = Troubles(log.servers)
+    given = read_settings(log, role)
     settings: dict[str, Any] = {**(tuning or {}), **given, **own}
     quiet = {"error_cb": troubles.add, "logger": _silence(), "log.connection.close": "false"}
     while True:

@@ -2,103 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-from headgate.connectors.audit import AuditedRun, Input, OutputRows
-from headgate.connectors.connector import Positions, SparkEnds, TopicSetup
-from headgate.connectors.kafka import _spark, groups, positions, setup, written
+from headgate.connectors.broker import BrokerConnector, BrokerEnds
+from headgate.connectors.connector import Audit, Positions, Reading, TopicSetup, Writing
+from headgate.connectors.kafka import positions, written
 from headgate.connectors.kafka.clients import open_admin
-from headgate.connectors.kafka.descriptor import Kafka
-from headgate.connectors.kafka.log import SCHEME, KafkaLog, parse_kafka_log
-from headgate.connectors.kafka.starts import STARTS
-from headgate.connectors.patterns import has_name, share_server
+from headgate.connectors.kafka.descriptor import SCHEME, STARTS, Kafka, KafkaLog
 from headgate.connectors.places import Places
-from headgate.connectors.written import UNMARKED, Batches, Writers, Written
+from headgate.connectors.setup import SetupOptions, TopicRole
+from headgate.connectors.topics import WantedTopic
+from headgate.flow.schema import Schema
 from headgate.flow.topics import Topic
 
 
-class KafkaWriting:
-    """Rows in transactions, which leave a mark for each batch."""
+class KafkaEnds(BrokerEnds[Kafka]):
+    """Topics on Kafka as options of the kernel's source and sink."""
 
-    rests_on = "transactions"
-    can_repeat = True
-    has_transactions = True
+    SOURCE = "io.headgate.kernel.kafka.KafkaSource"
 
-    def end_transactions(self, topic: Kafka, ids: Iterable[str]) -> None:
-        """End the transactions of tasks on the topic's cluster, and fence the tasks."""
-        groups.fence(topic.client, ids)
-
-    def find_written(
-        self, topics: Mapping[str, Kafka], writers: Writers, batches: Batches
-    ) -> dict[str, Written]:
-        """Return what each topic's cluster holds of a run's batches."""
-        if not writers.leave_marks:
-            return dict.fromkeys(topics, UNMARKED)
-        clients = dict.fromkeys(topic.client for topic in topics.values())
-        answers = {client: written.find_written(client, writers, batches) for client in clients}
-        return {name: answers[topic.client] for name, topic in topics.items()}
+    def own_options(self, topic: Kafka, _reading: Reading) -> dict[str, str]:
+        """Return the isolation level, which is an option of the client."""
+        for name in ("consumer.isolation.level", "isolation.level"):
+            if name in topic.options:
+                return {"isolation": topic.options[name]}
+        return {"isolation": "read_committed"}
 
 
-class KafkaAudit:
-    """Records by their offsets, and rows by their headers."""
-
-    shows_places = True
-
-    def open_input(self, job: str, topic: Kafka, begin: str | None, end: str) -> Input:
-        """Return the records that a run read."""
-        from headgate.connectors.kafka.audit_input import open_input
-
-        return open_input(job, topic, begin, end)
-
-    def open_rows(self, run: AuditedRun, topic: Kafka) -> OutputRows:
-        """Return the records that runs wrote."""
-        from headgate.connectors.kafka.audit_rows import open_rows
-
-        return open_rows(run, topic)
+def _wanted(
+    topic: Kafka, role: TopicRole, options: SetupOptions, _schema: Schema | None
+) -> WantedTopic:
+    return topic.log.wanted(topic.name, role, options)
 
 
-class KafkaConnector:
+def _find_companions(topic: Kafka) -> Iterable[tuple[Topic, TopicRole]]:
+    """Return the topic in which exactly-once stores the committed epochs of tasks."""
+    return ((topic.log.bind(written.TOPIC), TopicRole.EPOCHS),)
+
+
+class KafkaConnector(BrokerConnector[Kafka]):
     """Topics of Kafka clusters."""
 
     kind = Kafka.kind
-    has_keys = True
-    spark: SparkEnds[Kafka] = _spark
     starts = STARTS
+    spark = KafkaEnds()
     positions: Positions[Kafka] = positions
-    writing = KafkaWriting()
-    setup: TopicSetup[Kafka] = setup
-    audit = KafkaAudit()
+    writing: Writing[Kafka] = written
+    setup = TopicSetup(
+        frozenset({"retention", "replication"}), _wanted, find_companions=_find_companions
+    )
+
+    @property
+    def audit(self) -> Audit[Kafka]:
+        from headgate.connectors.kafka import audit
+
+        return audit
 
     def find_log(self, text: str) -> KafkaLog | None:
-        """Return the cluster for a value of `--on`."""
-        return parse_kafka_log(text) if text.startswith(SCHEME) else None
-
-    def log_of(self, topic: Kafka) -> KafkaLog:
-        """Return the topic's cluster."""
-        return KafkaLog(topic.client)
-
-    def where(self, topic: Kafka) -> str:
-        """Return the servers."""
-        return f"{SCHEME}{topic.servers}"
-
-    def find_cluster(self, topic: Kafka) -> str:
-        """Return the connection of the topic's cluster."""
-        return topic.client.to_text()
+        return KafkaLog.parse(text) if text.startswith(SCHEME) else None
 
     def reach(self, topic: Kafka, doing: str) -> None:
         """Return when a broker responds."""
-        open_admin(topic.client, doing=doing)
-
-    def reads(self, read: Kafka, topic: Topic) -> bool:
-        """Return True if a topic on the same servers has the name or matches the pattern."""
-        return (
-            isinstance(topic, Kafka)
-            and share_server(read.servers, topic.servers)
-            and has_name(read, topic.name)
-        )
+        open_admin(topic.log, doing=doing)
 
     def open_places(self, topic: Kafka) -> Places:
-        """Return the records of the topic's partitions."""
         from headgate.connectors.kafka.places import KafkaPlaces
 
-        return KafkaPlaces(topic.client, topic.name)
+        return KafkaPlaces(topic.log, topic.name)

@@ -1,28 +1,125 @@
-"""A topic on Kafka, as a value."""
+"""A Kafka cluster, and a topic on it, as values.
+
+Options have the Java client's names. `sasl.username`, `sasl.password` and `ssl.ca.location` (a PEM
+file) are supported too. The prefixes `consumer.`, `producer.` and `admin.` limit an option to that
+kind of client.
+"""
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import ClassVar
 
-from headgate.connectors.kafka.client import ClientSpec
-from headgate.connectors.kafka.starts import STARTS
-from headgate.connectors.options import check_pattern
-from headgate.flow.json_values import JsonObject, as_text, find_text, get_object, get_text
-from headgate.flow.names import check_topic_name
+from headgate.connectors.broker import BrokerLog, BrokerTopic, Sender
+from headgate.connectors.kafka import jaas
+from headgate.connectors.options import bad_client_option, parse_query, parse_servers
+from headgate.connectors.setup import SetupOptions, TopicRole, wanted_topic
+from headgate.connectors.starts import StartSyntax, find_count
+from headgate.connectors.topics import Topics, WantedTopic
+from headgate.errors import HeadgateError
 from headgate.flow.topics import register_topic
+
+SCHEME = "kafka://"
+DEFAULT_PORT = 9092
+STARTS = StartSyntax("offsets:", "offsets:0=15,1=20", "offsets", find_count)
+
+bad_option = functools.partial(bad_client_option, "Kafka")
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaLog(BrokerLog):
+    """A cluster: `kafka://host:9092?name=value`.
+
+    Attributes:
+        servers: `host:port`, separated by commas.
+    """
+
+    servers: str
+
+    broker: ClassVar[str] = "Kafka"
+    option: ClassVar[str] = "linger.ms"
+    set_elsewhere: ClassVar[Mapping[str, str]] = {"bootstrap.servers": "use servers='host:9092'"}
+
+    @classmethod
+    def of(
+        cls,
+        servers: str,
+        options: Mapping[str, object] | None = None,
+        config: str | os.PathLike[str] | None = None,
+    ) -> KafkaLog:
+        """Return the checked cluster.
+
+        Raises:
+            HeadgateError: BAD_SERVERS, BAD_CLIENT_OPTION, SECRET_IN_PLAIN.
+        """
+        hosts = parse_servers(servers, port=DEFAULT_PORT, fault=_bad_servers)
+        file = os.fspath(config) if config else None
+        return cls(",".join(hosts), options=cls.check_options(options), config=file)
+
+    @classmethod
+    def parse(cls, text: str) -> KafkaLog:
+        """Return the cluster for a value of `--on` that begins with `kafka://`.
+
+        Raises:
+            HeadgateError: BAD_SERVERS, BAD_CLIENT_OPTION, SECRET_IN_PLAIN.
+        """
+        servers, _, query = text.removeprefix(SCHEME).partition("?")
+        servers, _, path = servers.partition("/")
+        if path:
+            # A user name and a password may precede the servers.
+            address = f"{SCHEME}{servers.rpartition('@')[2]}"
+            raise HeadgateError(
+                "BAD_SERVERS",
+                f"cannot use {address}/{path} as a log: the flow names the topics, so the address "
+                "must not have a path",
+                hint=f"use --on {address}",
+            )
+        options = dict(parse_query(query, broker=cls.broker))
+        config = options.pop("config", None)
+        return cls.of(servers, options, config)
+
+    @property
+    def cluster(self) -> str:
+        return self.servers
+
+    @property
+    def address(self) -> str:
+        return f"{SCHEME}{self.servers}"
+
+    @staticmethod
+    def find_secrets(name: str, value: str) -> list[str] | None:
+        is_login = name.lower().endswith("sasl.jaas.config")
+        return jaas.find_secrets(value) if is_login else None
+
+    def bind(self, name: str) -> Kafka:
+        return Kafka(name, **self.fields())
+
+    def open_topics(self) -> Topics:
+        # Embedded topics do not need Kafka's client library.
+        from headgate.connectors.kafka.topics import KafkaTopics
+
+        return KafkaTopics(self)
+
+    def open_sender(self) -> AbstractContextManager[Sender]:
+        from headgate.connectors.kafka.producing import KafkaSender
+
+        return KafkaSender(self)
+
+    def wanted(self, name: str, role: TopicRole, options: SetupOptions) -> WantedTopic:
+        return wanted_topic(name, role, options)
 
 
 @register_topic
 @dataclass(frozen=True, slots=True)
-class Kafka:
+class Kafka(BrokerTopic):
     """A topic on Kafka, independent of the flow's other topics.
 
     Attributes:
-        name: The topic's name, in the flow and on Kafka.
+        name: The topic's name, in the flow and on the cluster.
         servers: `host:port`, separated by commas; the default port is 9092.
         options: Client options by the Java client's names, `sasl.username`, `sasl.password` and
             `ssl.ca.location`; secrets must be references, `${env:NAME}` or `${file:/path}`.
@@ -34,68 +131,19 @@ class Kafka:
             time (UTC if it has no zone), or offsets by partition.
     """
 
-    name: str
     servers: str = field(kw_only=True)
-    options: Mapping[str, str] = field(kw_only=True, default_factory=dict, hash=False)
-    config: str | os.PathLike[str] | None = field(kw_only=True, default=None)
-    pattern: str | None = field(kw_only=True, default=None)
-    start: str | datetime | Mapping[int, int] | None = field(kw_only=True, default=None)
 
     kind: ClassVar[str] = "kafka"
-    can_read: ClassVar[bool] = True
-    can_write: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        check_topic_name(self.name)
-        config = None if self.config is None else os.fspath(self.config)
-        client = ClientSpec.of(self.servers, self.options, config)
-        start = STARTS.check_start(self.start, topic=self.name)
-        is_of_one = start is not None and start.startswith(STARTS.prefix)
-        check_pattern(self.name, self.pattern, positions=STARTS.positions if is_of_one else None)
-        for attribute, value in (
-            ("servers", client.servers),
-            ("options", dict(client.options)),
-            ("config", client.config),
-            ("start", start),
-        ):
-            object.__setattr__(self, attribute, value)
+    starts: ClassVar[StartSyntax] = STARTS
 
     @property
-    def client(self) -> ClientSpec:
-        """The connection of its cluster."""
-        config = None if self.config is None else os.fspath(self.config)
-        return ClientSpec(self.servers, tuple(sorted(self.options.items())), config)
+    def log(self) -> KafkaLog:
+        return KafkaLog.of(self.servers, self.options, self.config)
 
-    @property
-    def start_text(self) -> str | None:
-        """The start of reading as text; None for the default."""
-        return self.start if isinstance(self.start, str) else None
 
-    def describe(self) -> str:
-        """Return the name and the servers."""
-        what = self.name if self.pattern is None else f"{self.name} (topics {self.pattern})"
-        return f"kafka {what} at {self.servers}"
-
-    def to_json(self) -> JsonObject:
-        """Return every field; secrets are references."""
-        return {
-            "name": self.name,
-            "servers": self.servers,
-            "options": dict(self.options),
-            "config": self.client.config,
-            "pattern": self.pattern,
-            "start": self.start_text,
-        }
-
-    @classmethod
-    def from_json(cls, holder: JsonObject) -> Kafka:
-        """Return the topic that `to_json` wrote."""
-        options = get_object(holder, "options")
-        return cls(
-            get_text(holder, "name"),
-            servers=get_text(holder, "servers"),
-            options={name: as_text(value, repr(name)) for name, value in options.items()},
-            config=find_text(holder, "config"),
-            pattern=find_text(holder, "pattern"),
-            start=find_text(holder, "start"),
-        )
+def _bad_servers(problem: str) -> HeadgateError:
+    return HeadgateError(
+        "BAD_SERVERS",
+        f"cannot connect to Kafka: servers must be host:port, separated by commas; {problem}",
+        hint="use localhost:9092, or host1:9092,host2:9092",
+    )

@@ -6,10 +6,18 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from headgate.errors import Domain, HeadgateError
+from headgate.connectors.failures import BrokerFailures
+from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
+
+FAILURES = BrokerFailures(
+    "Kafka",
+    start="headgate broker start kafka, or use running servers: --on kafka://HOST:9092",
+    login="check security.protocol, sasl.mechanism, sasl.username, the reference in "
+    "sasl.password, and the permissions of that user",
+)
 
 _SILENT = frozenset(
     {
@@ -54,28 +62,16 @@ def explain(
         troubles: Background errors, oldest first: a refused login appears only there; the request
             itself just times out.
     """
-    if is_silent(error):
-        refused = next((trouble for trouble in troubles if is_refused(trouble)), None)
-        if refused is not None:
-            return _refusal(doing, refused, servers)
-        reason = next(
-            (trouble for trouble in troubles if trouble.name() != "_ALL_BROKERS_DOWN"), error
-        )
-        return unreachable(doing, servers, words(reason))
-    if is_refused(error):
-        return _refusal(doing, error, servers)
-    return HeadgateError(
-        "BROKER_FAILED",
-        f"cannot {doing}: Kafka at {servers} answered {error.name()}: {words(error)}",
-        hint="see the broker's log",
-        domain=Domain.EXTERNAL,
-        retryable=bool(error.retriable()),
-    )
-
-
-def is_silent(error: KafkaError) -> bool:
-    """Return True if no broker responded."""
-    return error.name() in _SILENT and not is_refused(error)
+    is_silent = error.name() in _SILENT
+    candidates = (error, *troubles) if is_silent else (error,)
+    refusal = next((candidate for candidate in candidates if is_refused(candidate)), None)
+    if refusal is not None:
+        return FAILURES.refused(doing, servers, words(refusal))
+    if is_silent:
+        reasons = (trouble for trouble in troubles if trouble.name() != "_ALL_BROKERS_DOWN")
+        return FAILURES.unreachable(doing, servers, words(next(reasons, error)))
+    problem = f"{error.name()}: {words(error)}"
+    return FAILURES.failed(doing, servers, problem, retryable=bool(error.retriable()))
 
 
 def is_refused(error: KafkaError) -> bool:
@@ -88,28 +84,7 @@ def is_final(error: KafkaError) -> bool:
     return is_refused(error) or "refused" in str(error.str()) or error.name() == "_RESOLVE"
 
 
-def unreachable(doing: str, servers: str, problem: str) -> HeadgateError:
-    """Return the error for servers that do not respond."""
-    return HeadgateError(
-        "BROKER_UNREACHABLE",
-        f"cannot {doing}: no Kafka broker responds at {servers} ({problem})",
-        hint="headgate broker start kafka, or use running servers: --on kafka://HOST:9092",
-        domain=Domain.EXTERNAL,
-        retryable=True,
-    )
-
-
 def words(error: KafkaError) -> str:
     """Return the message of an error, without details that only a log needs."""
     text = _DURATION.sub("", _BROKER.sub("", str(error.str())))
     return text.replace("Local: ", "").replace("Broker: ", "").strip().rstrip(".: ")
-
-
-def _refusal(doing: str, error: KafkaError, servers: str) -> HeadgateError:
-    return HeadgateError(
-        "BROKER_REFUSED",
-        f"cannot {doing}: Kafka at {servers} refused this client: {words(error)}",
-        hint="check security.protocol, sasl.mechanism, sasl.username, the reference in "
-        "sasl.password, and the permissions of that user",
-        domain=Domain.EXTERNAL,
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 
-from headgate.connectors.topics import FOREVER, Retention, WantedTopic
+from headgate.connectors.topics import FOREVER, MadeTopic, Retention, WantedTopic
 
 _RETENTION = "retention.ms"
 _POLICY = "cleanup.policy"
@@ -43,20 +43,17 @@ def is_compacted(config: Mapping[str, str]) -> bool:
     return "compact" in config[_POLICY]
 
 
-def differences(
-    wanted: WantedTopic, *, partitions: int, replication: int, config: Mapping[str, str]
-) -> tuple[str, ...]:
+def differences(wanted: WantedTopic, made: MadeTopic) -> tuple[str, ...]:
     """Return the differences between a topic and the wanted settings; None settings are ignored."""
-    retention, compacted = read_retention(config), is_compacted(config)
     lines = []
-    if wanted.partitions is not None and wanted.partitions != partitions:
-        lines.append(f"it has {partitions} partitions instead of {wanted.partitions}")
-    if wanted.replication is not None and wanted.replication != replication:
-        lines.append(f"it has {replication} replicas instead of {wanted.replication}")
-    if wanted.compact and not compacted:
+    if wanted.partitions is not None and wanted.partitions != made.partitions:
+        lines.append(f"it has {made.partitions} partitions instead of {wanted.partitions}")
+    if wanted.replication is not None and wanted.replication != made.replication:
+        lines.append(f"it has {made.replication} replicas instead of {wanted.replication}")
+    if wanted.compact and not made.compacted:
         lines.append("it is not compacted")
-    elif compacted and not wanted.compact and wanted.retention is not None:
+    elif made.compacted and not wanted.compact and wanted.retention is not None:
         lines.append("it is compacted")
-    if wanted.retention is not None and wanted.retention != retention:
-        lines.append(f"its retention is {retention} instead of {wanted.retention}")
+    if wanted.retention is not None and wanted.retention != made.retention:
+        lines.append(f"its retention is {made.retention} instead of {wanted.retention}")
     return tuple(lines)

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Mapping
 from pathlib import Path
 
-from headgate.connectors.kafka.client import ClientSpec, bad_option
+from headgate.connectors.kafka.descriptor import KafkaLog, bad_option
 from headgate.connectors.kafka.jaas import parse_jaas
 from headgate.connectors.properties import read_properties
 from headgate.connectors.references import resolve
@@ -50,7 +50,7 @@ class Role(enum.StrEnum):
 
 
 def read_settings(
-    client: ClientSpec, role: Role, *, environment: Mapping[str, str] | None = None
+    log: KafkaLog, role: Role, *, environment: Mapping[str, str] | None = None
 ) -> dict[str, str]:
     """Return the configuration of librdkafka: the file's options, overridden by the client's own.
 
@@ -62,12 +62,12 @@ def read_settings(
     Raises:
         HeadgateError: CLIENT_CONFIG_UNREADABLE, SECRET_NOT_FOUND, BAD_CLIENT_OPTION.
     """
-    file = {} if client.config is None else read_properties(Path(client.config), broker="Kafka")
-    chosen = {**_for_role(file, role), **_for_role(dict(client.options), role)}
+    file = {} if log.config is None else read_properties(Path(log.config), broker="Kafka")
+    chosen = {**_for_role(file, role), **_for_role(dict(log.options), role)}
     resolved = {
         name: resolve(name, value, environment=environment) for name, value in chosen.items()
     }
-    return {**translate(resolved), "bootstrap.servers": client.servers}
+    return {**translate(resolved), "bootstrap.servers": log.servers}
 
 
 def translate(options: Mapping[str, str]) -> dict[str, str]:

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, Message
-
-from headgate.connectors.kafka import records
 from headgate.connectors.kafka.admin import Cluster
-from headgate.connectors.kafka.client import ClientSpec
-from headgate.connectors.kafka.clients import PATIENCE_S, open_producer, read_metadata
-from headgate.connectors.kafka.failures import unreachable
-from headgate.connectors.kafka.producing import DELIVERY_S, producer_tuning
-from headgate.connectors.kafka.reading import Record, read_records
+from headgate.connectors.kafka.descriptor import KafkaLog
+from headgate.connectors.kafka.producing import KafkaSender
+from headgate.connectors.kafka.records import Record, read_records, tail
 from headgate.connectors.places import PlacedRecord, Send, Spot, Stretch
 
 _PLACE = re.compile(r"([0-9]{1,9}):([0-9]{1,18})")
@@ -31,12 +26,12 @@ _TUNING = {"message.max.bytes": str(100 << 20)}
 class KafkaPlaces:
     """One topic; committed records only."""
 
-    client: ClientSpec
+    log: KafkaLog
     topic: str
 
     def last(self, count: int) -> list[PlacedRecord]:
         """Return the last records over all partitions, by timestamp."""
-        return [_placed(record) for record in records.tail(self.client, self.topic, count)]
+        return [_placed(record) for record in tail(self.log, self.topic, count)]
 
     def stretches(self, at_most: int | None = None) -> list[Stretch]:
         """Return the partitions; offsets have gaps, so each may hold fewer records."""
@@ -53,20 +48,17 @@ class KafkaPlaces:
         ]
 
     def read(self, stretch: Stretch) -> Iterator[PlacedRecord]:
-        """Yield the records of a partition."""
         number = int(stretch.part)
         start, end = {number: stretch.first}, {number: stretch.end}
-        for record in read_records(self.client, self.topic, start, end):
+        for record in read_records(self.log, self.topic, start, end):
             yield _placed(record)
 
     def find(self, places: Collection[str]) -> dict[str, PlacedRecord]:
-        """Return the records at these places."""
         matches = (_PLACE.fullmatch(place) for place in places)
         spots = {(int(match[1]), int(match[2])) for match in matches if match is not None}
         return {record.place: record for record in self.find_spots(spots).values()}
 
     def find_spots(self, spots: Collection[Spot]) -> dict[Spot, PlacedRecord]:
-        """Return the records by partition and offset."""
         if not spots:
             return {}
         first, end = self._bounds()
@@ -75,7 +67,7 @@ class KafkaPlaces:
         }
         records = {}
         for start, stop in _rounds(kept):
-            for record in read_records(self.client, self.topic, start, stop):
+            for record in read_records(self.log, self.topic, start, stop):
                 if (record.partition, record.offset) in kept:
                     records[record.partition, record.offset] = _placed(record)
         return records
@@ -83,41 +75,11 @@ class KafkaPlaces:
     @contextmanager
     def sending(self) -> Iterator[Send]:
         """Open a sender of records with keys and headers, each to its partition."""
-        tuning = {**producer_tuning(self.client), **_TUNING}
-        producer, troubles = open_producer(self.client, tuning=tuning)
-        doing = f"send to topic {self.topic!r}"
-        read_metadata(producer, troubles, doing=doing)
-        failures: list[KafkaError] = []
-
-        def told(error: KafkaError | None, _message: Message) -> None:
-            if error is not None:
-                failures.append(error)
-
-        def send(some: Sequence[PlacedRecord]) -> None:
-            failures.clear()
-            for record in some:
-                try:
-                    producer.produce(self.topic, on_delivery=told, **_message(record))
-                except KafkaException as error:
-                    raise troubles.explain(doing, error) from error
-            left = producer.flush(DELIVERY_S + PATIENCE_S)
-            if failures:
-                raise troubles.explain(doing, failures[0])
-            if left:
-                raise unreachable(doing, troubles.servers, f"{left} records were not acknowledged")
-
-        try:
-            yield send
-        finally:
-            # The remaining records belong to a failed call.
-            producer.purge()
-            producer.flush(0)
+        with KafkaSender(self.log, _TUNING) as sender:
+            yield lambda records: sender.send_each(self.topic, map(_message, records))
 
     def _bounds(self) -> tuple[dict[int, int], dict[int, int]]:
-        cluster = Cluster(self.client, doing=f"read topic {self.topic!r}")
-        partitions = cluster.partitions(self.topic)
-        first, end = cluster.first_offsets(partitions), cluster.next_offsets(partitions)
-        return _by_number(first), _by_number(end)
+        return Cluster(self.log, doing=f"read topic {self.topic!r}").bounds(self.topic)
 
 
 def _rounds(spots: Collection[Spot]) -> Iterator[tuple[dict[int, int], dict[int, int]]]:
@@ -155,7 +117,3 @@ def _message(record: PlacedRecord) -> dict[str, Any]:
         "partition": record.partition,
         **({"headers": list(record.headers)} if record.headers else {}),
     }
-
-
-def _by_number(offsets: Mapping[tuple[str, int], int]) -> dict[int, int]:
-    return {number: offset for (_, number), offset in offsets.items()}

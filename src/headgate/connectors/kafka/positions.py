@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from headgate.connectors.kafka.client import ClientSpec
-from headgate.connectors.kafka.descriptor import Kafka
+from headgate.connectors.kafka.descriptor import Kafka, KafkaLog
 from headgate.connectors.kafka.groups import publish_positions
 from headgate.connectors.positions import parse_topics
 
@@ -76,17 +75,16 @@ def has_reached(position: str, target: str | None) -> bool:
 class GroupMark:
     """A consumer group on Kafka."""
 
-    client: ClientSpec
+    log: KafkaLog
     group: str
 
     def move(self, position: str) -> None:
-        """Set the offsets of the group."""
-        publish_positions(self.client, self.group, offsets(position))
+        publish_positions(self.log, self.group, offsets(position))
 
 
 def find_mark(topic: Kafka, job: str) -> GroupMark:
     """Return the consumer group named after a job."""
-    return GroupMark(topic.client, job)
+    return GroupMark(topic.log, job)
 
 
 def _topic(content: Mapping[str, Any]) -> TopicPosition:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from types import TracebackType
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message
 
-from headgate.connectors.kafka.client import ClientSpec
+from headgate.connectors.connector import Records
 from headgate.connectors.kafka.clients import PATIENCE_S, open_producer, read_metadata
-from headgate.connectors.kafka.failures import unreachable
+from headgate.connectors.kafka.descriptor import KafkaLog
+from headgate.connectors.kafka.failures import FAILURES
 
 # How long records may wait for a broker that is down before they count as lost.
-DELIVERY_S = 60.0
+_DELIVERY_S = 60.0
 
 _TUNING = {
     "enable.idempotence": "true",
@@ -24,7 +24,7 @@ _TUNING = {
     "batch.num.messages": "100000",
     "queue.buffering.max.messages": "1000000",
     "queue.buffering.max.kbytes": "262144",
-    "delivery.timeout.ms": str(round(DELIVERY_S * 1000)),
+    "delivery.timeout.ms": str(round(_DELIVERY_S * 1000)),
 }
 # Counting acknowledgements in Python would take longer than sending.
 _OWN = {"delivery.report.only.error": True}
@@ -34,31 +34,27 @@ class KafkaSender:
     """Sends keyed records and waits for their acknowledgement. For one thread.
 
     Args:
-        client: The connection.
+        tuning: Further defaults that the client's options override.
 
     Raises:
         HeadgateError: BROKER_UNREACHABLE, BROKER_REFUSED; errors of the options.
     """
 
-    def __init__(self, client: ClientSpec) -> None:
-        self._producer, self._troubles = open_producer(client, _OWN, tuning=producer_tuning(client))
+    def __init__(self, log: KafkaLog, tuning: Mapping[str, str] | None = None) -> None:
+        defaults = {**_tuning(log), **(tuning or {})}
+        self._producer, self._troubles = open_producer(log, _OWN, tuning=defaults)
         self._failed: list[KafkaError] = []
-        read_metadata(self._producer, self._troubles, doing="send records", patience_s=PATIENCE_S)
+        read_metadata(self._producer, self._troubles, doing="send records")
 
     def __enter__(self) -> KafkaSender:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         # The remaining records belong to a failed call.
         self._producer.purge()
         self._producer.flush(0)
 
-    def send(self, topic: str, records: Iterable[tuple[bytes | None, bytes | None]]) -> int:
+    def send(self, topic: str, records: Records) -> int:
         """Send keys and values, and return the number of acknowledged records, which is all of
         them.
 
@@ -77,6 +73,19 @@ class KafkaSender:
         self._wait(topic)
         return len(messages)
 
+    def send_each(self, topic: str, messages: Iterable[Mapping[str, Any]]) -> None:
+        """Send records with their partitions and headers, which a batch does not support.
+
+        Args:
+            messages: The arguments of `Producer.produce`.
+        """
+        for message in messages:
+            try:
+                self._producer.produce(topic, on_delivery=self._keep_failure, **message)
+            except KafkaException as error:
+                raise self._troubles.explain(f"send to topic {topic!r}", error) from error
+        self._wait(topic)
+
     def _keep_failure(self, error: KafkaError | None, _message: Message) -> None:
         if error is not None:
             self._failed.append(error)
@@ -91,20 +100,20 @@ class KafkaSender:
             self._wait(topic)
 
     def _wait(self, topic: str) -> None:
-        left = self._producer.flush(DELIVERY_S + PATIENCE_S)
+        left = self._producer.flush(_DELIVERY_S + PATIENCE_S)
         if self._failed:
             first, count = self._failed[0], len(self._failed)
             self._failed.clear()
             raise self._troubles.explain(f"send {count} records to topic {topic!r}", first)
         if left:
-            problem = f"no acknowledgement in {DELIVERY_S:g}s"
+            problem = f"no acknowledgement in {_DELIVERY_S:g}s"
             doing = f"send {left} records to topic {topic!r}"
-            raise unreachable(doing, self._troubles.servers, problem)
+            raise FAILURES.unreachable(doing, self._troubles.servers, problem)
 
 
-def producer_tuning(client: ClientSpec) -> dict[str, str]:
+def _tuning(log: KafkaLog) -> dict[str, str]:
     """Return the tuning; idempotence requires all acknowledgements."""
-    acks = {value for name, value in client.options if name in ("acks", "producer.acks")}
+    acks = {value for name, value in log.options if name in ("acks", "producer.acks")}
     if acks <= {"all", "-1"}:
         return _TUNING
     return {name: value for name, value in _TUNING.items() if name != "enable.idempotence"}

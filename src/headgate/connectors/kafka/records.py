@@ -1,31 +1,115 @@
-"""The records of a topic for people: the last ones, new ones, and their number."""
+"""The records of a topic: in bulk between two offsets per partition, the last ones, new ones.
+
+Offsets have gaps where transactions ended or compaction removed records. So a partition is at its
+end when a record at or after the last offset arrives, or the broker reports the end.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
-from confluent_kafka import KafkaError, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from headgate.connectors.kafka.admin import Cluster
-from headgate.connectors.kafka.client import ClientSpec
-from headgate.connectors.kafka.clients import open_consumer
-from headgate.connectors.kafka.reading import Record, read_records
-from headgate.connectors.merging import merge
+from headgate.connectors.kafka.clients import Troubles, open_consumer
+from headgate.connectors.kafka.descriptor import KafkaLog
+from headgate.connectors.kafka.failures import FAILURES
+from headgate.connectors.places import merge
+from headgate.errors import Domain, HeadgateError
+
+PATIENCE_S = 30.0
 
 _STEP_BACK = 8
-_LOOK_S = 0.1
+# A call waits for this many records or this long, whichever comes first.
+_AT_ONCE = 2_000
+_LOOK_S = 0.05
+_FOLLOW_S = 0.1
+# Fetches are large enough that the network does not limit the rate.
+_TUNING = {
+    "enable.partition.eof": "true",
+    "fetch.min.bytes": "1",
+    "fetch.wait.max.ms": "100",
+    "queued.min.messages": "200000",
+    "queued.max.messages.kbytes": "131072",
+    "check.crcs": "false",
+    "fetch.queue.backoff.ms": "10",
+    "max.partition.fetch.bytes": "8388608",
+}
 
 
-def tail(client: ClientSpec, topic: str, count: int) -> list[Record]:
+class Record(NamedTuple):
+    """One record.
+
+    Attributes:
+        timestamp: In epoch milliseconds; -1 if it has none.
+        value: None is a tombstone.
+        headers: Names and values in their original order.
+    """
+
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+
+    @classmethod
+    def of(cls, message: Message, *, headers: bool = True) -> Record:
+        """Return a message of the client as a record."""
+        return cls(
+            message.partition() or 0,
+            message.offset() or 0,
+            message.timestamp()[1],
+            message.key(),
+            message.value(),
+            _headers(message) if headers else (),
+        )
+
+
+def read_records(
+    log: KafkaLog,
+    topic: str,
+    start: Mapping[int, int],
+    end: Mapping[int, int],
+    *,
+    headers: bool = True,
+    patience_s: float = PATIENCE_S,
+) -> Iterator[Record]:
+    """Yield the committed records of some partitions; in order within each partition.
+
+    Args:
+        start: The first offset by partition; only these partitions are read.
+        end: The end offset by partition; later records are skipped.
+        headers: False leaves headers empty, which is faster.
+        patience_s: How long to wait for missing records.
+
+    Raises:
+        HeadgateError: BROKER_UNREACHABLE, BROKER_REFUSED, BROKER_FAILED; DATA_LOST if the first
+            offset was deleted.
+    """
+    left = {part: end[part] for part, first in start.items() if first < end[part]}
+    if not left:
+        return
+    consumer, troubles = open_consumer(log, _TUNING)
+    try:
+        consumer.assign([TopicPartition(topic, part, start[part]) for part in left])
+        yield from _read(_Reading(consumer, troubles, topic, left, patience_s), headers=headers)
+    finally:
+        consumer.close()
+
+
+def tail(log: KafkaLog, topic: str, count: int) -> list[Record]:
     """Return the last records over all partitions, by timestamp; within a partition by offset.
 
     Raises:
         HeadgateError: TOPIC_NOT_FOUND; what `Cluster` raises.
     """
-    return _tail(client, topic, count)[0]
+    return _tail(log, topic, count)[0]
 
 
-def follow(client: ClientSpec, topic: str, *, last: int = 0) -> Iterator[Record]:
+def follow(log: KafkaLog, topic: str, *, last: int = 0) -> Iterator[Record]:
     """Yield the last records, then every new record as it is committed, without end.
 
     This call decides what counts as new, not the first step of the iterator.
@@ -33,23 +117,23 @@ def follow(client: ClientSpec, topic: str, *, last: int = 0) -> Iterator[Record]
     Raises:
         HeadgateError: TOPIC_NOT_FOUND; what `Cluster` raises.
     """
-    existing, ends = _tail(client, topic, last)
-    return _follow(client, topic, existing, ends)
+    existing, ends = _tail(log, topic, last)
+    return _follow(log, topic, existing, ends)
 
 
-def count_records(client: ClientSpec, topic: str) -> int:
+def count_records(log: KafkaLog, topic: str) -> int:
     """Return the number of committed records of a topic; reads them all."""
-    first, end = _bounds(client, topic)
-    return sum(1 for _ in read_records(client, topic, first, end, headers=False))
+    first, end = Cluster(log, doing=f"read topic {topic!r}").bounds(topic)
+    return sum(1 for _ in read_records(log, topic, first, end, headers=False))
 
 
-def _tail(client: ClientSpec, topic: str, count: int) -> tuple[list[Record], dict[int, int]]:
-    first, end = _bounds(client, topic)
+def _tail(log: KafkaLog, topic: str, count: int) -> tuple[list[Record], dict[int, int]]:
+    first, end = Cluster(log, doing=f"read topic {topic!r}").bounds(topic)
     span = count
     while True:
         start = {part: max(first[part], end[part] - span) for part in end}
         by_part: dict[int, list[Record]] = {part: [] for part in end}
-        for record in read_records(client, topic, start, end) if count else ():
+        for record in read_records(log, topic, start, end) if count else ():
             by_part[record.partition].append(record)
         # Offsets have gaps, so a range may hold fewer records.
         if all(len(by_part[part]) >= count or start[part] == first[part] for part in end):
@@ -59,14 +143,14 @@ def _tail(client: ClientSpec, topic: str, count: int) -> tuple[list[Record], dic
 
 
 def _follow(
-    client: ClientSpec, topic: str, existing: list[Record], ends: Mapping[int, int]
+    log: KafkaLog, topic: str, existing: list[Record], ends: Mapping[int, int]
 ) -> Iterator[Record]:
     yield from existing
-    consumer, troubles = open_consumer(client, {"fetch.wait.max.ms": "100"})
+    consumer, troubles = open_consumer(log, {"fetch.wait.max.ms": "100"})
     try:
         consumer.assign([TopicPartition(topic, part, end) for part, end in ends.items()])
         while True:
-            for message in consumer.consume(1000, _LOOK_S):
+            for message in consumer.consume(1000, _FOLLOW_S):
                 error = message.error()
                 if error is None:
                     yield Record.of(message)
@@ -76,12 +160,71 @@ def _follow(
         consumer.close()
 
 
-def _bounds(client: ClientSpec, topic: str) -> tuple[dict[int, int], dict[int, int]]:
-    cluster = Cluster(client, doing=f"read topic {topic!r}")
-    partitions = cluster.partitions(topic)
-    first, end = cluster.first_offsets(partitions), cluster.next_offsets(partitions)
-    return _by_number(first), _by_number(end)
+def _headers(message: Message) -> tuple[tuple[str, bytes | None], ...]:
+    # A reading client returns a list of bytes; the annotation covers writing too.
+    headers: Any = message.headers()
+    return tuple(headers) if headers else ()
 
 
-def _by_number(offsets: Mapping[tuple[str, int], int]) -> dict[int, int]:
-    return {number: offset for (_, number), offset in offsets.items()}
+class _Reading(NamedTuple):
+    consumer: Consumer
+    troubles: Troubles
+    topic: str
+    left: dict[int, int]
+    patience_s: float
+
+
+def _read(reading: _Reading, *, headers: bool) -> Iterator[Record]:
+    left = reading.left
+    heard = time.monotonic()
+    while left:
+        messages = reading.consumer.consume(_AT_ONCE, _LOOK_S)
+        now = time.monotonic()
+        if messages:
+            heard = now
+        elif now - heard > reading.patience_s:
+            raise _stuck(reading)
+        for message in messages:
+            partition, offset = message.partition(), message.offset()
+            if partition not in left or partition is None or offset is None:
+                continue
+            error = message.error()
+            if error is not None:
+                _check(reading, error)
+                # The end of the committed records; the wanted ones are before it.
+                if offset >= left[partition]:
+                    _finish(reading, partition)
+                continue
+            if offset < left[partition]:
+                yield Record.of(message, headers=headers)
+            if offset + 1 >= left[partition]:
+                _finish(reading, partition)
+
+
+def _finish(reading: _Reading, partition: int) -> None:
+    del reading.left[partition]
+    reading.consumer.pause([TopicPartition(reading.topic, partition)])
+
+
+def _check(reading: _Reading, error: KafkaError) -> None:
+    code = error.code()
+    if code == KafkaError._PARTITION_EOF:
+        return
+    doing = f"read topic {reading.topic!r}"
+    if code in (KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET):
+        raise HeadgateError(
+            "DATA_LOST",
+            f"cannot {doing}: the first of the requested records have been deleted",
+            hint=f"headgate topics show {reading.topic} --on kafka://{reading.troubles.servers}",
+            domain=Domain.EXTERNAL,
+        )
+    raise reading.troubles.explain(doing, KafkaException(error))
+
+
+def _stuck(reading: _Reading) -> HeadgateError:
+    doing = f"read topic {reading.topic!r}"
+    parts = ", ".join(str(part) for part in sorted(reading.left))
+    problem = f"no record from partitions {parts} for {reading.patience_s:g}s"
+    if reading.troubles.errors:
+        return reading.troubles.explain(doing, reading.troubles.errors[-1])
+    return FAILURES.unreachable(doing, reading.troubles.servers, problem)

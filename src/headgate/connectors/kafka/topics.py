@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headgate._clock import Clock
 from headgate.connectors.files.topic import check_topic_name
 from headgate.connectors.kafka import records
 from headgate.connectors.kafka.admin import Cluster, TopicFacts
-from headgate.connectors.kafka.client import ClientSpec
-from headgate.connectors.kafka.keeping import (
-    differences,
-    is_compacted,
-    read_retention,
-    topic_config,
-)
-from headgate.connectors.kafka.reading import Record
+from headgate.connectors.kafka.descriptor import KafkaLog
+from headgate.connectors.kafka.keeping import differences, topic_config
 from headgate.connectors.topics import (
     MadeTopic,
     TopicDetails,
@@ -34,21 +28,20 @@ _TOMBSTONE = b"null"
 class KafkaTopics:
     """The topics of one cluster."""
 
-    client: ClientSpec
+    log: KafkaLog
 
     def list_topics(self, *, count: bool) -> list[TopicSummary]:
         """Return the topics by name, without Kafka's internal ones; counting reads every record."""
-        cluster = Cluster(self.client, doing="list topics")
+        cluster = Cluster(self.log, doing="list topics")
         topics = cluster.describe(cluster.names())
         return [self._summary(facts, count=count) for facts in topics]
 
     def show(self, name: str, *, count: bool, last_files: int) -> TopicDetails:  # noqa: ARG002
-        """Return the details of a topic, or raise TOPIC_NOT_FOUND."""
-        cluster = Cluster(self.client, doing=f"show topic {name!r}")
+        cluster = Cluster(self.log, doing=f"show topic {name!r}")
         (facts,) = cluster.describe([check_topic_name(name)])
         return TopicDetails(
             summary=self._summary(facts, count=count),
-            where=self._where,
+            where=self.log.address,
             id=facts.id,
             parts=facts.parts,
         )
@@ -65,48 +58,39 @@ class KafkaTopics:
             )
         if wanted.partitions is not None:
             check_partitions(wanted.name, wanted.partitions)
-        cluster = Cluster(self.client, doing=f"create topic {wanted.name!r}")
+        cluster = Cluster(self.log, doing=f"create topic {wanted.name!r}")
         made = cluster.create(
             wanted.name,
             partitions=wanted.partitions,
             replication=wanted.replication,
             config=topic_config(wanted),
         )
-        (shape,) = cluster.shapes([wanted.name], just_made=True)
-        partitions, replication, config = len(shape.parts), shape.replication, shape.config
-        differs = differences(wanted, partitions=partitions, replication=replication, config=config)
-        return MadeTopic(
+        (topic,) = cluster.layouts([wanted.name], just_made=True)
+        new = MadeTopic(
             wanted.name,
-            partitions,
-            self._where,
+            len(topic.parts),
+            self.log.address,
             existed=not made,
-            differences=() if made else differs,
-            replication=replication,
-            retention=read_retention(config),
-            compacted=is_compacted(config),
+            replication=topic.replication,
+            retention=topic.retention,
+            compacted=topic.compacted,
         )
+        return new if made else replace(new, differences=differences(wanted, new))
 
     def tail(self, name: str, *, last: int) -> list[bytes]:
         """Return the values of the last committed records, by timestamp."""
-        last_records = records.tail(self.client, check_topic_name(name), last)
+        last_records = records.tail(self.log, check_topic_name(name), last)
         return [_shown(record) for record in last_records]
 
     def follow(self, name: str, *, last: int, clock: Clock) -> Iterator[bytes]:  # noqa: ARG002
-        """Yield the values of the last records, then of every new record, without end."""
-        new_records = records.follow(self.client, check_topic_name(name), last=last)
+        new_records = records.follow(self.log, check_topic_name(name), last=last)
         return (_shown(record) for record in new_records)
-
-    @property
-    def _where(self) -> str:
-        return f"kafka://{self.client.servers}"
 
     def _summary(self, facts: TopicFacts, *, count: bool) -> TopicSummary:
         return TopicSummary(
             name=facts.name,
             partitions=len(facts.parts),
-            files=None,
-            size=None,
-            records=records.count_records(self.client, facts.name) if count else None,
+            records=records.count_records(self.log, facts.name) if count else None,
             newest=facts.newest,
             at_most=facts.at_most,
             replication=facts.replication,
@@ -115,5 +99,5 @@ class KafkaTopics:
         )
 
 
-def _shown(record: Record) -> bytes:
+def _shown(record: records.Record) -> bytes:
     return _TOMBSTONE if record.value is None else record.value

@@ -1,4 +1,4 @@
-"""The batches that a run has written to a Kafka cluster, by the marks of its transactions.
+"""The batches that runs have written to Kafka clusters, by the marks of their transactions.
 
 The kernel's `Marks` writes them: a mark is the committed offset of a group named like the
 transactional id, and also a record in a compacted topic, since brokers forget idle groups.
@@ -9,57 +9,68 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
 
-from headgate.connectors.kafka.client import ClientSpec
-from headgate.connectors.kafka.clients import Troubles, open_admin, read_metadata
-from headgate.connectors.kafka.groups import fence
-from headgate.connectors.written import Batches, Writers, Written, by_tasks, unknown
+from headgate.connectors.kafka import groups
+from headgate.connectors.kafka.clients import read_metadata
+from headgate.connectors.kafka.descriptor import Kafka, KafkaLog
+from headgate.connectors.written import UNMARKED, Batches, Writers, Written, by_tasks, unknown
 from headgate.errors import HeadgateError
 
-if TYPE_CHECKING:
-    from confluent_kafka.admin import AdminClient
+rests_on = "transactions"
+can_repeat = True
+has_transactions = True
 
 TOPIC = "headgate-epochs"
 
 _PLACE = (TOPIC, 0)
 _TIMEOUT_S = 10.0
-# A transaction that just ended is decided a moment later.
 _PATIENCE_S = 30.0
 _PAUSE_S = 0.1
-_PASSING = frozenset(
-    {
-        "COORDINATOR_LOAD_IN_PROGRESS",
-        "COORDINATOR_NOT_AVAILABLE",
-        "NOT_COORDINATOR",
-        "UNSTABLE_OFFSET_COMMIT",
-        "_WAIT_COORD",
-    }
-)
 # Not the text of any query: tasks that read it stop.
 _OWNER = '{"format":1,"run":"none"}'
 
 
-def find_written(client: ClientSpec, writers: Writers, batches: Batches) -> Written:
+def end_transactions(topic: Kafka, ids: Iterable[str]) -> None:
+    """End the transactions of tasks on the topic's cluster, and fence the tasks."""
+    groups.fence(topic.log, ids)
+
+
+def find_written(
+    topics: Mapping[str, Kafka], writers: Writers, batches: Batches
+) -> dict[str, Written]:
+    """Return what each topic's cluster holds of a run's batches."""
+    if not writers.leave_marks:
+        return dict.fromkeys(topics, UNMARKED)
+    logs = dict.fromkeys(topic.log for topic in topics.values())
+    answers = {log: find_on_cluster(log, writers, batches) for log in logs}
+    return {name: answers[topic.log] for name, topic in topics.items()}
+
+
+def find_on_cluster(log: KafkaLog, writers: Writers, batches: Batches) -> Written:
     """Return what a cluster holds of a run's batches, after fencing the run's tasks.
 
     Open transactions of the tasks are aborted, and live tasks cannot commit. A transaction spans
-    all topics of a client, so the answer is the same for all of them.
+    all topics of a cluster, so the answer is the same for all of them.
     """
+    from confluent_kafka import TopicPartition
+
     doing = f"find out what run {writers.lineage} has written"
     try:
-        admin, troubles = open_admin(client, doing=doing)
-        asking = _Asking(admin, troubles, doing)
-        if TOPIC not in read_metadata(admin, troubles, doing=doing).topics:
+        cluster = groups.Groups(log, doing=doing, timeout_s=_TIMEOUT_S, patience_s=_PATIENCE_S)
+        if TOPIC not in read_metadata(cluster.admin, cluster.troubles, doing=doing).topics:
             # Every start with transactions creates it before its first batch, so it was deleted.
             return unknown(f"topic {TOPIC!r}, which holds the marks, is missing")
-        ids = sorted({*writers.tasks, *asking.tasks_of(writers.run)})
-        asking.claim(writers.run)
-        fence(client, ids)
-        marks = asking.marks(ids)
+        # Earlier starts may have had more tasks.
+        started = [name for name in cluster.names() if _is_task(name, writers.run)]
+        ids = sorted({*writers.tasks, *started})
+        # Detach the run from its query, so that a task without a producer stops.
+        cluster.set_offsets(writers.run, [TopicPartition(*_PLACE, 0, _OWNER)])
+        groups.fence(log, ids)
+        found = {id_: _find_mark(cluster, id_) for id_ in ids}
+        marks = {id_: epoch for id_, epoch in found.items() if epoch is not None}
         if len(marks) < len(ids):
-            marks = {**_read_topic(client, writers.run, doing), **marks}
+            marks = {**_read_topic(log, writers.run, doing), **marks}
     except HeadgateError as error:
         return unknown(error.message)
     except (ValueError, KeyError, TypeError) as error:
@@ -68,94 +79,27 @@ def find_written(client: ClientSpec, writers: Writers, batches: Batches) -> Writ
     return by_tasks(sum(1 for epoch in marks.values() if epoch >= batches.first))
 
 
-class _Asking:
-    """Requests about a cluster's groups, repeated after temporary errors."""
+def _find_mark(cluster: groups.Groups, group: str) -> int | None:
+    """Return the epoch of a group's mark."""
+    from confluent_kafka import TopicPartition
 
-    def __init__(self, admin: AdminClient, troubles: Troubles, doing: str) -> None:
-        self._admin = admin
-        self._troubles = troubles
-        self._doing = doing
-
-    def tasks_of(self, run: str) -> list[str]:
-        """Return the groups of a run's tasks; earlier starts may have had more tasks."""
-        groups = self._patiently(
-            lambda: self._admin.list_consumer_groups(request_timeout=_TIMEOUT_S).result(
-                timeout=_TIMEOUT_S + 1
-            )
-        )
-        return [group.group_id for group in groups.valid if _is_task(group.group_id, run)]
-
-    def claim(self, run: str) -> None:
-        """Detach the run from its query, so that a task without a producer stops."""
-        from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
-
-        wanted = ConsumerGroupTopicPartitions(run, [TopicPartition(*_PLACE, 0, _OWNER)])
-
-        def ask() -> None:
-            asked = self._admin.alter_consumer_group_offsets([wanted], request_timeout=_TIMEOUT_S)
-            _checked(asked[run].result(timeout=_TIMEOUT_S + 1))
-
-        self._patiently(ask)
-
-    def marks(self, ids: Iterable[str]) -> dict[str, int]:
-        """Return the epoch of each group's mark; groups without a mark are absent."""
-        return {group: epoch for group in ids if (epoch := self._mark(group)) is not None}
-
-    def _mark(self, group: str) -> int | None:
-        from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
-
-        wanted = ConsumerGroupTopicPartitions(group, [TopicPartition(*_PLACE)])
-
-        def ask() -> Any:
-            # Stable offsets: wait until a pending transaction is decided.
-            asked = self._admin.list_consumer_group_offsets(
-                [wanted], require_stable=True, request_timeout=_TIMEOUT_S
-            )
-            return _checked(asked[group].result(timeout=_TIMEOUT_S + 1))
-
-        (place,) = self._patiently(ask)
-        if place.offset < 0:
-            return None
-        try:
-            return _epoch(place.metadata)
-        except UnicodeDecodeError:
-            # The client may read beyond the text (seen in confluent-kafka 2.16). The topic of marks
-            # has the same mark.
-            return None
-
-    def _patiently(self, ask: Callable[[], Any]) -> Any:
-        from confluent_kafka import KafkaException
-
-        deadline = time.monotonic() + _PATIENCE_S
-        while True:
-            try:
-                return ask()
-            except KafkaException as error:
-                if error.args[0].name() not in _PASSING or time.monotonic() > deadline:
-                    raise self._troubles.explain(self._doing, error) from error
-            except TimeoutError as error:
-                if time.monotonic() > deadline:
-                    raise HeadgateError(
-                        "BROKER_UNREACHABLE", f"cannot {self._doing}: no response", hint="try again"
-                    ) from error
-            time.sleep(_PAUSE_S)
+    committed = cluster.get_offset(group, TopicPartition(*_PLACE))
+    if committed.offset < 0:
+        return None
+    try:
+        return _epoch(committed.metadata)
+    except UnicodeDecodeError:
+        # The client may read beyond the text (seen in confluent-kafka 2.16). The topic of marks has
+        # the same mark.
+        return None
 
 
-def _checked(answer: Any) -> Any:
-    from confluent_kafka import KafkaException
-
-    for place in answer.topic_partitions:
-        if place.error is not None:
-            raise KafkaException(place.error)
-    return answer.topic_partitions
-
-
-def _read_topic(client: ClientSpec, run: str, doing: str) -> Mapping[str, int]:
+def _read_topic(log: KafkaLog, run: str, doing: str) -> Mapping[str, int]:
     """Return the newest committed mark of each of a run's tasks from the topic of marks."""
     from headgate.connectors.kafka.admin import Cluster
-    from headgate.connectors.kafka.reading import read_records
+    from headgate.connectors.kafka.records import read_records
 
-    cluster = Cluster(client, doing=doing)
+    cluster = Cluster(log, doing=doing)
     end = cluster.next_offsets([_PLACE], committed=False)[_PLACE]
     deadline = time.monotonic() + _PATIENCE_S
     while cluster.next_offsets([_PLACE])[_PLACE] < end:
@@ -168,7 +112,7 @@ def _read_topic(client: ClientSpec, run: str, doing: str) -> Mapping[str, int]:
         time.sleep(_PAUSE_S)
     first = cluster.first_offsets([_PLACE])[_PLACE]
     epochs: dict[str, int] = {}
-    for record in read_records(client, TOPIC, {0: first}, {0: end}, headers=False):
+    for record in read_records(log, TOPIC, {0: first}, {0: end}, headers=False):
         name = (record.key or b"").decode(errors="replace")
         if record.value is not None and _is_task(name, run):
             epochs[name] = max(epochs.get(name, -1), _epoch(record.value.decode()))

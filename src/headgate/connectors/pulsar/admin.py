@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from http.client import responses
 from typing import TYPE_CHECKING, Any
 
-from headgate.connectors.pulsar.client import ClientSpec, bad_option
-from headgate.connectors.pulsar.failures import failed, refused, unreachable, words
+from headgate.connectors.pulsar.descriptor import PulsarLog, bad_option
+from headgate.connectors.pulsar.failures import FAILURES, words
 from headgate.connectors.pulsar.settings import Settings, read_settings
 from headgate.connectors.references import MASK
 from headgate.errors import HeadgateError
@@ -52,7 +52,6 @@ class Admin:
     Paths are those below `/admin/v2`, such as `persistent/public/default/orders/partitions`.
 
     Args:
-        client: The connection.
         doing: The purpose, as in "cannot DOING".
 
     Raises:
@@ -60,11 +59,11 @@ class Admin:
             3 s if no server listens, BROKER_REFUSED and BROKER_FAILED.
     """
 
-    def __init__(self, client: ClientSpec, *, doing: str) -> None:
-        self._base = f"{client.admin}/admin/v2/"
-        self._where = client.admin
+    def __init__(self, log: PulsarLog, *, doing: str) -> None:
+        self._base = f"{log.admin}/admin/v2/"
+        self._where = log.admin
         self._doing = doing
-        self._settings = read_settings(client)
+        self._settings = read_settings(log)
         # By scheme: only the client for TLS reads certificates.
         self._clients: dict[str, httpx.Client] = {}
 
@@ -90,15 +89,12 @@ class Admin:
         return None if answer.status == _NOT_FOUND else answer.content
 
     def put(self, path: str, body: object = None, *, accepts: Collection[int] = ()) -> Any:
-        """Put JSON, and return the response."""
         return self.send("PUT", path, body, accepts=accepts).content
 
     def post(self, path: str, body: object = None, *, accepts: Collection[int] = ()) -> Any:
-        """Post JSON, and return the response."""
         return self.send("POST", path, body, accepts=accepts).content
 
     def delete(self, path: str, *, accepts: Collection[int] = ()) -> Any:
-        """Delete the content at a path, and return the response."""
         return self.send("DELETE", path, accepts=accepts).content
 
     def send(
@@ -164,27 +160,28 @@ class Admin:
     def _followed(self, url: httpx.URL, location: str) -> httpx.URL:
         target = url.join(location)
         if url.scheme == "https" != target.scheme:
-            raise failed(self._doing, self._where, "with a redirect away from TLS", retryable=False)
+            problem = "with a redirect away from TLS"
+            raise FAILURES.failed(self._doing, self._where, problem, retryable=False)
         return target
 
     def _silence(self, error: httpx.HTTPError) -> HeadgateError:
         match _root(error):
             case ssl.SSLCertVerificationError(verify_message=message):
-                return refused(self._doing, self._where, message)
+                return FAILURES.refused(self._doing, self._where, message)
             case ssl.SSLError(reason=reason):
-                return refused(self._doing, self._where, reason or "TLS failed")
+                return FAILURES.refused(self._doing, self._where, reason or "TLS failed")
             case TimeoutError():
                 problem = "no response in time"
             case root:
                 problem = self._masked(getattr(root, "strerror", "") or words(root))
-        return unreachable(self._doing, self._where, problem)
+        return FAILURES.unreachable(self._doing, self._where, problem)
 
     def _failure(self, answer: Answer) -> HeadgateError:
         problem = self._masked(f"{answer.status} {_reason(answer)}")
         if answer.status in (401, 403):
-            return refused(self._doing, self._where, problem)
+            return FAILURES.refused(self._doing, self._where, problem)
         retryable = answer.status >= 500 or answer.status in (408, 429)
-        return failed(self._doing, self._where, problem, retryable=retryable)
+        return FAILURES.failed(self._doing, self._where, problem, retryable=retryable)
 
     def _masked(self, text: str) -> str:
         for secret in self._settings.login.secrets():

@@ -11,8 +11,8 @@ import socket
 import time
 from typing import TYPE_CHECKING, Any
 
-from headgate.connectors.pulsar.client import ClientSpec, bad_option
-from headgate.connectors.pulsar.failures import unreachable, words
+from headgate.connectors.pulsar.descriptor import PulsarLog, bad_option
+from headgate.connectors.pulsar.failures import FAILURES, words
 from headgate.connectors.pulsar.login import Login
 from headgate.connectors.pulsar.settings import read_settings
 
@@ -22,20 +22,19 @@ if TYPE_CHECKING:
 _REACH_S = 2.0
 
 
-def open_client(client: ClientSpec, *, doing: str) -> Client:
+def open_client(log: PulsarLog, *, doing: str) -> Client:
     """Return a client of a service that accepts connections; the caller closes it.
 
     It raises `pulsar.PulsarException`s, which `failures.explain` translates.
 
     Args:
-        client: The connection.
         doing: The purpose, as in "cannot DOING".
 
     Raises:
         HeadgateError: BROKER_UNREACHABLE, within 2 s; errors of the client's options.
     """
-    arguments = _arguments(client)
-    connect(client, doing=doing)
+    arguments = _arguments(log)
+    connect(log, doing=doing)
     import pulsar
 
     try:
@@ -49,7 +48,7 @@ def open_client(client: ClientSpec, *, doing: str) -> Client:
         ) from None
 
 
-def connect(client: ClientSpec, *, doing: str) -> None:
+def connect(log: PulsarLog, *, doing: str) -> None:
     """Return when a host of the service accepts a connection; give up after 2 s.
 
     The C++ client itself would retry for the whole operation timeout.
@@ -59,7 +58,7 @@ def connect(client: ClientSpec, *, doing: str) -> None:
     """
     deadline = time.monotonic() + _REACH_S
     problem = "no server responds"
-    for address in client.hosts():
+    for address in log.hosts():
         left = deadline - time.monotonic()
         if left <= 0:
             break
@@ -68,13 +67,13 @@ def connect(client: ClientSpec, *, doing: str) -> None:
                 return
         except OSError as error:
             problem = error.strerror or words(error)
-    raise unreachable(doing, client.service, problem)
+    raise FAILURES.unreachable(doing, log.service, problem)
 
 
-def _arguments(client: ClientSpec) -> dict[str, Any]:
-    settings = read_settings(client)
+def _arguments(log: PulsarLog) -> dict[str, Any]:
+    settings = read_settings(log)
     return {
-        "service_url": client.service,
+        "service_url": log.service,
         "authentication": _authentication(settings.login),
         "operation_timeout_seconds": math.ceil(settings.operation_timeout_s),
         "connection_timeout_ms": round(settings.connect_timeout_s * 1000),

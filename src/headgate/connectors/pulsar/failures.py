@@ -5,10 +5,19 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from headgate.errors import Domain, HeadgateError
+from headgate.connectors.failures import BrokerFailures
+from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
     from pulsar import PulsarException
+
+FAILURES = BrokerFailures(
+    "Pulsar",
+    start="headgate broker start pulsar, or use a running one: --on "
+    "pulsar://HOST:6650?admin=http://HOST:8080",
+    login="check token or authPluginClassName and authParams, their references, "
+    "tlsTrustCertsFilePath, and the permissions of that role",
+)
 
 _SILENT = frozenset({"ConnectError", "NotConnected", "Timeout", "ReadError"})
 _REFUSED = frozenset(
@@ -30,7 +39,6 @@ _PASSING = frozenset(
     }
 )
 _PREFIX = re.compile(r"^Pulsar error: ")
-_LONGEST = 300
 
 
 def explain(doing: str, error: PulsarException, *, service: str) -> HeadgateError:
@@ -43,52 +51,12 @@ def explain(doing: str, error: PulsarException, *, service: str) -> HeadgateErro
     """
     name = type(error).__name__
     if name in _SILENT:
-        return unreachable(doing, service, words(error))
+        return FAILURES.unreachable(doing, service, words(error))
     if name in _REFUSED:
-        return refused(doing, service, words(error))
-    return failed(doing, service, f"{name}: {words(error)}", retryable=name in _PASSING)
-
-
-def unreachable(doing: str, where: str, problem: str) -> HeadgateError:
-    """Return the error for a service that does not respond."""
-    return HeadgateError(
-        "BROKER_UNREACHABLE",
-        f"cannot {doing}: no Pulsar broker responds at {where} ({one_line(problem)})",
-        hint="headgate broker start pulsar, or use a running one: --on "
-        "pulsar://HOST:6650?admin=http://HOST:8080",
-        domain=Domain.EXTERNAL,
-        retryable=True,
-    )
-
-
-def refused(doing: str, where: str, problem: str) -> HeadgateError:
-    """Return the error for a broker that refused this client."""
-    return HeadgateError(
-        "BROKER_REFUSED",
-        f"cannot {doing}: Pulsar at {where} refused this client: {one_line(problem)}",
-        hint="check token or authPluginClassName and authParams, their references, "
-        "tlsTrustCertsFilePath, and the permissions of that role",
-        domain=Domain.EXTERNAL,
-    )
-
-
-def failed(doing: str, where: str, problem: str, *, retryable: bool) -> HeadgateError:
-    """Return the error for a broker that responded with an error of its own."""
-    return HeadgateError(
-        "BROKER_FAILED",
-        f"cannot {doing}: Pulsar at {where} answered {one_line(problem)}",
-        hint="see the broker's log",
-        domain=Domain.EXTERNAL,
-        retryable=retryable,
-    )
+        return FAILURES.refused(doing, service, words(error))
+    return FAILURES.failed(doing, service, f"{name}: {words(error)}", retryable=name in _PASSING)
 
 
 def words(error: BaseException) -> str:
     """Return the message of an error."""
     return _PREFIX.sub("", str(error)) or type(error).__name__
-
-
-def one_line(text: str) -> str:
-    """Return the first line of a text that is not blank, truncated if it is long."""
-    first = next((line.strip() for line in text.splitlines() if line.strip()), "nothing")
-    return (first if len(first) <= _LONGEST else f"{first[:_LONGEST]}…").rstrip(".: ")

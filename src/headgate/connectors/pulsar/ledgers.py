@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from headgate.connectors.pulsar.message_ids import BEGINNING, EntryId
+from headgate.connectors.pulsar.names import BEGINNING, EntryId
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,16 +14,18 @@ class Ledgers:
     """The retained entries of a partition.
 
     Attributes:
+        part: The full name of the plain topic that holds the partition.
         counts: The number of entries of each ledger by id, oldest first.
         end: The next entry.
         size: In bytes.
         cursors: The names of its cursors.
     """
 
-    counts: tuple[tuple[int, int], ...]
-    end: EntryId
-    size: int
-    cursors: frozenset[str]
+    part: str
+    counts: tuple[tuple[int, int], ...] = ()
+    end: EntryId = BEGINNING
+    size: int = 0
+    cursors: frozenset[str] = frozenset()
 
     @property
     def entries(self) -> int:
@@ -42,7 +44,7 @@ class Ledgers:
         return kept[-1] if kept else None
 
     def back(self, entries: int) -> EntryId:
-        """Return the first of the last `count` entries, or the earliest if there are fewer."""
+        """Return the first of the last entries, or the earliest if there are fewer."""
         left = entries
         for ledger, count in reversed(self.counts):
             if left <= count and left:
@@ -51,18 +53,17 @@ class Ledgers:
         return self.first
 
 
-# The partition does not exist yet.
-EMPTY = Ledgers((), BEGINNING, 0, frozenset())
-
-
-def read_ledgers(stats: Mapping[str, Any]) -> Ledgers:
-    """Return the ledgers in internal statistics."""
+def read_ledgers(part: str, stats: Mapping[str, Any] | None) -> Ledgers:
+    """Return the ledgers in internal statistics; None if the partition does not exist yet."""
+    if stats is None:
+        return Ledgers(part)
     counts = [(page["ledgerId"], page["entries"]) for page in stats["ledgers"]]
     if counts and not counts[-1][1]:
         # The open ledger does not report its own count.
         counts[-1] = (counts[-1][0], stats["currentLedgerEntries"])
     ledger, _, entry = str(stats["lastConfirmedEntry"]).partition(":")
     return Ledgers(
+        part,
         counts=tuple(counts),
         end=EntryId(int(ledger), int(entry) + 1),
         size=stats["totalSize"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from headgate.connectors.options import bad_client_option
 from headgate.errors import HeadgateError
 
 PLUGIN = "authPluginClassName"
@@ -19,6 +21,8 @@ _CERTIFICATE = "tlsCertFile"
 _KEY = "tlsKeyFile"
 _FILE = "file:"
 _SECRET = re.compile(r"password|secret|token|key", re.IGNORECASE)
+
+_bad_login = functools.partial(bad_client_option, "Pulsar")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,6 @@ class Login:
     key: str | None = None
 
     def secrets(self) -> list[str]:
-        """Return the secrets."""
         password = None if self.user is None else self.user[1]
         return [secret for secret in (self.token, password) if secret]
 
@@ -49,10 +52,10 @@ def parse_login(options: Mapping[str, str]) -> Login:
         HeadgateError: BAD_CLIENT_OPTION: the commands on topics do not support the login.
             SECRET_NOT_FOUND.
     """
-    if TOKEN in options and not options[TOKEN].strip():
-        hint = "put the address in single quotes: otherwise the shell expands ${env:NAME}"
-        raise _bad_login(TOKEN, "it is empty", hint)
-    if options.get(TOKEN):
+    if TOKEN in options:
+        if not options[TOKEN].strip():
+            hint = "put the address in single quotes: otherwise the shell expands ${env:NAME}"
+            raise _bad_login(TOKEN, "it is empty", hint)
         if PLUGIN in options or PARAMS in options:
             raise _bad_login(TOKEN, f"{PLUGIN} or {PARAMS} is set too", f"use only {TOKEN}")
         return Login(token=options[TOKEN].strip())
@@ -132,9 +135,3 @@ def _parse_user(params: str) -> tuple[str, str]:
             'a user name and password must have the form {"userId": …, "password": …}',
             'use authParams={"userId":"me","password":"${env:PULSAR_SECRET}"}',
         ) from None
-
-
-def _bad_login(name: str, problem: str, hint: str) -> HeadgateError:
-    return HeadgateError(
-        "BAD_CLIENT_OPTION", f"cannot use option {name!r} of Pulsar's clients: {problem}", hint=hint
-    )

@@ -6,24 +6,19 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from types import TracebackType
 from typing import Any
 
 from headgate.connectors.pulsar.admin import Admin
-from headgate.connectors.pulsar.client import ClientSpec
+from headgate.connectors.pulsar.descriptor import PulsarLog
 from headgate.connectors.pulsar.keeping import Kept, read_retention
-from headgate.connectors.pulsar.ledgers import EMPTY, Ledgers, read_ledgers
-from headgate.connectors.pulsar.log import PulsarLog
-from headgate.connectors.pulsar.message_ids import EntryId
+from headgate.connectors.pulsar.ledgers import Ledgers, read_ledgers
 from headgate.connectors.pulsar.names import (
-    DEFAULT_NAMESPACE,
     PERSISTENT,
     full_name,
     partition_name,
     topic_path,
 )
 from headgate.connectors.topics import TopicSubscription, topic_not_found
-from headgate.errors import HeadgateError
 
 _APPLIED = {"applied": "true"}
 _PUBLISHED = "x-pulsar-publish-time"
@@ -57,21 +52,16 @@ class Namespace:
         HeadgateError: From every method BROKER_UNREACHABLE, BROKER_REFUSED, BROKER_FAILED.
     """
 
-    def __init__(self, client: ClientSpec, name: str, *, doing: str) -> None:
-        self.name = name
-        self.where = place(client, name)
-        self._on = shlex.quote(str(PulsarLog(client, name)))
-        self.admin = Admin(client, doing=doing)
+    def __init__(self, log: PulsarLog, *, doing: str) -> None:
+        self.name = log.namespace
+        self.where = log.address
+        self._on = shlex.quote(str(log))
+        self.admin = Admin(log, doing=doing)
 
     def __enter__(self) -> Namespace:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.admin.close()
 
     def names(self) -> list[str]:
@@ -100,12 +90,8 @@ class Namespace:
         """
         shape = self.find(topic)
         if shape is None:
-            raise self.not_found(topic)
+            raise topic_not_found(topic, self.names(), where=self.where, on=self._on)
         return shape
-
-    def not_found(self, topic: str) -> HeadgateError:
-        """Return the error for a topic that does not exist."""
-        return topic_not_found(topic, self.names(), where=self.where, on=self._on)
 
     def ledgers(self, shape: Shape) -> list[Ledgers]:
         """Return the retained entries of each partition; this opens unused partitions."""
@@ -115,11 +101,11 @@ class Namespace:
             if "partitions" in stats:
                 # Brokers delete empty and idle partitions, and open them on use.
                 partitions = stats["partitions"]
-                return [
-                    read_ledgers(partitions[part]) if part in partitions else EMPTY
-                    for part in shape.parts()
-                ]
-        return [self._part_ledgers(part) for part in shape.parts()]
+                return [read_ledgers(part, partitions.get(part)) for part in shape.parts()]
+        return [
+            read_ledgers(part, self.admin.find(f"{topic_path(part)}/internalStats"))
+            for part in shape.parts()
+        ]
 
     def kept(self, shape: Shape) -> Kept:
         """Return the effective policies of a topic."""
@@ -147,11 +133,12 @@ class Namespace:
             if subscription.get("durable", True)
         )
 
-    def published(self, part: str, entry: EntryId | None) -> datetime | None:
-        """Return when an entry of a partition was published; None if it was deleted."""
-        if entry is None:
+    def find_newest(self, kept: Ledgers) -> datetime | None:
+        """Return when the last entry of a partition was published; None if it was deleted."""
+        if kept.last is None:
             return None
-        path = f"{topic_path(part)}/ledger/{entry.ledger}/entry/{entry.entry}"
+        ledger, entry = kept.last.ledger, kept.last.entry
+        path = f"{topic_path(kept.part)}/ledger/{ledger}/entry/{entry}"
         # A batch may have megabytes, and only its headers are needed.
         answer = self.admin.send("HEAD", path, accepts={404, 500})
         moment = answer.headers.get(_PUBLISHED)
@@ -176,18 +163,8 @@ class Namespace:
     def _plain(self, name: str) -> Shape:
         return Shape(full_name(self.name, name), partitioned=False, partitions=1)
 
-    def _part_ledgers(self, part: str) -> Ledgers:
-        stats = self.admin.find(f"{topic_path(part)}/internalStats")
-        return EMPTY if stats is None else read_ledgers(stats)
-
     def _applied(self, shape: Shape, policy: str) -> Any:
         return self.admin.get(f"{topic_path(shape.full)}/{policy}", query=_APPLIED)
-
-
-def place(client: ClientSpec, namespace: str) -> str:
-    """Return the log of topics as a value of `--on`, without options."""
-    default = namespace == DEFAULT_NAMESPACE
-    return client.service if default else f"{client.service}/{namespace}"
 
 
 def schema_path(full: str) -> str:

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import queue
 import re
-import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from headgate.connectors.places import PlacedRecord, Send, Spot, Stretch
 from headgate.connectors.pulsar import records
-from headgate.connectors.pulsar.client import ClientSpec
 from headgate.connectors.pulsar.clients import open_client
-from headgate.connectors.pulsar.failures import explain, failed, unreachable
+from headgate.connectors.pulsar.descriptor import PulsarLog
+from headgate.connectors.pulsar.failures import explain
 from headgate.connectors.pulsar.ledgers import Ledgers
-from headgate.connectors.pulsar.message_ids import EntryId
+from headgate.connectors.pulsar.names import EntryId
 from headgate.connectors.pulsar.namespaces import Namespace
+from headgate.connectors.pulsar.producing import (
+    DELIVERY_S,
+    Replies,
+    close_quietly,
+    open_producers,
+)
 from headgate.connectors.pulsar.records import Record, read_ranges
-from headgate.connectors.pulsar.schemas import JSON, plain_schema
 
 # How the kernel maps a message's place to one number (Lane.java): excess bits are cut off.
 _LEDGER_BITS = 19
@@ -29,9 +32,7 @@ _INDEX_BITS = 20
 _PLACE = re.compile(r"([0-9]{1,9}):([0-9]{1,18}):([0-9]{1,18})(?::([0-9]{1,9}))?")
 # Skipping this many entries takes about as long as a second reader needs to start.
 _GAP = 200
-_DELIVERY_S = 60.0
-_OPEN_S = 20.0
-_PAUSE_S = 0.5
+_TUNING = {"send_timeout_millis": round(DELIVERY_S * 1000)}
 
 Range = tuple[int, str, EntryId, EntryId]
 
@@ -40,40 +41,36 @@ Range = tuple[int, str, EntryId, EntryId]
 class PulsarPlaces:
     """One topic of one namespace."""
 
-    client: ClientSpec
-    namespace: str
+    log: PulsarLog
     topic: str
 
     def last(self, count: int) -> list[PlacedRecord]:
         """Return the last records over all partitions, by publish time."""
-        parts, kept = self._kept()
-        return [_placed(record) for record in records.tail(self.client, parts, kept, count)]
+        return [_placed(record) for record in records.tail(self.log, self._kept(), count)]
 
     def stretches(self, at_most: int | None = None) -> list[Stretch]:
         """Return the partitions; an entry may hold many records, and counts as one."""
-        parts, kept = self._kept()
-        share = None if at_most is None else max(1, at_most // max(1, len(parts)))
+        kept = self._kept()
+        share = None if at_most is None else max(1, at_most // max(1, len(kept)))
         return [
             Stretch(
-                f"{number} {part}",
+                f"{number} {ledgers.part}",
                 ledgers.first if share is None else ledgers.back(share),
                 ledgers.end,
                 ledgers.first,
             )
-            for number, (part, ledgers) in enumerate(zip(parts, kept, strict=True))
+            for number, ledgers in enumerate(kept)
         ]
 
     def read(self, stretch: Stretch) -> Iterator[PlacedRecord]:
-        """Yield the records of a partition."""
         if stretch.first >= stretch.end:
             return
         number, _, part = stretch.part.partition(" ")
         before = EntryId(stretch.end.ledger, stretch.end.entry - 1)
-        for record in read_ranges(self.client, [(int(number), part, stretch.first, before)]):
+        for record in read_ranges(self.log, [(int(number), part, stretch.first, before)]):
             yield _placed(record)
 
     def find(self, places: Collection[str]) -> dict[str, PlacedRecord]:
-        """Return the records at these places."""
         matches = [match for place in places if (match := _PLACE.fullmatch(place)) is not None]
         entries = {(int(m[1]), EntryId(int(m[2]), int(m[3]))) for m in matches}
         wanted = {match[0] for match in matches}
@@ -84,7 +81,7 @@ class PulsarPlaces:
         """Return the records by partition and the kernel's number of their places."""
         if not spots:
             return {}
-        _, kept = self._kept()
+        kept = self._kept()
         entries = {
             (partition, entry)
             for partition, sequence in spots
@@ -103,42 +100,31 @@ class PulsarPlaces:
         """Open a sender of records with keys and properties, each to its partition."""
         import pulsar
 
-        doing, service = f"send to topic {self.topic!r}", self.client.service
-        with Namespace(self.client, self.namespace, doing=doing) as namespace:
-            shape = namespace.get(self.topic)
-            carried = namespace.find_schema(shape)
-        options: dict[str, Any] = {"send_timeout_millis": round(_DELIVERY_S * 1000)}
-        if carried is not None and carried[0] == JSON:
-            options["schema"] = plain_schema(carried[1])
-        client = open_client(self.client, doing=doing)
+        doing, service = f"send to topic {self.topic!r}", self.log.service
+        client = open_client(self.log, doing=doing)
 
-        def send(some: Sequence[PlacedRecord]) -> None:
+        def send(records: Sequence[PlacedRecord]) -> None:
             try:
-                _send(producers, some, doing=doing, service=service)
+                _send(producers, records, Replies(service, doing))
             except pulsar.PulsarException as error:
                 raise explain(doing, error, service=service) from error
 
         try:
-            # Flush first: from here on a failure leaves records in doubt.
-            producers = [
-                _open(client, part, options, doing=doing, service=service) for part in shape.parts()
-            ]
+            producers = open_producers(client, self.log, self.topic, _TUNING)
             yield send
         finally:
-            with suppress(pulsar.PulsarException):
-                client.close()
+            close_quietly(client)
 
-    def _kept(self) -> tuple[list[str], list[Ledgers]]:
+    def _kept(self) -> list[Ledgers]:
         doing = f"read topic {self.topic!r}"
-        with Namespace(self.client, self.namespace, doing=doing) as namespace:
-            shape = namespace.get(self.topic)
-            return shape.parts(), namespace.ledgers(shape)
+        with Namespace(self.log, doing=doing) as namespace:
+            return namespace.ledgers(namespace.get(self.topic))
 
     def _read(self, entries: Collection[tuple[int, EntryId]]) -> Iterator[Record]:
         """Yield the records of some entries, and of those between them."""
         if not entries:
             return
-        parts, kept = self._kept()
+        kept = self._kept()
         known = {number: dict(ledgers.counts) for number, ledgers in enumerate(kept)}
         ranges: list[Range] = []
         for number, entry in sorted(entries):
@@ -148,8 +134,8 @@ class PulsarPlaces:
             if last is not None and last[0] == number and _is_near(last[3], entry):
                 ranges[-1] = (*last[:3], entry)
             else:
-                ranges.append((number, parts[number], entry, entry))
-        yield from read_ranges(self.client, ranges)
+                ranges.append((number, kept[number].part, entry, entry))
+        yield from read_ranges(self.log, ranges)
 
 
 def sequence_of(entry: EntryId, index: int) -> int:
@@ -173,29 +159,10 @@ def _is_near(before: EntryId, entry: EntryId) -> bool:
     return before.ledger == entry.ledger and entry.entry - before.entry <= _GAP
 
 
-def _open(client: Any, part: str, options: Mapping[str, Any], *, doing: str, service: str) -> Any:
-    """Return a producer; retry while the broker is loading the topic."""
-    import pulsar
-
-    deadline = time.monotonic() + _OPEN_S
-    while True:
-        try:
-            # Values are bytes already, which the client's own checks refuse.
-            return client.create_producer(part, **options)._producer
-        except pulsar.PulsarException as error:
-            failure = explain(doing, error, service=service)
-            if not failure.retryable or time.monotonic() > deadline:
-                raise failure from error
-            time.sleep(_PAUSE_S)
-
-
-def _send(
-    producers: Sequence[Any], some: Sequence[PlacedRecord], *, doing: str, service: str
-) -> None:
+def _send(producers: Sequence[Any], records: Sequence[PlacedRecord], replies: Replies) -> None:
     from pulsar import _pulsar
 
-    replies: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    for record in some:
+    for record in records:
         message = _pulsar.MessageBuilder()
         for put, value in _parts(record).items():
             getattr(message, put)(value)
@@ -206,15 +173,9 @@ def _send(
         for name, text in record.headers:
             message.property(name, (text or b"").decode(errors="replace"))
         number = record.partition if record.partition < len(producers) else 0
-        producers[number].send_async(message.build(), lambda result, _id: replies.put(result))
-    deadline = time.monotonic() + _DELIVERY_S + 10
-    for _ in some:
-        try:
-            result = replies.get(timeout=max(0.0, deadline - time.monotonic()))
-        except queue.Empty:
-            raise unreachable(doing, service, "not all records were acknowledged") from None
-        if result != _pulsar.Result.Ok:
-            raise failed(doing, service, result.name, retryable=False)
+        # Values are bytes already, which the client's own checks refuse.
+        producers[number]._producer.send_async(message.build(), replies.take)
+    replies.wait(len(records))
 
 
 def _parts(record: PlacedRecord) -> Mapping[str, Any]:

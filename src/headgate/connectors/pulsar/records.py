@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headgate.connectors.merging import merge
-from headgate.connectors.pulsar.client import ClientSpec
+from headgate.connectors.places import merge
 from headgate.connectors.pulsar.clients import open_client
+from headgate.connectors.pulsar.descriptor import PulsarLog
 from headgate.connectors.pulsar.failures import explain
 from headgate.connectors.pulsar.ledgers import Ledgers
-from headgate.connectors.pulsar.message_ids import EntryId
+from headgate.connectors.pulsar.names import EntryId
 
 if TYPE_CHECKING:
     from pulsar import Client, Message
@@ -65,14 +65,11 @@ class Record:
         )
 
 
-def tail(
-    client: ClientSpec, parts: Sequence[str], kept: Sequence[Ledgers], count: int
-) -> list[Record]:
+def tail(log: PulsarLog, kept: Sequence[Ledgers], count: int) -> list[Record]:
     """Return the last records over all partitions, by publish time.
 
     Args:
-        parts: The full names of the partitions.
-        kept: The retained entries of each.
+        kept: The retained entries of each partition.
         count: The number of records.
 
     Raises:
@@ -80,27 +77,24 @@ def tail(
     """
     if not count:
         return []
-    with _Reading(client) as reading:
-        by_part = [
-            reading.last(number, part, ledgers, count)
-            for number, (part, ledgers) in enumerate(zip(parts, kept, strict=True))
-        ]
+    with _Reading(log) as reading:
+        by_part = [reading.last(number, ledgers, count) for number, ledgers in enumerate(kept)]
     merged = list(merge(by_part, time=lambda record: record.timestamp))
     return merged[max(0, len(merged) - count) :]
 
 
-def count_records(client: ClientSpec, parts: Sequence[str], kept: Sequence[Ledgers]) -> int:
+def count_records(log: PulsarLog, kept: Sequence[Ledgers]) -> int:
     """Return the number of retained records of partitions; reads them all."""
-    with _Reading(client) as reading:
+    with _Reading(log) as reading:
         return sum(
             1
-            for number, (part, ledgers) in enumerate(zip(parts, kept, strict=True))
-            for _ in reading.messages(number, part, ledgers.first, ledgers.last)
+            for number, ledgers in enumerate(kept)
+            for _ in reading.messages(number, ledgers.part, ledgers.first, ledgers.last)
         )
 
 
 def read_ranges(
-    client: ClientSpec, ranges: Sequence[tuple[int, str, EntryId, EntryId]]
+    log: PulsarLog, ranges: Sequence[tuple[int, str, EntryId, EntryId]]
 ) -> Iterator[Record]:
     """Yield the records of some ranges, one range after the other.
 
@@ -109,27 +103,22 @@ def read_ranges(
     """
     if not ranges:
         return
-    with _Reading(client) as reading:
+    with _Reading(log) as reading:
         for number, part, first, last in ranges:
             yield from reading.messages(number, part, first, last)
 
 
-def follow(
-    client: ClientSpec, parts: Sequence[str], kept: Sequence[Ledgers], *, last: int = 0
-) -> Iterator[Record]:
+def follow(log: PulsarLog, kept: Sequence[Ledgers], *, last: int = 0) -> Iterator[Record]:
     """Yield the last records, then every record after the retained ones, without end."""
-    existing = tail(client, parts, kept, last)
-    return _follow(client, parts, kept, existing)
+    return _follow(log, kept, tail(log, kept, last))
 
 
-def _follow(
-    client: ClientSpec, parts: Sequence[str], kept: Sequence[Ledgers], existing: list[Record]
-) -> Iterator[Record]:
+def _follow(log: PulsarLog, kept: Sequence[Ledgers], existing: list[Record]) -> Iterator[Record]:
     yield from existing
     arrived: queue.SimpleQueue[Record] = queue.SimpleQueue()
-    with _Reading(client) as reading:
-        for number, (part, ledgers) in enumerate(zip(parts, kept, strict=True)):
-            reading.listen(number, part, ledgers, arrived)
+    with _Reading(log) as reading:
+        for number, ledgers in enumerate(kept):
+            reading.listen(number, ledgers, arrived)
         while True:
             try:
                 yield arrived.get(timeout=_LOOK_S)
@@ -141,9 +130,9 @@ def _follow(
 class _Reading:
     """A client and its readers, for one thread."""
 
-    def __init__(self, client: ClientSpec) -> None:
-        self._service = client.service
-        self._client: Client = open_client(client, doing="read records")
+    def __init__(self, log: PulsarLog) -> None:
+        self._service = log.service
+        self._client: Client = open_client(log, doing="read records")
 
     def __enter__(self) -> _Reading:
         return self
@@ -151,12 +140,12 @@ class _Reading:
     def __exit__(self, *_: object) -> None:
         self._client.close()
 
-    def last(self, number: int, part: str, kept: Ledgers, count: int) -> list[Record]:
+    def last(self, number: int, kept: Ledgers, count: int) -> list[Record]:
         """Return the last records of a partition, or all if there are fewer."""
         span = 1
         while True:
             start = kept.back(span)
-            records = list(self.messages(number, part, start, kept.last))
+            records = list(self.messages(number, kept.part, start, kept.last))
             # An entry holds one message, a batch, or a part of a message.
             if len(records) >= count or start == kept.first:
                 return records[-count:]
@@ -190,9 +179,7 @@ class _Reading:
         except pulsar.PulsarException as error:
             raise explain(f"read topic {part!r}", error, service=self._service) from error
 
-    def listen(
-        self, number: int, part: str, kept: Ledgers, arrived: queue.SimpleQueue[Record]
-    ) -> None:
+    def listen(self, number: int, kept: Ledgers, arrived: queue.SimpleQueue[Record]) -> None:
         """Put every record after the retained ones into a queue, from now on."""
         import pulsar
 
@@ -202,9 +189,9 @@ class _Reading:
                 arrived.put(record)
 
         try:
-            self._reader(part, kept.last or kept.end, reader_listener=take)
+            self._reader(kept.part, kept.last or kept.end, reader_listener=take)
         except pulsar.PulsarException as error:
-            raise explain(f"follow topic {part!r}", error, service=self._service) from error
+            raise explain(f"follow topic {kept.part!r}", error, service=self._service) from error
 
     def _reader(self, part: str, first: EntryId, **options: Any) -> Any:
         import pulsar

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headgate.connectors.properties import read_properties
-from headgate.connectors.pulsar.client import ClientSpec, bad_option
+from headgate.connectors.pulsar.descriptor import PulsarLog, bad_option
 from headgate.connectors.pulsar.login import Login, parse_login
 from headgate.connectors.references import resolve
 
@@ -43,7 +43,7 @@ class Settings:
     connect_timeout_s: float
 
 
-def read_settings(client: ClientSpec, *, environment: Mapping[str, str] | None = None) -> Settings:
+def read_settings(log: PulsarLog, *, environment: Mapping[str, str] | None = None) -> Settings:
     """Return the settings of Python's clients: the file's options, overridden by the client's own.
 
     Args:
@@ -52,7 +52,11 @@ def read_settings(client: ClientSpec, *, environment: Mapping[str, str] | None =
     Raises:
         HeadgateError: CLIENT_CONFIG_UNREADABLE, SECRET_NOT_FOUND, BAD_CLIENT_OPTION.
     """
-    options = read_options(client, environment=environment)
+    file = {} if log.config is None else read_properties(Path(log.config), broker="Pulsar")
+    options = {
+        name: resolve(name, value, environment=environment)
+        for name, value in {**file, **dict(log.options)}.items()
+    }
     general = {name: value for name, value in options.items() if not name.startswith(_PREFIXES)}
     login = parse_login(general)
     return Settings(
@@ -65,15 +69,6 @@ def read_settings(client: ClientSpec, *, environment: Mapping[str, str] | None =
         operation_timeout_s=_seconds(general, "operationTimeoutMs", _OPERATION_TIMEOUT_MS),
         connect_timeout_s=_seconds(general, "connectionTimeoutMs", _CONNECT_TIMEOUT_MS),
     )
-
-
-def read_options(
-    client: ClientSpec, *, environment: Mapping[str, str] | None = None
-) -> dict[str, str]:
-    """Return the file's options, overridden by the client's own, with references resolved."""
-    file = {} if client.config is None else read_properties(Path(client.config), broker="Pulsar")
-    chosen = {**file, **dict(client.options)}
-    return {name: resolve(name, value, environment=environment) for name, value in chosen.items()}
 
 
 def _trust(options: Mapping[str, str]) -> str | None:

@@ -6,24 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 
-from headgate.connectors.pulsar.descriptor import Pulsar
 from headgate.connectors.setup import SetupOptions, TopicRole, wanted_topic
 from headgate.connectors.topics import FOREVER, MadeTopic, WantedTopic
 from headgate.flow.schema import Schema
-
-OPTIONS = frozenset({"retention"})
-
-
-def find_companions(_topic: Pulsar) -> tuple[()]:
-    """Return nothing: brokers store the sequence numbers themselves."""
-    return ()
-
-
-def wanted(
-    topic: Pulsar, role: TopicRole, options: SetupOptions, schema: Schema | None = None
-) -> WantedTopic:
-    """Return the settings of a topic."""
-    return wanted_on_pulsar(topic.name, role, options, schema)
 
 
 def wanted_on_pulsar(
@@ -50,7 +35,7 @@ def find_problems(role: TopicRole, made: MadeTopic, options: SetupOptions) -> It
     if options.partitions is not None and made.partitions != wanted.partitions:
         yield f"it has {made.partitions} partitions instead of {wanted.partitions}"
     kept = made.retention
-    assert kept is not None, "Pulsar tells what it keeps"
+    assert kept is not None, "every topic on Pulsar has a retention"
     if kept.duration == timedelta(0):
         yield "it has no retention, so records may be deleted before they are read"
     elif role is TopicRole.TABLE and kept != FOREVER:

@@ -8,10 +8,9 @@ from datetime import timedelta
 
 from headgate._clock import Clock
 from headgate.connectors.pulsar import records
-from headgate.connectors.pulsar.client import ClientSpec
-from headgate.connectors.pulsar.ledgers import Ledgers
+from headgate.connectors.pulsar.descriptor import PulsarLog
 from headgate.connectors.pulsar.making import make_topic
-from headgate.connectors.pulsar.names import DEFAULT_NAMESPACE, PERSISTENT
+from headgate.connectors.pulsar.names import full_name
 from headgate.connectors.pulsar.namespaces import Namespace, Shape
 from headgate.connectors.topics import (
     LedgerPart,
@@ -34,8 +33,7 @@ _TOMBSTONE = b"null"
 class PulsarTopics:
     """The topics of one namespace."""
 
-    client: ClientSpec
-    namespace: str = DEFAULT_NAMESPACE
+    log: PulsarLog
 
     def list_topics(self, *, count: bool) -> list[TopicSummary]:
         """Return the topics by name, without internal ones; counting reads every record."""
@@ -46,7 +44,6 @@ class PulsarTopics:
             ]
 
     def show(self, name: str, *, count: bool, last_files: int) -> TopicDetails:  # noqa: ARG002
-        """Return the details of a topic, or raise TOPIC_NOT_FOUND."""
         with self._open(f"show topic {name!r}") as namespace:
             shape = namespace.get(check_topic_name(name))
             parts = _parts(namespace, shape)
@@ -84,30 +81,28 @@ class PulsarTopics:
         """Return the values of the last records, by publish time."""
         with self._open(f"read topic {name!r}") as namespace:
             shape = namespace.get(check_topic_name(name))
-            last_records = records.tail(self.client, shape.parts(), namespace.ledgers(shape), last)
+            last_records = records.tail(self.log, namespace.ledgers(shape), last)
         return [_shown(record) for record in last_records]
 
     def follow(self, name: str, *, last: int, clock: Clock) -> Iterator[bytes]:  # noqa: ARG002
-        """Yield the values of the last records, then of every new record, without end."""
         with self._open(f"follow topic {name!r}") as namespace:
             shape = namespace.get(check_topic_name(name))
             kept = namespace.ledgers(shape)
-        new_records = records.follow(self.client, shape.parts(), kept, last=last)
+        new_records = records.follow(self.log, kept, last=last)
         return (_shown(record) for record in new_records)
 
     def _open(self, doing: str) -> Namespace:
-        return Namespace(self.client, self.namespace, doing=doing)
+        return Namespace(self.log, doing=doing)
 
     def _summary(
         self, namespace: Namespace, shape: Shape, parts: Sequence[LedgerPart], *, count: bool
     ) -> TopicSummary:
         kept, schema = namespace.kept(shape), namespace.find_schema(shape)
         return TopicSummary(
-            name=shape.full.removeprefix(f"{PERSISTENT}{self.namespace}/"),
+            name=shape.full.removeprefix(full_name(self.log.namespace, "")),
             partitions=shape.partitions,
-            files=None,
             size=sum(part.size for part in parts),
-            records=self._count(namespace, shape) if count else None,
+            records=records.count_records(self.log, namespace.ledgers(shape)) if count else None,
             newest=max((part.newest for part in parts if part.newest), default=None),
             retention=kept.retention,
             compacted=kept.compacted,
@@ -116,24 +111,19 @@ class PulsarTopics:
             schema=None if schema is None else schema[0],
         )
 
-    def _count(self, namespace: Namespace, shape: Shape) -> int:
-        return records.count_records(self.client, shape.parts(), namespace.ledgers(shape))
-
 
 def _parts(namespace: Namespace, shape: Shape) -> tuple[LedgerPart, ...]:
-    parts = zip(shape.parts(), namespace.ledgers(shape), strict=True)
-    return tuple(_part(namespace, number, *part) for number, part in enumerate(parts))
-
-
-def _part(namespace: Namespace, number: int, name: str, kept: Ledgers) -> LedgerPart:
-    return LedgerPart(
-        number=number,
-        first=str(kept.first),
-        next=str(kept.end),
-        ledgers=len(kept.counts),
-        entries=kept.entries,
-        size=kept.size,
-        newest=namespace.published(name, kept.last),
+    return tuple(
+        LedgerPart(
+            number=number,
+            first=str(kept.first),
+            next=str(kept.end),
+            ledgers=len(kept.counts),
+            entries=kept.entries,
+            size=kept.size,
+            newest=namespace.find_newest(kept),
+        )
+        for number, kept in enumerate(namespace.ledgers(shape))
     )
 
 

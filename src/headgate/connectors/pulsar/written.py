@@ -7,21 +7,34 @@ the admin API shows a snapshot from up to a thousand entries ago.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from headgate.connectors.pulsar.admin import Admin
-from headgate.connectors.pulsar.client import ClientSpec
 from headgate.connectors.pulsar.clients import open_client
-from headgate.connectors.pulsar.descriptor import Pulsar
+from headgate.connectors.pulsar.descriptor import Pulsar, PulsarLog
 from headgate.connectors.pulsar.failures import explain
 from headgate.connectors.pulsar.namespaces import Namespace, Shape
 from headgate.connectors.pulsar.schemas import JSON, plain_schema
-from headgate.connectors.written import NOTHING, Batches, Writers, Written, by_tasks, unknown
+from headgate.connectors.written import (
+    MAYBE_ALIVE,
+    NOTHING,
+    UNMARKED,
+    Batches,
+    Writers,
+    Written,
+    by_tasks,
+    unknown,
+)
 from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
     from pulsar import Client
+
+rests_on = "the broker's deduplication"
+can_repeat = True
+has_transactions = False
 
 # A number is the epoch, then 32 bits that identify a row within the epoch: SequenceId.java.
 _EPOCH_SHIFT = 32
@@ -32,11 +45,24 @@ _PATIENCE_S = 75.0
 _PAUSE_S = 0.1
 
 
-def find_written(topic: Pulsar, writers: Writers, batches: Batches) -> Written:
+def end_transactions(_topic: Pulsar, _ids: Iterable[str]) -> None:
+    """Do nothing: acknowledged rows are visible at once."""
+
+
+def find_written(
+    topics: Mapping[str, Pulsar], writers: Writers, batches: Batches
+) -> dict[str, Written]:
+    """Return what each topic holds of a run's batches."""
+    if not writers.are_gone or not writers.leave_marks:
+        return dict.fromkeys(topics, UNMARKED if writers.are_gone else MAYBE_ALIVE)
+    return {name: find_in_topic(topic, writers, batches) for name, topic in topics.items()}
+
+
+def find_in_topic(topic: Pulsar, writers: Writers, batches: Batches) -> Written:
     """Return what a topic holds of a run's batches; none of the run's drivers may be alive."""
     doing = f"find out what run {writers.lineage} has written to topic {topic.name!r}"
     try:
-        with Namespace(topic.client, topic.namespace, doing=doing) as namespace:
+        with Namespace(topic.log, doing=doing) as namespace:
             shape = namespace.find(topic.name)
             if shape is None:
                 return NOTHING
@@ -47,7 +73,7 @@ def find_written(topic: Pulsar, writers: Writers, batches: Batches) -> Written:
                 return unknown(f"brokers forget producers after {minutes} idle minutes")
             carried = namespace.find_schema(shape)
         schema = None if carried is None or carried[0] != JSON else carried[1]
-        return _ask(topic.client, shape, schema, writers, batches, doing)
+        return _ask(topic.log, shape, schema, writers, batches, doing)
     except HeadgateError as error:
         return unknown(error.message)
 
@@ -62,7 +88,7 @@ def _memory_minutes(admin: Admin) -> int:
 
 
 def _ask(
-    spec: ClientSpec,
+    log: PulsarLog,
     shape: Shape,
     schema: str | None,
     writers: Writers,
@@ -72,7 +98,7 @@ def _ask(
     import pulsar
 
     options = {} if schema is None else {"schema": plain_schema(schema)}
-    client = open_client(spec, doing=doing)
+    client = open_client(log, doing=doing)
     try:
         wrote = [
             name
@@ -83,7 +109,7 @@ def _ask(
             )
         ]
     except pulsar.PulsarException as error:
-        raise explain(doing, error, service=spec.service) from error
+        raise explain(doing, error, service=log.service) from error
     finally:
         client.close()
     return by_tasks(len(wrote))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 from headgate._units import format_count
-from headgate.connectors.audit import Input, Meter, NothingRead, OutputRows, Passed
+from headgate.connectors.audit import Input, Meter, OutputRows, Passed
 from headgate.connectors.registry import find_audit, get_audit
 from headgate.errors import HeadgateError
 from headgate.flow.names import did_you_mean, split_path
@@ -145,7 +145,7 @@ def _narrowed(scope: Scope, node: Source, key: Sequence[str], outputs: Sequence[
 def _open(scope: Scope, node: Source) -> Input:
     end = scope.ends[node.id]
     if end is None:
-        return NothingRead(node.topic.name)
+        return Input(node.topic.name)
     return get_audit(node.topic).open_input(scope.job, node.topic, scope.begins[node.id], end)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headgate.connectors.patterns import has_name
+from headgate.connectors.broker import has_name
 from headgate.flow.graph import Graph
 from headgate.flow.operators import Source, label
 from headgate.jobs.dead_letters.letter import DeadLetter, Kind

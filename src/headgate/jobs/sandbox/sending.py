@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from headgate._clock import Clock
+from headgate.connectors.connector import KeyValues, Sink
 from headgate.connectors.logs import parse_log
-from headgate.connectors.producing import KeyValues, Sink
 from headgate.connectors.setup import TopicRole
 from headgate.connectors.topics import MadeTopic
 

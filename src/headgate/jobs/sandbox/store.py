@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate._clock import Clock, SystemClock
 from headgate._codec import encode
-from headgate.connectors.producing import Sink
+from headgate.connectors.connector import Sink
 from headgate.connectors.setup import TopicRole
 from headgate.connectors.topics import MadeTopic
 from headgate.jobs.sandbox.sending import send_round

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from headgate._clock import Clock, SystemClock
 from headgate._codec import Moment, RoundedNumber, alias, left_out_while, shaped
-from headgate.connectors.producing import Sink
+from headgate.connectors.connector import Sink
 from headgate.connectors.setup import TopicRole
 from headgate.connectors.topics import MadeTopic
 from headgate.jobs.sandbox.sending import send_round

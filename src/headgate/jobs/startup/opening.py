@@ -12,7 +12,7 @@ from headgate._codec import encode
 from headgate.checkpoints.problems import Problem
 from headgate.checkpoints.sparklog import find_last_commit
 from headgate.checkpoints.verify import find_good
-from headgate.connectors.reaching import check_brokers
+from headgate.connectors.registry import check_brokers
 from headgate.engine.settings import Delivery
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.graph import Graph

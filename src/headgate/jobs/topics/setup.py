@@ -152,7 +152,7 @@ def _check_options(options: SetupOptions, topics: Iterable[Topic]) -> None:
         option
         for topic in topics
         if (connector := find_connector(topic)) is not None
-        for option in connector.setup.OPTIONS
+        for option in connector.setup.options
     }
     if options.retention is not None and "retention" not in known:
         raise _unsupported("--retention", "keep every file, once, until somebody deletes it")
