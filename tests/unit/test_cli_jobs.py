@@ -170,7 +170,7 @@ def test_a_job_that_is_not_there_is_refused_with_those_that_are(home: JobFolder,
     home.write_status({"state": "STOPPED"})
     result = run(verb, "oders")
     assert (result.exit_code, error_of(result)) == (2, "JOB_NOT_FOUND")
-    assert "which has orders" in result.stderr
+    assert " are orders\n" in result.stderr
     assert "hint: did you mean 'orders'?" in result.stderr
 
 
