@@ -123,7 +123,7 @@ OUTSIDE: dict[str, frozenset[str]] = {
 # its line or goes to an earlier one. Of several names that fit a module, the longest counts.
 INNER: dict[str, tuple[str, ...]] = {
     "jobs": (
-        "event_files home processes",
+        "event_files job_folder processes",
         "lifecycle",
         "registry totals setting_table values settings flow_file options",
         "attempts",
