@@ -8,10 +8,10 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from bench import Bench
+from inline_attempts import InlineLauncher
 
 from headgate import Flow
 from headgate.connectors import Kafka, Pulsar
-from headgate.jobs.attempts.inline import InlineLauncher
 from headgate.jobs.startup.foreground import run_job
 from headgate.jobs.values import JobSnapshot, RunOptions, Watcher
 

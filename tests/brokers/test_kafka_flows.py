@@ -230,7 +230,8 @@ def during(
     import threading
 
     stop = threading.Event()
-    from headgate.jobs.attempts.inline import InlineLauncher
+    from inline_attempts import InlineLauncher
+
     from headgate.jobs.startup.foreground import run_job
     from headgate.jobs.values import RunOptions, Watcher
 

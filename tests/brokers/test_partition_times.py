@@ -20,8 +20,9 @@ from headgate import Flow
 from headgate.connectors import Kafka, Pulsar
 from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.job_folder import JobFolder
-from headgate.jobs.lifecycle.intent import Verb, write_intent
+from headgate.jobs.lifecycle.intent import write_intent
 from headgate.jobs.lifecycle.states import JobState
+from headgate.jobs.lifecycle.vocabulary import Verb
 from headgate.jobs.values import JobSnapshot
 from headgate.windows import count, tumbling
 

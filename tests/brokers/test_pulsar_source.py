@@ -14,6 +14,7 @@ import pulsar as client
 import pytest
 from bench import Bench, bag, refused
 from eventually import eventually
+from inline_attempts import InlineLauncher
 from interrupted_load import in_time, joined, joining, stop_while_loading
 from pulsar_broker import PulsarBroker
 from pyspark import SparkContext
@@ -22,7 +23,6 @@ from headgate import Flow
 from headgate.brokers.pulsar_settings import TOKEN
 from headgate.brokers.security import AUTHORITY
 from headgate.connectors import Pulsar
-from headgate.jobs.attempts.inline import InlineLauncher
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.startup.foreground import run_job
 from headgate.jobs.values import JobSnapshot, RunOptions, Watcher

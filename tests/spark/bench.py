@@ -16,12 +16,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import inline_attempts
 import pytest
+from inline_attempts import InlineLauncher
 from shared_session import share_session
 
 import headgate
 from headgate import Flow, HeadgateError
-from headgate.jobs.attempts.inline import InlineLauncher
 from headgate.jobs.startup.foreground import run_job
 from headgate.jobs.values import JobSnapshot, RunOptions, Watcher
 
@@ -116,13 +117,13 @@ class Bench:
 
     def spawn(self, flow: Path, **options: Any) -> subprocess.Popen[str]:
         """Start a job in a process group of its own."""
-        source = Path(headgate.__file__).parents[1]
+        source, tests = Path(headgate.__file__).parents[1], Path(inline_attempts.__file__).parent
         return subprocess.Popen(
             self.command(flow, **options),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            env={**os.environ, "PYTHONPATH": str(source)},
+            env={**os.environ, "PYTHONPATH": f"{source}:{tests}"},
             start_new_session=True,
         )
 
@@ -132,7 +133,7 @@ import json, sys
 from datetime import timedelta
 from pathlib import Path
 from headgate._codec import encode
-from headgate.jobs.attempts.inline import InlineLauncher
+from inline_attempts import InlineLauncher
 from headgate.jobs.values import RunOptions, Watcher
 from headgate.jobs.startup.foreground import run_job
 given = json.loads(sys.argv[2])

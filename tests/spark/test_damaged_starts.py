@@ -6,21 +6,22 @@ import json
 import os
 import shutil
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from bench import Bench, bag, refused
 from eventually import eventually
+from inline_attempts import InlineChild, InlineLauncher
 
 from headgate import Flow
 from headgate.checkpoints.catalog import list_kept
 from headgate.checkpoints.sparklog import find_begun, find_last_commit
 from headgate.checkpoints.verify import verify
-from headgate.jobs.attempts.inline import InlineChild, InlineLauncher
 from headgate.jobs.attempts.wire import AttemptSpec, Ended, Failed, News
 from headgate.jobs.job_folder import JobFolder
+from headgate.jobs.lifecycle.failures import Failure
 from headgate.jobs.startup.foreground import run_job
 from headgate.jobs.values import JobSnapshot, RunOptions, Watcher
 
@@ -94,6 +95,7 @@ class DyingChild(InlineChild):
 
     def __init__(self, spec: AttemptSpec, meanwhile: Callable[[], object]) -> None:
         super().__init__(spec)
+        self._checkpoint = spec.settings.checkpoint
         self._meanwhile = meanwhile
         self._is_over = False
 
@@ -108,8 +110,15 @@ class DyingChild(InlineChild):
         return [self._die()]
 
     def _die(self) -> Failed:
+        # Checkpoints are kept on another thread: the death comes after that of the last batch.
+        last = find_last_commit(self._checkpoint)
+        kept = self._checkpoint.with_name("checkpoints")
+        eventually(lambda: [each.batch for each in list_kept(kept)][-1:] == [last])
         self._meanwhile()
-        return Failed("DRIVER_DIED", "killed", "", "external", True, "killed", "driver")
+        now = datetime.now(UTC)
+        return Failed(
+            Failure(now, "DRIVER_DIED", "killed", "killed", "driver", True, domain="external")
+        )
 
 
 def run_with_a_death(bench: Bench, meanwhile: Callable[[], object]) -> DyingLauncher:

@@ -19,8 +19,9 @@ from headgate.checkpoints.log_sums import render_sums
 from headgate.engine.clocks import read_times
 from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.job_folder import JobFolder
-from headgate.jobs.lifecycle.intent import Verb, write_intent
+from headgate.jobs.lifecycle.intent import write_intent
 from headgate.jobs.lifecycle.states import JobState
+from headgate.jobs.lifecycle.vocabulary import Verb
 from headgate.jobs.values import JobSnapshot
 from headgate.windows import count, every_processing_time, tumbling
 

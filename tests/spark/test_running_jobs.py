@@ -13,8 +13,9 @@ from bench import Bench, bag
 from headgate import Flow
 from headgate.checkpoints.catalog import list_kept
 from headgate.jobs.job_folder import JobFolder
-from headgate.jobs.lifecycle.intent import Verb, write_intent
+from headgate.jobs.lifecycle.intent import write_intent
 from headgate.jobs.lifecycle.states import JobState
+from headgate.jobs.lifecycle.vocabulary import Verb
 from headgate.jobs.values import JobSnapshot
 
 

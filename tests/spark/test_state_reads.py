@@ -13,7 +13,8 @@ from headgate import Flow
 from headgate.engine import attempt
 from headgate.engine.progress import BatchReport, parse_report
 from headgate.jobs.job_folder import JobFolder
-from headgate.jobs.lifecycle.intent import Verb, write_intent
+from headgate.jobs.lifecycle.intent import write_intent
+from headgate.jobs.lifecycle.vocabulary import Verb
 from headgate.jobs.values import JobSnapshot
 
 USERS = 300

@@ -15,7 +15,8 @@ from bench import Bench
 from headgate import Flow
 from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.job_folder import JobFolder
-from headgate.jobs.lifecycle.intent import Verb, write_intent
+from headgate.jobs.lifecycle.intent import write_intent
+from headgate.jobs.lifecycle.vocabulary import Verb
 from headgate.jobs.values import JobSnapshot
 from headgate.jobs.views.graph import GraphView
 from headgate.jobs.views.samples import Samples

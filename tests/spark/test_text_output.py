@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from bench import Bench
+from inline_attempts import InlineLauncher
 
 from headgate import Console, Flow, HeadgateError
-from headgate.jobs.attempts.inline import InlineLauncher
 from headgate.jobs.startup.foreground import run_job
 from headgate.jobs.topics.listing import list_topics, tail_topic
 from headgate.jobs.values import JobSnapshot, RunOptions, Watcher

@@ -8,8 +8,8 @@ from datetime import timedelta
 from pathlib import Path
 
 from bench import Bench, bag
+from inline_attempts import InlineLauncher
 
-from headgate.jobs.attempts.inline import InlineLauncher
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.startup.watched_flow import run_watched
 from headgate.jobs.values import JobSnapshot, RunOptions, Watcher

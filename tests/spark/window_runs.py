@@ -17,8 +17,9 @@ from headgate.checkpoints.sparklog import list_commits, read_batch
 from headgate.engine.plan import source_name
 from headgate.flow.aggregates import Aggregate
 from headgate.jobs.job_folder import JobFolder
-from headgate.jobs.lifecycle.intent import Verb, write_intent
+from headgate.jobs.lifecycle.intent import write_intent
 from headgate.jobs.lifecycle.states import JobState
+from headgate.jobs.lifecycle.vocabulary import Verb
 from headgate.jobs.values import JobSnapshot
 from headgate.windows import (
     approx_count_distinct,

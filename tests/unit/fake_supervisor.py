@@ -24,13 +24,13 @@ from headgate.jobs.lifecycle.vocabulary import (
     AttemptRunning,
     Event,
     KillAttempt,
-    OrderDrain,
-    OrderStop,
+    Order,
+    OrderAttempt,
     SavepointEnded,
     Submitted,
     TakeSavepoint,
 )
-from headgate.jobs.supervision.requests import to_request
+from headgate.jobs.supervision.supervisor import to_wanted
 
 LINEAGE = "20261115T120000-abcdef"
 COUNTS: dict[str, Any] = {
@@ -107,7 +107,7 @@ class FakeSupervisor:
         self._note("INTENT", number=intent.number, verb=intent.verb.value, by=intent.by)
         self._echoed, self._error = intent.number, None
         try:
-            self._apply(to_request(intent, at=_now()))
+            self._apply(to_wanted(intent, at=_now()))
         except HeadgateError as error:
             self._error = error.as_dict()
         self._tell()
@@ -119,7 +119,7 @@ class FakeSupervisor:
             if isinstance(action, TakeSavepoint):
                 self._save(action.to)
                 self._apply(SavepointEnded(_now()))
-            elif isinstance(action, OrderStop | OrderDrain | KillAttempt):
+            elif action in (OrderAttempt(Order.STOP), OrderAttempt(Order.DRAIN), KillAttempt()):
                 self._apply(AttemptEnded(_now(), caught_up=False))
 
     def _save(self, to: str) -> None:

@@ -52,7 +52,7 @@ from headgate.jobs.control.verbs import Loss, Savepoint, Stopped
 from headgate.jobs.dead_letters.letter import DeadLetter
 from headgate.jobs.dead_letters.listing import DeadLetters, LetterCount
 from headgate.jobs.dead_letters.replay import LeftOut, Refused, Replayed
-from headgate.jobs.lifecycle.restart import Failure
+from headgate.jobs.lifecycle.failures import Failure
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.state.values import (
     HistoryEntry,

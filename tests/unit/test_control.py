@@ -17,7 +17,8 @@ from headgate.errors import HeadgateError
 from headgate.jobs.control.requests import Patience
 from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.job_folder import JobFolder
-from headgate.jobs.lifecycle.intent import Verb, find_intent, has_supervisor
+from headgate.jobs.lifecycle.intent import find_intent, has_supervisor
+from headgate.jobs.lifecycle.vocabulary import Verb
 from headgate.jobs.values import Consent, OpenBatch, RunOptions
 from headgate.jobs.views.job import DEAD, UNREADABLE, JobView, list_jobs, view_job
 

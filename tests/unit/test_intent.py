@@ -15,12 +15,12 @@ from headgate.errors import Domain, HeadgateError
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import (
     Intent,
-    Verb,
     find_echo,
     find_intent,
     has_supervisor,
     write_intent,
 )
+from headgate.jobs.lifecycle.vocabulary import Verb
 
 
 @pytest.fixture

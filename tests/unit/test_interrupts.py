@@ -19,7 +19,8 @@ from eventually import eventually
 
 import headgate
 from headgate.jobs.job_folder import JobFolder
-from headgate.jobs.lifecycle.intent import Verb, has_supervisor, write_intent
+from headgate.jobs.lifecycle.intent import has_supervisor, write_intent
+from headgate.jobs.lifecycle.vocabulary import Verb
 from headgate.jobs.views.job import view_job
 
 COMMAND = [sys.executable, "-m", "headgate"]

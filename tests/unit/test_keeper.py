@@ -35,12 +35,19 @@ def test_a_checkpoint_that_is_being_copied_is_not_thinned_out(
     def list_names() -> list[str]:
         return [each.id for each in list_kept(home.checkpoints_folder(RUN))]
 
-    pending = keeper.begin_savepoint(str(tmp_path / "taken"))
-    last[0] = LAST - 1
-    keeper.keep_last()
-    assert list_names() == [f"chk-{LAST - 2}", f"chk-{LAST - 1}"]
-    assert pending.copy()["batch"] == LAST - 2
-    keeper.savepoint_ended()
+    names_while_copying: list[str] = []
+
+    def is_abandoned() -> bool:
+        # Asked while the files are copied.
+        if not names_while_copying:
+            last[0] = LAST - 1
+            keeper.keep_last()
+            names_while_copying.extend(list_names())
+        return False
+
+    take = keeper.begin_savepoint(str(tmp_path / "taken"))
+    assert take(is_abandoned)["batch"] == LAST - 2
+    assert names_while_copying == [f"chk-{LAST - 2}", f"chk-{LAST - 1}"]
     last[0] = LAST
     keeper.keep_last()
     assert list_names() == [f"chk-{LAST}"]

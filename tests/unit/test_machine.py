@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.errors import Domain, HeadgateError
+from headgate.jobs.lifecycle.failures import Failure
 from headgate.jobs.lifecycle.machine import Machine, refusal, step
-from headgate.jobs.lifecycle.restart import Failure, parse_strategy
+from headgate.jobs.lifecycle.restart import parse_strategy
 from headgate.jobs.lifecycle.states import TRANSITIONS, JobState
 from headgate.jobs.lifecycle.vocabulary import (
     AbandonSavepoint,
@@ -19,27 +20,21 @@ from headgate.jobs.lifecycle.vocabulary import (
     AttemptEnded,
     AttemptFailed,
     AttemptRunning,
-    CancelWanted,
     Event,
     Finish,
     HostStopWanted,
     Interrupted,
     KillAttempt,
     LaunchAttempt,
-    OrderDrain,
-    OrderHold,
-    OrderOpen,
-    OrderStop,
-    PauseWanted,
+    Order,
+    OrderAttempt,
     RestartDue,
-    RestartWanted,
-    ResumeWanted,
     SavepointEnded,
-    SavepointWanted,
     ScheduleRestart,
-    StopWanted,
     Submitted,
     TakeSavepoint,
+    Verb,
+    Wanted,
 )
 
 FINAL = {JobState.STOPPED, JobState.CANCELED, JobState.FAILED, JobState.FINISHED}
@@ -68,11 +63,11 @@ def at(state: JobState, strategy: str = "fixed-delay:2,10s") -> Machine:
         JobState.STARTING: (),
         JobState.RUNNING: (running,),
         JobState.RESTARTING: (running, AttemptFailed(NOON, failure())),
-        JobState.PAUSED: (running, PauseWanted(NOON)),
-        JobState.STOPPING: (running, StopWanted(NOON)),
-        JobState.STOPPED: (running, StopWanted(NOON), AttemptEnded(NOON, caught_up=False)),
-        JobState.CANCELLING: (running, CancelWanted(NOON)),
-        JobState.CANCELED: (running, CancelWanted(NOON), AttemptFailed(NOON, failure())),
+        JobState.PAUSED: (running, Wanted(NOON, Verb.PAUSE)),
+        JobState.STOPPING: (running, Wanted(NOON, Verb.STOP)),
+        JobState.STOPPED: (running, Wanted(NOON, Verb.STOP), AttemptEnded(NOON, caught_up=False)),
+        JobState.CANCELLING: (running, Wanted(NOON, Verb.CANCEL)),
+        JobState.CANCELED: (running, Wanted(NOON, Verb.CANCEL), AttemptFailed(NOON, failure())),
         JobState.FAILED: (running, AttemptFailed(NOON, failure(retryable=False))),
         JobState.FINISHED: (running, AttemptEnded(NOON, caught_up=True)),
     }
@@ -210,34 +205,34 @@ def test_a_strategy_with_many_restarts_is_given_all_the_failures_it_counts() -> 
 
 
 def test_a_running_job_pauses_and_resumes() -> None:
-    paused, held = feed(at(JobState.RUNNING), PauseWanted(NOON))
-    assert (paused.state, held) == (JobState.PAUSED, (OrderHold(),))
-    running, opened = feed(paused, ResumeWanted(NOON))
-    assert (running.state, opened) == (JobState.RUNNING, (OrderOpen(),))
+    paused, held = feed(at(JobState.RUNNING), Wanted(NOON, Verb.PAUSE))
+    assert (paused.state, held) == (JobState.PAUSED, (OrderAttempt(Order.HOLD),))
+    running, opened = feed(paused, Wanted(NOON, Verb.RESUME))
+    assert (running.state, opened) == (JobState.RUNNING, (OrderAttempt(Order.OPEN),))
     assert not running.held
 
 
 def test_a_paused_job_that_fails_is_paused_again_after_its_restart() -> None:
     job, _ = feed(at(JobState.PAUSED), AttemptFailed(NOON, failure()))
     job, actions = feed(job, RestartDue(NOON))
-    assert actions == (LaunchAttempt(2), OrderHold())
+    assert actions == (LaunchAttempt(2), OrderAttempt(Order.HOLD))
     job, actions = feed(job, AttemptRunning(NOON))
     assert (job.state, actions) == (JobState.PAUSED, ())
 
 
 def test_a_job_can_be_paused_before_it_runs() -> None:
-    job, actions = feed(at(JobState.STARTING), PauseWanted(NOON))
-    assert (job.state, actions) == (JobState.STARTING, (OrderHold(),))
+    job, actions = feed(at(JobState.STARTING), Wanted(NOON, Verb.PAUSE))
+    assert (job.state, actions) == (JobState.STARTING, (OrderAttempt(Order.HOLD),))
     assert feed(job, AttemptRunning(NOON))[0].state is JobState.PAUSED
-    job, actions = feed(job, ResumeWanted(NOON))
-    assert (job.state, actions) == (JobState.STARTING, (OrderOpen(),))
+    job, actions = feed(job, Wanted(NOON, Verb.RESUME))
+    assert (job.state, actions) == (JobState.STARTING, (OrderAttempt(Order.OPEN),))
     assert feed(job, AttemptRunning(NOON))[0].state is JobState.RUNNING
 
 
 def test_a_job_between_two_attempts_is_paused_and_resumed_without_an_order() -> None:
-    job, actions = feed(at(JobState.RESTARTING), PauseWanted(NOON))
+    job, actions = feed(at(JobState.RESTARTING), Wanted(NOON, Verb.PAUSE))
     assert (job.state, job.held, actions) == (JobState.RESTARTING, True, ())
-    job, actions = feed(job, ResumeWanted(NOON))
+    job, actions = feed(job, Wanted(NOON, Verb.RESUME))
     assert (job.state, job.held, actions) == (JobState.RESTARTING, False, ())
 
 
@@ -246,41 +241,45 @@ def test_a_job_between_two_attempts_is_paused_and_resumed_without_an_order() -> 
 
 @pytest.mark.parametrize("state", [JobState.STARTING, JobState.RUNNING, JobState.PAUSED])
 def test_a_stop_ends_the_attempt_before_its_next_batch(state: JobState) -> None:
-    job, actions = feed(at(state), StopWanted(NOON))
-    assert (job.state, actions) == (JobState.STOPPING, (OrderStop(),))
+    job, actions = feed(at(state), Wanted(NOON, Verb.STOP))
+    assert (job.state, actions) == (JobState.STOPPING, (OrderAttempt(Order.STOP),))
     job, actions = feed(job, AttemptEnded(NOON, caught_up=False))
     assert (job.state, actions) == (JobState.STOPPED, (Finish(JobState.STOPPED),))
     assert job.reason == ""
 
 
 def test_an_attempt_that_begins_to_run_while_it_is_stopped_changes_nothing() -> None:
-    job, _ = feed(at(JobState.STARTING), StopWanted(NOON))
+    job, _ = feed(at(JobState.STARTING), Wanted(NOON, Verb.STOP))
     assert feed(job, AttemptRunning(NOON)) == (job, ())
 
 
 def test_a_drain_reads_what_is_there_and_stops() -> None:
-    job, actions = feed(at(JobState.RUNNING), StopWanted(NOON, drain=True))
-    assert (job.state, actions) == (JobState.STOPPING, (OrderDrain(),))
+    job, actions = feed(at(JobState.RUNNING), Wanted(NOON, Verb.STOP, drain=True))
+    assert (job.state, actions) == (JobState.STOPPING, (OrderAttempt(Order.DRAIN),))
     job, _ = feed(job, AttemptEnded(NOON, caught_up=True))
     assert job.state is JobState.STOPPED
 
 
 def test_a_paused_job_is_opened_before_it_is_drained() -> None:
-    _, actions = feed(at(JobState.PAUSED), StopWanted(NOON, drain=True))
-    assert actions == (OrderOpen(), OrderDrain())
+    _, actions = feed(at(JobState.PAUSED), Wanted(NOON, Verb.STOP, drain=True))
+    assert actions == (OrderAttempt(Order.OPEN), OrderAttempt(Order.DRAIN))
 
 
 def test_a_plain_stop_cuts_a_drain_short_and_keeps_its_savepoint() -> None:
-    job, _ = feed(at(JobState.RUNNING), StopWanted(NOON, drain=True, savepoint="/save"))
-    job, actions = feed(job, StopWanted(NOON))
-    assert (job.state, job.savepoint, actions) == (JobState.STOPPING, "/save", (OrderStop(),))
-    assert refused(job, StopWanted(NOON)).hint == "headgate cancel orders"
+    job, _ = feed(at(JobState.RUNNING), Wanted(NOON, Verb.STOP, drain=True, savepoint="/save"))
+    job, actions = feed(job, Wanted(NOON, Verb.STOP))
+    assert (job.state, job.savepoint, actions) == (
+        JobState.STOPPING,
+        "/save",
+        (OrderAttempt(Order.STOP),),
+    )
+    assert refused(job, Wanted(NOON, Verb.STOP)).hint == "headgate cancel orders"
 
 
 @pytest.mark.parametrize("to", ["/backups/orders", ""])
 def test_a_savepoint_is_taken_once_the_attempt_has_ended(to: str) -> None:
-    job, actions = feed(at(JobState.RUNNING), StopWanted(NOON, savepoint=to))
-    assert actions == (OrderStop(),)
+    job, actions = feed(at(JobState.RUNNING), Wanted(NOON, Verb.STOP, savepoint=to))
+    assert actions == (OrderAttempt(Order.STOP),)
     job, actions = feed(job, AttemptEnded(NOON, caught_up=False))
     assert (job.state, actions) == (JobState.STOPPING, (TakeSavepoint(to),))
     job, actions = feed(job, SavepointEnded(NOON))
@@ -288,7 +287,7 @@ def test_a_savepoint_is_taken_once_the_attempt_has_ended(to: str) -> None:
 
 
 def test_a_failure_while_stopping_fails_the_job_and_tells_of_the_savepoint() -> None:
-    job, _ = feed(at(JobState.RUNNING), StopWanted(NOON, savepoint="/save"))
+    job, _ = feed(at(JobState.RUNNING), Wanted(NOON, Verb.STOP, savepoint="/save"))
     job, actions = feed(job, AttemptFailed(NOON, failure()))
     assert (job.state, actions) == (JobState.FAILED, (Finish(JobState.FAILED),))
     assert job.reason == (
@@ -304,22 +303,25 @@ def test_a_failure_ends_a_plain_stop_which_wanted_no_more_and_the_reason_is_told
 
 
 def test_a_failure_while_draining_fails_the_job_since_records_are_left() -> None:
-    job, _ = feed(at(JobState.RUNNING), StopWanted(NOON, drain=True))
+    job, _ = feed(at(JobState.RUNNING), Wanted(NOON, Verb.STOP, drain=True))
     job, _ = feed(job, AttemptFailed(NOON, failure()))
     assert job.state is JobState.FAILED
 
 
 def test_a_job_between_two_attempts_stops_at_once() -> None:
-    job, actions = feed(at(JobState.RESTARTING), StopWanted(NOON))
+    job, actions = feed(at(JobState.RESTARTING), Wanted(NOON, Verb.STOP))
     assert (job.state, actions) == (JobState.STOPPED, (Finish(JobState.STOPPED),))
 
 
 @pytest.mark.parametrize(
     ("wanted", "flag"),
-    [(StopWanted(NOON, drain=True), "--drain"), (StopWanted(NOON, savepoint=""), "--savepoint")],
+    [
+        (Wanted(NOON, Verb.STOP, drain=True), "--drain"),
+        (Wanted(NOON, Verb.STOP, savepoint=""), "--savepoint"),
+    ],
 )
 def test_a_job_between_two_attempts_has_no_batch_to_drain_or_save(
-    wanted: StopWanted, flag: str
+    wanted: Wanted, flag: str
 ) -> None:
     error = refused(at(JobState.RESTARTING), wanted)
     assert error.message.startswith(f"cannot stop job 'orders' with {flag}: it is RESTARTING")
@@ -333,7 +335,7 @@ def test_a_job_between_two_attempts_has_no_batch_to_drain_or_save(
     "state", [JobState.STARTING, JobState.RUNNING, JobState.PAUSED, JobState.STOPPING]
 )
 def test_a_cancel_kills_the_attempt_at_once(state: JobState) -> None:
-    job, actions = feed(at(state), CancelWanted(NOON))
+    job, actions = feed(at(state), Wanted(NOON, Verb.CANCEL))
     assert (job.state, actions) == (JobState.CANCELLING, (KillAttempt(),))
 
 
@@ -348,12 +350,14 @@ def test_a_cancelled_job_is_done_once_its_attempt_is_gone(end: Event) -> None:
 
 
 def test_a_job_between_two_attempts_is_cancelled_at_once() -> None:
-    job, actions = feed(at(JobState.RESTARTING), CancelWanted(NOON))
+    job, actions = feed(at(JobState.RESTARTING), Wanted(NOON, Verb.CANCEL))
     assert (job.state, actions) == (JobState.CANCELED, (Finish(JobState.CANCELED),))
 
 
 def test_a_cancel_gives_up_the_savepoint_of_the_stop_before() -> None:
-    job, _ = feed(at(JobState.RUNNING), StopWanted(NOON, savepoint=""), CancelWanted(NOON))
+    job, _ = feed(
+        at(JobState.RUNNING), Wanted(NOON, Verb.STOP, savepoint=""), Wanted(NOON, Verb.CANCEL)
+    )
     _, actions = feed(job, AttemptEnded(NOON, caught_up=False))
     assert actions == (Finish(JobState.CANCELED),)
 
@@ -366,7 +370,7 @@ def test_the_first_signal_stops_the_second_cancels_and_more_change_nothing(
     state: JobState,
 ) -> None:
     job, actions = feed(at(state), Interrupted(NOON))
-    assert (job.state, actions) == (JobState.STOPPING, (OrderStop(),))
+    assert (job.state, actions) == (JobState.STOPPING, (OrderAttempt(Order.STOP),))
     job, actions = feed(job, Interrupted(NOON))
     assert (job.state, actions) == (JobState.CANCELLING, (KillAttempt(),))
     for _ in range(3):
@@ -399,20 +403,20 @@ def test_a_signal_to_a_job_whose_attempt_fails_then_leaves_it_stopped() -> None:
 
 def test_the_host_stops_a_job_once_and_leaves_one_that_ends_alone() -> None:
     job, actions = feed(at(JobState.RUNNING), HostStopWanted(NOON))
-    assert (job.state, actions) == (JobState.STOPPING, (OrderStop(),))
+    assert (job.state, actions) == (JobState.STOPPING, (OrderAttempt(Order.STOP),))
     assert feed(job, HostStopWanted(NOON)) == (job, ())
 
 
 def test_a_restart_stops_the_job_and_its_refusal_says_restart() -> None:
-    job, actions = feed(at(JobState.RUNNING), RestartWanted(NOON))
-    assert (job.state, actions) == (JobState.STOPPING, (OrderStop(),))
-    error = refused(job, RestartWanted(NOON))
+    job, actions = feed(at(JobState.RUNNING), Wanted(NOON, Verb.RESTART))
+    assert (job.state, actions) == (JobState.STOPPING, (OrderAttempt(Order.STOP),))
+    error = refused(job, Wanted(NOON, Verb.RESTART))
     assert error.message == "cannot restart job 'orders': it is STOPPING"
 
 
 # Savepoints
 
-SAVE, SAVED = SavepointWanted(NOON, "/save"), SavepointEnded(NOON)
+SAVE, SAVED = Wanted(NOON, Verb.SAVEPOINT, savepoint="/save"), SavepointEnded(NOON)
 
 
 def saving(state: JobState = JobState.RUNNING) -> Machine:
@@ -446,7 +450,7 @@ def test_a_job_that_is_canceled_or_has_ended_takes_no_savepoint(state: JobState)
 
 
 def test_a_second_savepoint_is_refused_while_the_first_is_taken() -> None:
-    for job in (saving(), feed(at(JobState.RUNNING), StopWanted(NOON, savepoint=""))[0]):
+    for job in (saving(), feed(at(JobState.RUNNING), Wanted(NOON, Verb.STOP, savepoint=""))[0]):
         with pytest.raises(HeadgateError) as caught:
             step(job, SAVE)
         assert (caught.value.code, caught.value.retryable) == ("JOB_BUSY", True)
@@ -455,10 +459,10 @@ def test_a_second_savepoint_is_refused_while_the_first_is_taken() -> None:
 
 
 def test_pause_and_resume_are_followed_while_a_savepoint_is_taken() -> None:
-    job, actions = feed(saving(), PauseWanted(NOON))
-    assert (job.state, job.saving, actions) == (JobState.PAUSED, True, (OrderHold(),))
-    job, actions = feed(job, ResumeWanted(NOON))
-    assert (job, actions) == (saving(), (OrderOpen(),))
+    job, actions = feed(saving(), Wanted(NOON, Verb.PAUSE))
+    assert (job.state, job.saving, actions) == (JobState.PAUSED, True, (OrderAttempt(Order.HOLD),))
+    job, actions = feed(job, Wanted(NOON, Verb.RESUME))
+    assert (job, actions) == (saving(), (OrderAttempt(Order.OPEN),))
 
 
 def test_an_attempt_that_dies_during_a_savepoint_is_restarted_and_the_savepoint_goes_on() -> None:
@@ -481,7 +485,7 @@ def test_an_attempt_that_dies_during_a_savepoint_is_restarted_and_the_savepoint_
 def test_a_job_that_ends_during_a_savepoint_waits_for_it(end: Event, state: JobState) -> None:
     job, actions = feed(saving(), end)
     assert (job.state, actions) == (JobState.STOPPING, ())
-    assert refused(job, StopWanted(NOON)).hint == "headgate cancel orders"
+    assert refused(job, Wanted(NOON, Verb.STOP)).hint == "headgate cancel orders"
     done, actions = feed(job, SAVED)
     assert (done.state, done.ending, actions) == (state, None, (Finish(state),))
     assert done.reason == job.reason
@@ -489,7 +493,7 @@ def test_a_job_that_ends_during_a_savepoint_waits_for_it(end: Event, state: JobS
 
 def test_a_signal_during_a_savepoint_stops_the_job_which_waits_for_the_savepoint() -> None:
     job, actions = feed(saving(), Interrupted(NOON))
-    assert (job.state, actions) == (JobState.STOPPING, (OrderStop(),))
+    assert (job.state, actions) == (JobState.STOPPING, (OrderAttempt(Order.STOP),))
     job, actions = feed(job, AttemptEnded(NOON, caught_up=False))
     assert (job.state, actions) == (JobState.STOPPING, ())
     assert feed(job, SAVED)[0].state is JobState.STOPPED
@@ -506,7 +510,7 @@ def test_a_signal_during_a_savepoint_stops_the_job_which_waits_for_the_savepoint
 def test_a_cancel_during_a_savepoint_ends_both_and_is_done_when_both_have_ended(
     first: Event, second: Event
 ) -> None:
-    job, actions = feed(saving(), CancelWanted(NOON))
+    job, actions = feed(saving(), Wanted(NOON, Verb.CANCEL))
     assert (job.state, actions) == (JobState.CANCELLING, (KillAttempt(), AbandonSavepoint()))
     job, actions = feed(job, first)
     assert (job.state, actions) == (JobState.CANCELLING, ())
@@ -517,8 +521,8 @@ def test_a_cancel_during_a_savepoint_ends_both_and_is_done_when_both_have_ended(
 @pytest.mark.parametrize(
     ("request_", "actions", "waits", "state"),
     [
-        (StopWanted(NOON), (), JobState.STOPPING, JobState.STOPPED),
-        (CancelWanted(NOON), (AbandonSavepoint(),), JobState.CANCELLING, JobState.CANCELED),
+        (Wanted(NOON, Verb.STOP), (), JobState.STOPPING, JobState.STOPPED),
+        (Wanted(NOON, Verb.CANCEL), (AbandonSavepoint(),), JobState.CANCELLING, JobState.CANCELED),
     ],
 )
 def test_a_job_between_two_attempts_ends_after_its_savepoint_and_its_timer_is_ignored(
@@ -531,7 +535,7 @@ def test_a_job_between_two_attempts_ends_after_its_savepoint_and_its_timer_is_ig
 
 
 def test_the_savepoint_of_a_stop_follows_the_one_that_is_being_taken() -> None:
-    wanted = StopWanted(NOON, savepoint="/last", intent=7)
+    wanted = Wanted(NOON, Verb.STOP, savepoint="/last", intent=7)
     job, _ = feed(saving(), wanted, AttemptEnded(NOON, caught_up=False))
     job, actions = feed(job, SAVED)
     assert (job.state, actions) == (JobState.STOPPING, (TakeSavepoint("/last", 7),))
@@ -541,10 +545,10 @@ def test_the_savepoint_of_a_stop_follows_the_one_that_is_being_taken() -> None:
 # Refusals
 
 STOP, CANCEL, PAUSE, RESUME = (
-    StopWanted(NOON),
-    CancelWanted(NOON),
-    PauseWanted(NOON),
-    ResumeWanted(NOON),
+    Wanted(NOON, Verb.STOP),
+    Wanted(NOON, Verb.CANCEL),
+    Wanted(NOON, Verb.PAUSE),
+    Wanted(NOON, Verb.RESUME),
 )
 
 
@@ -573,7 +577,7 @@ def test_what_cannot_be_done_now_is_refused_in_the_users_words(
 
 def test_a_verb_is_refused_alike_where_no_machine_is_at_hand() -> None:
     error = refusal("orders", "pause", JobState.STOPPED)
-    assert str(error) == str(refused(at(JobState.STOPPED), PauseWanted(NOON)))
+    assert str(error) == str(refused(at(JobState.STOPPED), Wanted(NOON, Verb.PAUSE)))
 
 
 @pytest.mark.parametrize(
@@ -593,7 +597,7 @@ def test_an_event_that_cannot_be_is_a_bug_and_raises(state: JobState, event: Eve
 
 def test_nothing_happens_to_a_job_before_it_is_submitted() -> None:
     assert refused(machine(), AttemptRunning(NOON)).domain is Domain.INTERNAL
-    assert refused(machine(), PauseWanted(NOON)).domain is Domain.USER
+    assert refused(machine(), Wanted(NOON, Verb.PAUSE)).domain is Domain.USER
 
 
 def test_a_move_that_is_not_in_the_table_raises(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -601,7 +605,7 @@ def test_a_move_that_is_not_in_the_table_raises(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(
         "headgate.jobs.lifecycle.machine.TRANSITIONS", {JobState.RUNNING: frozenset()}
     )
-    error = refused(job, PauseWanted(NOON))
+    error = refused(job, Wanted(NOON, Verb.PAUSE))
     assert error.domain is Domain.INTERNAL
     assert error.message.startswith("cannot move job 'orders' from RUNNING to PAUSED")
 
@@ -615,14 +619,14 @@ EVERY_EVENT: list[Event] = [
     AttemptEnded(NOON, caught_up=True),
     AttemptEnded(NOON, caught_up=False),
     RestartDue(NOON),
-    StopWanted(NOON),
-    StopWanted(NOON, drain=True),
-    StopWanted(NOON, savepoint=""),
-    CancelWanted(NOON),
-    PauseWanted(NOON),
-    ResumeWanted(NOON),
-    RestartWanted(NOON),
-    SavepointWanted(NOON),
+    Wanted(NOON, Verb.STOP),
+    Wanted(NOON, Verb.STOP, drain=True),
+    Wanted(NOON, Verb.STOP, savepoint=""),
+    Wanted(NOON, Verb.CANCEL),
+    Wanted(NOON, Verb.PAUSE),
+    Wanted(NOON, Verb.RESUME),
+    Wanted(NOON, Verb.RESTART),
+    Wanted(NOON, Verb.SAVEPOINT),
     SavepointEnded(NOON),
     Interrupted(NOON),
     HostStopWanted(NOON),
@@ -672,7 +676,7 @@ def alive(actions: tuple[Action, ...], before: bool, event: Event) -> bool:
     return launched or (before and not ended)
 
 
-ORDERS = (OrderStop, OrderDrain, OrderHold, OrderOpen, KillAttempt)
+ORDERS = (OrderAttempt, KillAttempt)
 
 
 @given(

@@ -8,16 +8,14 @@ from hypothesis import strategies as st
 
 from headgate._codec import encode
 from headgate.errors import HeadgateError
+from headgate.jobs.lifecycle.failures import Failure as JobFailure
 from headgate.jobs.lifecycle.restart import (
     HEALTHY,
     Exponential,
-    FailureRate,
     FixedDelay,
-    NoRestart,
     RestartStrategy,
     parse_strategy,
 )
-from headgate.jobs.lifecycle.restart import Failure as JobFailure
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -131,8 +129,8 @@ def test_the_strategies_are_read_as_they_are_written() -> None:
     minute = timedelta(minutes=1)
     assert parse_strategy("exponential:1s,60s,1.5") == Exponential(SECOND, minute, 1.5)
     assert parse_strategy("fixed-delay:5,10s") == FixedDelay(5, 10 * SECOND)
-    assert parse_strategy("failure-rate:3,5m,10s") == FailureRate(3, 5 * minute, 10 * SECOND)
-    assert parse_strategy(" none ") == NoRestart()
+    assert parse_strategy("failure-rate:3,5m,10s") == FixedDelay(3, 10 * SECOND, 5 * minute)
+    assert parse_strategy(" none ") == FixedDelay(0)
     assert parse_strategy("fixed-delay: 5, 10s") == FixedDelay(5, 10 * SECOND)
 
 
@@ -182,8 +180,8 @@ def exponentials(draw: st.DrawFn) -> Exponential:
 STRATEGIES: st.SearchStrategy[RestartStrategy] = st.one_of(
     exponentials(),
     st.builds(FixedDelay, COUNTS, DURATIONS),
-    st.builds(FailureRate, COUNTS, SOME_TIME, DURATIONS),
-    st.just(NoRestart()),
+    st.builds(FixedDelay, COUNTS, DURATIONS, SOME_TIME),
+    st.just(FixedDelay(0)),
 )
 
 

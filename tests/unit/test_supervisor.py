@@ -31,10 +31,12 @@ from headgate.jobs.attempts.wire import (
 from headgate.jobs.checkpoints.keeper import CheckpointKeeper
 from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.job_folder import JobFolder
-from headgate.jobs.lifecycle.intent import Verb, write_intent
+from headgate.jobs.lifecycle.failures import Failure
+from headgate.jobs.lifecycle.intent import write_intent
 from headgate.jobs.lifecycle.machine import Machine
 from headgate.jobs.lifecycle.restart import parse_strategy
 from headgate.jobs.lifecycle.states import JobState
+from headgate.jobs.lifecycle.vocabulary import Order, Verb
 from headgate.jobs.runs.publishing import NoPublisher
 from headgate.jobs.supervision.supervisor import Supervisor
 from headgate.jobs.totals import Totals
@@ -51,7 +53,7 @@ class Child:
     script: list[News]
     exit: str = "exit code 0"
     lingers: bool = False
-    orders: list[str] = field(default_factory=list)
+    orders: list[Order] = field(default_factory=list)
     killed: bool = False
     deaf: bool = False
     pid: int = 4711
@@ -65,7 +67,7 @@ class Child:
         left, self.script = self.script, []
         return left
 
-    def order(self, order: str) -> None:
+    def order(self, order: Order) -> None:
         self.orders.append(order)
         if order == "stop" and not self.deaf:
             self.script = [Ended(caught_up=False)]
@@ -99,7 +101,7 @@ class Pending:
     to: str
     keeper: Keeper
 
-    def copy(self, is_abandoned: Callable[[], bool]) -> dict[str, Any]:
+    def __call__(self, is_abandoned: Callable[[], bool]) -> dict[str, Any]:
         eventually(lambda: self.keeper.may_copy.is_set() or is_abandoned(), every=0.001)
         if is_abandoned():
             raise HeadgateError("SAVEPOINT_NOT_TAKEN", "the job was canceled meanwhile")
@@ -117,13 +119,25 @@ class Keeper:
     fails: bool = False
     starts: dict[str, str | None] = field(default_factory=dict)
     may_copy: threading.Event = field(default_factory=threading.Event)
+    # Checkpoints are due, and are kept once this is set; None if none is due.
+    may_keep: threading.Event | None = None
+    positions: dict[str, str | None] = field(default_factory=dict)
 
     def find_starts(self) -> dict[str, str | None]:
         return self.starts
 
-    def batch_committed(self, report: BatchReport) -> dict[str, Any] | None:
+    def batch_committed(self, report: BatchReport) -> Callable[[], dict[str, Any]] | None:
         self.asked.append(f"batch {report.batch}")
-        return None
+        return None if self.may_keep is None else lambda: self._keep(report.batch)
+
+    def _keep(self, batch: int) -> dict[str, Any]:
+        assert self.may_keep is not None
+        assert self.may_keep.wait(60)
+        if self.fails:
+            raise OSError("the disk is full")
+        self.newest = f"chk-{batch}"
+        self.asked.append(f"kept {batch}")
+        return {"checkpoint": self.newest}
 
     def keep_last(self) -> dict[str, Any] | None:
         self.asked.append("last")
@@ -132,9 +146,6 @@ class Keeper:
     def begin_savepoint(self, to: str) -> Pending:
         self.asked.append(f"savepoint {to}")
         return Pending(to, self)
-
-    def savepoint_ended(self) -> None:
-        self.asked.append("savepoint ended")
 
     def job_ended(self, *, canceled: bool) -> None:
         self.asked.append(f"ended {canceled}")
@@ -240,7 +251,11 @@ class Bench:
 
 
 def failed(code: str = "QUERY_FAILED", *, retryable: bool = True) -> Failed:
-    return Failed(code, "it failed", "look", "internal", retryable, "Boom: x", "driver")
+    return Failed(
+        Failure(
+            NOW, code, "it failed", "Boom: x", "driver", retryable, hint="look", domain="internal"
+        )
+    )
 
 
 def test_a_child_is_opened_only_after_its_run_was_noted(tmp_path: Path) -> None:
@@ -286,17 +301,22 @@ def test_a_failure_is_noted_with_its_cause_and_the_next_step(tmp_path: Path) -> 
     assert bench.cleaned == [True]
 
 
-def test_what_batches_did_is_sampled_and_so_is_the_last_one(tmp_path: Path) -> None:
-    report = BatchReport(
-        batch=1,
-        started=NOW,
-        duration=timedelta(seconds=1),
-        sources={"in": SourceProgress(5, None, None, None, "{}")},
-        outputs={"out": 5},
-        state={},
-        phases={},
+def batch(number: int) -> Batch:
+    return Batch(
+        BatchReport(
+            batch=number,
+            started=NOW,
+            duration=timedelta(seconds=1),
+            sources={"in": SourceProgress(5, None, None, None, "{}")},
+            outputs={"out": 5},
+            state={},
+            phases={},
+        )
     )
-    bench = Bench(tmp_path, [Running(), Batch(report), Batch(report), Ended(caught_up=True)])
+
+
+def test_what_batches_did_is_sampled_and_so_is_the_last_one(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, [Running(), batch(1), batch(2), Ended(caught_up=True)])
     bench.run()
     lines = (bench.home.path / "samples.jsonl").read_text().splitlines()
     assert sum(json.loads(line).get("i", {}).get("in", 0) for line in lines) == 10
@@ -501,7 +521,52 @@ def test_requests_are_answered_while_a_savepoint_is_copied(tmp_path: Path) -> No
         (bench.has_event("SAVEPOINT"), bench.ask(Verb.STOP)),
     )
     assert bench.run().state is JobState.STOPPED
-    assert bench.keeper.asked[:2] == ["savepoint /x", "savepoint ended"]
+    assert bench.keeper.asked == ["savepoint /x", "last", "ended False"]
+
+
+def test_requests_are_answered_while_a_checkpoint_is_kept(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, [Running(), batch(1), batch(2)])
+    bench.keeper.may_keep = threading.Event()
+    Script(
+        bench,
+        (lambda: "batch 2" in bench.keeper.asked, bench.ask(Verb.PAUSE)),
+        (bench.is_state("PAUSED"), bench.keeper.may_keep.set),
+        (lambda: bench.events().count("CHECKPOINT") == 2, bench.ask(Verb.STOP)),
+    )
+    assert bench.run().state is JobState.STOPPED
+    assert bench.keeper.asked[-4:] == ["kept 1", "kept 2", "last", "ended False"]
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_the_end_of_an_attempt_waits_for_its_checkpoints(tmp_path: Path, dies: bool) -> None:
+    bench = Bench(tmp_path, [Running(), batch(1)], restart="none")
+    bench.keeper.may_keep = threading.Event()
+
+    def end() -> None:
+        if dies:
+            bench.children[0].lingers = False
+        else:
+            write_intent(bench.home, Verb.STOP, by="a test")
+
+    Script(
+        bench,
+        (lambda: "batch 1" in bench.keeper.asked, end),
+        (lambda: bench.status()["child"] is None, bench.keeper.may_keep.set),
+    )
+    with contextlib.suppress(HeadgateError):
+        bench.run()
+    end_of_job = ["CHECKPOINT", "FAILURE", "FAILED"] if dies else ["CHECKPOINT", "STOPPED"]
+    assert bench.events()[-len(end_of_job) :] == end_of_job
+    assert bench.status()["checkpoint"] == "chk-1"
+
+
+def test_a_checkpoint_that_cannot_be_kept_is_reported_and_the_job_goes_on(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, [Running(), batch(1), Ended(caught_up=True)])
+    bench.keeper.may_keep = threading.Event()
+    bench.keeper.may_keep.set()
+    bench.keeper.fails = True
+    assert bench.run().state is JobState.FINISHED
+    assert "CHECKPOINT_FAILED" in bench.events()
 
 
 def test_a_cancel_during_a_savepoint_gives_it_up(tmp_path: Path) -> None:
@@ -514,7 +579,7 @@ def test_a_cancel_during_a_savepoint_gives_it_up(tmp_path: Path) -> None:
     )
     assert bench.run().state is JobState.CANCELED
     assert "SAVEPOINT_FAILED" in bench.events()
-    assert bench.keeper.asked[-2:] == ["savepoint ended", "ended True"]
+    assert bench.keeper.asked == ["savepoint /x", "ended True"]
 
 
 def test_a_signal_during_a_savepoint_stops_the_job_and_the_savepoint_is_taken(
@@ -585,5 +650,5 @@ def test_a_supervisor_that_breaks_leaves_no_copy_behind(tmp_path: Path) -> None:
     )
     with pytest.raises(RuntimeError):
         bench.run()
-    assert not [each for each in threading.enumerate() if each.name == "savepoint"]
+    assert not [each for each in threading.enumerate() if each.name.startswith("savepoint")]
     assert bench.children[0].killed

@@ -1,4 +1,4 @@
-"""Attempts as children: started, ordered, listened to and ended by their supervisor."""
+"""Attempts as child processes of their supervisor."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Protocol
 from headgate._codec import encode
 from headgate.engine.scratch import remove_scratch
 from headgate.jobs.attempts.wire import AttemptSpec, News, decode_news
-from headgate.jobs.processes.child import open_output, spawn
+from headgate.jobs.lifecycle.vocabulary import Order
+from headgate.jobs.processes.child import ChildProcess, open_output, spawn
 from headgate.jobs.processes.messages import Message
 
 
@@ -21,12 +22,12 @@ class Child(Protocol):
         """The process that runs it."""
 
     def news(self, seconds: float) -> list[News]:
-        """Return what was told since the last call, after waiting no longer than this for it."""
+        """Return the news since the last call, after waiting no longer than this for it."""
 
     def last_news(self) -> list[News]:
         """Return the remaining messages of a child that has ended."""
 
-    def order(self, order: str) -> None:
+    def order(self, order: Order) -> None:
         """Hand over an order; one to a child that has ended is lost."""
 
     def find_exit(self) -> str | None:
@@ -43,14 +44,14 @@ class Launcher(Protocol):
         """Start an attempt."""
 
     def clean_up(self) -> None:
-        """Remove what ended attempts have left behind; there will be no more of them."""
+        """Remove the files that ended attempts left; no attempt follows."""
 
 
 class ProcessLauncher:
     """Starts each attempt in a process of its own, which holds the driver.
 
     Args:
-        output: What the child and its JVM write to their standard streams.
+        output: Takes the standard streams of the child and its JVM.
         verbose: Leave their standard error on the terminal instead.
     """
 
@@ -59,50 +60,43 @@ class ProcessLauncher:
         self._verbose = verbose
         self._lock_file: Path | None = None
 
-    def launch(self, spec: AttemptSpec) -> ProcessChild:
-        """Start an attempt."""
+    def launch(self, spec: AttemptSpec) -> Child:
         self._lock_file = spec.settings.spark.lock_file
-        return ProcessChild(spec, self._output, verbose=self._verbose)
+        process = spawn(
+            "headgate.jobs.attempts.worker",
+            output=open_output(self._output),
+            shows_errors=self._verbose,
+        )
+        process.send(encode(spec))
+        return _ProcessChild(process)
 
     def clean_up(self) -> None:
-        """Remove what the last driver has left: one that is killed cannot put it away."""
+        # A driver that is killed cannot remove its files.
         if self._lock_file is not None:
             remove_scratch(self._lock_file)
 
 
-class ProcessChild:
+class _ProcessChild:
     """An attempt in a process of its own, which ends with its supervisor."""
 
-    def __init__(self, spec: AttemptSpec, output: Path, *, verbose: bool) -> None:
-        self._process = spawn(
-            "headgate.jobs.attempts.worker", output=open_output(output), shows_errors=verbose
-        )
-        self._process.send(encode(spec))
-
-    @property
-    def pid(self) -> int:
-        """The child's process."""
-        return self._process.pid
+    def __init__(self, process: ChildProcess) -> None:
+        self._process = process
+        self.pid = process.pid
 
     def news(self, seconds: float) -> list[News]:
-        """Return what was told since the last call, after waiting no longer than this for it."""
         return self._parse(self._process.take(seconds))
 
     def last_news(self) -> list[News]:
-        """Return the remaining messages of a child that has ended."""
         return self._parse(self._process.take_rest())
 
-    def order(self, order: str) -> None:
-        """Hand over an order; one to a child that has ended is lost."""
+    def order(self, order: Order) -> None:
         self._process.send({"order": order})
 
     def find_exit(self) -> str | None:
-        """Return how the child ended, or None while it lives."""
         death = self._process.find_death()
         return None if death is None else str(death)
 
     def kill(self) -> None:
-        """End the child and its JVM at once."""
         self._process.kill()
         self._process.close()
 
@@ -111,7 +105,7 @@ class ProcessChild:
         news = []
         for message in messages:
             try:
-                news.append(decode_news(dict(message)))
+                news.append(decode_news(message))
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 self._process.reject(f"a message that is not news: {error!r}")
                 break

@@ -1,6 +1,6 @@
-"""The child: runs one attempt and tells of it; ends when its supervisor does.
+"""The process of one attempt: reports to its supervisor, and ends with it.
 
-The first message to it is the attempt's spec, the others are orders. Those from it are news.
+The first message to it is the attempt's spec, the others are orders. Its own messages are news.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 
 # Registers the kinds of topics that a flow's JSON may name.
 import headgate.connectors  # noqa: F401
+from headgate._clock import SystemClock
 from headgate._codec import decode
 from headgate.engine.attempt import Attempt, Ending
 from headgate.engine.failures import explain
-from headgate.errors import Domain, HeadgateError
 from headgate.jobs.attempts.damage import find_damage
 from headgate.jobs.attempts.wire import (
     AttemptSpec,
@@ -30,6 +30,8 @@ from headgate.jobs.attempts.wire import (
     SourceEvent,
     encode_news,
 )
+from headgate.jobs.lifecycle.failures import to_failure
+from headgate.jobs.lifecycle.vocabulary import Order
 from headgate.jobs.processes.parent import Parent, kill_group
 
 _LOOK_EVERY = 0.1
@@ -37,60 +39,35 @@ _LOOK_EVERY = 0.1
 Tell = Callable[[News], Any]
 
 
-def work(spec: AttemptSpec, orders: queue.Queue[str], tell: Tell) -> None:
+def work(spec: AttemptSpec, orders: queue.Queue[Order], tell: Tell) -> None:
     """Run one attempt to its end; its last news is Ended or Failed.
 
     Args:
-        orders: `stop`, `drain`, `hold` and `open`, taken between two looks at the query. It begins
-            held, and reads once it is told to open.
-        tell: Called on this thread.
+        orders: Followed between two looks at the query. The query begins held, and reads after the
+            order to open.
+        tell: Sends news; called on this thread.
     """
     attempt: Attempt | None = None
     try:
         attempt = Attempt(spec.graph, spec.settings, near=spec.near)
-        # Nothing is read before the supervisor has taken note; a stop that was asked for stands.
+        # It reads nothing before the supervisor has noted the run; an earlier stop still holds.
         attempt.hold()
         _obey_all(attempt, orders)
         attempt.start()
         tell(Running())
         _follow(attempt, orders, tell)
         tell(Ended(attempt.ending() is Ending.CAUGHT_UP))
-    except Exception as error:  # noqa: BLE001 - whatever ends an attempt is its supervisor's to know
+    except Exception as error:  # noqa: BLE001 - the supervisor decides about every failure
         known = explain(error, job=spec.settings.job)
-        tell(failure(find_damage(spec.settings, known) or known))
+        found = find_damage(spec.settings, known) or known
+        tell(Failed(to_failure(found, at=SystemClock().now(), where="driver")))
     finally:
         if attempt is not None:
             with contextlib.suppress(Exception):
                 attempt.close()
 
 
-def failure(error: BaseException) -> Failed:
-    """Return an error as news."""
-    root = error
-    while root.__cause__ is not None:
-        root = root.__cause__
-    if isinstance(error, HeadgateError):
-        return Failed(
-            code=error.code,
-            message=error.message,
-            hint=error.hint,
-            domain=error.domain.value,
-            retryable=error.retryable,
-            root_cause=error.root_cause or f"{type(root).__name__}: {root}",
-            where="driver",
-        )
-    return Failed(
-        code="INTERNAL",
-        message=f"{type(error).__name__}: {error}",
-        hint="report it with the job's logs",
-        domain=Domain.INTERNAL.value,
-        retryable=True,
-        root_cause=f"{type(root).__name__}: {root}",
-        where="driver",
-    )
-
-
-def _follow(attempt: Attempt, orders: queue.Queue[str], tell: Tell) -> None:
+def _follow(attempt: Attempt, orders: queue.Queue[Order], tell: Tell) -> None:
     loading = False
     ended = False
     while not ended:
@@ -99,7 +76,7 @@ def _follow(attempt: Attempt, orders: queue.Queue[str], tell: Tell) -> None:
         if attempt.is_loading() is not loading:
             loading = not loading
             tell(Loading(loading))
-        # Once more after the end, so that the last batch is told of.
+        # Once more after the end, for the report of the last batch.
         news = attempt.look()
         for kind, source, message in news.events:
             tell(SourceEvent(kind, source, message))
@@ -109,24 +86,16 @@ def _follow(attempt: Attempt, orders: queue.Queue[str], tell: Tell) -> None:
             tell(RowShown(output, row))
 
 
-def _obey_all(attempt: Attempt, orders: queue.Queue[str]) -> None:
+def _obey_all(attempt: Attempt, orders: queue.Queue[Order]) -> None:
+    obey = {
+        Order.STOP: attempt.stop,
+        Order.DRAIN: attempt.drain,
+        Order.HOLD: attempt.hold,
+        Order.OPEN: attempt.open,
+    }
     with contextlib.suppress(queue.Empty):
         while True:
-            _obey(attempt, orders.get_nowait())
-
-
-def _obey(attempt: Attempt, order: str) -> None:
-    match order:
-        case "stop":
-            attempt.stop()
-        case "drain":
-            attempt.drain()
-        case "hold":
-            attempt.hold()
-        case "open":
-            attempt.open()
-        case _:
-            raise ValueError(f"no such order: {order}")
+            obey[orders.get_nowait()]()
 
 
 def main() -> None:
@@ -134,11 +103,11 @@ def main() -> None:
     # The supervisor decides what Ctrl-C means, also where a user's terminal reaches this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = Parent()
-    orders: queue.Queue[str] = queue.Queue()
+    orders: queue.Queue[Order] = queue.Queue()
     spec = decode(AttemptSpec, parent.receive())
-    # Another supervisor may start the job at once, so nothing is waited for when this one is gone:
-    # this process and its JVM end, and the batch under way is repeated.
-    parent.listen(lambda message: orders.put(message["order"]), kill_group)
+    # Another supervisor may start the job at once, so this process and its JVM end without waiting
+    # when their supervisor is gone. The next attempt repeats the open batch.
+    parent.listen(lambda message: orders.put(Order(message["order"])), kill_group)
     work(spec, orders, lambda news: parent.send(encode_news(news)))
 
 

@@ -1,26 +1,22 @@
-"""Keeping checkpoints: which batches are kept, for how long, and savepoints on demand."""
+"""Retained checkpoints and savepoints of a running job."""
 
 from __future__ import annotations
 
 import json
 import shutil
+import threading
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from headgate._clock import Clock
 from headgate.checkpoints import savepoint as savepoints
-from headgate.checkpoints.catalog import (
-    CheckpointFacts,
-    SourceFacts,
-    StateFacts,
-    keep,
-    list_kept,
-    remove,
-)
-from headgate.checkpoints.checkpoint import Checkpoint
+from headgate.checkpoints.catalog import hold, keep, list_kept, remove
+from headgate.checkpoints.manifest import CheckpointFacts, SourceFacts, StateFacts
 from headgate.checkpoints.retention import to_delete
 from headgate.checkpoints.sparklog import (
     find_last_commit,
@@ -32,11 +28,10 @@ from headgate.checkpoints.sparklog import (
 from headgate.checkpoints.storage import sweep
 from headgate.engine.plan import source_name
 from headgate.engine.progress import BatchReport
-from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
 from headgate.flow.operators import Source
 from headgate.jobs.job_folder import JobFolder
-from headgate.jobs.runs.lineage import Run
+from headgate.jobs.runs.lineage import Run, nothing_committed
 from headgate.jobs.runs.reached import ReachedNote
 
 # The last moment that Python knows: where a drain leaves event time.
@@ -45,13 +40,13 @@ _LAST = datetime.max.replace(tzinfo=UTC) - datetime.fromtimestamp(0, UTC)
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """What the user wants kept.
+    """The settings of retained checkpoints.
 
     Attributes:
-        every: One batch in each of these is kept.
-        retain: The newest so many stay.
-        retain_for: More of them stay this long, thinned with age; None for no longer.
-        delete_on_cancel: Whether a job that is cancelled takes its checkpoints along.
+        every: One batch in each such interval is kept.
+        retain: How many of the newest checkpoints stay.
+        retain_for: How long more of them stay, thinned with age; None for no longer.
+        delete_on_cancel: Whether a cancel removes the job's checkpoints.
     """
 
     every: timedelta
@@ -60,36 +55,16 @@ class Keeping:
     delete_on_cancel: bool
 
 
-@dataclass(frozen=True, slots=True)
-class PendingSavepoint:
-    """A savepoint whose files are linked, and still to be copied.
-
-    Attributes:
-        folder: Where the savepoint goes.
-    """
-
-    kept: Checkpoint
-    folder: Path
-
-    def copy(self, is_abandoned: Callable[[], bool] = lambda: False) -> Mapping[str, Any]:
-        """Copy the files, on any thread; return the facts of the savepoint for its event."""
-        taken = savepoints.create_from(self.kept, self.folder, is_abandoned=is_abandoned)
-        return {
-            "savepoint": taken.id,
-            "folder": str(self.folder.absolute()),
-            "batch": self.kept.batch,
-            "bytes": taken.full_bytes,
-        }
-
-
 class CheckpointKeeper:
     """Keeps the checkpoints of one run while its query goes on.
 
-    Spark keeps the files of its last 100 batches, so that linking one out never races with it.
+    The supervisor's thread takes note of batches; linking and copying are functions for other
+    threads. Spark keeps the files of its last 100 batches, so a batch can be linked while the query
+    goes on.
 
     Attributes:
-        newest: The id of the newest one.
-        positions: Where the newest one that was kept here stands in each source, by its id.
+        newest: The id of the newest checkpoint.
+        positions: Where the newest checkpoint of this start stands in each source, by source id.
     """
 
     def __init__(self, home: JobFolder, run: Run, keeping: Keeping, clock: Clock) -> None:
@@ -101,9 +76,10 @@ class CheckpointKeeper:
         self._records: dict[str, int] = {}
         self._last: BatchReport | None = None
         self._reached = ReachedNote(home, run)
-        self.positions: Mapping[str, str | None] = {}
         self._kept_at: float | None = None
-        self._in_use: str | None = None
+        # Held while files are linked: a checkpoint and a savepoint may be of the same batch.
+        self._linking = threading.Lock()
+        self.positions: Mapping[str, str | None] = {}
         sweep(self._folder)
         known = list_kept(self._folder)
         self.newest: str | None = known[-1].id if known else None
@@ -115,26 +91,28 @@ class CheckpointKeeper:
         """Take note of the query whose checkpoints are kept; its first batch has yet to begin."""
         self._reached.attempt_running()
 
-    def batch_committed(self, report: BatchReport) -> Mapping[str, Any] | None:
-        """Take note of a batch; return what to tell of the checkpoint it became, if it did."""
+    def batch_committed(self, report: BatchReport) -> Callable[[], Mapping[str, Any]] | None:
+        """Take note of a batch; return the function that keeps it, if a checkpoint is due.
+
+        The function may run on any thread, and returns the facts for the event.
+        """
         self._last = report
         self._reached.batch_committed(report.batch)
         for name, source in report.sources.items():
             self._records[name] = self._records.get(name, 0) + source.rows
         now = self._clock.monotonic()
-        due = self._kept_at is None or now - self._kept_at >= self._keeping.every.total_seconds()
-        if not due:
+        if self._kept_at is not None and now - self._kept_at < self._keeping.every.total_seconds():
             return None
         self._kept_at = now
-        return self._keep(report.batch)
+        return partial(self._keep, report.batch, report, dict(self._records))
 
     def keep_last(self) -> Mapping[str, Any] | None:
-        """Keep the last batch that committed, if it is not kept yet."""
-        # Not the last batch that was told of: a child may die between its commit and its report.
+        """Keep the last batch that committed, if it is not kept yet; no batch commits meanwhile."""
+        # A child may die between the commit of a batch and its report.
         batch = find_last_commit(self._run.checkpoint)
         if batch is None or self.newest == f"chk-{batch}":
             return None
-        return self._keep(batch)
+        return self._keep(batch, self._last, self._records)
 
     def find_starts(self) -> Mapping[str, str | None]:
         """Return where each source begins while no batch has committed; nothing after that."""
@@ -144,34 +122,16 @@ class CheckpointKeeper:
         starts = {name: find_start(self._run.checkpoint, name) for name in names}
         return by_source(self._run.flow, starts)
 
-    def begin_savepoint(self, to: str) -> PendingSavepoint:
-        """Link the last batch that committed out of Spark's folder, and return what to copy.
+    def begin_savepoint(self, to: str) -> Callable[[Callable[[], bool]], Mapping[str, Any]]:
+        """Return the function that takes a savepoint of the last batch that committed.
 
-        The linked files are not removed before `savepoint_ended`: copying may take longer than
-        Spark keeps the files of a batch, and longer than checkpoints are retained.
+        The function may run on any thread, asks its argument whether the savepoint was abandoned,
+        and returns the facts for the event.
 
         Args:
             to: The savepoint's folder, which must not exist; empty for one in the job's own.
         """
-        batch = find_last_commit(self._run.checkpoint)
-        if batch is None:
-            raise HeadgateError(
-                "NOTHING_COMMITTED",
-                f"cannot take a savepoint of job {self._home.name!r}: no batch has committed yet",
-                hint=f"headgate show {self._home.name}",
-                retryable=True,
-            )
-        now = self._clock.now()
-        folder = (
-            Path(to) if to else self._home.savepoints_folder / f"sp-{now:%Y%m%dT%H%M%S}-{batch}"
-        )
-        kept = keep(self._run.checkpoint, batch, self._folder, self._facts(batch))
-        self._in_use = kept.id
-        return PendingSavepoint(kept, folder)
-
-    def savepoint_ended(self) -> None:
-        """Take note that nothing is copied any more."""
-        self._in_use = None
+        return partial(self._save, to, self._last, dict(self._records))
 
     def job_ended(self, *, canceled: bool) -> None:
         """Do what the settings say of checkpoints when a job ends."""
@@ -187,18 +147,51 @@ class CheckpointKeeper:
             # would find its output files in place, and write nothing.
             self._home.forget_run()
 
-    def _keep(self, batch: int) -> Mapping[str, Any]:
+    def _keep(
+        self, batch: int, report: BatchReport | None, records: Mapping[str, int]
+    ) -> Mapping[str, Any]:
         began = self._clock.monotonic()
-        facts = self._facts(batch)
-        kept = keep(self._run.checkpoint, batch, self._folder, facts)
-        self.newest = kept.id
-        self.positions = {name: each.position for name, each in facts.sources.items()}
-        self._thin()
+        with self._linking:
+            facts = self._facts(batch, report, records)
+            kept = keep(self._run.checkpoint, batch, self._folder, facts)
+            self.newest = kept.id
+            self.positions = {name: each.position for name, each in facts.sources.items()}
+            self._thin()
         return {
             "checkpoint": kept.id,
             "full_bytes": kept.full_bytes,
             "new_bytes": kept.new_bytes,
             "took_ms": round((self._clock.monotonic() - began) * 1000),
+        }
+
+    def _save(
+        self,
+        to: str,
+        report: BatchReport | None,
+        records: Mapping[str, int],
+        is_abandoned: Callable[[], bool],
+    ) -> Mapping[str, Any]:
+        """Link the last batch that committed out of Spark's folder, and copy the linked files.
+
+        They are held meanwhile: copying may take longer than Spark keeps the files of a batch, and
+        longer than checkpoints are retained.
+        """
+        with ExitStack() as copying:
+            with self._linking:
+                batch = find_last_commit(self._run.checkpoint)
+                if batch is None:
+                    raise nothing_committed("take a savepoint", self._home.name)
+                facts = self._facts(batch, report, records)
+                kept = keep(self._run.checkpoint, batch, self._folder, facts)
+                copying.enter_context(hold(kept.folder, job=self._home.name))
+            name = f"sp-{self._clock.now():%Y%m%dT%H%M%S}-{batch}"
+            folder = Path(to) if to else self._home.savepoints_folder / name
+            taken = savepoints.create_from(kept, folder, is_abandoned=is_abandoned)
+        return {
+            "savepoint": taken.id,
+            "folder": str(folder.absolute()),
+            "batch": batch,
+            "bytes": taken.full_bytes,
         }
 
     def _thin(self) -> None:
@@ -210,11 +203,13 @@ class CheckpointKeeper:
             retain_for=keeping.retain_for,
             now=self._clock.now(),
         ):
-            if name != self._in_use:
-                remove(kept[name].folder)
+            remove(kept[name].folder)
 
-    def _facts(self, batch: int) -> CheckpointFacts:
-        report = self._last if self._last is not None and self._last.batch == batch else None
+    def _facts(
+        self, batch: int, report: BatchReport | None, records: Mapping[str, int]
+    ) -> CheckpointFacts:
+        if report is not None and report.batch != batch:
+            report = None
         positions = read_offsets(self._run.checkpoint, batch)
         return CheckpointFacts(
             job=self._home.name,
@@ -222,7 +217,7 @@ class CheckpointKeeper:
             completed_at=_completed(self._run.checkpoint, batch, report),
             duration=timedelta(0) if report is None else report.duration,
             sources={
-                name: SourceFacts(position, self._records.get(name, 0))
+                name: SourceFacts(position, records.get(name, 0))
                 for name, position in by_source(self._run.flow, positions).items()
             },
             state={

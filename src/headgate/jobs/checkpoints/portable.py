@@ -33,7 +33,7 @@ from headgate.checkpoints.manifest import (
     StateFacts,
 )
 from headgate.checkpoints.restore import fork_batch
-from headgate.checkpoints.sparklog import find_last_commit, read_batch
+from headgate.checkpoints.sparklog import read_batch
 from headgate.checkpoints.state_format import check_state_format
 from headgate.checkpoints.storage import is_draft, link_files, publishing
 from headgate.engine.settings import HeldState, SparkSettings
@@ -44,7 +44,7 @@ from headgate.flow.schema import Schema
 from headgate.jobs.checkpoints.keeper import by_source
 from headgate.jobs.checkpoints.spark_process import answer_order, ask_reader
 from headgate.jobs.job_folder import JobFolder
-from headgate.jobs.runs.lineage import Run, find_run, has_portable_form
+from headgate.jobs.runs.lineage import Run, get_committed, has_portable_form
 
 FORMAT = 1
 FILE = "portable.json"
@@ -84,16 +84,7 @@ def take_portable(
         HeadgateError: NOTHING_COMMITTED, STATE_FORMAT_UNSUPPORTED, SAVEPOINT_NOT_TAKEN if Spark
             fails, or as a restore from that batch would.
     """
-    lineage = home.find_present_run()
-    run = None if lineage is None else find_run(home, lineage)
-    batch = None if run is None else find_last_commit(run.checkpoint)
-    if run is None or batch is None:
-        raise HeadgateError(
-            "NOTHING_COMMITTED",
-            f"cannot take a savepoint of job {home.name!r}: no batch has committed yet",
-            hint=f"headgate show {home.name}",
-            retryable=True,
-        )
+    run, batch = get_committed(home, verb="take a savepoint")
     if run.operators and has_portable_form(run.flow):
         check_state_format(
             run.state_format,

@@ -19,7 +19,8 @@ from headgate._units import format_duration
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.event_files import EVENTS, count_events, lines_since
 from headgate.jobs.job_folder import JobFolder
-from headgate.jobs.lifecycle.intent import Verb, write_intent
+from headgate.jobs.lifecycle.intent import write_intent
+from headgate.jobs.lifecycle.vocabulary import Verb
 from headgate.jobs.views.job import JobView, view_job
 
 LONGEST_WAIT = timedelta(minutes=10)

@@ -13,8 +13,9 @@ from headgate.errors import Domain, HeadgateError
 from headgate.jobs.checkpoints.listing import list_checkpoints
 from headgate.jobs.control.requests import Patience, Request, check_running, ended_otherwise
 from headgate.jobs.job_folder import JobFolder, broken_file
-from headgate.jobs.lifecycle.intent import Verb, has_supervisor
+from headgate.jobs.lifecycle.intent import has_supervisor
 from headgate.jobs.lifecycle.states import JobState
+from headgate.jobs.lifecycle.vocabulary import Verb
 from headgate.jobs.startup.background import Detached, start_detached
 from headgate.jobs.values import NO_CONSENT, Consent, RunOptions
 from headgate.jobs.views.job import JobView, view_job

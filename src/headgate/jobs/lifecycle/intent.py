@@ -1,55 +1,44 @@
-"""What is wanted of a job, written beside it for its supervisor to find.
+"""Requests to a job, written into its folder for its supervisor.
 
-intent.json holds the last thing that was asked for, with a number. The supervisor follows it and
-echoes the number in status.json as `intent`, with `intent_error` if it could not. Whoever writes
-holds intent.lock, so that no two writers give the same number.
+intent.json holds the last request, with a number. The supervisor follows it and echoes the number
+in status.json as `intent`, with `intent_error` if it could not. A writer holds intent.lock, so that
+no two requests get the same number.
 """
 
 from __future__ import annotations
 
-import enum
 import fcntl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from headgate._clock import Clock, SystemClock
+from headgate._codec import Moment, decode, encode
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.job_folder import JobFolder
+from headgate.jobs.lifecycle.vocabulary import Verb
 
 _FILE = "intent.json"
 _LOCK = "intent.lock"
 
 
-class Verb(enum.StrEnum):
-    """What can be asked of a job that runs."""
-
-    STOP = "stop"
-    CANCEL = "cancel"
-    PAUSE = "pause"
-    RESUME = "resume"
-    SAVEPOINT = "savepoint"
-    RESTART = "restart"
-
-
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """One thing that was asked for.
+    """One request.
 
     Attributes:
         number: Rises by one with each intent of a job.
         arguments: JSON values, by name.
-        by: Who asked.
+        by: The user or program that asked.
     """
 
     number: int
     verb: Verb
     arguments: Mapping[str, Any]
     by: str
-    at: datetime
+    at: Moment
 
 
 def write_intent(
@@ -60,10 +49,10 @@ def write_intent(
     by: str,
     clock: Clock | None = None,
 ) -> int:
-    """Ask something of a job, and return the number its status will echo.
+    """Ask something of a job, and return the number that its status will echo.
 
-    Refuses with JOB_BUSY while the supervisor has an earlier intent before it. One that a
-    supervisor left behind when it died is replaced.
+    Refuses with JOB_BUSY while the supervisor has not followed an earlier intent. The intent that a
+    dead supervisor left is replaced.
     """
     if not home.path.is_dir():
         raise HeadgateError(
@@ -84,36 +73,22 @@ def write_intent(
                 retryable=True,
             )
         number = max(given, echoed) + 1
-        content = {
-            "number": number,
-            "verb": Verb(verb).value,
-            "arguments": dict(arguments or {}),
-            "by": by,
-            "at": (clock or SystemClock()).now().isoformat(),
-        }
-        home.write_json(_FILE, content)
+        now = (clock or SystemClock()).now()
+        home.write_json(_FILE, encode(Intent(number, verb, arguments or {}, by, now)))
     return number
 
 
 def find_intent(home: JobFolder) -> Intent | None:
-    """Return the last intent, followed or not; None if nothing was ever asked."""
+    """Return the last intent, followed or not; None if there never was one."""
     content = home.find_json(_FILE)
-    if content is None:
-        return None
     try:
-        return Intent(
-            number=int(content["number"]),
-            verb=Verb(content["verb"]),
-            arguments=dict(content["arguments"]),
-            by=str(content["by"]),
-            at=datetime.fromisoformat(content["at"]),
-        )
-    except (KeyError, TypeError, ValueError) as error:
+        return None if content is None else decode(Intent, content)
+    except ValueError as error:
         raise _broken(home.path / _FILE, error) from error
 
 
 def find_echo(home: JobFolder) -> int:
-    """Return the number of the last intent that the supervisor dealt with; 0 for none."""
+    """Return the number of the last intent that the supervisor followed or refused; 0 for none."""
     status = home.find_json("status.json") or {}
     try:
         return int(status.get("intent") or 0)
@@ -122,14 +97,14 @@ def find_echo(home: JobFolder) -> int:
 
 
 def has_supervisor(home: JobFolder) -> bool:
-    """Tell whether a process holds the job."""
+    """Return True if a process holds the job."""
     try:
         lock = (home.path / "lock").open("rb")
     except FileNotFoundError:
         return False
     with lock:
         try:
-            # Shared, so that two who look at once do not see each other.
+            # Shared, so that two readers at once do not see each other.
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
@@ -138,7 +113,7 @@ def has_supervisor(home: JobFolder) -> bool:
 
 @contextmanager
 def _writing(home: JobFolder) -> Iterator[None]:
-    """Wait for other writers; they take as long as it takes to write a small file."""
+    """Wait for other writers, which take no longer than writing a small file."""
     with (home.path / _LOCK).open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

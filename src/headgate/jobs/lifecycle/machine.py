@@ -1,7 +1,7 @@
-"""The life of a job as a pure function: what it is and what happens give what it is next.
+"""The life of a job as a pure function: a state and an event give the next state and actions.
 
-The supervisor feeds `step` with events and performs the actions it returns, in their order; it
-decides nothing itself. An event that makes no sense raises ILLEGAL_TRANSITION and changes nothing.
+The supervisor feeds `step` with events and performs the actions it returns, in their order. An
+event that the state does not allow raises ILLEGAL_TRANSITION and changes nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Any
 
 from headgate._codec import encode
 from headgate.errors import Domain, HeadgateError
-from headgate.jobs.lifecycle.restart import Failure, RestartStrategy
+from headgate.jobs.lifecycle.failures import Failure
+from headgate.jobs.lifecycle.restart import RestartStrategy
 from headgate.jobs.lifecycle.states import TRANSITIONS, JobState
 from headgate.jobs.lifecycle.vocabulary import (
     AbandonSavepoint,
@@ -20,31 +21,24 @@ from headgate.jobs.lifecycle.vocabulary import (
     AttemptEnded,
     AttemptFailed,
     AttemptRunning,
-    CancelWanted,
     Event,
     Finish,
-    HostStopWanted,
     Interrupted,
     KillAttempt,
     LaunchAttempt,
-    OrderDrain,
-    OrderHold,
-    OrderOpen,
-    OrderStop,
-    PauseWanted,
+    Order,
+    OrderAttempt,
     Request,
     RestartDue,
-    RestartWanted,
-    ResumeWanted,
     SavepointEnded,
-    SavepointWanted,
     ScheduleRestart,
-    StopWanted,
     Submitted,
     TakeSavepoint,
+    Verb,
+    Wanted,
 )
 
-# What `headgate show` can look back on, where the strategy asks for less.
+# How many failures `headgate show` can list, if the strategy needs fewer.
 _FAILURES_KEPT = 20
 
 Step = tuple["Machine", tuple[Action, ...]]
@@ -71,10 +65,9 @@ class Machine:
         since: When it came into its present state.
         healthy_since: When the present attempt began to work; None if it has not.
         restart_after: How long the job waits before its next attempt, while it is RESTARTING.
-        held: Whether attempts are to read nothing; outlives the attempt it was said to.
-        draining: Whether a job that is STOPPING reads what is there first.
-        savepoint: Where the savepoint goes that was asked for with the stop and has not begun;
-            None for none.
+        held: Whether attempts must not read; a restart keeps it.
+        draining: Whether a job that is STOPPING reads all available records first.
+        savepoint: Where the savepoint of a stop goes that has not begun; None for none.
         savepoint_intent: The number of the intent that asked for it; 0 for none.
         saving: Whether a savepoint is being taken; its copy needs no attempt.
         ending: How the job ends once that savepoint has ended; None while an attempt is alive or
@@ -106,7 +99,7 @@ class Machine:
         return max(0, self.attempt - 1)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what the status tells of it, as JSON values."""
+        """Return the job's part of `status.json`, as JSON values."""
         return {
             "state": self.state.value,
             "since": _isoformat(self.since),
@@ -125,7 +118,7 @@ class Machine:
 
 
 def step(job: Machine, event: Event) -> Step:
-    """Return the job after an event, and what is to be done about it."""
+    """Return the job after an event, and the actions to perform."""
     if isinstance(event, Submitted) != (job.started_at is None):
         raise _illegal(job, event)
     after, actions = _decide(job, event)
@@ -177,27 +170,26 @@ def _decide(job: Machine, event: Event) -> Step:
 
 def _follow(job: Machine, event: Request) -> Step:
     match event:
-        case StopWanted():
+        case Wanted(verb=Verb.STOP | Verb.RESTART):
             return _stop(job, event)
-        case RestartWanted():
-            return _stop(job, StopWanted(event.at), asked=event)
-        case CancelWanted():
+        case Wanted(verb=Verb.CANCEL):
             return _cancel(job, event)
-        case PauseWanted():
+        case Wanted(verb=Verb.PAUSE):
             return _pause(job, event)
-        case ResumeWanted():
+        case Wanted(verb=Verb.RESUME):
             return _resume(job, event)
-        case SavepointWanted():
+        case Wanted():
             return _save(job, event)
-        case Interrupted():
-            return _interrupt(job, event)
-        case HostStopWanted():
-            return _stop(job, StopWanted(event.at)) if _can_stop(job) else (job, ())
+        case Interrupted() if job.state is JobState.STOPPING:
+            return _cancel(job, event)
+        case _:
+            # Later signals change nothing, and neither does a host that stops an ending job.
+            return _stop(job, Wanted(event.at, Verb.STOP)) if _can_stop(job) else (job, ())
 
 
 def _restart(job: Machine, event: RestartDue) -> Step:
     if job.ending is not None:
-        # The timer was set before the job was told to end.
+        # The timer was set before the stop.
         return job, ()
     if job.state is not JobState.RESTARTING:
         raise _illegal(job, event)
@@ -207,8 +199,8 @@ def _restart(job: Machine, event: RestartDue) -> Step:
 def _launch(job: Machine) -> Step:
     after = replace(job, attempt=job.attempt + 1, healthy_since=None)
     launch = LaunchAttempt(after.attempt)
-    # Before its first batch, since a pause that a restart forgets is none.
-    return after, (launch, OrderHold()) if job.held else (launch,)
+    # Before its first batch: a pause outlives the restart.
+    return after, (launch, OrderAttempt(Order.HOLD)) if job.held else (launch,)
 
 
 def _running(job: Machine, event: AttemptRunning) -> Step:
@@ -227,18 +219,19 @@ def _failed(job: Machine, event: AttemptFailed) -> Step:
         return _finish(job, JobState.CANCELED)
     if not _has_attempt(job):
         raise _illegal(job, event)
-    failure = replace(event.failure, attempt=job.attempt, healthy=_healthy(job, event.at))
+    healthy = _healthy(job, event.at)
+    failure = replace(event.failure, at=event.at, attempt=job.attempt, healthy=healthy)
     kept = max(_FAILURES_KEPT, job.strategy.memory)
     failed = replace(job, failures=(*job.failures, failure)[-kept:], healthy_since=None)
-    told = f"attempt {job.attempt} failed: {failure.code} {failure.message}"
+    reason = f"attempt {job.attempt} failed: {failure.code} {failure.message}"
     if job.state is JobState.STOPPING:
-        told += "; it was being stopped"
+        reason += "; it was being stopped"
         if job.savepoint is not None:
-            told += ", and the savepoint that was asked for was not taken"
-        # A plain stop wanted no more than that nothing runs.
+            reason += ", and the savepoint that was asked for was not taken"
+        # A plain stop only asks that the attempt ends.
         got_it = job.savepoint is None and not job.draining
         state = JobState.STOPPED if got_it else JobState.FAILED
-        return _finish(replace(failed, savepoint=None), state, told)
+        return _finish(replace(failed, savepoint=None), state, reason)
     delay = job.strategy.next_delay(failed.failures)
     if delay is None:
         why = (
@@ -246,8 +239,8 @@ def _failed(job: Machine, event: AttemptFailed) -> Step:
             if failure.retryable
             else "waiting does not mend it"
         )
-        return _finish(failed, JobState.FAILED, f"{told}; {why}")
-    waiting = replace(failed, state=JobState.RESTARTING, restart_after=delay, reason=told)
+        return _finish(failed, JobState.FAILED, f"{reason}; {why}")
+    waiting = replace(failed, state=JobState.RESTARTING, restart_after=delay, reason=reason)
     return waiting, (ScheduleRestart(delay),)
 
 
@@ -263,17 +256,22 @@ def _ended(job: Machine, event: AttemptEnded) -> Step:
     return _finish(job, JobState.STOPPED, f"attempt {job.attempt} ended, and nobody had asked")
 
 
-def _stop(job: Machine, event: StopWanted, *, asked: Request | None = None) -> Step:
+def _stop(job: Machine, event: Wanted) -> Step:
     if job.state is JobState.RESTARTING:
-        # No attempt is alive that could read or come to a batch's end, and what the last one
-        # left may be in the middle of a batch.
+        # No attempt is alive that could read, and the last one may have left an open batch.
         if event.drain or event.savepoint is not None:
-            raise _cannot_stop_so(job, "--drain" if event.drain else "--savepoint")
+            flag = "--drain" if event.drain else "--savepoint"
+            raise HeadgateError(
+                "ILLEGAL_TRANSITION",
+                f"cannot stop job {job.job!r} with {flag}: it is {job.state}, and that needs a "
+                "running attempt",
+                hint=f"headgate stop {job.job}",
+            )
         return _finish(job, JobState.STOPPED)
     # A drain may take long, so a plain stop cuts it short; nothing else stops a job twice.
     again = job.state is JobState.STOPPING and (event.drain or not job.draining)
     if again or not _has_attempt(job):
-        raise _illegal(job, asked or event)
+        raise _illegal(job, event)
     after = replace(
         job,
         state=JobState.STOPPING,
@@ -284,11 +282,13 @@ def _stop(job: Machine, event: StopWanted, *, asked: Request | None = None) -> S
         reason="",
     )
     if not event.drain:
-        return after, (OrderStop(),)
-    return after, (OrderOpen(), OrderDrain()) if job.held else (OrderDrain(),)
+        return after, (OrderAttempt(Order.STOP),)
+    return after, (OrderAttempt(Order.OPEN), OrderAttempt(Order.DRAIN)) if job.held else (
+        OrderAttempt(Order.DRAIN),
+    )
 
 
-def _cancel(job: Machine, event: CancelWanted | Interrupted) -> Step:
+def _cancel(job: Machine, event: Request) -> Step:
     alive = _has_attempt(job)
     if not alive and job.state not in (JobState.RESTARTING, JobState.STOPPING):
         raise _illegal(job, event)
@@ -300,14 +300,7 @@ def _cancel(job: Machine, event: CancelWanted | Interrupted) -> Step:
     return after, (*abandon, *actions)
 
 
-def _interrupt(job: Machine, event: Interrupted) -> Step:
-    if _can_stop(job):
-        return _stop(job, StopWanted(event.at))
-    # Signals after the second one, and after the end, change nothing.
-    return _cancel(job, event) if job.state is JobState.STOPPING else (job, ())
-
-
-def _save(job: Machine, event: SavepointWanted) -> Step:
+def _save(job: Machine, event: Wanted) -> Step:
     if not _can_stop(job) and job.state is not JobState.STOPPING:
         raise _illegal(job, event)
     if job.saving or job.savepoint is not None:
@@ -317,7 +310,7 @@ def _save(job: Machine, event: SavepointWanted) -> Step:
             hint=f"headgate show {job.job}",
             retryable=True,
         )
-    return replace(job, saving=True), (TakeSavepoint(event.to, event.intent),)
+    return replace(job, saving=True), (TakeSavepoint(event.savepoint or "", event.intent),)
 
 
 def _saved(job: Machine, event: SavepointEnded) -> Step:
@@ -328,26 +321,26 @@ def _saved(job: Machine, event: SavepointEnded) -> Step:
     return (after, ()) if ending is None else _finish(after, ending.state, ending.reason)
 
 
-def _pause(job: Machine, event: PauseWanted) -> Step:
+def _pause(job: Machine, event: Wanted) -> Step:
     match job.state:
         case JobState.RUNNING:
-            return replace(job, state=JobState.PAUSED, held=True), (OrderHold(),)
+            return replace(job, state=JobState.PAUSED, held=True), (OrderAttempt(Order.HOLD),)
         case JobState.STARTING:
-            return replace(job, held=True), (OrderHold(),)
+            return replace(job, held=True), (OrderAttempt(Order.HOLD),)
         case JobState.RESTARTING:
             return replace(job, held=True), ()
     raise _illegal(job, event)
 
 
-def _resume(job: Machine, event: ResumeWanted) -> Step:
+def _resume(job: Machine, event: Wanted) -> Step:
     if not job.held:
         raise _illegal(job, event)
     opened = replace(job, held=False)
     match job.state:
         case JobState.PAUSED:
-            return replace(opened, state=JobState.RUNNING), (OrderOpen(),)
+            return replace(opened, state=JobState.RUNNING), (OrderAttempt(Order.OPEN),)
         case JobState.STARTING:
-            return opened, (OrderOpen(),)
+            return opened, (OrderAttempt(Order.OPEN),)
     return opened, ()
 
 
@@ -374,7 +367,7 @@ def _finish(job: Machine, state: JobState, reason: str = "") -> Step:
 
 
 def _has_attempt(job: Machine) -> bool:
-    """Whether an attempt is alive that nobody has killed."""
+    """Whether an attempt is alive that was not killed."""
     return job.ending is None and job.state in (
         JobState.STARTING,
         JobState.RUNNING,
@@ -394,40 +387,21 @@ def _can_stop(job: Machine) -> bool:
 
 
 def _healthy(job: Machine, at: datetime) -> timedelta:
-    """Return how long the attempt has worked; none where the clock was put back."""
+    """Return how long the attempt has worked; zero if the clock was set back."""
     if job.healthy_since is None:
         return timedelta(0)
     return max(timedelta(0), at - job.healthy_since)
 
 
-_VERBS: dict[type[Event], str] = {
-    StopWanted: "stop",
-    CancelWanted: "cancel",
-    PauseWanted: "pause",
-    ResumeWanted: "resume",
-    RestartWanted: "restart",
-    SavepointWanted: "take a savepoint of",
-}
-
-
 def _illegal(job: Machine, event: Event) -> HeadgateError:
-    verb = _VERBS.get(type(event))
-    if verb is not None:
+    if isinstance(event, Wanted):
+        verb = "take a savepoint of" if event.verb is Verb.SAVEPOINT else event.verb.value
         return refusal(job.job, verb, job.state)
     return HeadgateError(
         "ILLEGAL_TRANSITION",
         f"cannot apply {type(event).__name__} to job {job.job!r}: it is {job.state}, which "
         "does not allow it",
         domain=Domain.INTERNAL,
-    )
-
-
-def _cannot_stop_so(job: Machine, flag: str) -> HeadgateError:
-    return HeadgateError(
-        "ILLEGAL_TRANSITION",
-        f"cannot stop job {job.job!r} with {flag}: it is {job.state}, and that needs a "
-        "running attempt",
-        hint=f"headgate stop {job.job}",
     )
 
 

@@ -1,6 +1,6 @@
-"""Restart strategies: whether a job that failed is tried again, and after what wait.
+"""Restart strategies: whether a failed job is tried again, and after what wait.
 
-Each is a value that decides from the failures alone; nothing here looks at a clock.
+Each is a value that decides from the failures alone, without a clock.
 """
 
 from __future__ import annotations
@@ -8,15 +8,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
 
-from headgate._codec import Moment, RoundedSeconds, alias
 from headgate._units import format_duration, parse_duration
 from headgate.errors import HeadgateError
+from headgate.jobs.lifecycle.failures import Failure
 
-# An attempt that ran this long before it failed shows that the trouble before it was mended.
+# An attempt that ran this long before it failed shows that the problem before it was fixed.
 HEALTHY = timedelta(minutes=10)
 
 _LARGEST_FACTOR = 100
@@ -27,40 +27,12 @@ _HINT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Why one attempt ended.
-
-    Attributes:
-        code: An error's code, or the name of its type where it has none.
-        message: What the error says.
-        root_cause: The innermost cause, with its type.
-        where: The place it arose at.
-        retryable: Whether waiting may mend it.
-        attempt: The attempt that failed; the machine fills it in.
-        healthy: How long that attempt had been running; the machine fills it in.
-        hint: One next step; empty where there is none.
-        domain: Who can mend it, as errors name it.
-    """
-
-    at: Moment
-    code: str
-    message: str
-    root_cause: str
-    where: str
-    retryable: bool
-    attempt: int = 0
-    healthy: RoundedSeconds = field(default=timedelta(0), metadata=alias("healthy_s"))
-    hint: str = ""
-    domain: str = ""
-
-
 class RestartStrategy(Protocol):
     """Decides what follows a failure."""
 
     @property
     def memory(self) -> int:
-        """How many of the last failures the decision rests on; older ones may be forgotten."""
+        """How many of the last failures the decision depends on; older ones may be dropped."""
 
     def next_delay(self, failures: Sequence[Failure]) -> timedelta | None:
         """Return the wait before the next attempt, or None to give up.
@@ -87,10 +59,10 @@ class Exponential:
 
     @property
     def memory(self) -> int:
-        """As many failures as it takes to reach the longest wait."""
+        """The number of failures after which the wait is the longest."""
         if self.factor == 1:
             return 1
-        # One more than the logarithm says, which may come out a hair too small.
+        # One more than the logarithm, which rounding may make slightly too small.
         return 2 + math.ceil(math.log(self.longest / self.first) / math.log(self.factor))
 
     def next_delay(self, failures: Sequence[Failure]) -> timedelta | None:
@@ -110,68 +82,35 @@ class Exponential:
 
 @dataclass(frozen=True, slots=True)
 class FixedDelay:
-    """Waits the same each time, and gives up after so many restarts of the job."""
+    """Waits the same each time, and gives up after a number of restarts.
 
-    restarts: int
-    wait: timedelta
+    Attributes:
+        restarts: How many restarts are allowed; 0 gives up at the first failure.
+        per: Only failures within this interval count; None for all failures of the job.
+    """
+
+    restarts: int = 0
+    wait: timedelta = timedelta(0)
+    per: timedelta | None = None
 
     @property
     def memory(self) -> int:
-        """As many failures as are borne, and the one too many."""
+        """One failure more than restarts."""
         return self.restarts + 1
 
     def next_delay(self, failures: Sequence[Failure]) -> timedelta | None:
-        """Return the wait, or None after more failures than there may be restarts."""
-        if not failures[-1].retryable:
-            return None
-        return self.wait if len(failures) <= self.restarts else None
+        """Return the wait, or None after more failures than allowed restarts."""
+        last = failures[-1]
+        count = sum(self.per is None or last.at - failure.at < self.per for failure in failures)
+        return self.wait if last.retryable and count <= self.restarts else None
 
     def __str__(self) -> str:
-        return f"fixed-delay:{self.restarts},{format_duration(self.wait)}"
-
-
-@dataclass(frozen=True, slots=True)
-class FailureRate:
-    """Waits the same each time, and gives up when failures come too close together."""
-
-    restarts: int
-    per: timedelta
-    wait: timedelta
-
-    @property
-    def memory(self) -> int:
-        """As many failures as are borne, and the one too many."""
-        return self.restarts + 1
-
-    def next_delay(self, failures: Sequence[Failure]) -> timedelta | None:
-        """Return the wait, or None if the last interval saw more failures than restarts."""
-        if not failures[-1].retryable:
-            return None
-        now = failures[-1].at
-        recent = sum(now - failure.at < self.per for failure in failures)
-        return self.wait if recent <= self.restarts else None
-
-    def __str__(self) -> str:
-        return (
-            f"failure-rate:{self.restarts},{format_duration(self.per)},{format_duration(self.wait)}"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class NoRestart:
-    """Gives up at the first failure."""
-
-    @property
-    def memory(self) -> int:
-        """The one failure."""
-        return 1
-
-    def next_delay(self, failures: Sequence[Failure]) -> timedelta | None:  # noqa: ARG002
-        """Return None."""
-        return None
-
-    def __str__(self) -> str:
-        return "none"
+        if not self.restarts:
+            return "none"
+        wait = format_duration(self.wait)
+        if self.per is None:
+            return f"fixed-delay:{self.restarts},{wait}"
+        return f"failure-rate:{self.restarts},{format_duration(self.per)},{wait}"
 
 
 def parse_strategy(text: str) -> RestartStrategy:
@@ -185,11 +124,11 @@ def parse_strategy(text: str) -> RestartStrategy:
         case "fixed-delay", [restarts, wait]:
             return FixedDelay(_restarts(text, restarts), _duration(text, wait))
         case "failure-rate", [restarts, per, wait]:
-            return FailureRate(
-                _restarts(text, restarts), _interval(text, per), _duration(text, wait)
+            return FixedDelay(
+                _restarts(text, restarts), _duration(text, wait), _interval(text, per)
             )
         case "none", [] if not colon:
-            return NoRestart()
+            return FixedDelay()
         case (("exponential" | "fixed-delay" | "failure-rate" | "none"), _):
             needed = {"fixed-delay": "2 values", "none": "no values"}.get(name, "3 values")
             raise _bad(text, f"{name} takes {needed}, got {len(parts)}")

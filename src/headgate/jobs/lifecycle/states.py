@@ -1,4 +1,4 @@
-"""The states of a job, and the moves between them: all of them, in one table."""
+"""The states of a job, and the table of all moves between them."""
 
 from __future__ import annotations
 
@@ -23,65 +23,32 @@ class JobState(enum.StrEnum):
 
     @property
     def is_final(self) -> bool:
-        """Whether the job does nothing more until somebody starts it again."""
+        """Whether the job stays as it is until a user starts it again."""
         return not TRANSITIONS[self]
 
 
-# A move that is not in here is a bug, and raises. RESCALING stands between an attempt with one
+def _states(names: str) -> frozenset[JobState]:
+    return frozenset(map(JobState, names.split()))
+
+
+# The machine raises on a move that is not listed here. RESCALING stands between an attempt with one
 # parallelism and an attempt with another. RESTARTING is the only state between attempts in which
-# the job waits, so it is left for STOPPED and CANCELED without a state in between. While a
-# savepoint is being taken, a job that has no attempt left waits in STOPPING or CANCELLING.
+# the job waits, so it moves to STOPPED and CANCELED without a state in between. While a savepoint
+# is being taken, a job without an attempt waits in STOPPING or CANCELLING.
 TRANSITIONS: Mapping[JobState, frozenset[JobState]] = {
-    JobState.STARTING: frozenset(
-        {
-            JobState.RUNNING,
-            JobState.PAUSED,
-            JobState.RESTARTING,
-            JobState.STOPPING,
-            JobState.STOPPED,
-            JobState.CANCELLING,
-            JobState.FAILED,
-            JobState.FINISHED,
-        }
+    JobState.STARTING: _states(
+        "RUNNING PAUSED RESTARTING STOPPING STOPPED CANCELLING FAILED FINISHED"
     ),
-    JobState.RUNNING: frozenset(
-        {
-            JobState.PAUSED,
-            JobState.RESTARTING,
-            JobState.STOPPING,
-            JobState.STOPPED,
-            JobState.CANCELLING,
-            JobState.RESCALING,
-            JobState.FAILED,
-            JobState.FINISHED,
-        }
+    JobState.RUNNING: _states(
+        "PAUSED RESTARTING RESCALING STOPPING STOPPED CANCELLING FAILED FINISHED"
     ),
-    JobState.PAUSED: frozenset(
-        {
-            JobState.RUNNING,
-            JobState.RESTARTING,
-            JobState.STOPPING,
-            JobState.STOPPED,
-            JobState.CANCELLING,
-            JobState.RESCALING,
-            JobState.FAILED,
-            JobState.FINISHED,
-        }
+    JobState.PAUSED: _states(
+        "RUNNING RESTARTING RESCALING STOPPING STOPPED CANCELLING FAILED FINISHED"
     ),
-    JobState.RESTARTING: frozenset(
-        {
-            JobState.STARTING,
-            JobState.STOPPING,
-            JobState.STOPPED,
-            JobState.CANCELLING,
-            JobState.CANCELED,
-        }
-    ),
-    JobState.STOPPING: frozenset(
-        {JobState.STOPPED, JobState.CANCELLING, JobState.FAILED, JobState.FINISHED}
-    ),
-    JobState.CANCELLING: frozenset({JobState.CANCELED}),
-    JobState.RESCALING: frozenset({JobState.STARTING, JobState.CANCELLING, JobState.FAILED}),
+    JobState.RESTARTING: _states("STARTING STOPPING STOPPED CANCELLING CANCELED"),
+    JobState.STOPPING: _states("STOPPED CANCELLING FAILED FINISHED"),
+    JobState.CANCELLING: _states("CANCELED"),
+    JobState.RESCALING: _states("STARTING CANCELLING FAILED"),
     JobState.STOPPED: frozenset(),
     JobState.CANCELED: frozenset(),
     JobState.FAILED: frozenset(),

@@ -1,12 +1,40 @@
-"""The words of a job's life: what can happen to it, and what is to be done about it."""
+"""The words of a job's life: the events that the machine takes, and the actions it decides on."""
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from headgate.jobs.lifecycle.restart import Failure
+from headgate.jobs.lifecycle.failures import Failure
 from headgate.jobs.lifecycle.states import JobState
+
+
+class Verb(enum.StrEnum):
+    """What a user can ask of a running job."""
+
+    STOP = "stop"
+    CANCEL = "cancel"
+    PAUSE = "pause"
+    RESUME = "resume"
+    SAVEPOINT = "savepoint"
+    RESTART = "restart"
+
+
+class Order(enum.StrEnum):
+    """What a supervisor orders a running attempt to do; a starting attempt follows it, too."""
+
+    # End before the next batch.
+    STOP = "stop"
+    # Read all available records, then end.
+    DRAIN = "drain"
+    # Begin no batch.
+    HOLD = "hold"
+    # Begin batches again.
+    OPEN = "open"
+
+
+# Events.
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +64,7 @@ class AttemptEnded:
     """The attempt ended cleanly, between two batches.
 
     Attributes:
-        caught_up: Whether it ended because all that was there had been read.
+        caught_up: Whether it ended because it had read all available records.
     """
 
     at: datetime
@@ -51,95 +79,45 @@ class RestartDue:
 
 
 @dataclass(frozen=True, slots=True)
-class StopWanted:
-    """The user wants the job to end between two batches.
+class Wanted:
+    """A user asks something of the job.
 
     Attributes:
-        drain: Whether what is there is read first.
-        savepoint: Where a savepoint of the end goes; empty for the job's own folder, None for
-            no savepoint.
+        drain: Whether a stop reads all available records first.
+        savepoint: Where the savepoint goes; empty for the job's own folder, None for a stop
+            without a savepoint.
         intent: The number of the intent that asked; 0 for none.
     """
 
     at: datetime
+    verb: Verb
     drain: bool = False
     savepoint: str | None = None
     intent: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class CancelWanted:
-    """The user wants the job to end at once."""
-
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class PauseWanted:
-    """The user wants the job to read nothing for a while."""
-
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class ResumeWanted:
-    """The user wants a paused job to go on."""
-
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class RestartWanted:
-    """The user wants the attempt to end between two batches, and starts the job again then."""
-
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class SavepointWanted:
-    """The user wants a savepoint of the last batch that committed; the job goes on.
-
-    Attributes:
-        to: Where the savepoint goes; empty for the job's own folder.
-        intent: The number of the intent that asked; 0 for none.
-    """
-
-    at: datetime
-    to: str = ""
-    intent: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Interrupted:
-    """SIGINT or SIGTERM came: a job that ends already is canceled, any other job is stopped."""
+    """SIGINT or SIGTERM came: a job that is already ending is canceled, any other is stopped."""
 
     at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class HostStopWanted:
-    """The program that runs the job wants it to end; a job that ends already is left alone."""
+    """The program that runs the job wants it to end; a job that is already ending goes on."""
 
     at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class SavepointEnded:
-    """The savepoint is taken, or has failed, or was abandoned; nothing of it runs any more."""
+    """The savepoint is taken, has failed, or was abandoned; its thread has ended."""
 
     at: datetime
 
 
-Request = (
-    StopWanted
-    | CancelWanted
-    | PauseWanted
-    | ResumeWanted
-    | RestartWanted
-    | SavepointWanted
-    | Interrupted
-    | HostStopWanted
-)
+Request = Wanted | Interrupted | HostStopWanted
 Event = (
     Submitted
     | AttemptRunning
@@ -149,6 +127,9 @@ Event = (
     | SavepointEnded
     | Request
 )
+
+
+# Actions.
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,28 +147,15 @@ class ScheduleRestart:
 
 
 @dataclass(frozen=True, slots=True)
-class OrderStop:
-    """Tell the attempt to end before its next batch; one that is still starting, too."""
+class OrderAttempt:
+    """Send an order to the attempt."""
 
-
-@dataclass(frozen=True, slots=True)
-class OrderDrain:
-    """Tell the attempt to read what is there, then to end."""
-
-
-@dataclass(frozen=True, slots=True)
-class OrderHold:
-    """Tell the attempt to begin no batch; one that is still starting, too."""
-
-
-@dataclass(frozen=True, slots=True)
-class OrderOpen:
-    """Tell the attempt to begin batches again."""
+    order: Order
 
 
 @dataclass(frozen=True, slots=True)
 class KillAttempt:
-    """End the attempt at once, in the middle of a batch if need be."""
+    """End the attempt at once, even in the middle of a batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,12 +173,12 @@ class TakeSavepoint:
 
 @dataclass(frozen=True, slots=True)
 class AbandonSavepoint:
-    """Give up the savepoint that is being taken; SavepointEnded still follows."""
+    """Abandon the savepoint that is being taken; SavepointEnded still follows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """Nothing follows: write the last status and let go of the job."""
+    """Write the last status and release the job: no event follows."""
 
     state: JobState
 
@@ -218,10 +186,7 @@ class Finish:
 Action = (
     LaunchAttempt
     | ScheduleRestart
-    | OrderStop
-    | OrderDrain
-    | OrderHold
-    | OrderOpen
+    | OrderAttempt
     | KillAttempt
     | TakeSavepoint
     | AbandonSavepoint

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from headgate.checkpoints.sparklog import find_begun, find_open_batch
+from headgate.checkpoints.sparklog import find_begun, find_last_commit, find_open_batch
 from headgate.checkpoints.state_format import (
     FIRST_STATE_FORMAT,
     STATE_FORMAT,
@@ -224,6 +224,34 @@ def find_run(home: JobFolder, lineage: str) -> Run | None:
         placed_since=content.get("placed_since"),
         checksums_since=content.get("checksums_since"),
     )
+
+
+def nothing_committed(verb: str, job: str) -> HeadgateError:
+    """Return the error for a job that has no committed batch yet.
+
+    Args:
+        verb: What cannot be done, as in `take a savepoint`.
+    """
+    return HeadgateError(
+        "NOTHING_COMMITTED",
+        f"cannot {verb} of job {job!r}: no batch has committed yet",
+        hint=f"headgate show {job}",
+        retryable=True,
+    )
+
+
+def get_committed(home: JobFolder, *, verb: str) -> tuple[Run, int]:
+    """Return the present run of a job, and its last batch that committed.
+
+    Raises:
+        HeadgateError: NOTHING_COMMITTED.
+    """
+    lineage = home.find_present_run()
+    run = None if lineage is None else find_run(home, lineage)
+    batch = None if run is None else find_last_commit(run.checkpoint)
+    if run is None or batch is None:
+        raise nothing_committed(verb, home.name)
+    return run, batch
 
 
 def walk_lineage(home: JobFolder, lineage: str | None) -> Iterator[Ancestor]:

@@ -14,7 +14,7 @@ import headgate.connectors  # noqa: F401
 from headgate.checkpoints.catalog import read_manifest
 from headgate.checkpoints.checkpoint import AnyCheckpoint, Checkpoint, UnreadableCheckpoint
 from headgate.checkpoints.manifest import StateFacts
-from headgate.checkpoints.sparklog import find_last_commit, read_batch, read_commit
+from headgate.checkpoints.sparklog import read_batch, read_commit
 from headgate.checkpoints.state_format import STATE_FORMAT, check_state_format
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.graph import Graph
@@ -23,7 +23,7 @@ from headgate.flow.operators import Dedupe, Enrich, Node, Window
 from headgate.flow.schema import Schema, type_to_ddl
 from headgate.jobs.checkpoints.listing import list_checkpoints
 from headgate.jobs.job_folder import JobFolder
-from headgate.jobs.runs.lineage import find_run
+from headgate.jobs.runs.lineage import get_committed
 
 NOW = "now"
 # A history of more takes too long, and nobody reads it.
@@ -175,16 +175,7 @@ def key_columns(place: Place, node: Node) -> list[tuple[str, str]]:
 
 
 def _find_now(home: JobFolder) -> Place:
-    lineage = home.find_present_run()
-    run = None if lineage is None else find_run(home, lineage)
-    batch = None if run is None else find_last_commit(run.checkpoint)
-    if run is None or batch is None:
-        raise HeadgateError(
-            "NOTHING_COMMITTED",
-            f"cannot read the state of job {home.name!r}: no batch has committed yet",
-            hint=f"headgate show {home.name}",
-            retryable=True,
-        )
+    run, batch = get_committed(home, verb="read the state")
     began = read_batch(run.checkpoint, batch).timestamp_ms
     return Place(
         job=home.name,

@@ -1,7 +1,8 @@
-"""The supervisor: performs what the machine decides, and tells what the job is doing.
+"""The supervisor: performs the machine's actions, and reports the job's state.
 
 It alone launches attempts, and it alone writes status.json, events.jsonl and samples. It runs
-until the job is in a final state; it holds the job's lock all the while.
+until the job is in a final state, and holds the job's lock meanwhile. Checkpoints are linked and
+savepoints are copied on threads of their own, so that the supervisor keeps answering.
 """
 
 from __future__ import annotations
@@ -9,15 +10,17 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from headgate._clock import Clock
 from headgate._codec import encode
 from headgate.engine.progress import BatchReport
-from headgate.errors import HeadgateError
+from headgate.errors import Domain, HeadgateError
 from headgate.jobs.attempts.launch import Child, Launcher
 from headgate.jobs.attempts.wire import (
     AttemptSpec,
@@ -32,7 +35,8 @@ from headgate.jobs.attempts.wire import (
 )
 from headgate.jobs.checkpoints.keeper import CheckpointKeeper
 from headgate.jobs.job_folder import JobFolder
-from headgate.jobs.lifecycle.intent import find_echo, find_intent
+from headgate.jobs.lifecycle.failures import Failure, to_failure
+from headgate.jobs.lifecycle.intent import Intent, find_echo, find_intent
 from headgate.jobs.lifecycle.machine import Machine, step
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.lifecycle.vocabulary import (
@@ -47,38 +51,29 @@ from headgate.jobs.lifecycle.vocabulary import (
     Interrupted,
     KillAttempt,
     LaunchAttempt,
-    OrderDrain,
-    OrderHold,
-    OrderOpen,
-    OrderStop,
+    Order,
+    OrderAttempt,
     RestartDue,
     SavepointEnded,
     ScheduleRestart,
     Submitted,
     TakeSavepoint,
+    Verb,
+    Wanted,
 )
 from headgate.jobs.runs.publishing import Publisher
-from headgate.jobs.supervision.failures import (
-    died,
-    not_taken,
-    refused,
-    to_error,
-    to_event,
-    to_failure,
-)
-from headgate.jobs.supervision.long_work import LongWork
-from headgate.jobs.supervision.requests import to_request
 from headgate.jobs.supervision.sampler import Sampler
 from headgate.jobs.supervision.signals import StopSignals
 from headgate.jobs.totals import Totals
 from headgate.jobs.values import JobSnapshot, Watcher
 
 _LISTEN = 0.1
-# Nobody reads the status more often than a person or a poll does.
 _STATUS_EVERY = 0.25
-# How long an attempt may take to end after it has said how it ended.
+# How long an attempt may take to exit after its last news.
 _LAST_WORD = 30.0
-_ORDERS = {OrderStop: "stop", OrderDrain: "drain", OrderHold: "hold", OrderOpen: "open"}
+# A checkpoint that is due is left out while so many others wait: Spark removes the files of a batch
+# after 100 later ones.
+_MOST_WAITING = 8
 
 
 class Supervisor:
@@ -131,8 +126,14 @@ class Supervisor:
         self._failure: HeadgateError | None = None
         # Whether the last attempt ended in the middle of a batch, as far as is known.
         self._cut_off = False
-        self._savepoint: LongWork[Mapping[str, Any]] | None = None
+        # How the last attempt's process ended, until that is an event.
+        self._exit: str | None = None
+        self._linker = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
+        self._checkpoints: deque[Future[Mapping[str, Any] | None]] = deque()
+        self._copier = ThreadPoolExecutor(1, thread_name_prefix="savepoint")
+        self._savepoint: Future[Mapping[str, Any]] | None = None
         self._savepoint_intent = 0
+        self._abandoned = threading.Event()
         self._due: float | None = None
         self._followed = max(find_echo(home), after_intent)
         self._stop = stop
@@ -167,7 +168,9 @@ class Supervisor:
         self._apply(Submitted(self._clock.now()))
         while not self._machine.state.is_final or self._child is not None:
             self._listen()
-            self._notice_child()
+            self._notice_exit()
+            self._notice_checkpoints()
+            self._notice_end()
             self._notice_timer()
             self._notice_savepoint()
             self._notice_intent()
@@ -179,9 +182,9 @@ class Supervisor:
         """End all that belongs to the job: no driver and no copy may outlive the lock."""
         if self._child is not None:
             self._child.kill()
-        if self._savepoint is not None:
-            self._savepoint.abandon()
-            self._savepoint.join()
+        self._abandoned.set()
+        for threads in (self._linker, self._copier):
+            threads.shutdown()
         self._launcher.clean_up()
         self._publisher.close()
         self._sampler.flush()
@@ -222,11 +225,13 @@ class Supervisor:
     # What happens.
 
     def _listen(self) -> None:
-        if self._child is None:
+        if self._child is not None:
+            for news in self._child.news(_LISTEN):
+                self._take(news)
+        elif self._checkpoints:
+            wait(self._checkpoints, timeout=_LISTEN)
+        else:
             self._clock.sleep(timedelta(seconds=_LISTEN))
-            return
-        for news in self._child.news(_LISTEN):
-            self._take(news)
 
     def _take(self, news: News) -> None:
         match news:
@@ -235,7 +240,7 @@ class Supervisor:
                 self._on_running()
                 self._apply(AttemptRunning(self._clock.now()))
                 if self._child is not None and not self._machine.held:
-                    self._child.order("open")
+                    self._child.order(Order.OPEN)
             case Loading(loading):
                 self._loading = loading
             case Batch(report):
@@ -251,15 +256,15 @@ class Supervisor:
                 self._last = news
                 self._last_at = self._clock.monotonic()
 
-    def _notice_child(self) -> None:
-        """Turn the end of the child into an event, once all it told has been taken."""
+    def _notice_exit(self) -> None:
+        """Take the last news of a child that has ended, and keep its last checkpoint."""
         child = self._child
         if child is None:
             return
         exit_ = child.find_exit()
         if exit_ is None:
             if self._last is not None and self._clock.monotonic() - self._last_at > _LAST_WORD:
-                # Ending Spark hangs; the attempt has said how it ended.
+                # Spark hangs at its end; the attempt has reported how it ended.
                 child.kill()
             return
         for news in child.last_news():
@@ -267,51 +272,66 @@ class Supervisor:
         # Its JVM may outlive a child that was killed.
         child.kill()
         self._child = None
-        last, self._last = self._last, None
+        self._exit = exit_
         self._loading = False
-        now = self._clock.now()
+        if isinstance(self._last, Ended):
+            # A start from here repeats nothing.
+            self._checkpoints.append(self._linker.submit(self._keeper.keep_last))
+
+    def _notice_end(self) -> None:
+        """Turn the end of a child into an event, once its checkpoints are kept."""
+        if self._exit is None or self._checkpoints:
+            return
+        exit_, self._exit = self._exit, None
+        last, self._last = self._last, None
         if isinstance(last, Ended):
-            self._keep_last()
-            # A job that found nothing to read has a place too, at which its topics are held.
+            # A job without a batch has positions, too, at which its topics are held.
             if starts := self._keeper.find_starts():
                 self._publisher.offer(starts)
-            self._apply(AttemptEnded(now, last.caught_up))
-            return
-        self._fail(last if last is not None else died(self._home.name, exit_))
+            self._apply(AttemptEnded(self._clock.now(), last.caught_up))
+        elif last is not None:
+            self._fail(last.failure)
+        else:
+            died = HeadgateError(
+                "DRIVER_DIED",
+                f"job {self._home.name!r}: the process of Spark's driver ended: {exit_}",
+                hint=f"headgate logs {self._home.name}",
+                domain=Domain.EXTERNAL,
+                retryable=True,
+                root_cause=exit_,
+            )
+            self._fail(to_failure(died, at=self._clock.now(), where="driver"))
 
-    def _fail(self, failed: Failed) -> None:
-        now = self._clock.now()
-        self._failure = to_error(failed)
+    def _fail(self, failure: Failure) -> None:
+        self._failure = failure.to_error()
         self._cut_off = True
         if self._machine.state is not JobState.CANCELLING:
-            self._note("FAILURE", attempt=self._machine.attempt, **to_event(failed))
-        self._apply(AttemptFailed(now, to_failure(failed, at=now)))
+            names = ("code", "message", "root_cause", "where", "retryable", "hint")
+            facts = {name: getattr(failure, name) for name in names}
+            self._note("FAILURE", attempt=self._machine.attempt, **facts)
+        self._apply(AttemptFailed(self._clock.now(), failure))
 
     def _keep(self, report: BatchReport) -> None:
-        """Keep a batch if one is due; a job goes on without a checkpoint, and says so."""
+        """Have a batch kept, if a checkpoint is due."""
         try:
-            kept = self._keeper.batch_committed(report)
+            keep = self._keeper.batch_committed(report)
         except (HeadgateError, OSError) as error:
-            self._note_unkept(error)
+            self._note("CHECKPOINT_FAILED", **self._explain(error).as_dict())
             return
-        self._tell_kept(kept)
+        if keep is not None and len(self._checkpoints) <= _MOST_WAITING:
+            self._checkpoints.append(self._linker.submit(keep))
 
-    def _tell_kept(self, kept: Mapping[str, Any] | None) -> None:
-        if kept is not None:
-            self._note("CHECKPOINT", **kept, run=self._snapshot.lineage)
-            self._publisher.offer(self._keeper.positions)
-
-    def _note_unkept(self, error: HeadgateError | OSError) -> None:
-        self._note("CHECKPOINT_FAILED", **not_taken(error, job=self._home.name).as_dict())
-
-    def _keep_last(self) -> None:
-        """Keep what a clean end left, so that going on from there repeats nothing."""
-        try:
-            kept = self._keeper.keep_last()
-        except (HeadgateError, OSError) as error:
-            self._note_unkept(error)
-            return
-        self._tell_kept(kept)
+    def _notice_checkpoints(self) -> None:
+        """Report the checkpoints that were kept; a job goes on without one, and reports that."""
+        while self._checkpoints and self._checkpoints[0].done():
+            try:
+                kept = self._checkpoints.popleft().result()
+            except (HeadgateError, OSError) as error:
+                self._note("CHECKPOINT_FAILED", **self._explain(error).as_dict())
+                continue
+            if kept is not None:
+                self._note("CHECKPOINT", **kept, run=self._snapshot.lineage)
+                self._publisher.offer(self._keeper.positions)
 
     def _notice_timer(self) -> None:
         if self._due is not None and self._clock.monotonic() >= self._due:
@@ -322,7 +342,7 @@ class Supervisor:
         try:
             intent = find_intent(self._home)
         except HeadgateError as error:
-            # An intent that cannot be read is nobody's reason to end a job that works.
+            # A running job goes on, whatever is in that file.
             self._intent_error = error.as_dict()
             return
         if intent is None or intent.number <= self._followed:
@@ -331,7 +351,7 @@ class Supervisor:
         self._followed = intent.number
         self._intent_error = None
         try:
-            self._apply(to_request(intent, at=self._clock.now()))
+            self._apply(to_wanted(intent, at=self._clock.now()))
         except HeadgateError as error:
             self._intent_error = error.as_dict()
         self._tell(at_once=True)
@@ -344,17 +364,35 @@ class Supervisor:
             self._apply(HostStopWanted(self._clock.now()))
 
     def _notice_savepoint(self) -> None:
-        """Turn the end of a savepoint into an event, once its thread has ended."""
-        work = self._savepoint
-        if work is None or not work.is_over:
+        """Turn the end of a savepoint into an event."""
+        if self._savepoint is None or not self._savepoint.done():
             return
-        self._savepoint = None
-        self._keeper.savepoint_ended()
+        savepoint, self._savepoint = self._savepoint, None
         try:
-            self._note("SAVEPOINT", **work.get(), run=self._snapshot.lineage)
-        except Exception as error:  # noqa: BLE001 - a job goes on without a savepoint, and says so
-            self._note_unsaved(error)
+            self._note("SAVEPOINT", **savepoint.result(), run=self._snapshot.lineage)
+        except Exception as error:  # noqa: BLE001 - a job goes on without a savepoint
+            facts = self._explain(error).as_dict()
+            if self._followed == self._savepoint_intent:
+                self._intent_error = facts
+            self._note("SAVEPOINT_FAILED", **facts)
         self._apply(SavepointEnded(self._clock.now()))
+
+    def _explain(self, error: Exception) -> HeadgateError:
+        """Return the error of a checkpoint or savepoint that was not taken."""
+        if isinstance(error, HeadgateError):
+            return error
+        if isinstance(error, OSError):
+            return HeadgateError(
+                "CHECKPOINT_NOT_WRITTEN",
+                f"cannot take a savepoint: {error}",
+                domain=Domain.EXTERNAL,
+            )
+        return HeadgateError(
+            "INTERNAL",
+            f"cannot take a savepoint of job {self._home.name!r}: {type(error).__name__}: {error}",
+            hint="report it with the job's logs",
+            domain=Domain.INTERNAL,
+        )
 
     # What is done.
 
@@ -380,42 +418,27 @@ class Supervisor:
                 if self._child is not None:
                     self._child.kill()
             case TakeSavepoint(to, intent):
-                self._begin_savepoint(to, intent)
+                self._savepoint_intent = intent
+                self._abandoned = threading.Event()
+                take = self._keeper.begin_savepoint(to)
+                self._savepoint = self._copier.submit(take, self._abandoned.is_set)
             case AbandonSavepoint():
-                if self._savepoint is not None:
-                    self._savepoint.abandon()
+                self._abandoned.set()
             case Finish():
                 self._due = None
                 self._keeper.job_ended(canceled=self._machine.state is JobState.CANCELED)
-            case OrderStop() | OrderDrain() | OrderHold() | OrderOpen():
+            case OrderAttempt(order):
                 if self._child is not None:
-                    self._child.order(_ORDERS[type(action)])
+                    self._child.order(order)
 
     def _launch(self, attempt: int) -> None:
         """Launch an attempt; one that must not be is a failure like any other."""
         try:
             spec = self._spec(attempt)
         except HeadgateError as error:
-            self._fail(refused(error))
+            self._fail(to_failure(error, at=self._clock.now(), where="supervisor"))
             return
         self._child = self._launcher.launch(spec)
-
-    def _begin_savepoint(self, to: str, intent: int) -> None:
-        """Begin a savepoint; one that cannot begin has ended."""
-        self._savepoint_intent = intent
-        try:
-            pending = self._keeper.begin_savepoint(to)
-        except (HeadgateError, OSError) as error:
-            self._note_unsaved(error)
-            self._apply(SavepointEnded(self._clock.now()))
-            return
-        self._savepoint = LongWork("savepoint", pending.copy)
-
-    def _note_unsaved(self, error: Exception) -> None:
-        told = not_taken(error, job=self._home.name)
-        if self._followed == self._savepoint_intent:
-            self._intent_error = told.as_dict()
-        self._note("SAVEPOINT_FAILED", **told.as_dict())
 
     # What is told.
 
@@ -425,7 +448,7 @@ class Supervisor:
         self._note(machine.state.value, attempt=machine.attempt, **reason)
 
     def _note(self, kind: str, **facts: Any) -> None:
-        # A full disk is no reason to end a job that can still write elsewhere.
+        # The job may still be able to write elsewhere than to a full disk.
         with contextlib.suppress(OSError):
             self._home.add_event(self._clock.now(), kind, **facts)
 
@@ -447,7 +470,14 @@ class Supervisor:
             "intent_error": self._intent_error,
             "at": self._clock.now().isoformat(),
         }
-        # The next one comes soon, and tells all that this one does.
+        # The next status comes soon.
         with contextlib.suppress(OSError):
             self._home.write_status(status)
         self._watcher.on_snapshot(snapshot)
+
+
+def to_wanted(intent: Intent, *, at: datetime) -> Wanted:
+    """Return the event of the machine that an intent stands for."""
+    arguments = intent.arguments
+    to = arguments.get("to" if intent.verb is Verb.SAVEPOINT else "savepoint")
+    return Wanted(at, intent.verb, bool(arguments.get("drain")), to, intent.number)

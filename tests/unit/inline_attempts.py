@@ -1,4 +1,4 @@
-"""Attempts in this process, on a thread: for embedding a job, and for tests that share a JVM."""
+"""Attempts in this process, on a thread: for tests that share a JVM."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import threading
 
 from headgate.jobs.attempts.wire import AttemptSpec, News
 from headgate.jobs.attempts.worker import work
+from headgate.jobs.lifecycle.vocabulary import Order
 
 
 class InlineLauncher:
@@ -26,7 +27,7 @@ class InlineChild:
     """An attempt on a thread of this process."""
 
     def __init__(self, spec: AttemptSpec) -> None:
-        self._orders: queue.Queue[str] = queue.Queue()
+        self._orders: queue.Queue[Order] = queue.Queue()
         self._news: queue.Queue[News] = queue.Queue()
         self._thread = threading.Thread(
             target=work, args=(spec, self._orders, self._news.put), daemon=True
@@ -51,7 +52,7 @@ class InlineChild:
         """Return the remaining messages of an attempt that has ended."""
         return self.news(0)
 
-    def order(self, order: str) -> None:
+    def order(self, order: Order) -> None:
         """Hand over an order."""
         self._orders.put(order)
 
@@ -61,5 +62,5 @@ class InlineChild:
 
     def kill(self) -> None:
         """End the attempt before its next batch: a thread cannot be killed."""
-        self._orders.put("stop")
+        self._orders.put(Order.STOP)
         self._thread.join()
