@@ -17,7 +17,8 @@ from bench import bag
 from pyspark.sql import SparkSession
 
 from headgate.checkpoints import savepoint
-from headgate.checkpoints.catalog import CheckpointFacts, keep
+from headgate.checkpoints.catalog import keep
+from headgate.checkpoints.manifest import CheckpointFacts
 from headgate.checkpoints.restore import fork
 from headgate.checkpoints.sparklog import list_commits
 from headgate.connectors.logs import bind, parse_log
@@ -27,6 +28,7 @@ from headgate.engine.settings import AttemptSettings, SparkSettings
 from headgate.flow.graph import Graph
 from headgate.jobs.attempts.wire import AttemptSpec, Failed, News
 from headgate.jobs.attempts.worker import work
+from headgate.jobs.lifecycle.vocabulary import Order
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "checkpoint-v2.tar.gz"
 # The run that was stored: its job, its last batch, and how it cut its batches.
@@ -148,13 +150,13 @@ def test_damaged_state_is_told_by_its_file_and_not_retried(stored: Path, kind: s
     content[middle : middle + 8] = bytes(255 - byte for byte in content[middle : middle + 8])
     damaged.write_bytes(bytes(content))
 
-    orders: queue.Queue[str] = queue.Queue()
-    orders.put("open")
+    orders: queue.Queue[Order] = queue.Queue()
+    orders.put(Order.OPEN)
     news: list[News] = []
     work(attempt_spec(stored, place, lineage="damaged"), orders, news.append)
 
-    failed = news[-1]
-    assert isinstance(failed, Failed)
+    assert isinstance(news[-1], Failed)
+    failed = news[-1].failure
     assert (failed.code, failed.retryable) == ("CHECKPOINT_DAMAGED", False), failed
     assert str(damaged.relative_to(place)) in failed.message
     assert failed.hint == f"headgate verify {JOB}"

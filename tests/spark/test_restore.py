@@ -20,13 +20,13 @@ from headgate.checkpoints.catalog import list_kept, read_manifest
 from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.engine.settings import Delivery
 from headgate.jobs.audit.job_audit import AuditRequest
-from headgate.jobs.checkpoints.keeper import CheckpointKeeper, Keeping
+from headgate.jobs.checkpoints.keeper import CheckpointKeeper
 from headgate.jobs.checkpoints.listing import verify_anything
 from headgate.jobs.checkpoints.restore_plan import find_target, plan_restore
 from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import find_run
-from headgate.jobs.values import Consent, JobSnapshot
+from headgate.jobs.values import Consent, JobSnapshot, RunOptions
 
 EVERY_BATCH = timedelta(0)
 
@@ -101,7 +101,7 @@ def test_a_restore_replays_exactly_the_records_after_the_checkpoint(begun: Bench
     run_of = find_run(home, str(old))
     assert run_of is not None
     target = find_target(home, source="chk-1", at=None, now=run_of.created)
-    plan = plan_restore(home, run_of.flow, target, drop=(), parallelism=None)
+    plan = plan_restore(home, run_of.flow, target, RunOptions())
     assert plan.records_again == {"orders": 2, "users": 0, "items": 0}
     assert graph.name == "store"
     # State answers alone: the topics of the tables are empty.
@@ -346,8 +346,8 @@ def test_a_cancel_that_deletes_leaves_a_job_that_starts_again_from_nothing(begun
     lineage = str(home.find_present_run())
     present = find_run(home, lineage)
     assert present is not None
-    keeping = Keeping(EVERY_BATCH, retain=10, retain_for=None, delete_on_cancel=True)
-    CheckpointKeeper(home, present, keeping, SystemClock()).job_ended(canceled=True)
+    options = RunOptions(delete_on_cancel=True)
+    CheckpointKeeper(home, present, options, SystemClock()).job_ended(canceled=True)
     assert kept_of(begun, lineage) == []
     # Its output files are still there: under their names nothing could be written again.
     done = run(begun)

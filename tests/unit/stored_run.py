@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from headgate.checkpoints.catalog import CheckpointFacts, SourceFacts, StateFacts
+from headgate.checkpoints.manifest import CheckpointFacts, SourceFacts, StateFacts
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "checkpoint-v1.tar.gz"
 LAST = 20

@@ -93,9 +93,9 @@ def test_a_kept_checkpoint_whose_manifest_is_damaged_is_kept_anew(
     kept = keep(checkpoint, 5, into, facts())
     (kept.folder / "checkpoint.json").write_text("{")
     assert list_kept(into) == []
-    assert [each.file for each in catalog.list_unreadable(into)] == ["chk-5"]
+    assert [each.file for each in catalog.list_all(into)[1]] == ["chk-5"]
     assert keep(checkpoint, 5, into, facts()) == kept
-    assert catalog.list_unreadable(into) == []
+    assert catalog.list_all(into)[1] == []
 
 
 def test_a_batch_that_did_not_commit_is_not_kept(checkpoint: Path, into: Path) -> None:
@@ -117,27 +117,6 @@ def test_checkpoints_are_listed_oldest_first_without_drafts_and_strangers(
     (into / "file").touch()
     assert [each.id for each in list_kept(into)] == ["chk-2", "chk-9", "chk-10"]
     assert list_kept(into / "nowhere") == []
-
-
-def test_a_checkpoint_is_found_by_its_name_or_number(checkpoint: Path, into: Path) -> None:
-    kept = keep(checkpoint, 9, into, facts())
-    assert catalog.find(into, "chk-9") == catalog.find(into, "9") == kept
-    assert catalog.find(into, "chk-8") is None
-    assert catalog.get(into, "chk-9", job="shop") == kept
-
-
-def test_one_that_is_not_there_is_refused_with_those_that_are(checkpoint: Path, into: Path) -> None:
-    with pytest.raises(HeadgateError, match="none yet"):
-        catalog.get(into, "chk-1", job="shop")
-    for batch in (8, 9):
-        keep(checkpoint, batch, into, facts())
-    with pytest.raises(HeadgateError, match="chk-9, chk-8") as caught:
-        catalog.get(into, "chk-77", job="shop")
-    assert caught.value.code == "CHECKPOINT_NOT_FOUND"
-    assert caught.value.hint in (
-        "headgate checkpoints shop show chk-9",
-        "headgate checkpoints shop show chk-8",
-    )
 
 
 def test_a_pinned_checkpoint_cannot_be_removed_until_it_is_unpinned(

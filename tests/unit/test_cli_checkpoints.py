@@ -14,7 +14,8 @@ from typer.testing import CliRunner, Result
 from headgate import Flow
 from headgate._codec import encode
 from headgate.checkpoints import savepoint as savepoints
-from headgate.checkpoints.catalog import keep
+from headgate.checkpoints.catalog import keep, read_kept
+from headgate.checkpoints.verify import verify
 from headgate.cli.app import app
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import new_run, write_run
@@ -191,8 +192,7 @@ def test_a_savepoint_of_a_job_at_rest_is_taken_from_its_last_batch(
     result = run("savepoint", "shop", "--to", "kept")
     assert result.exit_code == 0, result.stderr
     assert str(tmp_path / "kept") in result.stdout
-    taken = savepoints.check(tmp_path / "kept")
-    assert taken.batch == LAST
+    assert (verify(tmp_path / "kept"), read_kept(tmp_path / "kept").batch) == ([], LAST)
     again = run("savepoint", "shop", "--to", "kept")
     assert (again.exit_code, "CHECKPOINT_EXISTS" in again.stderr) == (2, True)
     told = json.loads(run("savepoint", "shop", "--json").stdout)

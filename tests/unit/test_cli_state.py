@@ -12,7 +12,8 @@ from typer.testing import CliRunner, Result
 
 from headgate import Flow
 from headgate._codec import encode
-from headgate.checkpoints.catalog import StateFacts, keep
+from headgate.checkpoints.catalog import keep
+from headgate.checkpoints.manifest import StateFacts
 from headgate.cli.app import app
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import new_run, write_run

@@ -10,7 +10,8 @@ import pytest
 import stored_run
 
 from headgate import Flow, HeadgateError
-from headgate.checkpoints.catalog import Checkpoint, keep
+from headgate.checkpoints.catalog import keep
+from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.engine.clocks import (
     clock_name,
     clock_options,

@@ -9,12 +9,13 @@ import pytest
 from fake_clock import FakeClock
 from stored_run import LAST, unpack
 
-from headgate.checkpoints import savepoint
-from headgate.checkpoints.catalog import list_kept
+from headgate.checkpoints.catalog import list_kept, read_kept
+from headgate.checkpoints.verify import verify
 from headgate.jobs.checkpoints import keeper as keepers
-from headgate.jobs.checkpoints.keeper import CheckpointKeeper, Keeping
+from headgate.jobs.checkpoints.keeper import CheckpointKeeper
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import find_run
+from headgate.jobs.values import RunOptions
 
 JOB, RUN = "shop", "20261115T152501-31b689"
 
@@ -27,8 +28,8 @@ def test_a_checkpoint_that_is_being_copied_is_not_thinned_out(
     unpack(home.run_folder(RUN))
     run = find_run(home, RUN)
     assert run is not None
-    keeping = Keeping(timedelta(0), retain=1, retain_for=None, delete_on_cancel=False)
-    keeper = CheckpointKeeper(home, run, keeping, FakeClock())
+    options = RunOptions(checkpoint_every=timedelta(0), retain=1, retain_for=None)
+    keeper = CheckpointKeeper(home, run, options, FakeClock())
     last = [LAST - 2]
     monkeypatch.setattr(keepers, "find_last_commit", lambda _checkpoint: last[0])
 
@@ -51,4 +52,4 @@ def test_a_checkpoint_that_is_being_copied_is_not_thinned_out(
     last[0] = LAST
     keeper.keep_last()
     assert list_names() == [f"chk-{LAST}"]
-    assert savepoint.check(tmp_path / "taken").batch == LAST - 2
+    assert (verify(tmp_path / "taken"), read_kept(tmp_path / "taken").batch) == ([], LAST - 2)

@@ -39,6 +39,7 @@ from headgate.jobs.checkpoints.restore import restore_run
 from headgate.jobs.checkpoints.restore_plan import find_target, plan_restore
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import Run, find_run, new_run, write_run
+from headgate.jobs.values import RunOptions
 
 NOW = datetime(2026, 11, 15, 12, 30, 1, tzinfo=UTC)
 USER = "id BIGINT NOT NULL, name STRING NOT NULL"
@@ -93,12 +94,10 @@ def write(folder: Path, content: Any) -> None:
 
 def restored(home: JobFolder, folder: Path, flow: Graph, **options: Any) -> Run:
     kept = find_target(home, source=str(folder), at=None, now=NOW)
-    chosen = {"drop": (), "parallelism": None, **options}
-    plan = plan_restore(home, flow, kept, **chosen)
+    chosen = RunOptions(**options)
+    plan = plan_restore(home, flow, kept, chosen)
     assert not plan.as_it_was
-    return restore_run(
-        home, flow, plan, parallelism=chosen["parallelism"], checkpoints=None, now=NOW
-    )
+    return restore_run(home, flow, plan, chosen, now=NOW)
 
 
 def test_a_run_takes_a_copy_of_the_state_and_goes_on_at_the_positions(
@@ -136,7 +135,7 @@ def test_a_restore_keeps_to_the_rules_of_every_restore(home: JobFolder, savepoin
         "RESTORE_UNKNOWN_OPERATOR",
         True,
     )
-    dropped = restored(home, savepoint, graph(USER, "renamed-1"), drop=("with-user",))
+    dropped = restored(home, savepoint, graph(USER, "renamed-1"), drop_state=("with-user",))
     assert dropped.origin is not None
     assert dropped.origin.operators == {}
     with pytest.raises(HeadgateError) as changed:

@@ -13,7 +13,7 @@ from headgate.connectors.connector import Mark
 from headgate.connectors.kafka.descriptor import KafkaLog
 from headgate.connectors.kafka.positions import GroupMark
 from headgate.errors import HeadgateError
-from headgate.jobs.runs.publishing import MarkPublisher
+from headgate.jobs.runs.publishing import Publisher
 
 MARK = GroupMark(Kafka("orders", servers="h:9092").log, "store")
 
@@ -49,7 +49,7 @@ def group(monkeypatch: pytest.MonkeyPatch) -> Group:
 
 
 def test_a_broker_that_does_not_answer_gets_the_newest_position_once_it_does(group: Group) -> None:
-    publisher = MarkPublisher({"orders": MARK}, lambda _: None)
+    publisher = Publisher({"orders": MARK}, lambda _: None)
     publisher.offer({"orders": position(1), "files": "{}"})
     assert group.asked.wait(10)
     for following in range(2, 100):
@@ -63,7 +63,7 @@ def test_a_broker_that_does_not_answer_gets_the_newest_position_once_it_does(gro
 def test_a_row_of_failures_is_told_once(group: Group) -> None:
     told: list[str] = []
     group.answers.set()
-    publisher = MarkPublisher({"orders": MARK}, lambda error: told.append(error.code))
+    publisher = Publisher({"orders": MARK}, lambda error: told.append(error.code))
 
     def offer(following: int) -> None:
         group.asked.clear()
@@ -80,7 +80,7 @@ def test_a_row_of_failures_is_told_once(group: Group) -> None:
 
 def test_a_source_without_a_position_yet_is_left_out(group: Group) -> None:
     group.answers.set()
-    publisher = MarkPublisher({"orders": MARK}, lambda _: None)
+    publisher = Publisher({"orders": MARK}, lambda _: None)
     publisher.offer({"orders": None})
     publisher.close()
     assert group.published == []
@@ -99,7 +99,7 @@ def test_a_broker_that_refuses_does_not_keep_positions_from_the_others(group: Gr
     group.answers.set()
     group.refuses = True
     marks: dict[str, Mark] = {"orders": MARK, "users": shown}
-    publisher = MarkPublisher(marks, lambda error: told.append(error.code))
+    publisher = Publisher(marks, lambda error: told.append(error.code))
     publisher.offer({"orders": position(1), "users": "here"})
     publisher.close()
     assert told == ["BROKER_UNREACHABLE"]

@@ -25,7 +25,7 @@ import headgate
 from headgate import HeadgateError
 from headgate._clock import SystemClock
 from headgate._codec import decode, encode
-from headgate.checkpoints.catalog import get, hold, keep, list_kept, remove
+from headgate.checkpoints.catalog import hold, keep, list_kept, remove
 from headgate.cli.app import app
 from headgate.connectors.logs import bind, parse_log
 from headgate.jobs.checkpoints.restore_plan import SealedPlan
@@ -39,6 +39,7 @@ from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import has_supervisor
 from headgate.jobs.runs.lineage import Run, find_run, write_run
 from headgate.jobs.startup.opening import open_run
+from headgate.jobs.startup.start import Start
 
 NOTE = """
 import os, pathlib
@@ -62,7 +63,7 @@ class Shop:
 
     def kept(self, checkpoint: str) -> Path:
         """Return the folder of a checkpoint of the first run."""
-        return get(self._kept_folder(), checkpoint, job="shop").folder
+        return self._kept_folder() / checkpoint
 
     def keep(self, batch: int, at: datetime) -> None:
         """Keep another checkpoint of the first run."""
@@ -85,7 +86,7 @@ class Shop:
         graph = bind(load_flow(str(self.flow)).graph, parse_log(start.options.on))
         sealed = decode(SealedPlan, json.loads(json.dumps(encode(start.sealed))))
         with self.home.locked():
-            run, _ = open_run(self.home, graph, start.options, SystemClock(), restore=sealed)
+            run, _ = open_run(Start(self.home, graph, start.options, SystemClock()), restore=sealed)
         return run
 
     def _kept_folder(self) -> Path:

@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.checkpoints.manifest import Kind
 from headgate.checkpoints.retention import to_delete
 
 NOW = datetime(2026, 11, 15, 12, 0, 30, tzinfo=UTC)
 
 
-@dataclass(frozen=True)
-class Point:
-    id: str
-    completed_at: datetime
-    pinned: bool = False
-    kind: Kind = Kind.CHECKPOINT
+def point(
+    name: str, at: datetime, *, pinned: bool = False, kind: Kind = Kind.CHECKPOINT
+) -> Checkpoint:
+    return Checkpoint(
+        id=name, kind=kind, run="L", pinned=pinned, folder=Path(name), batch=0, completed_at=at
+    )
 
 
-def every(step: timedelta, count: int, *, until: datetime = NOW) -> list[Point]:
+def every(step: timedelta, count: int, *, until: datetime = NOW) -> list[Checkpoint]:
     times = [until - step * back for back in reversed(range(count))]
-    return [Point(f"chk-{number}", at) for number, at in enumerate(times)]
+    return [point(f"chk-{number}", at) for number, at in enumerate(times)]
 
 
-def left(points: Iterable[Point], gone: Iterable[str]) -> list[Point]:
+def left(points: Iterable[Checkpoint], gone: Iterable[str]) -> list[Checkpoint]:
     doomed = set(gone)
     return [each for each in points if each.id not in doomed]
 
@@ -54,9 +55,9 @@ def test_fewer_than_are_retained_all_stay() -> None:
 def test_pinned_checkpoints_and_savepoints_never_go() -> None:
     old = NOW - timedelta(days=9)
     points = [
-        Point("pinned", old, pinned=True),
-        Point("savepoint", old, kind=Kind.SAVEPOINT),
-        Point("plain", old),
+        point("pinned", old, pinned=True),
+        point("savepoint", old, kind=Kind.SAVEPOINT),
+        point("plain", old),
         *every(timedelta(seconds=5), 2),
     ]
     assert to_delete(points, retain=2, retain_for=timedelta(hours=1), now=NOW) == ["plain"]
@@ -88,7 +89,7 @@ def test_what_is_older_than_retain_for_goes() -> None:
 
 
 def test_a_checkpoint_of_a_clock_that_ran_ahead_stays() -> None:
-    ahead = Point("ahead", NOW + timedelta(hours=1))
+    ahead = point("ahead", NOW + timedelta(hours=1))
     points = [*every(timedelta(seconds=5), 3), ahead]
     assert "ahead" not in to_delete(points, retain=1, retain_for=timedelta(hours=1), now=NOW)
 
@@ -102,7 +103,7 @@ def test_a_checkpoint_of_a_clock_that_ran_ahead_stays() -> None:
 def test_thinning_is_stable_however_often_and_whenever_it_is_done(
     seconds: list[int], retain: int, hours: int | None, later: int
 ) -> None:
-    points = [Point(str(n), NOW - timedelta(seconds=each)) for n, each in enumerate(seconds)]
+    points = [point(str(n), NOW - timedelta(seconds=each)) for n, each in enumerate(seconds)]
     keep = None if hours is None else timedelta(hours=hours)
     once = left(points, to_delete(points, retain=retain, retain_for=keep, now=NOW))
     assert to_delete(once, retain=retain, retain_for=keep, now=NOW) == []

@@ -11,9 +11,10 @@ import pytest
 from stored_run import facts, files_under, unpack
 
 from headgate.checkpoints import savepoint, sparklog
-from headgate.checkpoints.catalog import keep, list_kept, read_manifest
+from headgate.checkpoints.catalog import keep, list_kept, read_kept, read_manifest
 from headgate.checkpoints.manifest import Kind
 from headgate.checkpoints.restore import fork
+from headgate.checkpoints.verify import verify
 from headgate.errors import HeadgateError
 
 
@@ -35,7 +36,7 @@ def test_a_savepoint_can_be_moved_and_needs_nothing_else(checkpoint: Path, tmp_p
     moved = tmp_path / "else" / "where"
     moved.parent.mkdir()
     (tmp_path / "sp").rename(moved)
-    assert savepoint.check(moved).batch == 12
+    assert (verify(moved), read_kept(moved).batch) == ([], 12)
     fork(moved, tmp_path / "new")
     assert sparklog.find_last_commit(tmp_path / "new") == 12
 
@@ -61,7 +62,7 @@ def test_a_savepoint_is_taken_from_a_kept_checkpoint_too(checkpoint: Path, tmp_p
     shutil.rmtree(checkpoint)
     taken = savepoint.create_from(kept, tmp_path / "savepoints" / "before-upgrade")
     assert read_manifest(taken.folder).facts == read_manifest(kept.folder).facts
-    assert savepoint.read(taken.folder) == taken
+    assert read_kept(taken.folder) == taken
     (listed,) = list_kept(tmp_path / "savepoints")
     assert (listed.id, listed.kind) == ("before-upgrade", Kind.SAVEPOINT)
 
@@ -85,13 +86,6 @@ def test_a_damaged_kept_checkpoint_makes_no_savepoint(checkpoint: Path, tmp_path
     assert caught.value.code == "CHECKPOINT_DAMAGED"
 
 
-def test_a_kept_checkpoint_is_no_savepoint(checkpoint: Path, tmp_path: Path) -> None:
-    kept = keep(checkpoint, 12, tmp_path / "kept", facts())
-    with pytest.raises(HeadgateError) as caught:
-        savepoint.read(kept.folder)
-    assert caught.value.code == "CHECKPOINT_NOT_FOUND"
-
-
 def test_a_folder_that_exists_is_never_written_into(checkpoint: Path, tmp_path: Path) -> None:
     (tmp_path / "sp").mkdir()
     with pytest.raises(HeadgateError) as caught:
@@ -110,7 +104,7 @@ def test_a_manifest_that_names_files_outside_is_refused(
     content["files"][name] = [1, None]
     file.write_text(json.dumps(content))
     with pytest.raises(HeadgateError) as caught:
-        savepoint.read(tmp_path / "sp")
+        read_kept(tmp_path / "sp")
     assert caught.value.code == "CHECKPOINT_DAMAGED"
 
 
@@ -119,7 +113,7 @@ def test_a_savepoint_of_a_format_to_come_is_refused(checkpoint: Path, tmp_path: 
     file = tmp_path / "sp" / "manifest.json"
     file.write_text(file.read_text().replace('"format": 2', '"format": 3', 1))
     with pytest.raises(HeadgateError, match="its format is 3, and this release reads 1 to 2"):
-        savepoint.read(tmp_path / "sp")
+        read_kept(tmp_path / "sp")
 
 
 @pytest.mark.parametrize("looks", [0, 1, 5, 10_000])

@@ -129,7 +129,7 @@ def test_neither_a_checkpoint_nor_a_savepoint_is_restored(
 
 def plan(home: JobFolder, graph: Graph, source: str, drop: Collection[str] = ()) -> Any:
     kept = find_target(home, source=source, at=None, now=NOW)
-    return plan_restore(home, graph, kept, drop=drop, parallelism=None)
+    return plan_restore(home, graph, kept, RunOptions(drop_state=tuple(drop)))
 
 
 def test_what_leaves_all_of_the_state_behind_may_go_on_from_its_positions(home: JobFolder) -> None:

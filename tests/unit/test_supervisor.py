@@ -37,7 +37,7 @@ from headgate.jobs.lifecycle.machine import Machine
 from headgate.jobs.lifecycle.restart import parse_strategy
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.lifecycle.vocabulary import Order, Verb
-from headgate.jobs.runs.publishing import NoPublisher
+from headgate.jobs.runs.publishing import Publisher
 from headgate.jobs.supervision.supervisor import Supervisor
 from headgate.jobs.totals import Totals
 from headgate.jobs.values import JobSnapshot, Watcher
@@ -84,10 +84,11 @@ class Child:
         return isinstance(self.script[0], Running | Failed) or bool(self.orders)
 
 
-class Published(NoPublisher):
+class Published(Publisher):
     """Remembers what it was to publish."""
 
     def __init__(self) -> None:
+        super().__init__({}, lambda _: None)
         self.offered: list[Mapping[str, str | None]] = []
 
     def offer(self, positions: Mapping[str, str | None]) -> None:

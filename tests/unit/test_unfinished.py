@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from headgate.jobs.runs.open_batch_age import unfinished_since_ms
+from headgate.jobs.startup.attempt_settings import unfinished_since_ms
 
 
 def begin(checkpoint: Path, batch: int, timestamp_ms: int) -> None:

@@ -15,9 +15,10 @@ from stored_run import copy, facts, unpack
 from headgate.checkpoints import manifest as manifests
 from headgate.checkpoints import savepoint
 from headgate.checkpoints.catalog import keep, list_kept
+from headgate.checkpoints.problems import Problem
 from headgate.checkpoints.restore import fork
 from headgate.checkpoints.sparklog import files_of
-from headgate.checkpoints.verify import Problem, check, find_good, verify, verify_batch
+from headgate.checkpoints.verify import check, find_good, verify, verify_batch
 from headgate.errors import HeadgateError
 
 BATCH = 13

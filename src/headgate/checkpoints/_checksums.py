@@ -1,4 +1,4 @@
-"""Checksums of files: our own, and those of Spark and Hadoop beside a file.
+"""Checksums that Spark and Hadoop keep beside a file.
 
 Spark 4.3 keeps `NAME.crc` beside state files: JSON with the CRC-32C and the size. Hadoop's local
 file system keeps `.NAME.crc`: the bytes `crc\\0`, how many bytes each sum covers, then one CRC-32
@@ -7,7 +7,6 @@ for each such piece.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import struct
 import zlib
@@ -18,10 +17,10 @@ _ONES = 0xFFFFFFFF
 _HADOOP = b"crc\x00"
 
 
-def sha256_of(file: Path) -> str:
-    """Return the SHA-256 of a file's content, in hexadecimal."""
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
+def sums_names(file: str) -> tuple[str, str]:
+    """Return the names of a file's checksum files: Spark's, and Hadoop's."""
+    folder, slash, name = file.rpartition("/")
+    return f"{file}.crc", f"{folder}{slash}.{name}.crc"
 
 
 def find_spark_problem(file: Path, sums: Path) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from headgate.checkpoints._changelogs import BadChangelogError, read_lineage
+from headgate.checkpoints._checksums import sums_names
 from headgate.checkpoints.problems import Problem, gone
 
 _OPERATOR_METADATA = re.compile(r"state/(\d+)/_metadata/v2/\d+")
@@ -20,20 +21,20 @@ _PLAIN_NAME = re.compile(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,200}")
 
 def sums_of(root: Path, file: str) -> Iterator[str]:
     """Yield the checksum files beside a file: Spark's, and Hadoop's."""
-    folder, _, name = file.rpartition("/")
-    for sums in (f"{name}.crc", f".{name}.crc"):
-        relative = f"{folder}/{sums}" if folder else sums
-        if (root / relative).is_file():
-            yield relative
+    return (sums for sums in sums_names(file) if (root / sums).is_file())
 
 
-def is_operator_metadata(file: str) -> bool:
-    """Return True if a file describes an operator's state, with absolute paths."""
+def is_bound_to_place(file: str) -> bool:
+    """Return True if a file contains the checkpoint's path and must change with it."""
     return _OPERATOR_METADATA.fullmatch(file) is not None
 
 
 def moved(content: str, file: str, into: Path) -> str:
-    """Return an operator's metadata with the paths of another folder."""
+    """Return the content of such a file for another folder.
+
+    Spark writes the absolute paths of schema files into `state/OP/_metadata/v2/B` and reads them
+    from there, so a moved folder would not find them.
+    """
     version, _, text = content.partition("\n")
     metadata = json.loads(text)
     for store in metadata["stateStoreInfo"]:

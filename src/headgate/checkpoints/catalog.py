@@ -3,59 +3,31 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import fcntl
 import os
+import threading
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from headgate.checkpoints import manifest as manifests
-from headgate.checkpoints._parsed import forget_parsed, read_manifest
+from headgate.checkpoints._checksums import sums_names
 from headgate.checkpoints.checkpoint import Checkpoint, describe_checkpoint
-from headgate.checkpoints.manifest import (
-    FILE_NAMES,
-    CheckpointFacts,
-    FileFacts,
-    Kind,
-    Manifest,
-    SourceFacts,
-    StateFacts,
-)
+from headgate.checkpoints.manifest import FILE_NAMES, CheckpointFacts, FileFacts, Kind, Manifest
 from headgate.checkpoints.problems import Problem
 from headgate.checkpoints.sparklog import files_of
 from headgate.checkpoints.storage import is_draft, link_files, publishing, remove_tree, sha256_of
 from headgate.errors import HeadgateError
 
-__all__ = [
-    "Checkpoint",
-    "CheckpointFacts",
-    "FileFacts",
-    "Kind",
-    "Manifest",
-    "SourceFacts",
-    "StateFacts",
-    "find",
-    "find_batch",
-    "find_number",
-    "get",
-    "hold",
-    "keep",
-    "list_all",
-    "list_folders",
-    "list_kept",
-    "list_names",
-    "list_unreadable",
-    "pin",
-    "read_kept",
-    "read_manifest",
-    "remove",
-    "unpin",
-]
-
 _PINNED = "pinned"
 # Empty; a process that needs the checkpoint for a while has a lock on it.
 _HELD = "held"
 _PREFIX = "chk-"
+_MOST_PARSED = 256
+
+# Parsed manifests with the state of their files, by folder; the least recently used comes first.
+_parsed: OrderedDict[Path, tuple[tuple[int, ...], Manifest]] = OrderedDict()
+_parsing = threading.Lock()
 
 
 def keep(run_checkpoint: Path, batch: int, into: Path, facts: CheckpointFacts) -> Checkpoint:
@@ -77,23 +49,41 @@ def keep(run_checkpoint: Path, batch: int, into: Path, facts: CheckpointFacts) -
         return known
     before = _find_files_before(into, batch)
     files = files_of(run_checkpoint, batch)
-    # One whose manifest is damaged helps nobody, and its batch is here to be kept again.
+    # A checkpoint with a corrupted manifest is replaced, since its batch is still here.
     remove_tree(folder)
     with publishing(folder) as draft:
         link_files(run_checkpoint, files, draft)
         found = describe(draft, files, before=before)
-        manifest = Manifest(
-            kind=Kind.CHECKPOINT,
-            batch=batch,
-            facts=facts,
-            full_bytes=sum(each.size for each in found.values()),
-            new_bytes=sum(each.size for file, each in found.items() if file not in before),
-            files=found,
-        )
-        (draft / FILE_NAMES[Kind.CHECKPOINT]).write_text(
-            manifests.render(manifest), encoding="utf-8"
-        )
+        new = sum(each.size for file, each in found.items() if file not in before)
+        manifest = write_manifest(draft, Kind.CHECKPOINT, batch, facts, found, new_bytes=new)
     return describe_checkpoint(folder, manifest)
+
+
+def write_manifest(
+    folder: Path,
+    kind: Kind,
+    batch: int,
+    facts: CheckpointFacts,
+    files: Mapping[str, FileFacts],
+    *,
+    new_bytes: int | None = None,
+) -> Manifest:
+    """Write and return the manifest of a folder that is about to be published.
+
+    Args:
+        new_bytes: The size of the files that the checkpoint before does not have; all if left out.
+    """
+    size = sum(file.size for file in files.values())
+    manifest = Manifest(
+        kind=kind,
+        batch=batch,
+        facts=facts,
+        full_bytes=size,
+        new_bytes=size if new_bytes is None else new_bytes,
+        files=files,
+    )
+    (folder / FILE_NAMES[kind]).write_text(manifests.render(manifest), encoding="utf-8")
+    return manifest
 
 
 def describe(
@@ -113,26 +103,14 @@ def describe(
         if known is not None and known.size == size and _never_changes(file):
             found[file] = known
             continue
-        summed = has_sums(file, names) and not thorough
+        summed = not thorough and not names.isdisjoint(sums_names(file))
         found[file] = FileFacts(size, None if summed else sha256_of(folder / file))
     return found
-
-
-def has_sums(file: str, names: set[str]) -> bool:
-    """Tell whether a checksum that Spark or Hadoop wrote is among the files too."""
-    parent, _, name = file.rpartition("/")
-    prefix = f"{parent}/" if parent else ""
-    return f"{prefix}{name}.crc" in names or f"{prefix}.{name}.crc" in names
 
 
 def list_kept(folder: Path) -> list[Checkpoint]:
     """Return the checkpoints in a folder, oldest first; what cannot be read is left out."""
     return list_all(folder)[0]
-
-
-def list_unreadable(folder: Path) -> list[Problem]:
-    """Return the checkpoints in a folder whose manifest is missing or damaged."""
-    return list_all(folder)[1]
 
 
 def list_all(folder: Path) -> tuple[list[Checkpoint], list[Problem]]:
@@ -155,20 +133,39 @@ def list_names(folder: Path) -> list[str]:
         return []
 
 
-def list_folders(folder: Path) -> list[Path]:
-    """Return where the checkpoints in a folder lie, by name; none of them is read."""
-    return [folder / name for name in list_names(folder)]
-
-
-def find_batch(folder: Path) -> int | None:
-    """Return the batch that a kept checkpoint's folder is named after; None for other names."""
-    return find_number(folder.name)
-
-
-def find_number(name: str) -> int | None:
-    """Return the batch in the name of a kept checkpoint; None for other names."""
+def find_batch(name: str) -> int | None:
+    """Return the batch in the name of a kept checkpoint's folder; None for other names."""
     number = name.removeprefix(_PREFIX)
     return int(number) if name.startswith(_PREFIX) and number.isdigit() else None
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Return the manifest of a kept checkpoint or a savepoint; callers must not change it.
+
+    It is parsed once in a process, for as long as its file stays as it is.
+
+    Raises:
+        HeadgateError: CHECKPOINT_NOT_FOUND or CHECKPOINT_DAMAGED.
+    """
+    try:
+        file = manifests.find_file(folder)
+        found = None if file is None else file.stat()
+    except OSError:
+        found = None
+    if found is None:
+        return manifests.read(folder)
+    mark = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    with _parsing:
+        known = _parsed.get(folder)
+        if known is not None and known[0] == mark:
+            _parsed.move_to_end(folder)
+            return known[1]
+    manifest = manifests.read(folder)
+    with _parsing:
+        _parsed[folder] = (mark, manifest)
+        while len(_parsed) > _MOST_PARSED:
+            _parsed.popitem(last=False)
+    return manifest
 
 
 def read_kept(folder: Path) -> Checkpoint:
@@ -178,33 +175,6 @@ def read_kept(folder: Path) -> Checkpoint:
         HeadgateError: CHECKPOINT_NOT_FOUND or CHECKPOINT_DAMAGED.
     """
     return describe_checkpoint(folder, read_manifest(folder), pinned=(folder / _PINNED).is_file())
-
-
-def find(folder: Path, checkpoint: str) -> Checkpoint | None:
-    """Return a checkpoint by its id (`chk-17`, or `17`), or None if it is not kept."""
-    wanted = f"{_PREFIX}{checkpoint}" if checkpoint.isdigit() else checkpoint
-    return next((each for each in list_kept(folder) if each.id == wanted), None)
-
-
-def get(folder: Path, checkpoint: str, *, job: str) -> Checkpoint:
-    """Return a checkpoint by its id, or refuse with those that there are.
-
-    Raises:
-        HeadgateError: CHECKPOINT_NOT_FOUND.
-    """
-    found = find(folder, checkpoint)
-    if found is not None:
-        return found
-    ids = [each.id for each in reversed(list_kept(folder))]
-    near = difflib.get_close_matches(checkpoint, ids, n=1) or ids[:1]
-    raise HeadgateError(
-        "CHECKPOINT_NOT_FOUND",
-        f"cannot find checkpoint {checkpoint!r} of job {job!r}: "
-        + (f"it has {', '.join(ids)}" if ids else "it has none yet"),
-        hint=f"headgate checkpoints {job} show {near[0]}"
-        if near
-        else f"headgate checkpoints {job}",
-    )
 
 
 def pin(folder: Path, *, job: str) -> None:
@@ -253,8 +223,9 @@ def remove(folder: Path) -> bool:
     """Remove a checkpoint, unless it is pinned or held; return whether it is gone."""
     gone = remove_tree(folder, unless=_is_needed)
     if gone:
-        # It names thousands of files: those of a job that runs for weeks were most of its memory.
-        forget_parsed(folder)
+        # A manifest names thousands of files, and a job may run for weeks.
+        with _parsing:
+            _parsed.pop(folder, None)
     return gone
 
 
@@ -299,7 +270,7 @@ def _never_changes(file: str) -> bool:
 
 def _find_files_before(into: Path, batch: int) -> Mapping[str, FileFacts]:
     """Return the files of the newest checkpoint before a batch; only its manifest is read."""
-    numbers = (find_number(name) for name in list_names(into))
+    numbers = (find_batch(name) for name in list_names(into))
     before = (number for number in numbers if number is not None and number < batch)
     for number in sorted(before, reverse=True):
         try:

@@ -7,20 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from headgate.checkpoints import manifest as manifests
+from headgate.checkpoints._checksums import sums_names
+from headgate.checkpoints._stores import is_bound_to_place, moved
 from headgate.checkpoints.log_sums import is_summed, render_sums, sums_name
 from headgate.checkpoints.manifest import Manifest
 from headgate.checkpoints.problems import Problem, refuse
-from headgate.checkpoints.sparklog import (
-    METADATA,
-    files_of,
-    is_bound_to_place,
-    moved,
-    render_query_id,
-)
+from headgate.checkpoints.sparklog import METADATA, files_of, render_query_id
 from headgate.checkpoints.storage import link_files, publishing, write_file
 from headgate.checkpoints.verify import verify_batch, verify_manifest
-
-_SUMS = ".crc"
 
 
 def fork(source: Path, into: Path, *, quick: bool = False) -> Manifest:
@@ -70,7 +64,7 @@ def _fork(source: Path, files: Sequence[str], into: Path, what: str) -> None:
     for file in files:
         if is_bound_to_place(file):
             changed[file] = _moved(source, file, into, what)
-    stale = {sums for file in changed for sums in _sums(file)}
+    stale = {sums for file in changed for sums in sums_names(file)}
     with publishing(into) as draft:
         link_files(
             source, [file for file in files if file not in changed and file not in stale], draft
@@ -89,12 +83,6 @@ def _moved(source: Path, file: str, into: Path, what: str) -> str:
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         problem = Problem(file, f"it does not parse: {error}")
         raise refuse(what, [problem], source, hint=f"headgate verify {source}") from error
-
-
-def _sums(file: str) -> tuple[str, str]:
-    parent, _, name = file.rpartition("/")
-    prefix = f"{parent}/" if parent else ""
-    return f"{prefix}{name}{_SUMS}", f"{prefix}.{name}{_SUMS}"
 
 
 def _called(source: Path, manifest: Manifest) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Protocol
 
+from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.checkpoints.manifest import Kind
 
 KEEP_ALL = timedelta(minutes=10)
@@ -14,28 +14,8 @@ _MINUTE = timedelta(minutes=1)
 _HOUR = timedelta(hours=1)
 
 
-class Retained(Protocol):
-    """What retention looks at."""
-
-    @property
-    def id(self) -> str:
-        """The checkpoint's name."""
-
-    @property
-    def completed_at(self) -> datetime:
-        """When it was complete."""
-
-    @property
-    def kind(self) -> Kind:
-        """Who keeps it."""
-
-    @property
-    def pinned(self) -> bool:
-        """Whether the user said that it stays."""
-
-
 def to_delete(
-    kept: Sequence[Retained], *, retain: int, retain_for: timedelta | None, now: datetime
+    kept: Sequence[Checkpoint], *, retain: int, retain_for: timedelta | None, now: datetime
 ) -> list[str]:
     """Return the ids of the checkpoints that may go, oldest first.
 
@@ -54,7 +34,7 @@ def to_delete(
     return [each.id for each in ordered if each.id not in stays]
 
 
-def _thinned(ordered: Sequence[Retained], retain_for: timedelta, now: datetime) -> set[str]:
+def _thinned(ordered: Sequence[Checkpoint], retain_for: timedelta, now: datetime) -> set[str]:
     minutes, hours = _first_of_each(ordered, _MINUTE), _first_of_each(ordered, _HOUR)
     stays = set()
     for each in ordered:
@@ -65,7 +45,7 @@ def _thinned(ordered: Sequence[Retained], retain_for: timedelta, now: datetime) 
     return stays
 
 
-def _first_of_each(ordered: Sequence[Retained], step: timedelta) -> set[str]:
+def _first_of_each(ordered: Sequence[Checkpoint], step: timedelta) -> set[str]:
     """Return the oldest checkpoint of every minute, or hour, of the clock.
 
     Of the clock and not of age: so a checkpoint's place never changes. The first of an hour is

@@ -5,20 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from headgate.checkpoints import manifest as manifests
-from headgate.checkpoints.catalog import describe, read_kept, read_manifest
+from headgate.checkpoints.catalog import describe, read_manifest, write_manifest
 from headgate.checkpoints.checkpoint import Checkpoint, describe_checkpoint
-from headgate.checkpoints.manifest import FILE_NAMES, CheckpointFacts, Kind, Manifest
+from headgate.checkpoints.manifest import CheckpointFacts, Kind
 from headgate.checkpoints.problems import refuse
 from headgate.checkpoints.sparklog import files_of
 from headgate.checkpoints.storage import link_files, publishing
-from headgate.checkpoints.verify import check as check_files
-from headgate.checkpoints.verify import verify_batch
+from headgate.checkpoints.verify import check, verify_batch
 from headgate.errors import HeadgateError
-
-
-def _never() -> bool:
-    return False
 
 
 def create(
@@ -27,7 +21,7 @@ def create(
     to: Path,
     facts: CheckpointFacts,
     *,
-    is_abandoned: Callable[[], bool] = _never,
+    is_abandoned: Callable[[], bool] = lambda: False,
 ) -> Checkpoint:
     """Copy a committed batch into a self-contained folder.
 
@@ -58,23 +52,12 @@ def create(
         _check_wanted(facts.job, is_abandoned)
         found = describe(draft, files, before={}, thorough=True)
         _check_wanted(facts.job, is_abandoned)
-        size = sum(each.size for each in found.values())
-        manifest = Manifest(
-            kind=Kind.SAVEPOINT,
-            batch=batch,
-            facts=facts,
-            full_bytes=size,
-            new_bytes=size,
-            files=found,
-        )
-        (draft / FILE_NAMES[Kind.SAVEPOINT]).write_text(
-            manifests.render(manifest), encoding="utf-8"
-        )
+        manifest = write_manifest(draft, Kind.SAVEPOINT, batch, facts, found)
     return describe_checkpoint(to, manifest)
 
 
 def create_from(
-    kept: Checkpoint, to: Path, *, is_abandoned: Callable[[], bool] = _never
+    kept: Checkpoint, to: Path, *, is_abandoned: Callable[[], bool] = lambda: False
 ) -> Checkpoint:
     """Copy a retained checkpoint into a self-contained folder.
 
@@ -86,7 +69,7 @@ def create_from(
     """
     facts = read_manifest(kept.folder).facts
     what = f"cannot take a savepoint of job {facts.job!r} from {kept.id}"
-    check_files(kept.folder, what=what, hint=f"headgate checkpoints {facts.job}")
+    check(kept.folder, what=what, hint=f"headgate checkpoints {facts.job}")
     return create(kept.folder, kept.batch, to, facts, is_abandoned=is_abandoned)
 
 
@@ -105,32 +88,3 @@ def _check_wanted(job: str, is_abandoned: Callable[[], bool]) -> None:
             f"cannot take a savepoint of job {job!r}: the job was canceled meanwhile",
             hint=f"headgate checkpoints {job}",
         )
-
-
-def read(folder: Path) -> Checkpoint:
-    """Return the savepoint in a folder; its files are not checked.
-
-    Raises:
-        HeadgateError: CHECKPOINT_NOT_FOUND if it is not a savepoint, CHECKPOINT_DAMAGED if its
-            manifest is corrupted.
-    """
-    found = read_kept(folder)
-    if found.kind is not Kind.SAVEPOINT:
-        raise HeadgateError(
-            "CHECKPOINT_NOT_FOUND",
-            f"cannot read a savepoint in {folder}: it is a retained checkpoint of a job",
-            hint=f"headgate savepoint {read_manifest(folder).facts.job}",
-        )
-    return found
-
-
-def check(folder: Path, *, quick: bool = False) -> Checkpoint:
-    """Return the savepoint in a folder after checking every file.
-
-    Raises:
-        HeadgateError: As `read`, and CHECKPOINT_INCOMPLETE or CHECKPOINT_DAMAGED.
-    """
-    found = read(folder)
-    what = f"cannot use savepoint {folder.name}"
-    check_files(folder, what=what, hint=f"headgate verify {folder}", quick=quick)
-    return found

@@ -1,4 +1,4 @@
-"""Spark's checkpoint folder as files: the one module that knows its layout (seen in 4.3.0).
+"""Spark's checkpoint folder as files: its layout, as seen in 4.3.0.
 
 offsets/N, commits/N      batch N was begun, and committed; commits name the unique ids of state
 metadata                  the query's id
@@ -199,20 +199,6 @@ def read_query_id(checkpoint: Path) -> str:
 def render_query_id(query_id: str) -> str:
     """Return the content of Spark's metadata file for a query id."""
     return json.dumps({"id": query_id}, separators=(",", ":"))
-
-
-def is_bound_to_place(file: str) -> bool:
-    """Return True if a file contains the checkpoint's path and must change with it."""
-    return _stores.is_operator_metadata(file)
-
-
-def moved(content: str, file: str, into: Path) -> str:
-    """Return the content of such a file for another folder.
-
-    Spark writes the absolute paths of schema files into `state/OP/_metadata/v2/B` and reads them
-    from there, so a moved folder would not find them.
-    """
-    return _stores.moved(content, file, into)
 
 
 def find_start(checkpoint: Path, source: str) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import secrets
 import shutil
@@ -10,19 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from headgate.checkpoints._checksums import sha256_of
 from headgate.errors import Domain, HeadgateError
-
-__all__ = [
-    "is_draft",
-    "link_files",
-    "publishing",
-    "remove_tree",
-    "sha256_of",
-    "size_of",
-    "sweep",
-    "write_file",
-]
 
 _DRAFT = ".tmp-"
 _NO_LINKS = frozenset(
@@ -93,9 +82,10 @@ def write_file(file: Path, content: str) -> None:
         draft.unlink(missing_ok=True)
 
 
-def size_of(folder: Path, files: Iterable[str]) -> int:
-    """Return the bytes of some files of a folder."""
-    return sum((folder / file).stat().st_size for file in files)
+def sha256_of(file: Path) -> str:
+    """Return the SHA-256 of a file's content, in hexadecimal."""
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def remove_tree(folder: Path, *, unless: Callable[[Path], bool] | None = None) -> bool:

@@ -6,7 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from headgate.checkpoints import manifest as manifests
-from headgate.checkpoints._checksums import find_hadoop_problem, find_spark_problem
+from headgate.checkpoints._checksums import (
+    find_hadoop_problem,
+    find_spark_problem,
+    sums_names,
+)
 from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.checkpoints.log_sums import find_left_behind, find_unsummed, sums_name
 from headgate.checkpoints.manifest import FileFacts, Manifest
@@ -14,8 +18,6 @@ from headgate.checkpoints.problems import Problem, gone, refuse
 from headgate.checkpoints.sparklog import find_last_commit, read_batch, survey
 from headgate.checkpoints.storage import sha256_of
 from headgate.errors import HeadgateError
-
-__all__ = ["Problem", "check", "find_good", "verify", "verify_batch", "verify_begun"]
 
 # A quick check reads files up to this size: the logs, and files that name others.
 _SMALL = 1 << 16
@@ -164,12 +166,11 @@ def _look(
 
 
 def _find_sums_problem(path: Path, file: str, sums: set[str]) -> str:
-    parent, _, name = file.rpartition("/")
-    prefix = f"{parent}/" if parent else ""
-    if f"{prefix}{name}.crc" in sums:
-        return find_spark_problem(path, path.with_name(f"{name}.crc"))
-    if f"{prefix}.{name}.crc" in sums:
-        return find_hadoop_problem(path, path.with_name(f".{name}.crc"))
+    of_spark, of_hadoop = sums_names(file)
+    if of_spark in sums:
+        return find_spark_problem(path, path.with_name(f"{path.name}.crc"))
+    if of_hadoop in sums:
+        return find_hadoop_problem(path, path.with_name(f".{path.name}.crc"))
     return ""
 
 

@@ -100,6 +100,17 @@ class RunOptions:
     start: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
 
+    def for_later_start(self) -> RunOptions:
+        """Return the options without those that are for this start alone."""
+        return replace(
+            self,
+            fresh=False,
+            restore_from=None,
+            restore_at=None,
+            drop_state=(),
+            consent=NO_CONSENT,
+        )
+
     def with_end(self, *, until_caught_up: bool) -> RunOptions:
         """Return the options of a start that ends once it has caught up, or does not."""
         return replace(self, until_caught_up=until_caught_up)

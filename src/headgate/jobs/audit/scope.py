@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from headgate.checkpoints.catalog import Checkpoint, get, list_kept, read_manifest
+from headgate.checkpoints.catalog import list_kept, read_manifest
+from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.checkpoints.sparklog import find_last_commit, find_start, read_offsets
 from headgate.engine.plan import source_name
 from headgate.engine.settings import Delivery
@@ -16,6 +17,7 @@ from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
 from headgate.flow.names import did_you_mean
 from headgate.jobs.checkpoints.keeper import by_source
+from headgate.jobs.checkpoints.listing import checkpoint_not_found
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import Run, find_run, walk_lineage
 
@@ -150,8 +152,10 @@ def _reached(
 ) -> tuple[int, Mapping[str, str | None], list[Path]]:
     """Return the last batch, how far it read each source, and folders with what sources noted."""
     if at is not None:
-        found = get(home.checkpoints_folder(run.lineage), at, job=home.name)
-        return found.batch, _positions(found), [run.checkpoint, found.folder]
+        for checkpoint in kept:
+            if checkpoint.id in (at, f"chk-{at}"):
+                return checkpoint.batch, _positions(checkpoint), [run.checkpoint, checkpoint.folder]
+        raise checkpoint_not_found(at, kept, home.name)
     last = find_last_commit(run.checkpoint)
     if last is not None:
         positions = by_source(run.flow, read_offsets(run.checkpoint, last))

@@ -7,7 +7,6 @@ import shutil
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -33,26 +32,10 @@ from headgate.flow.operators import Source
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import Run, nothing_committed
 from headgate.jobs.runs.reached import ReachedNote
+from headgate.jobs.values import RunOptions
 
 # The last moment that Python knows: where a drain leaves event time.
 _LAST = datetime.max.replace(tzinfo=UTC) - datetime.fromtimestamp(0, UTC)
-
-
-@dataclass(frozen=True, slots=True)
-class Keeping:
-    """The settings of retained checkpoints.
-
-    Attributes:
-        every: One batch in each such interval is kept.
-        retain: How many of the newest checkpoints stay.
-        retain_for: How long more of them stay, thinned with age; None for no longer.
-        delete_on_cancel: Whether a cancel removes the job's checkpoints.
-    """
-
-    every: timedelta
-    retain: int
-    retain_for: timedelta | None
-    delete_on_cancel: bool
 
 
 class CheckpointKeeper:
@@ -67,10 +50,10 @@ class CheckpointKeeper:
         positions: Where the newest checkpoint of this start stands in each source, by source id.
     """
 
-    def __init__(self, home: JobFolder, run: Run, keeping: Keeping, clock: Clock) -> None:
+    def __init__(self, home: JobFolder, run: Run, options: RunOptions, clock: Clock) -> None:
         self._home = home
         self._run = run
-        self._keeping = keeping
+        self._options = options
         self._clock = clock
         self._folder = home.checkpoints_folder(run.lineage)
         self._records: dict[str, int] = {}
@@ -101,7 +84,8 @@ class CheckpointKeeper:
         for name, source in report.sources.items():
             self._records[name] = self._records.get(name, 0) + source.rows
         now = self._clock.monotonic()
-        if self._kept_at is not None and now - self._kept_at < self._keeping.every.total_seconds():
+        every = self._options.checkpoint_every.total_seconds()
+        if self._kept_at is not None and now - self._kept_at < every:
             return None
         self._kept_at = now
         return partial(self._keep, report.batch, report, dict(self._records))
@@ -135,7 +119,7 @@ class CheckpointKeeper:
 
     def job_ended(self, *, canceled: bool) -> None:
         """Do what the settings say of checkpoints when a job ends."""
-        if canceled and self._keeping.delete_on_cancel:
+        if canceled and self._options.delete_on_cancel:
             for each in list_kept(self._folder):
                 # What the user pinned is the user's.
                 if not each.pinned:
@@ -196,11 +180,10 @@ class CheckpointKeeper:
 
     def _thin(self) -> None:
         kept = {each.id: each for each in list_kept(self._folder)}
-        keeping = self._keeping
         for name in to_delete(
             list(kept.values()),
-            retain=keeping.retain,
-            retain_for=keeping.retain_for,
+            retain=self._options.retain,
+            retain_for=self._options.retain_for,
             now=self._clock.now(),
         ):
             remove(kept[name].folder)

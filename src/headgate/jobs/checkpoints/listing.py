@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from headgate.checkpoints.catalog import (
     find_batch,
     list_all,
-    list_folders,
     list_kept,
     list_names,
     pin,
@@ -31,7 +30,7 @@ from headgate.jobs.checkpoints.portable import is_portable, read_portable
 from headgate.jobs.checkpoints.state_check import open_state
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.registry import get_job
-from headgate.jobs.runs.lineage import find_run, walk_lineage
+from headgate.jobs.runs.lineage import find_present, walk_lineage
 
 
 def list_checkpoints(home: JobFolder, *, every_run: bool = False) -> list[AnyCheckpoint]:
@@ -74,11 +73,11 @@ def read_past(home: JobFolder, *, most: int | None = None) -> tuple[list[Checkpo
     unread: list[tuple[Path, int | None]] = []
     # Batches of a run that took its state by uid are counted from 0 again.
     for ancestor in walk_lineage(home, home.find_present_run()):
-        last = ancestor.last_batch
+        kept, last = home.checkpoints_folder(ancestor.lineage), ancestor.last_batch
         numbered = [
-            (-1 if batch is None else batch, folder)
-            for folder in list_folders(home.checkpoints_folder(ancestor.lineage))
-            if (batch := find_batch(folder)) is None or last is None or batch <= last
+            (-1 if batch is None else batch, kept / name)
+            for name in list_names(kept)
+            if (batch := find_batch(name)) is None or last is None or batch <= last
         ]
         unread += [(folder, last) for _, folder in sorted(numbered, reverse=True)]
         past += [
@@ -120,12 +119,21 @@ def get_checkpoint(home: JobFolder, checkpoint: str, *, quick: bool = True) -> A
         for candidate in reversed(listed):
             if candidate.id == wanted or wanted == "latest":
                 return _verified(candidate, quick=quick)
-    ids = [candidate.id for candidate in reversed(present)]
-    raise HeadgateError(
+    raise checkpoint_not_found(checkpoint, present, home.name)
+
+
+def checkpoint_not_found(wanted: str, known: Sequence[AnyCheckpoint], job: str) -> HeadgateError:
+    """Return the error for an id that no checkpoint of a job has.
+
+    Args:
+        known: The checkpoints that the job has, oldest first.
+    """
+    ids = [checkpoint.id for checkpoint in reversed(known)]
+    return HeadgateError(
         "CHECKPOINT_NOT_FOUND",
-        f"cannot find checkpoint {checkpoint!r} of job {home.name!r}: "
+        f"cannot find checkpoint {wanted!r} of job {job!r}: "
         + (f"it has {', '.join(ids)}" if ids else "it has none yet"),
-        hint=did_you_mean(checkpoint, ids) if ids else f"headgate checkpoints {home.name}",
+        hint=did_you_mean(wanted, ids) if ids else f"headgate checkpoints {job}",
     )
 
 
@@ -179,10 +187,9 @@ def _with_state(verified: list[AnyCheckpoint]) -> list[AnyCheckpoint]:
 
 def _verify_job(home: JobFolder) -> list[AnyCheckpoint]:
     verified = [_verified(one, quick=False) for one in list_checkpoints(home)]
-    lineage = home.find_present_run()
-    run = None if lineage is None else find_run(home, lineage)
+    run = find_present(home)
     if run is not None and (run.checkpoint / "commits").is_dir():
-        verified.append(_verify_folder(run.checkpoint, "present", run=lineage))
+        verified.append(_verify_folder(run.checkpoint, "present", run=run.lineage))
     return verified
 
 

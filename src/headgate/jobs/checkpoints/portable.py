@@ -14,7 +14,7 @@ import secrets
 import shutil
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from typing import Any
 # Registers the kinds of topics that a flow's JSON may name.
 import headgate.connectors  # noqa: F401
 from headgate._clock import Clock, SystemClock
-from headgate._codec import alias
+from headgate._codec import alias, decode, encode
 from headgate.checkpoints.catalog import read_kept, read_manifest
 from headgate.checkpoints.checkpoint import Checkpoint, describe_checkpoint
 from headgate.checkpoints.manifest import (
@@ -40,11 +40,16 @@ from headgate.engine.settings import HeldState, SparkSettings
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.names import check_uid
 from headgate.flow.operators import Enrich, label
-from headgate.flow.schema import Schema
 from headgate.jobs.checkpoints.keeper import by_source
 from headgate.jobs.checkpoints.spark_process import answer_order, ask_reader
 from headgate.jobs.job_folder import JobFolder
-from headgate.jobs.runs.lineage import Run, get_committed, has_portable_form
+from headgate.jobs.runs.lineage import (
+    Run,
+    SchemaJson,
+    get_committed,
+    has_portable_form,
+    operator_numbers,
+)
 
 FORMAT = 1
 FILE = "portable.json"
@@ -257,15 +262,12 @@ def _write_states(
     home: JobFolder, run: Run, batch: int, checkpoint: Path, into: Path
 ) -> dict[str, int]:
     log = home.log_file.with_name("portable.log")
-    order = {
-        "checkpoint": str(checkpoint.absolute()),
-        "batch": batch,
-        "parallelism": run.parallelism,
-        "log": str(log.absolute()),
-        "into": str(into.absolute()),
-        "operators": [asdict(each) for each in _tables(run)],
-    }
-    answer = ask_reader("headgate.jobs.checkpoints.portable", order, log)
+    order = _Order(
+        SparkSettings(parallelism=run.parallelism, log_file=log.absolute()),
+        into.absolute(),
+        _tables(run, checkpoint.absolute(), batch),
+    )
+    answer = ask_reader("headgate.jobs.checkpoints.portable", encode(order), log)
     if "rows" in answer:
         return dict(answer["rows"])
     raise HeadgateError(
@@ -278,20 +280,25 @@ def _write_states(
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """What the reader has to know of an operator.
+    """The state of an operator, with every schema of its table."""
 
-    Attributes:
-        number: What Spark knows the operator by.
-        history: Every schema of its table, as JSON.
-    """
-
-    uid: str
-    number: int
-    history: list[Any]
-    key: list[str]
+    held: HeldState
+    history: tuple[SchemaJson, ...]
+    key: tuple[str, ...]
 
 
-def _tables(run: Run) -> list[_Table]:
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """The state to write, by operator uid, and where to."""
+
+    spark: SparkSettings
+    into: Path
+    tables: Mapping[str, _Table]
+
+
+def _tables(run: Run, checkpoint: Path, batch: int) -> dict[str, _Table]:
+    tables = {}
+    numbers = operator_numbers(run.operators)
     for node in run.flow.stateful():
         if not isinstance(node, Enrich):
             raise HeadgateError(
@@ -300,35 +307,22 @@ def _tables(run: Run) -> list[_Table]:
                 "portable form",
                 hint="take an ordinary savepoint: omit --portable",
             )
-    tables = {node.id: node.table for node in run.flow.stateful() if isinstance(node, Enrich)}
-    return [
-        # Spark counts stateful operators from the sink up.
-        _Table(
-            uid,
-            len(run.operators) - 1 - place,
-            [schema.to_json() for schema in run.history[tables[uid]]],
-            list(run.keys[tables[uid]]),
-        )
-        for place, uid in enumerate(run.operators)
-    ]
+        held = HeldState(checkpoint, numbers[node.id], batch)
+        tables[node.id] = _Table(held, run.history[node.table], run.keys[node.table])
+    return tables
 
 
-def _read_states(order: Mapping[str, Any]) -> dict[str, int]:
+def _read_states(content: Mapping[str, Any]) -> dict[str, int]:
     from headgate.engine.portable import TableForm, write_states
 
-    tables = [_Table(**each) for each in order["operators"]]
+    order = decode(_Order, content)
     return write_states(
-        SparkSettings(parallelism=order["parallelism"], log_file=Path(order["log"])),
+        order.spark,
         {
-            each.uid: (
-                HeldState(Path(order["checkpoint"]), each.number, order["batch"]),
-                TableForm(
-                    tuple(Schema.from_json(schema) for schema in each.history), tuple(each.key)
-                ),
-            )
-            for each in tables
+            uid: (table.held, TableForm(table.history, table.key))
+            for uid, table in order.tables.items()
         },
-        Path(order["into"]),
+        order.into,
     )
 
 

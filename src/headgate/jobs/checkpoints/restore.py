@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 from headgate.checkpoints.checkpoint import Checkpoint
-from headgate.checkpoints.manifest import CheckpointFacts
 from headgate.checkpoints.restore import fork
 from headgate.checkpoints.sparklog import find_load_target, read_commit, read_offsets
 from headgate.connectors.registry import get_connector
@@ -16,7 +15,6 @@ from headgate.engine.clocks import read_partition_times, read_times
 from headgate.engine.plan import source_name
 from headgate.flow.graph import Graph
 from headgate.flow.operators import Source
-from headgate.flow.schema import Schema
 from headgate.jobs.checkpoints.portable import (
     copy_states,
     is_portable,
@@ -30,7 +28,8 @@ from headgate.jobs.checkpoints.restore_plan import (
     read_tables,
 )
 from headgate.jobs.job_folder import JobFolder
-from headgate.jobs.runs.lineage import Origin, Run, new_run
+from headgate.jobs.runs.lineage import Origin, Run, extend_history, new_run, operator_numbers
+from headgate.jobs.values import RunOptions
 
 # Up to this many bytes every file is read and its checksum compared before it is used.
 READ_WHOLE = 1 << 30
@@ -40,9 +39,8 @@ def restore_run(
     home: JobFolder,
     graph: Graph,
     plan: RestorePlan,
+    options: RunOptions,
     *,
-    parallelism: int | None,
-    checkpoints: Path | None,
     now: datetime,
     reached: Mapping[str, str] | None = None,
 ) -> Run:
@@ -53,13 +51,8 @@ def restore_run(
     """
     kept = read_any(plan.folder)
     facts = read_any_manifest(kept.folder).facts
-    run = new_run(
-        home,
-        graph,
-        parallelism=parallelism or facts.parallelism,
-        checkpoints=checkpoints,
-        now=now,
-    )
+    parallelism = options.parallelism or facts.parallelism
+    run = new_run(home, graph, parallelism=parallelism, checkpoints=options.checkpoints, now=now)
     positions = _positions(kept, graph) if reached is None else reached
     if plan.as_it_was and reached is None:
         fork(kept.folder, run.checkpoint, quick=_is_large(kept))
@@ -68,7 +61,7 @@ def restore_run(
         origin = _take_state(
             home.run_folder(run.lineage) / "taken", kept, plan.state_taken, graph, positions
         )
-    return replace(run, history=_extend_history(facts, graph), origin=origin)
+    return replace(run, history=extend_history(read_tables(facts), graph), origin=origin)
 
 
 def _take_state(
@@ -85,12 +78,13 @@ def _take_state(
     else:
         fork(kept.folder, folder, quick=_is_large(kept))
     ends = {} if portable else read_offsets(kept.folder, kept.batch)
+    numbers = operator_numbers(read_any_manifest(kept.folder).facts.operators)
     return Origin(
         kept.id,
         kept.run,
         kept.batch,
         folder=folder,
-        operators=_numbers(read_any_manifest(kept.folder).facts.operators, taken),
+        operators={uid: number for uid, number in numbers.items() if uid in taken},
         positions=positions,
         began=positions,
         loading=() if portable else find_loading(folder, positions, graph),
@@ -101,27 +95,12 @@ def _take_state(
     )
 
 
-def _extend_history(facts: CheckpointFacts, graph: Graph) -> dict[str, tuple[Schema, ...]]:
-    """Return every schema that each table has had, with those of the flow."""
-    history = read_tables(facts)
-    for table in graph.tables():
-        known = history.get(table.id, ())
-        if not known or known[-1] != table.schema:
-            history[table.id] = (*known, table.schema)
-    return history
-
-
 def _is_large(kept: Checkpoint) -> bool:
     """Tell whether reading every file would take longer than a restore should.
 
     What is not read here is checked by Spark and RocksDB as they load it.
     """
     return kept.full_bytes > READ_WHOLE
-
-
-def _numbers(operators: Sequence[str], taken: Collection[str]) -> dict[str, int]:
-    # Spark counts stateful operators from the sink up.
-    return {uid: len(operators) - 1 - place for place, uid in enumerate(operators) if uid in taken}
 
 
 def find_loading(folder: Path, positions: Mapping[str, str], graph: Graph) -> tuple[str, ...]:

@@ -36,7 +36,8 @@ from headgate.jobs.checkpoints.portable import (
 )
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.drain import check_not_drained_at
-from headgate.jobs.runs.lineage import check_tables, find_run, has_portable_form
+from headgate.jobs.runs.lineage import check_tables, find_present, has_portable_form
+from headgate.jobs.values import RunOptions
 
 _AGO = re.compile(r"(?P<duration>\S+)\s+ago")
 
@@ -87,41 +88,27 @@ class SealedPlan:
 
 
 def resolve_restore(
-    home: JobFolder,
-    graph: Graph,
-    *,
-    source: str | None,
-    at: str | None,
-    drop: Collection[str],
-    parallelism: int | None,
-    now: datetime,
+    home: JobFolder, graph: Graph, options: RunOptions, *, now: datetime
 ) -> SealedPlan:
     """Return what a restore does: the checkpoint is chosen here, and nowhere else.
 
     Args:
-        source: As `find_target` takes it, and `at`.
-        drop: Uids whose state is left behind.
-        parallelism: State partitions of the new run; those of the checkpoint if left out.
+        options: With `restore_from` or `restore_at`.
 
     Raises:
         HeadgateError: CHECKPOINT_NOT_FOUND, or what a restore from that checkpoint refuses.
     """
-    chosen = find_target(home, source=source, at=at, now=now)
+    chosen = find_target(home, source=options.restore_from, at=options.restore_at, now=now)
     return SealedPlan(
         job=home.name,
-        plan=plan_restore(home, graph, chosen, drop=drop, parallelism=parallelism),
+        plan=plan_restore(home, graph, chosen, options),
         manifest_sha256=_manifest_sha256(chosen.folder),
         flow_sha256=_flow_sha256(graph),
     )
 
 
 def check_plan(
-    home: JobFolder,
-    graph: Graph,
-    sealed: SealedPlan,
-    *,
-    drop: Collection[str],
-    parallelism: int | None,
+    home: JobFolder, graph: Graph, sealed: SealedPlan, options: RunOptions
 ) -> RestorePlan:
     """Return the plan that was resolved, with the records that are read again as of now.
 
@@ -148,7 +135,7 @@ def check_plan(
             f"{' and '.join(changed)} changed since",
             hint=f"headgate restore {home.name} --from {plan.checkpoint} --dry-run",
         )
-    return plan_restore(home, graph, checkpoint, drop=drop, parallelism=parallelism)
+    return plan_restore(home, graph, checkpoint, options)
 
 
 def find_target(
@@ -205,28 +192,27 @@ def parse_moment(text: str, now: datetime) -> datetime:
 
 
 def plan_restore(
-    home: JobFolder,
-    graph: Graph,
-    kept: Checkpoint,
-    *,
-    drop: Collection[str],
-    parallelism: int | None,
+    home: JobFolder, graph: Graph, kept: Checkpoint, options: RunOptions
 ) -> RestorePlan:
-    """Return what restoring a flow from a checkpoint does, or refuse what it cannot do."""
+    """Return what restoring a flow from a checkpoint does, or refuse what it cannot do.
+
+    Args:
+        options: Name the state partitions of the new run, and the uids whose state is left behind.
+    """
     check_not_drained_at(kept, list_past(home), job=home.name)
     facts = read_any_manifest(kept.folder).facts
     before = tuple(facts.operators)
     now = tuple(node.id for node in graph.stateful())
     gone = [uid for uid in before if uid not in now]
     for uid in gone:
-        if uid not in drop:
+        if uid not in options.drop_state:
             raise HeadgateError(
                 "RESTORE_UNKNOWN_OPERATOR",
                 f"cannot restore job {home.name!r} from {kept.id}: it holds state of operator "
                 f"{uid!r}, and the flow has no such uid",
                 hint=f"keep the uid, or add --drop-state {uid}",
             )
-    taken = tuple(uid for uid in now if uid in before and uid not in drop)
+    taken = tuple(uid for uid in now if uid in before and uid not in options.drop_state)
     old = Graph.from_json(json.dumps(facts.flow))
     if taken and not is_portable(kept.folder):
         _check_format(home.name, kept, facts.state_format, old, taken)
@@ -234,7 +220,7 @@ def plan_restore(
         _check_state(home.name, kept, old, graph, uid)
     keys = {table: tuple(key) for table, key in facts.keys.items()}
     check_tables(read_tables(facts), keys, _tables_of(graph, taken), job=home.name)
-    same = now == before == taken and parallelism in (None, facts.parallelism)
+    same = now == before == taken and options.parallelism in (None, facts.parallelism)
     return RestorePlan(
         checkpoint=kept.id,
         kind=kept.kind.value,
@@ -287,9 +273,8 @@ def read_tables(facts: CheckpointFacts) -> dict[str, tuple[Schema, ...]]:
 
 def _find_present_positions(home: JobFolder) -> dict[str, str | None] | None:
     """Return where the present run is, or None where its files cannot tell."""
-    lineage = home.find_present_run()
     try:
-        run = None if lineage is None else find_run(home, lineage)
+        run = find_present(home)
         last = None if run is None else find_last_commit(run.checkpoint)
         if run is None or last is None:
             return {}

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headgate.checkpoints.catalog import Checkpoint, read_manifest
+from headgate._codec import decode, encode
+from headgate.checkpoints.catalog import read_manifest
+from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.checkpoints.problems import Problem
 from headgate.checkpoints.restore import fork
 from headgate.engine.settings import HeldState, SparkSettings
@@ -16,6 +19,7 @@ from headgate.engine.state_variables import state_variable
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
 from headgate.jobs.checkpoints.spark_process import answer_order, ask_reader
+from headgate.jobs.runs.lineage import operator_numbers
 
 
 def open_state(kept: Checkpoint) -> tuple[dict[str, int], list[Problem]]:
@@ -26,26 +30,20 @@ def open_state(kept: Checkpoint) -> tuple[dict[str, int], list[Problem]]:
     """
     facts = read_manifest(kept.folder).facts
     flow = Graph.from_json(json.dumps(facts.flow))
-    last = len(facts.operators) - 1
     with tempfile.TemporaryDirectory(prefix="headgate-verify-") as scratch:
-        checkpoint = Path(scratch) / "checkpoint"
+        checkpoint, log = Path(scratch) / "checkpoint", Path(scratch) / "spark.log"
         try:
             fork(kept.folder, checkpoint, quick=True)
         except HeadgateError as error:
             return {}, [Problem("state", error.message)]
-        answer = ask_reader(
-            "headgate.jobs.checkpoints.state_check",
+        order = _Order(
+            SparkSettings(parallelism=facts.parallelism, log_file=log),
             {
-                "checkpoint": str(checkpoint),
-                "batch": kept.batch,
-                "parallelism": facts.parallelism,
-                "log": str(Path(scratch) / "spark.log"),
-                # Spark counts stateful operators from the sink up.
-                "operators": {uid: last - place for place, uid in enumerate(facts.operators)},
-                "variables": {uid: state_variable(flow.node(uid)) for uid in facts.operators},
+                uid: HeldState(checkpoint, number, kept.batch, state_variable(flow.node(uid)))
+                for uid, number in operator_numbers(facts.operators).items()
             },
-            Path(scratch) / "spark.log",
         )
+        answer = ask_reader("headgate.jobs.checkpoints.state_check", encode(order), log)
     if "failed" in answer:
         return {}, [Problem("state", f"Spark cannot read it: {answer['failed']}")]
     rows: dict[str, int] = answer["rows"]
@@ -57,15 +55,19 @@ def open_state(kept: Checkpoint) -> tuple[dict[str, int], list[Problem]]:
     return rows, wrong
 
 
-def _read(order: Mapping[str, Any]) -> Mapping[str, Any]:
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """The state to open, by operator uid."""
+
+    spark: SparkSettings
+    held: Mapping[str, HeldState]
+
+
+def _read(content: Mapping[str, Any]) -> Mapping[str, Any]:
     from headgate.engine.state_view import count_rows
 
-    settings = SparkSettings(parallelism=order["parallelism"], log_file=Path(order["log"]))
-    held = {
-        uid: HeldState(Path(order["checkpoint"]), number, order["batch"], order["variables"][uid])
-        for uid, number in order["operators"].items()
-    }
-    return {"rows": count_rows(settings, held)}
+    order = decode(_Order, content)
+    return {"rows": count_rows(order.spark, order.held)}
 
 
 def main() -> None:

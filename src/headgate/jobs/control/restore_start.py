@@ -50,10 +50,7 @@ def resolve_start(flow: str, options: RunOptions, *, clock: Clock | None = None)
     sealed = resolve_restore(
         JobFolder(options.home, graph.name),
         graph,
-        source=options.restore_from,
-        at=options.restore_at,
-        drop=options.drop_state,
-        parallelism=options.parallelism,
+        options,
         now=(clock or SystemClock()).now(),
     )
     chosen = replace(options, restore_from=str(sealed.plan.folder), restore_at=None)

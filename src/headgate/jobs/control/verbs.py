@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from pathlib import Path
 
 from headgate._clock import Clock
@@ -242,19 +241,12 @@ def _free_place(savepoint: str) -> str:
 
 
 def _savepoint_at_rest(home: JobFolder, to: str, clock: Clock) -> Savepoint:
-    from headgate.jobs.checkpoints.keeper import CheckpointKeeper, Keeping
-    from headgate.jobs.runs.lineage import find_run
+    from headgate.jobs.checkpoints.keeper import CheckpointKeeper
+    from headgate.jobs.runs.lineage import get_committed
 
     # Held, so that nobody starts the job while its files are copied.
     with home.locked():
-        lineage = home.find_present_run()
-        run = None if lineage is None else find_run(home, lineage)
-        if run is None:
-            raise HeadgateError(
-                "NOTHING_COMMITTED",
-                f"cannot take a savepoint of job {home.name!r}: it has no run yet",
-                hint=f"headgate show {home.name}",
-            )
-        keeping = Keeping(timedelta(0), retain=1, retain_for=None, delete_on_cancel=False)
-        taken = CheckpointKeeper(home, run, keeping, clock).begin_savepoint(to).copy()
+        run, _ = get_committed(home, verb="take a savepoint")
+        keeper = CheckpointKeeper(home, run, RunOptions(), clock)
+        taken = keeper.begin_savepoint(to)(lambda: False)
     return decode(Savepoint, taken)

@@ -16,7 +16,7 @@ from headgate.jobs.dead_letters.replay_memory import ReplayMemory, read_memory
 from headgate.jobs.dead_letters.tally import AT_MOST, Counting, Tally
 from headgate.jobs.dead_letters.way_back import find_way_back, topics_of_operators
 from headgate.jobs.job_folder import JobFolder
-from headgate.jobs.runs.job_topics import get_flow, is_missing
+from headgate.jobs.runs.lineage import get_flow
 
 # How far a list looks back for letters of one reason.
 _LOOK_BACK = 100_000
@@ -81,7 +81,7 @@ def list_dead_letters(
         tally = _COUNTING.count(f"{log} {topic.name}", places, at_most=count_up_to)
         letters = _newest(places, ownership, reason, limit) if tally.counts else []
     except HeadgateError as error:
-        if not is_missing(error):
+        if error.code != "TOPIC_NOT_FOUND":
             raise
         tally, letters = Tally(), []
     memory, topics = read_memory(home), topics_of_operators(graph)
@@ -126,7 +126,7 @@ def get_letters(
     try:
         records = places.find(ids)
     except HeadgateError as error:
-        if not is_missing(error):
+        if error.code != "TOPIC_NOT_FOUND":
             raise
         records = {}
     found = {place: find_letter(record) for place, record in records.items()}

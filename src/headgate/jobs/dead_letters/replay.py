@@ -32,7 +32,7 @@ from headgate.jobs.dead_letters.replay_memory import (
 )
 from headgate.jobs.dead_letters.way_back import find_way_back
 from headgate.jobs.job_folder import JobFolder
-from headgate.jobs.runs.job_topics import get_flow, is_missing
+from headgate.jobs.runs.lineage import get_flow
 
 # Records are sent, and written down as sent, so many at a time.
 _AT_ONCE = 500
@@ -190,7 +190,7 @@ def _all(places: Places, ownership: Ownership) -> Iterator[DeadLetter]:
     try:
         stretches = places.stretches()
     except HeadgateError as error:
-        if not is_missing(error):
+        if error.code != "TOPIC_NOT_FOUND":
             raise
         stretches = []
     for stretch in stretches:

@@ -70,8 +70,8 @@ def _try_log(log: Log, on: str) -> Finding:
     try:
         count = len(log.open_topics().list_topics(count=False))
     except HeadgateError as error:
-        return Finding("topics", Status.FAIL, error.message, error.hint)
-    return Finding("topics", Status.OK, f"{on} answers: {count} topics")
+        return _fail("topics", error.message, error.hint)
+    return _ok("topics", f"{on} answers: {count} topics")
 
 
 def judge(machine: Machine) -> list[Finding]:
@@ -92,6 +92,18 @@ def judge(machine: Machine) -> list[Finding]:
     ]
 
 
+def _ok(name: str, found: str, advice: str = "") -> Finding:
+    return Finding(name, Status.OK, found, advice)
+
+
+def _warn(name: str, found: str, advice: str) -> Finding:
+    return Finding(name, Status.WARN, found, advice)
+
+
+def _fail(name: str, found: str, advice: str) -> Finding:
+    return Finding(name, Status.FAIL, found, advice)
+
+
 def parse_java_version(text: str) -> int | None:
     """Return the feature release in what `java -version` prints: 17 of "17.0.15", 8 of "1.8"."""
     found = re.search(r'version "(?:1\.)?([0-9]+)', text)
@@ -102,89 +114,74 @@ def _judge_python(found: tuple[int, int, int]) -> Finding:
     text = ".".join(map(str, found))
     if found[:2] < OLDEST_PYTHON:
         wanted = ".".join(map(str, OLDEST_PYTHON))
-        return Finding("python", Status.FAIL, text, f"use Python {wanted} or newer")
-    return Finding("python", Status.OK, text)
+        return _fail("python", text, f"use Python {wanted} or newer")
+    return _ok("python", text)
 
 
 def _judge_java(java: Java) -> Finding:
     if java.path is None and java.home is not None:
-        return Finding(
+        return _fail(
             "java",
-            Status.FAIL,
             f"JAVA_HOME is {java.home}, and there is no bin/java in it",
             "unset JAVA_HOME, or set it to a JDK 17 or newer",
         )
     if java.path is None:
-        return Finding("java", Status.FAIL, "there is no java on the path", _INSTALL_JAVA)
+        return _fail("java", "there is no java on the path", _INSTALL_JAVA)
     release = parse_java_version(java.says)
     if release is None:
         said = java.says.strip().partition("\n")[0] or "nothing"
-        return Finding(
-            "java", Status.FAIL, f"{java.path} does not tell its version: {said}", _INSTALL_JAVA
-        )
+        return _fail("java", f"{java.path} does not tell its version: {said}", _INSTALL_JAVA)
     found = f"{release} at {java.path}"
     if release < OLDEST_JAVA:
-        return Finding(
-            "java", Status.FAIL, f"{found}; Spark needs {OLDEST_JAVA} or newer", _INSTALL_JAVA
-        )
+        return _fail("java", f"{found}; Spark needs {OLDEST_JAVA} or newer", _INSTALL_JAVA)
     if _VECTOR_MODULE not in java.modules:
-        return Finding(
+        return _fail(
             "java",
-            Status.FAIL,
             f"{found}, without the module {_VECTOR_MODULE} that Spark asks for",
             _INSTALL_JAVA,
         )
-    return Finding("java", Status.OK, found)
+    return _ok("java", found)
 
 
 def _judge_spark(machine: Machine) -> Finding:
     install = f"pip install pyspark=={SPARK_VERSION}"
     if machine.pyspark is None:
-        return Finding("spark", Status.FAIL, "the package pyspark is not installed", install)
+        return _fail("spark", "the package pyspark is not installed", install)
     if machine.pyspark != SPARK_VERSION:
-        return Finding(
+        return _fail(
             "spark",
-            Status.FAIL,
             f"pyspark {machine.pyspark}; this release of headgate is made for {SPARK_VERSION}",
             install,
         )
     if machine.spark_home is not None and machine.spark_home != machine.own_spark:
-        return Finding(
+        return _warn(
             "spark",
-            Status.WARN,
             f"pyspark {machine.pyspark}, but SPARK_HOME is {machine.spark_home}, which is taken "
             "in its place",
             "unset SPARK_HOME",
         )
-    return Finding("spark", Status.OK, f"pyspark {machine.pyspark}")
+    return _ok("spark", f"pyspark {machine.pyspark}")
 
 
 def _judge_kernel(kernel: Kernel) -> Finding:
     if kernel.wanted is None:
         if kernel.carried is None:
-            return Finding(
+            return _fail(
                 "kernel",
-                Status.FAIL,
                 f"the package has no {kernel.jar}",
                 "pip install --force-reinstall headgate",
             )
-        return Finding("kernel", Status.OK, f"{kernel.jar} came with the package")
+        return _ok("kernel", f"{kernel.jar} came with the package")
     if kernel.carried == kernel.wanted:
-        return Finding("kernel", Status.OK, f"{kernel.jar} fits its sources")
+        return _ok("kernel", f"{kernel.jar} fits its sources")
     found = "the jar is not built" if kernel.carried is None else "the jar is older than its source"
     if kernel.javac is None:
-        return Finding(
+        return _fail(
             "kernel",
-            Status.FAIL,
             f"{found}, and there is no javac to build it",
             "install a JDK 17 or newer, not only a JRE (apt install openjdk-17-jdk)",
         )
-    return Finding(
-        "kernel",
-        Status.WARN,
-        f"{found}; the next run builds it with {kernel.javac}",
-        "make kernel",
-    )
+    return _warn("kernel", f"{found}; the next run builds it with {kernel.javac}", "make kernel")
 
 
 def _judge_fetched(name: str, jars: tuple[FetchedJars, ...]) -> Finding:
@@ -197,84 +194,77 @@ def _judge_fetched(name: str, jars: tuple[FetchedJars, ...]) -> Finding:
     to_fetch = [f"{each.what} {format_size(each.missing)}" for each in jars if each.missing]
     if to_fetch:
         found.append(f"fetched on first use: {', '.join(to_fetch)}")
-    return Finding(name, Status.OK, "; ".join(found))
+    return _ok(name, "; ".join(found))
 
 
 def _judge_prepared(logs: tuple[str, ...]) -> Finding:
     # Jobs start without an archive too.
     if not logs:
-        return Finding(
+        return _ok(
             "classes",
-            Status.OK,
             "no archive of Spark's classes: every start reads them from jars",
             "headgate prepare",
         )
-    return Finding("classes", Status.OK, f"archived for jobs on {', '.join(logs)}")
+    return _ok("classes", f"archived for jobs on {', '.join(logs)}")
 
 
 def _judge_cores(cores: int) -> Finding:
     if cores < 2:
-        return Finding(
+        return _warn(
             "cores",
-            Status.WARN,
             f"{cores}: jobs run, but slowly, since Spark and Python share it",
             "give the machine or the container 2 cores or more",
         )
-    return Finding("cores", Status.OK, str(cores))
+    return _ok("cores", str(cores))
 
 
 def _judge_memory(total: int | None, free: int | None) -> Finding:
     if total is None:
-        return Finding("memory", Status.OK, "this system does not tell")
+        return _ok("memory", "this system does not tell")
     found = f"{format_size(total)} in all"
     if free is not None:
         found += f", {format_size(free)} free"
     usable = total if free is None else free
     if usable < _LEAST_MEMORY:
-        return Finding(
+        return _fail(
             "memory",
-            Status.FAIL,
             f"{found}; Spark does not start in less than {format_size(_LEAST_MEMORY)}",
             "end other programs, or give the machine or the container more memory",
         )
     if usable < _ROOMY_MEMORY:
-        return Finding(
+        return _warn(
             "memory",
-            Status.WARN,
             f"{found}; a job takes up to {format_size(_ROOMY_MEMORY)} by default",
             "headgate run FLOW --driver-memory 512MiB",
         )
-    return Finding("memory", Status.OK, found)
+    return _ok("memory", found)
 
 
 def _judge_loopback(problem: str) -> Finding:
     if problem:
-        return Finding(
+        return _fail(
             "loopback",
-            Status.FAIL,
             f"no connection over 127.0.0.1: {problem}",
             "allow programs to listen on 127.0.0.1: Spark and Python talk over it",
         )
-    return Finding("loopback", Status.OK, "ports of 127.0.0.1 can be bound and reached")
+    return _ok("loopback", "ports of 127.0.0.1 can be bound and reached")
 
 
 def _judge_folder(folder: Folder) -> Finding:
     if folder.problem:
         option = "--on files:DIR" if folder.role == "topics" else "--home DIR"
-        return Finding(
+        return _fail(
             folder.role,
-            Status.FAIL,
             f"{folder.path} cannot be written: {folder.problem}",
             f"get the right to write there, or choose another folder with {option}",
         )
     if not folder.has_links:
-        return Finding(
+        return _warn(
             folder.role,
-            Status.WARN,
             f"{folder.path} has no hard links: files are published in a slower way",
             "use a file system with hard links (ext4, xfs, btrfs, apfs)",
         )
-    return Finding(folder.role, Status.OK, f"{folder.path} can be written")
+    return _ok(folder.role, f"{folder.path} can be written")
 
 
 def _judge_disks(folders: tuple[Folder, ...]) -> Iterator[Finding]:
@@ -290,7 +280,7 @@ def _judge_disk(path: Path, free: int) -> Finding:
     advice = "free some space; df -h tells how much there is"
     if free < _LEAST_DISK:
         needed = format_size(_LEAST_DISK)
-        return Finding("disk", Status.FAIL, f"{found}; jobs need {needed} to start", advice)
+        return _fail("disk", f"{found}; jobs need {needed} to start", advice)
     if free < _ROOMY_DISK:
-        return Finding("disk", Status.WARN, f"{found}; checkpoints and topics grow", advice)
-    return Finding("disk", Status.OK, found)
+        return _warn("disk", f"{found}; checkpoints and topics grow", advice)
+    return _ok("disk", found)

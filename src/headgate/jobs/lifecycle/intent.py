@@ -74,7 +74,7 @@ def write_intent(
             )
         number = max(given, echoed) + 1
         now = (clock or SystemClock()).now()
-        home.write_json(_FILE, encode(Intent(number, verb, arguments or {}, by, now)))
+        home.write_json(_FILE, encode(Intent(number, Verb(verb), arguments or {}, by, now)))
     return number
 
 

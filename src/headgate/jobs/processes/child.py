@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
+from headgate.errors import HeadgateError
 from headgate.jobs.processes.messages import GarbledMessageError, Message, receive, send
 
 # The environment variable that names the descriptor a child sends its messages to.
@@ -29,6 +30,10 @@ _LAST_MESSAGES = 5.0
 _TAIL = 4096
 _LAST_LINES = 5
 _STANDARD_ERROR = 2
+
+
+class ChildDiedError(Exception):
+    """A child ended without an answer; the message follows a subject: "was killed by signal 9"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +150,29 @@ class ChildProcess:
                 return message
             self._has_ended = True
         return None
+
+    def ask(self, order: Message, timeout: float | None = None) -> dict[str, Any]:
+        """Send the only order to the child, and return its answer.
+
+        Raises:
+            HeadgateError: The child answered with an error.
+            ChildDiedError: The child ended without an answer.
+            TimeoutError: There was no answer for so many seconds; the child is killed.
+        """
+        try:
+            self.send(order)
+            self.end_input()
+            answer = self.receive(timeout)
+            if answer is None:
+                raise ChildDiedError(self.get_death().explain())
+        except TimeoutError:
+            self.kill()
+            raise
+        finally:
+            self.close()
+        if "error" in answer:
+            raise HeadgateError.from_json(answer["error"])
+        return dict(answer["answer"])
 
     def take(self, seconds: float) -> list[dict[str, Any]]:
         """Return the messages since the last call, after waiting no longer than this for one."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from headgate._codec import DecodeError, Form, Moment, alias, decode, encode, shaped
 from headgate.checkpoints.sparklog import find_begun, find_last_commit, find_open_batch
 from headgate.checkpoints.state_format import (
     FIRST_STATE_FORMAT,
@@ -21,10 +22,23 @@ from headgate.flow.graph import Graph
 from headgate.flow.operators import Enrich, Source
 from headgate.flow.schema import Schema, difference, only_adds
 from headgate.flow.state_shape import find_state_change
-from headgate.jobs.job_folder import JobFolder, read_json, write_json
+from headgate.jobs.job_folder import JobFolder, broken_file, read_json, write_json
 
-# 2 says of what form the state is, 3 by which rules rows are placed.
+# Since 2 a manifest has the format of the state, since 3 the rules by which rows are placed.
 FORMAT = 3
+_MANIFEST = "run.json"
+# The values of fields that older manifests lack.
+_FIRST_FORMAT = {
+    "state_format": FIRST_STATE_FORMAT,
+    "placed_since": None,
+    "checksums_since": None,
+}
+SchemaJson = Annotated[Schema, Form(Schema.to_json, Schema.from_json)]
+# A flow as JSON values.
+FlowJson = Annotated[
+    Graph,
+    Form(lambda flow: json.loads(flow.to_json()), lambda json_: Graph.from_json(json.dumps(json_))),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +95,19 @@ class Run:
     """
 
     lineage: str
-    created: datetime
+    created: Moment
     checkpoint: Path
     parallelism: int
     operators: tuple[str, ...]
-    history: Mapping[str, tuple[Schema, ...]]
+    history: Mapping[str, tuple[SchemaJson, ...]] = field(metadata=alias("tables"))
     keys: Mapping[str, tuple[str, ...]]
-    flow: Graph
+    flow: FlowJson
     origin: Origin | None = None
     state_format: int = STATE_FORMAT
     placed_since: int | None = 0
     checksums_since: int | None = 0
+
+    __get_pydantic_core_schema__ = shaped(prepare=lambda content: {**_FIRST_FORMAT, **content})
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +129,13 @@ def new_run(
 ) -> Run:
     """Return a run that starts empty, with a lineage no other run has."""
     lineage = f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
-    folder = home.run_folder(lineage) if checkpoints is None else checkpoints / lineage
+    folder = home.run_folder(lineage) if checkpoints is None else checkpoints.absolute() / lineage
     return Run(
         lineage=lineage,
         created=now,
         checkpoint=folder / "checkpoint",
         parallelism=parallelism,
-        operators=_operators(graph),
+        operators=tuple(node.id for node in graph.stateful()),
         history={table.id: (table.schema,) for table in graph.tables()},
         keys={table.id: table.key for table in graph.tables()},
         flow=graph,
@@ -130,32 +146,36 @@ def continue_run(run: Run, graph: Graph, *, job: str) -> Run:
     """Return the run with a flow as it is now, or refuse a flow its state does not fit."""
     _check_operators(run, graph, job)
     check_tables(run.history, run.keys, graph.tables(), job=job)
-    history = dict(run.history)
-    for table in graph.tables():
-        known = history.get(table.id, ())
-        if not known or known[-1] != table.schema:
-            history[table.id] = (*known, table.schema)
     keys = {table.id: table.key for table in graph.tables()}
     return replace(
         run,
-        history=history,
+        history=extend_history(run.history, graph),
         keys={**run.keys, **keys},
         flow=graph,
-        placed_since=_first_placed(run) if run.placed_since is None else run.placed_since,
-        checksums_since=_first_summed(run) if run.checksums_since is None else run.checksums_since,
+        # A batch that release 0.7 left open is finished by its own rules.
+        placed_since=_after(find_open_batch(run.checkpoint))
+        if run.placed_since is None
+        else run.placed_since,
+        checksums_since=_after(find_begun(run.checkpoint))
+        if run.checksums_since is None
+        else run.checksums_since,
     )
 
 
-def _first_placed(run: Run) -> int:
-    """Return the first batch for the present rules: a batch that 0.7 left open goes by its own."""
-    begun = find_open_batch(run.checkpoint)
-    return 0 if begun is None else begun + 1
+def extend_history(
+    history: Mapping[str, tuple[Schema, ...]], graph: Graph
+) -> dict[str, tuple[Schema, ...]]:
+    """Return every schema that each table has had, with those of a flow."""
+    extended = dict(history)
+    for table in graph.tables():
+        known = extended.get(table.id, ())
+        if known[-1:] != (table.schema,):
+            extended[table.id] = (*known, table.schema)
+    return extended
 
 
-def _first_summed(run: Run) -> int:
-    """Return the first batch that 0.7 has not begun: its logs will have checksums."""
-    begun = find_begun(run.checkpoint)
-    return 0 if begun is None else begun + 1
+def _after(batch: int | None) -> int:
+    return 0 if batch is None else batch + 1
 
 
 def check_state(run: Run, *, job: str) -> None:
@@ -165,14 +185,12 @@ def check_state(run: Run, *, job: str) -> None:
         HeadgateError: STATE_FORMAT_UNSUPPORTED.
     """
     if run.operators:
-        hint = (
-            (
+        hint = "start empty with --fresh, or go on with headgate 0.6"
+        if has_portable_form(run.flow):
+            hint = (
                 f"take headgate savepoint {job} --portable with headgate 0.6 and restore it here, "
                 "or start empty with --fresh"
             )
-            if has_portable_form(run.flow)
-            else "start empty with --fresh, or go on with headgate 0.6"
-        )
         check_state_format(run.state_format, what=f"cannot resume job {job!r}", hint=hint)
 
 
@@ -198,32 +216,64 @@ def check_tables(
                 f"{', '.join(keys[table.id])}, and the flow's key is {', '.join(table.key)}",
                 hint="keep the key, or start empty with --fresh",
             )
-        if known and known[-1] != table.schema:
-            _check_schema(known, table.schema, job=job, table=table.id)
+        if known and known[-1] != table.schema and not only_adds(known[-1], table.schema):
+            raise HeadgateError(
+                "SCHEMA_CHANGED",
+                f"cannot resume job {job!r}: the schema of table {table.id!r} changed: "
+                + "; ".join(difference(known[-1], table.schema)),
+                hint="only add columns, each nullable or with a default; or start with --fresh",
+            )
 
 
 def find_run(home: JobFolder, lineage: str) -> Run | None:
-    """Return a run by its lineage, or None if its manifest is not there."""
-    content = read_manifest(home.run_folder(lineage))
+    """Return a run by its lineage, or None if its manifest is missing.
+
+    Raises:
+        HeadgateError: JOB_FILE_BROKEN or JOB_FORMAT_UNSUPPORTED.
+    """
+    folder = home.run_folder(lineage)
+    content = read_manifest(folder)
     if content is None:
         return None
-    return Run(
-        lineage=content["lineage"],
-        created=datetime.fromisoformat(content["created"]),
-        checkpoint=home.run_folder(lineage) / content["checkpoint"],
-        parallelism=content["parallelism"],
-        operators=tuple(content["operators"]),
-        history={
-            table: tuple(Schema.from_json(schema) for schema in schemas)
-            for table, schemas in content["tables"].items()
-        },
-        keys={table: tuple(key) for table, key in content["keys"].items()},
-        flow=Graph.from_json(json.dumps(content["flow"])),
-        origin=_read_origin(home.run_folder(lineage), content.get("origin")),
-        state_format=content.get("state_format", FIRST_STATE_FORMAT),
-        placed_since=content.get("placed_since"),
-        checksums_since=content.get("checksums_since"),
-    )
+    try:
+        run = decode(Run, content)
+    except DecodeError as error:
+        raise broken_file(folder / _MANIFEST, error) from error
+    origin = run.origin
+    if origin is not None and origin.folder is not None:
+        origin = replace(origin, folder=folder / origin.folder)
+    return replace(run, checkpoint=folder / run.checkpoint, origin=origin)
+
+
+def find_present(home: JobFolder) -> Run | None:
+    """Return the present run of a job; None if it never ran, or the run's manifest is missing."""
+    lineage = home.find_present_run()
+    return None if lineage is None else find_run(home, lineage)
+
+
+def get_flow(home: JobFolder, *, doing: str) -> Graph:
+    """Return the flow of a job as it was last run, its topics bound.
+
+    Args:
+        doing: What cannot be done without a run, up to the job's name.
+
+    Raises:
+        HeadgateError: JOB_NEVER_RAN.
+    """
+    lineage = home.find_present_run() or (home.find_json("status.json") or {}).get("lineage")
+    run = None if lineage is None else find_run(home, str(lineage))
+    if run is None:
+        raise HeadgateError(
+            "JOB_NEVER_RAN",
+            f"cannot {doing} job {home.name!r}: it has never run",
+            hint=f"headgate show {home.name}",
+        )
+    return run.flow
+
+
+def operator_numbers(operators: Sequence[str]) -> dict[str, int]:
+    """Return Spark's numbers of stateful operators, which count from the sink up, by uid."""
+    return {uid: number for number, uid in enumerate(reversed(operators))}
 
 
 def nothing_committed(verb: str, job: str) -> HeadgateError:
@@ -246,8 +296,7 @@ def get_committed(home: JobFolder, *, verb: str) -> tuple[Run, int]:
     Raises:
         HeadgateError: NOTHING_COMMITTED.
     """
-    lineage = home.find_present_run()
-    run = None if lineage is None else find_run(home, lineage)
+    run = find_present(home)
     batch = None if run is None else find_last_commit(run.checkpoint)
     if run is None or batch is None:
         raise nothing_committed(verb, home.name)
@@ -273,68 +322,25 @@ def walk_lineage(home: JobFolder, lineage: str | None) -> Iterator[Ancestor]:
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
-    """Return the manifest in a run's folder as JSON values, or None if it is not there."""
-    return read_json(folder / "run.json", newest=FORMAT)
-
-
-def _read_origin(folder: Path, content: Mapping[str, Any] | None) -> Origin | None:
-    if content is None:
-        return None
-    inner = content["folder"]
-    loading = tuple(content.get("loading", ()))
-    place = None if inner is None else folder / inner
-    return Origin(**{**content, "folder": place, "loading": loading})
+    """Return the manifest in a run's folder as JSON values, or None if it is missing."""
+    return read_json(folder / _MANIFEST, newest=FORMAT)
 
 
 def write_run(home: JobFolder, run: Run) -> None:
-    """Write the run's manifest; it is there before the run's first state is."""
-    write_json(
-        home.run_folder(run.lineage) / "run.json",
-        {
-            "format": FORMAT,
-            "state_format": run.state_format,
-            "placed_since": run.placed_since,
-            "checksums_since": run.checksums_since,
-            "lineage": run.lineage,
-            "created": run.created.isoformat(),
-            "checkpoint": _checkpoint(home, run),
-            "parallelism": run.parallelism,
-            "operators": list(run.operators),
-            "tables": {
-                table: [schema.to_json() for schema in schemas]
-                for table, schemas in run.history.items()
-            },
-            "keys": {table: list(key) for table, key in run.keys.items()},
-            "flow": json.loads(run.flow.to_json()),
-            "origin": _origin(home.run_folder(run.lineage), run.origin),
-        },
-    )
-
-
-def _origin(folder: Path, origin: Origin | None) -> dict[str, Any] | None:
-    if origin is None:
-        return None
-    inner = None if origin.folder is None else str(origin.folder.relative_to(folder))
-    return {**asdict(origin), "folder": inner}
-
-
-def _checkpoint(home: JobFolder, run: Run) -> str:
-    """Return where the checkpoint lies: as seen from the run's folder if it lies in there.
-
-    A path from where the job was first started would lead nowhere from another place, and a job
-    that finds no checkpoint starts empty.
-    """
-    folder = home.run_folder(run.lineage)
-    inside = run.checkpoint.is_relative_to(folder)
-    return str(run.checkpoint.relative_to(folder) if inside else run.checkpoint.absolute())
-
-
-def _operators(graph: Graph) -> tuple[str, ...]:
-    return tuple(node.id for node in graph.stateful())
+    """Write the run's manifest, before the run has any state."""
+    folder, checkpoint, origin = home.run_folder(run.lineage), run.checkpoint, run.origin
+    # Relative to the run's folder, so that the job can be moved: a job that finds no checkpoint
+    # would start empty.
+    inside = checkpoint.is_relative_to(folder)
+    checkpoint = checkpoint.relative_to(folder) if inside else checkpoint.absolute()
+    if origin is not None and origin.folder is not None:
+        origin = replace(origin, folder=origin.folder.relative_to(folder))
+    content = encode(replace(run, checkpoint=checkpoint, origin=origin))
+    write_json(folder / _MANIFEST, {"format": FORMAT, **content})
 
 
 def _check_operators(run: Run, graph: Graph, job: str) -> None:
-    now = _operators(graph)
+    now = tuple(node.id for node in graph.stateful())
     if now != run.operators:
         raise HeadgateError(
             "STATE_INCOMPATIBLE",
@@ -351,14 +357,3 @@ def _check_operators(run: Run, graph: Graph, job: str) -> None:
                 f"cannot resume job {job!r}: operator {uid!r} {change}",
                 hint="keep it unchanged, or give the operator another uid and start with --fresh",
             )
-
-
-def _check_schema(known: tuple[Schema, ...], schema: Schema, *, job: str, table: str) -> None:
-    if not known or only_adds(known[-1], schema):
-        return
-    raise HeadgateError(
-        "SCHEMA_CHANGED",
-        f"cannot resume job {job!r}: the schema of table {table!r} changed: "
-        + "; ".join(difference(known[-1], schema)),
-        hint="only add columns, each nullable or with a default; or start empty with --fresh",
-    )

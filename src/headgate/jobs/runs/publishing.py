@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
 from headgate.connectors.connector import Mark
 from headgate.connectors.registry import get_connector
@@ -22,32 +21,12 @@ Positions = Mapping[str, str | None]
 _LAST_WORD = 5.0
 
 
-class Publisher(Protocol):
-    """Takes the positions of checkpoints."""
-
-    def offer(self, positions: Positions) -> None:
-        """Publish these positions, by source id; those offered before need not be any more."""
-
-    def close(self) -> None:
-        """Publish what is left, for a few seconds at most, and end."""
-
-
-class NoPublisher:
-    """For a job whose topics have no such thing."""
-
-    def offer(self, positions: Positions) -> None:
-        """Publish nothing."""
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
-class MarkPublisher:
-    """Publishes on a thread of its own: a broker that does not answer holds nobody up.
+class Publisher:
+    """Publishes on a thread of its own, so that an unreachable broker delays nothing.
 
     Args:
-        marks: Where the positions of sources go, by source id.
-        failed: Told on that thread, once for each row of failures of a source.
+        marks: Where the positions of sources go, by source id; sources may have none.
+        failed: Called on that thread, once for each series of failures of a source.
     """
 
     def __init__(self, marks: Mapping[str, Mark], failed: Callable[[HeadgateError], None]) -> None:
@@ -55,23 +34,25 @@ class MarkPublisher:
         self._failed = failed
         self._newest: Positions | None = None
         self._closing = False
-        self._told: set[str] = set()
+        self._failing: set[str] = set()
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._work, daemon=True)
-        self._thread.start()
+        if marks:
+            self._thread.start()
 
     def offer(self, positions: Positions) -> None:
-        """Publish these positions as soon as the ones before are."""
+        """Publish these positions after the ones before, which may be left out."""
         with self._changed:
             self._newest = positions
             self._changed.notify()
 
     def close(self) -> None:
-        """Publish what is left, for a few seconds at most, and end."""
+        """Publish the last positions, for a few seconds at most, and end."""
         with self._changed:
             self._closing = True
             self._changed.notify()
-        self._thread.join(_LAST_WORD)
+        if self._marks:
+            self._thread.join(_LAST_WORD)
 
     def _work(self) -> None:
         while True:
@@ -89,16 +70,14 @@ class MarkPublisher:
                 continue
             try:
                 mark.move(position)
-                self._told.discard(source)
+                self._failing.discard(source)
             except HeadgateError as error:
-                if source not in self._told:
-                    self._told.add(source)
+                if source not in self._failing:
+                    self._failing.add(source)
                     self._failed(error)
 
 
-def make_publisher(
-    job: str, graph: Graph, failed: Callable[[HeadgateError], None]
-) -> MarkPublisher | NoPublisher:
+def make_publisher(job: str, graph: Graph, failed: Callable[[HeadgateError], None]) -> Publisher:
     """Return what publishes the positions of a flow's sources."""
     sources = {node.id: node.topic for node in graph.nodes if isinstance(node, Source)}
     found = {
@@ -106,4 +85,4 @@ def make_publisher(
         for name, topic in sources.items()
     }
     marks = {source: mark for source, mark in found.items() if mark is not None}
-    return MarkPublisher(marks, failed) if marks else NoPublisher()
+    return Publisher(marks, failed)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from headgate._codec import DecodeError, decode, encode
 from headgate.checkpoints.sparklog import find_begun, read_query_id
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.job_folder import JobFolder, read_json, write_json
@@ -53,8 +54,7 @@ class ReachedNote:
     def _write(self, reached: Reached) -> None:
         if reached == self._known:
             return
-        file = _file(self._home, self._run.lineage)
-        write_json(file, {"query": reached.query, "batch": reached.batch})
+        write_json(_file(self._home, self._run.lineage), encode(reached))
         self._known = reached
 
 
@@ -67,26 +67,17 @@ def find_reached(home: JobFolder, lineage: str) -> Reached | None:
     file = _file(home, lineage)
     try:
         content = read_json(file)
-        if content is None:
-            return None
-        batch = content["batch"]
-        return Reached(str(content["query"]), None if batch is None else int(batch))
-    except (KeyError, TypeError, ValueError) as error:
-        raise _broken(file, f"it is corrupted ({error})") from error
-    except HeadgateError as error:
-        if error.code != "JOB_FILE_BROKEN":
+        return None if content is None else decode(Reached, content)
+    except (DecodeError, HeadgateError) as error:
+        if isinstance(error, HeadgateError) and error.code != "JOB_FILE_BROKEN":
             raise
-        raise _broken(file, "it is corrupted") from error
+        raise HeadgateError(
+            "JOB_FILE_BROKEN",
+            f"cannot read {file}: it is corrupted ({error})",
+            hint=f"if the checkpoint beside it is valid: rm {file}",
+            domain=Domain.EXTERNAL,
+        ) from error
 
 
 def _file(home: JobFolder, lineage: str) -> Path:
     return home.run_folder(lineage) / "reached.json"
-
-
-def _broken(file: Path, found: str) -> HeadgateError:
-    return HeadgateError(
-        "JOB_FILE_BROKEN",
-        f"cannot read {file}: {found}",
-        hint=f"if the checkpoint beside it is valid: rm {file}",
-        domain=Domain.EXTERNAL,
-    )

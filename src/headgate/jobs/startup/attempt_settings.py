@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
-from headgate.checkpoints.sparklog import find_last_commit
+from headgate.checkpoints.sparklog import find_last_commit, find_open_batch, read_batch
 from headgate.engine.settings import AttemptSettings, HeldFiles, HeldState, SparkSettings
 from headgate.engine.state_variables import state_variable
+from headgate.errors import HeadgateError
 from headgate.jobs.checkpoints.portable import state_folder
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import Run
-from headgate.jobs.runs.open_batch_age import unfinished_since_ms
 from headgate.jobs.values import RunOptions
 
 
@@ -75,3 +76,13 @@ def _spark_settings(home: JobFolder, run: Run, options: RunOptions) -> SparkSett
         log_level=options.log_level,
         verbose=options.verbose,
     )
+
+
+def unfinished_since_ms(checkpoint: Path) -> int:
+    """Return when the open batch of a run was begun, in epoch milliseconds; 0 for none."""
+    try:
+        begun = find_open_batch(checkpoint)
+        return 0 if begun is None else read_batch(checkpoint, begun).timestamp_ms
+    except HeadgateError:
+        # Spark fails on a corrupted batch when it repeats it, and explains more.
+        return 0

@@ -20,7 +20,7 @@ from headgate.jobs.checkpoints.restore_plan import SealedPlan
 from headgate.jobs.flow_file import load_flow
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import has_supervisor
-from headgate.jobs.processes.child import open_output, spawn
+from headgate.jobs.processes.child import ChildDiedError, open_output, spawn
 from headgate.jobs.processes.parent import Parent, become_orphan
 from headgate.jobs.values import JobSnapshot, RunOptions, Watcher
 
@@ -66,29 +66,23 @@ def start_detached(
     """
     home = JobFolder(options.home, job or load_flow(flow).graph.name)
     if has_supervisor(home):
-        # Refuses in its own words, and leaves no trace in the log of the one that runs.
+        # Refuses, and leaves no trace in the log of the supervisor that runs.
         with home.locked():
             pass
     output = supervisor_output(home)
     supervisor = spawn(
         "headgate.jobs.startup.background", output=open_output(output), is_orphan=True
     )
+    order = {"flow": flow, "options": encode(options), "restore": encode(restore)}
     try:
-        supervisor.send({"flow": flow, "options": encode(options), "restore": encode(restore)})
-        supervisor.end_input()
-        answer = supervisor.receive()
-        if answer is None:
-            raise HeadgateError(
-                "JOB_NOT_STARTED",
-                f"cannot start job {home.name!r} in the background: "
-                f"its supervisor {supervisor.get_death().explain()}",
-                hint=f"tail {output}",
-                domain=Domain.INTERNAL,
-            )
-    finally:
-        supervisor.close()
-    if "error" in answer:
-        raise HeadgateError.from_json(answer["error"])
+        answer = supervisor.ask(order)
+    except ChildDiedError as error:
+        raise HeadgateError(
+            "JOB_NOT_STARTED",
+            f"cannot start job {home.name!r} in the background: its supervisor {error}",
+            hint=f"tail {output}",
+            domain=Domain.INTERNAL,
+        ) from error
     return Detached(decode(JobSnapshot, answer["snapshot"]), answer["pid"], output)
 
 
@@ -97,42 +91,31 @@ def supervisor_output(home: JobFolder) -> Path:
     return home.path / "logs" / "supervisor.out"
 
 
-class _Answer:
-    """Tells the process that started the supervisor how the start went, once."""
-
-    def __init__(self, parent: Parent) -> None:
-        self._parent = parent
-
-    def started(self, snapshot: JobSnapshot) -> None:
-        """Tell that the job is on its way; its status is written by now."""
-        self._parent.answer({"pid": os.getpid(), "snapshot": encode(snapshot)})
-
-    def refused(self, error: HeadgateError) -> bool:
-        """Tell why the job does not start; return whether anybody still listened."""
-        return self._parent.answer({"error": error.to_json()})
-
-
 def main() -> None:
     """Supervise the job that the order names, in a process that outlives its parent."""
     parent = Parent()
     order = parent.receive()
     become_orphan()
-    sys.exit(_supervise(order, _Answer(parent)))
+    sys.exit(_supervise(order, parent))
 
 
-def _supervise(order: Mapping[str, Any], answer: _Answer) -> int:
+def _supervise(order: Mapping[str, Any], parent: Parent) -> int:
     from headgate.jobs.startup.foreground import run_job
+
+    def answer_started(snapshot: JobSnapshot) -> None:
+        # The job's status is written by now. Only the first snapshot is sent.
+        parent.answer({"answer": {"pid": os.getpid(), "snapshot": encode(snapshot)}})
 
     restore = order["restore"]
     try:
         ended = run_job(
             str(order["flow"]),
             decode(RunOptions, order["options"]),
-            Watcher(on_snapshot=answer.started),
+            Watcher(on_snapshot=answer_started),
             restore=None if restore is None else decode(SealedPlan, restore),
         )
     except HeadgateError as error:
-        if not answer.refused(error):
+        if not parent.answer({"error": error.to_json()}):
             _log(str(error))
         return error.exit_code
     _log(f"job {ended.job!r} is {ended.state}")

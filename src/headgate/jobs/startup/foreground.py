@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
+from headgate._artifacts import get_java
 from headgate._clock import Clock, SystemClock
 from headgate._codec import encode
 from headgate._kernel.jar import get_jars
@@ -18,11 +16,11 @@ from headgate.checkpoints.sparklog import find_last_commit
 from headgate.connectors.logs import bind, parse_log
 from headgate.engine.plan import kernel_modules
 from headgate.engine.settings import Fenced
-from headgate.errors import Domain, HeadgateError
+from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
 from headgate.jobs.attempts.launch import Launcher, ProcessLauncher
 from headgate.jobs.attempts.wire import AttemptSpec
-from headgate.jobs.checkpoints.keeper import CheckpointKeeper, Keeping
+from headgate.jobs.checkpoints.keeper import CheckpointKeeper
 from headgate.jobs.checkpoints.restore_plan import SealedPlan
 from headgate.jobs.flow_file import LoadedFlow, load_flow
 from headgate.jobs.job_folder import JobFolder
@@ -37,10 +35,11 @@ from headgate.jobs.runs.written_batches import note_delivery
 from headgate.jobs.startup.attempt_settings import attempt_settings
 from headgate.jobs.startup.opening import open_run
 from headgate.jobs.startup.resuming import check_attempt
+from headgate.jobs.startup.start import Start
 from headgate.jobs.startup.start_positions import parse_starts
 from headgate.jobs.supervision.supervisor import Supervisor
 from headgate.jobs.totals import Totals
-from headgate.jobs.values import NO_CONSENT, JobSnapshot, RunOptions, Watcher
+from headgate.jobs.values import JobSnapshot, RunOptions, Watcher
 
 
 def run_job(
@@ -66,7 +65,7 @@ def run_job(
         stop: Ends the job before its next batch once it is set, as a signal would.
     """
     clock = clock or SystemClock()
-    check_java()
+    get_java("start Spark")
     loaded = load_flow(flow) if isinstance(flow, str) else flow
     graph = bind(loaded.graph, parse_log(options.on))
     home = JobFolder(options.home, graph.name)
@@ -76,7 +75,7 @@ def run_job(
     get_jars(kernel_modules(graph), progress=watcher.on_notice)
     with home.locked():
         before = home.find_present_run()
-        run, notice = open_run(home, graph, options, clock, restore=restore)
+        run, notice = open_run(Start(home, graph, options, clock), restore=restore)
         note_delivery(home, run, options.delivery)
         opened = _OpenedJob(
             home=home,
@@ -85,7 +84,7 @@ def run_job(
             graph=graph,
             options=options,
             clock=clock,
-            keeper=CheckpointKeeper(home, run, _keeping(options), clock),
+            keeper=CheckpointKeeper(home, run, options, clock),
             fenced=earlier_runs(home, run, before),
         )
         supervisor = opened.make_supervisor(
@@ -170,8 +169,9 @@ class _OpenedJob:
     def note_running(self) -> None:
         """Write how the job was started, now that an attempt runs."""
         self.keeper.attempt_running()
+        later = replace(self.options.for_later_start(), home=self.options.home.absolute())
         self.home.write_job(
-            self.run.lineage, flow=_place(self.loaded.reference), options=_stored(self.options)
+            self.run.lineage, flow=_place(self.loaded.reference), options=encode(later)
         )
 
     def note_unpublished(self, error: HeadgateError) -> None:
@@ -188,40 +188,7 @@ class _OpenedJob:
             end_transactions(self.home.name, self.run, self.graph, unended)
 
 
-def _keeping(options: RunOptions) -> Keeping:
-    return Keeping(
-        options.checkpoint_every, options.retain, options.retain_for, options.delete_on_cancel
-    )
-
-
 def _place(flow: str) -> str:
     """Return a flow's reference as it is found from anywhere."""
     path, colon, name = flow.partition(":")
     return f"{Path(path).absolute()}{colon}{name}"
-
-
-def _stored(options: RunOptions) -> Any:
-    """Return the options of a later start: what was for this one alone is left out."""
-    later = replace(
-        options,
-        fresh=False,
-        restore_from=None,
-        restore_at=None,
-        drop_state=(),
-        consent=NO_CONSENT,
-        home=options.home.absolute(),
-    )
-    return encode(later)
-
-
-def check_java() -> None:
-    """Refuse to start without Java, before Spark says so in its own words."""
-    home = os.environ.get("JAVA_HOME")
-    if shutil.which("java") or (home and (Path(home) / "bin" / "java").exists()):
-        return
-    raise HeadgateError(
-        "JAVA_MISSING",
-        "cannot start Spark: there is no Java on this machine",
-        hint="install a JDK 17 or newer, or set JAVA_HOME to one; headgate doctor checks it",
-        domain=Domain.EXTERNAL,
-    )

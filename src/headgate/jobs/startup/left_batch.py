@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 
-from headgate._clock import Clock
 from headgate.checkpoints.catalog import read_kept
 from headgate.checkpoints.restore import fork_batch
 from headgate.checkpoints.storage import link_files, publishing
@@ -15,21 +13,18 @@ from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
 from headgate.flow.operators import Source
 from headgate.flow.state_shape import find_state_change
-from headgate.jobs.checkpoints.keeper import CheckpointKeeper, Keeping
-from headgate.jobs.checkpoints.restore import find_loading, restore_run
-from headgate.jobs.checkpoints.restore_plan import plan_restore
-from headgate.jobs.job_folder import JobFolder
-from headgate.jobs.runs.lineage import Origin, Run, check_tables, new_run
+from headgate.jobs.checkpoints.keeper import CheckpointKeeper
+from headgate.jobs.checkpoints.restore import find_loading
+from headgate.jobs.runs.lineage import Origin, Run, check_tables, extend_history
 from headgate.jobs.startup.open_batch import BegunBatch
-from headgate.jobs.values import OpenBatch, RunOptions
+from headgate.jobs.startup.start import Start
+from headgate.jobs.values import OpenBatch
 
 # What a run comes from that begins where another began, which committed nothing.
 _BEGINNING = "start"
 
 
-def leave_batch(
-    home: JobFolder, run: Run, batch: BegunBatch, graph: Graph, options: RunOptions, clock: Clock
-) -> Run:
+def leave_batch(start: Start, run: Run, batch: BegunBatch) -> Run:
     """Make a new run on disk that goes on where a run was before its open batch.
 
     With `--open-batch skip` it goes on where the batch ends, with the state of before it.
@@ -37,51 +32,23 @@ def leave_batch(
     Raises:
         HeadgateError: What a restore refuses.
     """
-    skips = options.consent.open_batch is OpenBatch.SKIP
+    home = start.home
+    skips = start.options.consent.open_batch is OpenBatch.SKIP
     if batch.last is None:
-        return _begin_again(home, run, batch, graph, options, clock, skips=skips)
-    kept = _keep(home, run, batch.last, options, clock)
-    plan = plan_restore(
-        home, graph, read_kept(kept), drop=options.drop_state, parallelism=options.parallelism
-    )
-    return restore_run(
-        home,
-        graph,
-        plan,
-        parallelism=options.parallelism,
-        checkpoints=None if options.checkpoints is None else options.checkpoints.absolute(),
-        now=clock.now(),
-        reached=_known(batch.ends, graph) if skips else None,
-    )
+        return _begin_again(start, run, batch, skips=skips)
+    # Spark still has the files of the last batch, even if it was not kept as a checkpoint.
+    CheckpointKeeper(home, run, start.options, start.clock).keep_last()
+    kept = read_kept(home.checkpoints_folder(run.lineage) / f"chk-{batch.last}")
+    reached = _known(batch.ends, start.graph) if skips else None
+    return start.restore(start.plan_restore(kept), reached=reached)
 
 
-def _keep(home: JobFolder, run: Run, batch: int, options: RunOptions, clock: Clock) -> Path:
-    """Keep the last batch of a run as a checkpoint: Spark has its files, whatever was kept."""
-    keeping = Keeping(timedelta(0), options.retain, options.retain_for, delete_on_cancel=False)
-    CheckpointKeeper(home, run, keeping, clock).keep_last()
-    return home.checkpoints_folder(run.lineage) / f"chk-{batch}"
-
-
-def _begin_again(
-    home: JobFolder,
-    run: Run,
-    batch: BegunBatch,
-    graph: Graph,
-    options: RunOptions,
-    clock: Clock,
-    *,
-    skips: bool,
-) -> Run:
+def _begin_again(start: Start, run: Run, batch: BegunBatch, *, skips: bool) -> Run:
     """Make a run that begins where another one began, of which no batch has committed."""
+    home, graph = start.home, start.graph
     if not skips:
         _check_noted(home.name, batch)
-    made = new_run(
-        home,
-        graph,
-        parallelism=options.parallelism or run.parallelism,
-        checkpoints=None if options.checkpoints is None else options.checkpoints.absolute(),
-        now=clock.now(),
-    )
+    made = start.make_run(parallelism=run.parallelism)
     positions = _known(batch.ends if skips else batch.starts, graph)
     loading = (
         find_loading(run.checkpoint, positions, graph)
@@ -95,13 +62,9 @@ def _begin_again(
         )
         return replace(made, origin=origin)
     # What the run took over is not in any commit of its own yet: the new one takes it over.
-    taken = _check_taken(home.name, run, before, graph, options.drop_state)
+    taken = _check_taken(home.name, run, before, graph, start.options.drop_state)
     folder = home.run_folder(made.lineage) / "taken"
     _copy(before, folder)
-    history = dict(run.history)
-    for table in graph.tables():
-        if history.get(table.id, ())[-1:] != (table.schema,):
-            history[table.id] = (*history.get(table.id, ()), table.schema)
     origin = replace(
         before,
         folder=folder,
@@ -110,7 +73,7 @@ def _begin_again(
         began=positions,
         loading=loading if skips else before.loading,
     )
-    return replace(made, origin=origin, history=history)
+    return replace(made, origin=origin, history=extend_history(run.history, graph))
 
 
 def _check_noted(job: str, batch: BegunBatch) -> None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
-from pathlib import Path
 
-from headgate._clock import Clock
 from headgate._codec import encode
 from headgate.checkpoints.problems import Problem
 from headgate.checkpoints.sparklog import find_last_commit
@@ -15,19 +13,16 @@ from headgate.checkpoints.verify import find_good
 from headgate.connectors.registry import check_brokers
 from headgate.engine.settings import Delivery
 from headgate.errors import Domain, HeadgateError
-from headgate.flow.graph import Graph
 from headgate.jobs.checkpoints.listing import list_past, list_readable_past
-from headgate.jobs.checkpoints.restore import restore_run
 from headgate.jobs.checkpoints.restore_plan import (
     RestorePlan,
     SealedPlan,
     check_plan,
-    plan_restore,
     resolve_restore,
 )
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.drain import check_not_drained
-from headgate.jobs.runs.lineage import Run, check_state, continue_run, find_run, new_run, write_run
+from headgate.jobs.runs.lineage import Run, check_state, continue_run, find_run, write_run
 from headgate.jobs.startup.fallback import check_repeats, describe_repeats, find_repeats
 from headgate.jobs.startup.left_batch import leave_batch
 from headgate.jobs.startup.open_batch import (
@@ -37,48 +32,34 @@ from headgate.jobs.startup.open_batch import (
     look_at_open_batch,
 )
 from headgate.jobs.startup.resuming import check_job_file, find_damage
+from headgate.jobs.startup.start import Start
 from headgate.jobs.values import OpenBatch, RunOptions
 
 
-def open_run(
-    home: JobFolder,
-    graph: Graph,
-    options: RunOptions,
-    clock: Clock,
-    *,
-    restore: SealedPlan | None = None,
-) -> tuple[Run, str]:
+def open_run(start: Start, *, restore: SealedPlan | None = None) -> tuple[Run, str]:
     """Return the run to go on with, and what the user has to know about the choice.
 
     Args:
-        home: Locked.
         restore: The plan that was resolved for this start, if it was shown to the user before.
 
     Raises:
         HeadgateError: What a start refuses.
     """
+    home, graph, options = start.home, start.graph, start.options
     if restore is not None:
-        plan = check_plan(
-            home, graph, restore, drop=options.drop_state, parallelism=options.parallelism
-        )
-        return _restore(home, graph, plan, options, clock), ""
+        return _restore(start, check_plan(home, graph, restore, options)), ""
     if options.restore_from is not None or options.restore_at is not None:
-        resolved = resolve_restore(
-            home,
-            graph,
-            source=options.restore_from,
-            at=options.restore_at,
-            drop=options.drop_state,
-            parallelism=options.parallelism,
-            now=clock.now(),
-        )
-        return _restore(home, graph, resolved.plan, options, clock), ""
+        resolved = resolve_restore(home, graph, options, now=start.clock.now())
+        return _restore(start, resolved.plan), ""
     if not options.fresh:
         check_job_file(home)
     present = None if options.fresh else home.find_present_run()
     if present is None:
-        return _begin(home, graph, options, clock), ""
-    return _resume(home, _get_run(home, present), graph, options, clock)
+        check_brokers(graph)
+        run = start.make_run(parallelism=os.cpu_count() or 1)
+        write_run(home, run)
+        return run, ""
+    return _resume(start, _get_run(home, present))
 
 
 def _get_run(home: JobFolder, lineage: str) -> Run:
@@ -93,42 +74,23 @@ def _get_run(home: JobFolder, lineage: str) -> Run:
     return run
 
 
-def _begin(home: JobFolder, graph: Graph, options: RunOptions, clock: Clock) -> Run:
-    """Make a run that starts empty."""
-    check_brokers(graph)
-    run = new_run(
-        home,
-        graph,
-        parallelism=options.parallelism or os.cpu_count() or 1,
-        checkpoints=_checkpoints_folder(options),
-        now=clock.now(),
-    )
-    write_run(home, run)
-    return run
-
-
-def _resume(
-    home: JobFolder, known: Run, graph: Graph, options: RunOptions, clock: Clock
-) -> tuple[Run, str]:
+def _resume(start: Start, known: Run) -> tuple[Run, str]:
     """Go on with the present run, or with a new one if it is corrupted or has an open batch."""
+    home, graph, options = start.home, start.graph, start.options
     check_state(known, job=home.name)
     _check_parallelism(known, options, home.name)
     problems = find_damage(home, known)
     if problems:
-        return _fall_back(home, graph, options, clock, problems)
+        return _fall_back(start, problems)
     if graph != known.flow or options.consent.open_batch is not None:
         batch = look_at_open_batch(home, known)
         if batch is not None:
-            return _leave_batch(home, known, batch, graph, options, clock)
+            return _leave_batch(start, known, batch)
     check_not_drained(known.checkpoint, list_past(home), job=home.name)
     run = continue_run(known, graph, job=home.name)
     write_run(home, run)
     _drop_taken(run)
     return run, ""
-
-
-def _checkpoints_folder(options: RunOptions) -> Path | None:
-    return None if options.checkpoints is None else options.checkpoints.absolute()
 
 
 def _drop_taken(run: Run) -> None:
@@ -138,13 +100,12 @@ def _drop_taken(run: Run) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _fall_back(
-    home: JobFolder, graph: Graph, options: RunOptions, clock: Clock, problems: Sequence[Problem]
-) -> tuple[Run, str]:
-    """Go on from the newest checkpoint that is whole, and say so; refuse where there is none.
+def _fall_back(start: Start, problems: Sequence[Problem]) -> tuple[Run, str]:
+    """Go on from the newest valid checkpoint, and say so; refuse if there is none.
 
-    One behind which rows were written is gone back to only if the user agrees: they come again.
+    If rows were written after that checkpoint, the user must agree, since they are written again.
     """
+    home, options = start.home, start.options
     found = "; ".join(str(each) for each in problems[:3])
     past = list_readable_past(home)
     good, bad = find_good(past)
@@ -156,7 +117,7 @@ def _fall_back(
             hint=hint,
             domain=Domain.EXTERNAL,
         )
-    skipped = "".join(f", {name} is damaged too" for name in bad)
+    skipped = "".join(f", {name} is corrupted too" for name in bad)
     repeats = find_repeats(home, good)
     if options.delivery is Delivery.EXACTLY_ONCE and not options.consent.allow_repeats:
         check_repeats(repeats, good, job=home.name, why=f"{found}{skipped}")
@@ -164,42 +125,31 @@ def _fall_back(
         f"the newest checkpoint is corrupted ({found}){skipped}: went back to {good.id}; "
         f"{describe_repeats(repeats)}"
     )
-    home.add_event(clock.now(), "FELL_BACK", checkpoint=good.id, notice=notice)
-    plan = plan_restore(home, graph, good, drop=options.drop_state, parallelism=options.parallelism)
-    return _restore(home, graph, plan, options, clock), notice
+    home.add_event(start.clock.now(), "FELL_BACK", checkpoint=good.id, notice=notice)
+    return _restore(start, start.plan_restore(good)), notice
 
 
-def _leave_batch(
-    home: JobFolder, run: Run, batch: BegunBatch, graph: Graph, options: RunOptions, clock: Clock
-) -> tuple[Run, str]:
+def _leave_batch(start: Start, run: Run, batch: BegunBatch) -> tuple[Run, str]:
     """Go on in a new run, before an open batch or behind it; refuse what the user did not choose.
 
-    Finishing the batch in its own run with another flow would give rows that nobody can tell from
-    those it has written.
+    If another flow finished the batch in its own run, its rows could not be told from those that
+    the batch has already written.
     """
-    choice = options.consent.open_batch
+    home, choice = start.home, start.options.consent.open_batch
     check_choice(batch, choice, job=home.name)
     notice = describe_choice(batch, choice)
-    made = leave_batch(home, run, batch, graph, options, clock)
+    made = leave_batch(start, run, batch)
     write_run(home, made)
-    done = "skip" if choice is OpenBatch.SKIP else "repeat"
-    home.add_event(clock.now(), "BATCH_LEFT", lineage=made.lineage, choice=done, **encode(batch))
+    facts = {"choice": "skip" if choice is OpenBatch.SKIP else "repeat", **encode(batch)}
+    home.add_event(start.clock.now(), "BATCH_LEFT", lineage=made.lineage, **facts)
     return made, notice
 
 
-def _restore(
-    home: JobFolder, graph: Graph, plan: RestorePlan, options: RunOptions, clock: Clock
-) -> Run:
-    run = restore_run(
-        home,
-        graph,
-        plan,
-        parallelism=options.parallelism,
-        checkpoints=_checkpoints_folder(options),
-        now=clock.now(),
-    )
-    write_run(home, run)
-    home.add_event(clock.now(), "RESTORED", lineage=run.lineage, restore=encode(plan))
+def _restore(start: Start, plan: RestorePlan) -> Run:
+    run = start.restore(plan)
+    write_run(start.home, run)
+    now = start.clock.now()
+    start.home.add_event(now, "RESTORED", lineage=run.lineage, restore=encode(plan))
     return run
 
 

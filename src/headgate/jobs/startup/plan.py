@@ -7,9 +7,8 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
 
-from headgate._codec import Form, alias, left_out, shaped
+from headgate._codec import alias, left_out, shaped
 from headgate.connectors.logs import bind, parse_log
 from headgate.connectors.registry import find_connector
 from headgate.engine.plan import plan_flow
@@ -18,11 +17,8 @@ from headgate.flow.explain import explain
 from headgate.flow.graph import Graph
 from headgate.flow.topics import Topic
 from headgate.jobs.flow_file import load_flow
+from headgate.jobs.runs.lineage import FlowJson
 
-_Graph = Annotated[
-    Graph,
-    Form(lambda graph: json.loads(graph.to_json()), lambda flow: Graph.from_json(json.dumps(flow))),
-]
 # Steps of a route that hold SQL or a function; the rest was checked when the flow was built.
 _CHECKED_BY_SPARK = ("where", "compute", "function")
 
@@ -53,7 +49,7 @@ class JobPlan:
         deliveries: By the id of an output, where its rows go and how often each is there.
     """
 
-    graph: _Graph = field(metadata=alias("flow"))
+    graph: FlowJson = field(metadata=alias("flow"))
     text: str = field(metadata=left_out())
     checked: bool = field(metadata=alias("checked_by_spark"))
     spark: str | None = field(metadata=alias("spark_plan"))

@@ -14,9 +14,9 @@ from headgate.errors import Domain, HeadgateError
 from headgate.jobs.attempts.launch import Launcher
 from headgate.jobs.flow_file import load_flow
 from headgate.jobs.job_folder import JobFolder
-from headgate.jobs.runs.lineage import find_run
+from headgate.jobs.runs.lineage import find_present
 from headgate.jobs.startup.foreground import run_job
-from headgate.jobs.values import NO_CONSENT, JobSnapshot, RunOptions, Watcher
+from headgate.jobs.values import JobSnapshot, RunOptions, Watcher
 
 _LOOK_EVERY = 0.3
 
@@ -59,19 +59,10 @@ def run_watched(
 
 def _next_options(flow: str, options: RunOptions) -> RunOptions:
     """Return the options of the next start: from the last checkpoint if the operators differ."""
-    again = replace(
-        options,
-        fresh=False,
-        restore_from=None,
-        restore_at=None,
-        drop_state=(),
-        consent=NO_CONSENT,
-    )
+    again = options.for_later_start()
     try:
         graph = load_flow(flow).graph
-        home = JobFolder(options.home, graph.name)
-        lineage = home.find_present_run()
-        run = None if lineage is None else find_run(home, lineage)
+        run = find_present(JobFolder(options.home, graph.name))
     except HeadgateError:
         # The start says it again, with the user watching.
         return again

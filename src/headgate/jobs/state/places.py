@@ -21,7 +21,7 @@ from headgate.flow.graph import Graph
 from headgate.flow.names import did_you_mean, split_path
 from headgate.flow.operators import Dedupe, Enrich, Node, Window
 from headgate.flow.schema import Schema, type_to_ddl
-from headgate.jobs.checkpoints.listing import list_checkpoints
+from headgate.jobs.checkpoints.listing import checkpoint_not_found, list_checkpoints
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import get_committed
 
@@ -199,13 +199,7 @@ def _get_checkpoint(home: JobFolder, at: str) -> AnyCheckpoint:
         chosen = _find_by_id(list_checkpoints(home, every_run=True), wanted)
     if chosen is not None:
         return chosen
-    ids = [checkpoint.id for checkpoint in reversed(present)]
-    raise HeadgateError(
-        "CHECKPOINT_NOT_FOUND",
-        f"cannot find checkpoint {at!r} of job {home.name!r}: "
-        + (f"it has {', '.join(ids)}" if ids else "it has none yet"),
-        hint=did_you_mean(at, ids) if ids else f"headgate checkpoints {home.name}",
-    )
+    raise checkpoint_not_found(at, present, home.name)
 
 
 def _find_by_id(checkpoints: Sequence[AnyCheckpoint], wanted: str) -> AnyCheckpoint | None:

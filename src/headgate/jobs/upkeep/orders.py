@@ -1,6 +1,6 @@
-"""What a server asks for, each done in a process of its own.
+"""Orders of a server, each followed by a process of its own.
 
-Flows are the user's code: whatever a file does when it is read, it does not do it to the server.
+Flows are the user's code: a file that is executed must not affect the server.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from headgate.jobs.control.verbs import get_start, restart_job
 from headgate.jobs.flow_file import load_flow
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.options import resolve_options
-from headgate.jobs.processes.child import open_output, spawn
+from headgate.jobs.processes.child import ChildDiedError, open_output, spawn
 from headgate.jobs.processes.parent import Parent
 from headgate.jobs.startup.background import start_detached
 from headgate.jobs.upkeep.kept_jobs import KeptJob, Session
@@ -116,20 +116,17 @@ def follow_apart(order: Mapping[str, Any]) -> dict[str, Any]:
     """Have an order followed by a process of its own, and return its answer or raise it."""
     longest = _LONGEST_PLAN if order["do"] == "plan" else LONGEST_START
     what = f"cannot {order['do']} flow {order['flow']!r}"
-    # What the user's file prints is not an answer. Where there is none, its end tells why.
+    # The output takes what the user's file prints; its last lines explain a missing answer.
     process = spawn("headgate.jobs.upkeep.orders", output=open_output())
     try:
-        process.send(order)
-        process.end_input()
-        answer = process.receive(longest.total_seconds())
-        if answer is None:
-            raise HeadgateError(
-                "FLOW_BROKEN",
-                f"{what}: the process that read it {process.get_death().explain()}",
-                hint=f"python {str(order['flow']).partition(':')[0]}",
-            )
+        return process.ask(order, longest.total_seconds())
+    except ChildDiedError as error:
+        raise HeadgateError(
+            "FLOW_BROKEN",
+            f"{what}: the process that read it {error}",
+            hint=f"python {str(order['flow']).partition(':')[0]}",
+        ) from error
     except TimeoutError as error:
-        process.kill()
         raise HeadgateError(
             "WAITED_TOO_LONG",
             f"{what}: it did not respond for {longest}",
@@ -137,11 +134,6 @@ def follow_apart(order: Mapping[str, Any]) -> dict[str, Any]:
             domain=Domain.EXTERNAL,
             retryable=True,
         ) from error
-    finally:
-        process.close()
-    if "error" in answer:
-        raise HeadgateError.from_json(answer["error"])
-    return dict(answer["answer"])
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ from headgate.flow.topics import Topic
 from headgate.jobs.dead_letters.letter import find_kind, show_bytes
 from headgate.jobs.dead_letters.ownership import Ownership
 from headgate.jobs.job_folder import JobFolder
-from headgate.jobs.runs.job_topics import get_flow, is_missing
+from headgate.jobs.runs.lineage import get_flow
 
 # So much of a key or a value is shown.
 SHOWN = 8 * 1024
@@ -119,7 +119,7 @@ def tail_output(home: JobFolder, output: str, *, lines: int = 20) -> tuple[Outpu
     try:
         records = connector.open_places(topic).last(lines)
     except HeadgateError as error:
-        if is_missing(error):
+        if error.code == "TOPIC_NOT_FOUND":
             return ()
         raise
     if output == graph.dead_letters.name:
