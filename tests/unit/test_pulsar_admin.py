@@ -91,8 +91,8 @@ def test_values_are_sent_and_come_back_as_json_over_one_connection(broker: FakeB
     with broker.admin() as admin:
         assert admin.get("a", query={"applied": "true"}) == {"partitions": 4}
         assert admin.put("b", 4) is None
-        assert admin.post("b", {"x": [1]}) is None
-        assert admin.delete("b") is None
+        assert admin.send("POST", "b", {"x": [1]}).content is None
+        assert admin.send("DELETE", "b").content is None
         assert admin.find("not-there") is None
     assert [(verb, path, body) for verb, path, body, _ in broker.asked] == [
         ("GET", "/admin/v2/a?applied=true", ""),
@@ -124,14 +124,14 @@ def test_a_request_that_a_new_connection_lost_is_not_sent_again(broker: FakeBrok
     with broker.admin() as admin:
         assert admin.get("a") == 1
         with pytest.raises(HeadgateError) as caught:
-            admin.post("lost")
+            admin.send("POST", "lost")
     assert caught.value.code == "BROKER_UNREACHABLE"
     # Once on the connection that was kept, and once on a new one.
     assert [path for _, path, *_ in broker.asked] == [
         f"/admin/v2/{x}" for x in ("a", "lost", "lost")
     ]
     with pytest.raises(HeadgateError), broker.admin() as admin:
-        admin.post("lost")
+        admin.send("POST", "lost")
     assert len(broker.asked) == 4
 
 

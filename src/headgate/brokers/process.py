@@ -65,8 +65,8 @@ def read_birth(pid: int, proc: Path = Path("/proc")) -> str | None:
 
 def _ask_birth(pid: int) -> str | None:
     command = ["ps", "-o", "state=,lstart=", "-p", str(pid)]
-    said = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
-    return " ".join(said[1:]) if said and not said[0].startswith("Z") else None
+    words = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
+    return " ".join(words[1:]) if words and not words[0].startswith("Z") else None
 
 
 def find_process(file: Path) -> Process | None:

@@ -64,11 +64,6 @@ def get_distribution(*, progress: Progress) -> Path:
     return folder
 
 
-def find_jars(folder: Path) -> list[Path]:
-    """Return the jars of an unpacked distribution, always in the same order."""
-    return sorted((folder / "lib").glob("*.jar"))
-
-
 def unpack(archive: Path, folder: Path) -> None:
     """Write an archive's jars and licence texts into a folder; everything else is ignored.
 

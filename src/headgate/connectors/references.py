@@ -71,7 +71,7 @@ def resolve(name: str, value: str, *, environment: Mapping[str, str] | None = No
     """
     known = os.environ if environment is None else environment
 
-    def found(match: re.Match[str]) -> str:
+    def find(match: re.Match[str]) -> str:
         kind, target = match[1], match[2]
         if kind == "env":
             if target in known:
@@ -83,7 +83,7 @@ def resolve(name: str, value: str, *, environment: Mapping[str, str] | None = No
             why = getattr(error, "strerror", None) or "it is not text"
             raise _not_found(name, match[0], why, f"ls -l {target}") from error
 
-    return _REFERENCE.sub(found, value)
+    return _REFERENCE.sub(find, value)
 
 
 def _not_found(name: str, reference: str, problem: str, hint: str) -> HeadgateError:

@@ -135,7 +135,7 @@ class TopicSummary:
         at_most: The number of offsets, an upper bound of the records.
         retention: How long records are kept; text if a server reported it.
         entries: The number of entries on a log of ledgers; each is a record or a batch.
-        deduplicated: Whether the brokers drop what is sent again; None where they cannot.
+        deduplicated: True if the brokers drop duplicates; None if they cannot.
         schema: The kind of its schema; None for none.
     """
 

@@ -67,8 +67,7 @@ def find_on_cluster(log: KafkaLog, writers: Writers, batches: Batches) -> Writte
         # Detach the run from its query, so that a task without a producer stops.
         cluster.set_offsets(writers.run, [TopicPartition(*_PLACE, 0, _OWNER)])
         groups.fence(log, ids)
-        found = {id_: _find_mark(cluster, id_) for id_ in ids}
-        marks = {id_: epoch for id_, epoch in found.items() if epoch is not None}
+        marks = {id_: epoch for id_ in ids if (epoch := _find_mark(cluster, id_)) is not None}
         if len(marks) < len(ids):
             marks = {**_read_topic(log, writers.run, doing), **marks}
     except HeadgateError as error:

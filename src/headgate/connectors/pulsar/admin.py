@@ -91,12 +91,6 @@ class Admin:
     def put(self, path: str, body: object = None, *, accepts: Collection[int] = ()) -> Any:
         return self.send("PUT", path, body, accepts=accepts).content
 
-    def post(self, path: str, body: object = None, *, accepts: Collection[int] = ()) -> Any:
-        return self.send("POST", path, body, accepts=accepts).content
-
-    def delete(self, path: str, *, accepts: Collection[int] = ()) -> Any:
-        return self.send("DELETE", path, accepts=accepts).content
-
     def send(
         self,
         method: str,

@@ -81,9 +81,9 @@ class PulsarSender:
             opened = open_producers(self._client, self._log, topic, _TUNING)
             self._topics[topic] = _Producers(topic, self._log.service, opened)
         left, sent = iter(records), 0
-        while some := list(itertools.islice(left, _AT_ONCE)):
-            self._topics[topic].send(some)
-            sent += len(some)
+        while batch := list(itertools.islice(left, _AT_ONCE)):
+            self._topics[topic].send(batch)
+            sent += len(batch)
         return sent
 
 
