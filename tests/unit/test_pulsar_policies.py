@@ -15,13 +15,13 @@ from headgate.connectors.pulsar.keeping import (
     differences,
     read_retention,
     retention_policies,
+    wanted_on_pulsar,
 )
 from headgate.connectors.pulsar.ledgers import Ledgers, read_ledgers
 from headgate.connectors.pulsar.names import EntryId
 from headgate.connectors.pulsar.positions import next_entries
 from headgate.connectors.pulsar.producing import java_hash, partition_of
 from headgate.connectors.pulsar.schemas import can_write, json_schema, schema_differences
-from headgate.connectors.pulsar.setup import wanted_on_pulsar
 from headgate.connectors.setup import SetupOptions, TopicRole
 from headgate.connectors.topics import FOREVER, MadeTopic, Retention, WantedTopic
 from headgate.flow.schema import Field, Primitive, Schema, Unknown, schema_of

@@ -9,7 +9,7 @@ from headgate.connectors.pulsar import positions, written
 from headgate.connectors.pulsar.admin import Admin
 from headgate.connectors.pulsar.clients import connect
 from headgate.connectors.pulsar.descriptor import SCHEMES, STARTS, Pulsar, PulsarLog
-from headgate.connectors.pulsar.setup import find_problems, wanted_on_pulsar
+from headgate.connectors.pulsar.keeping import find_problems, wanted_on_pulsar
 from headgate.connectors.setup import SetupOptions, TopicRole
 from headgate.connectors.topics import WantedTopic
 from headgate.flow.schema import Schema

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from headgate.connectors.broker import BrokerLog, BrokerTopic, Sender
 from headgate.connectors.options import bad_client_option, parse_query, parse_servers
 from headgate.connectors.pulsar import login
+from headgate.connectors.pulsar.keeping import wanted_on_pulsar
 from headgate.connectors.pulsar.names import (
     DEFAULT_NAMESPACE,
     EntryId,
@@ -24,7 +25,6 @@ from headgate.connectors.pulsar.names import (
     find_entry_id,
     full_name,
 )
-from headgate.connectors.pulsar.setup import wanted_on_pulsar
 from headgate.connectors.setup import SetupOptions, TopicRole
 from headgate.connectors.starts import StartSyntax
 from headgate.connectors.topics import Topics, WantedTopic

@@ -1,4 +1,4 @@
-"""Retention on Pulsar: from our settings to a topic's policies, and back.
+"""Settings of topics on Pulsar: from our settings to a topic's policies, and back.
 
 Pulsar counts in minutes and megabytes. Records that no subscription needs are kept for the
 retention period; without one they are deleted with their ledger.
@@ -6,11 +6,13 @@ retention period; without one they are deleted with their ledger.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from headgate.connectors.topics import FOREVER, Retention, WantedTopic
+from headgate.connectors.setup import SetupOptions, TopicRole, wanted_topic
+from headgate.connectors.topics import FOREVER, MadeTopic, Retention, WantedTopic
+from headgate.flow.schema import Schema
 
 NOTHING = Retention(timedelta(0))
 
@@ -79,3 +81,38 @@ def _policies(retention: Retention) -> dict[str, int]:
         if retention.size is None
         else {**policies, _MEGABYTES: retention.size // _MEGABYTE}
     )
+
+
+def wanted_on_pulsar(
+    name: str, role: TopicRole, options: SetupOptions, schema: Schema | None = None
+) -> WantedTopic:
+    """Return the settings of a topic with a name.
+
+    Jobs read all records, so compaction, which readers have to ask for, is omitted.
+    """
+    return replace(
+        wanted_topic(name, role, options),
+        compact=False,
+        replication=None,
+        deduplicate=role.is_written,
+        schema=schema,
+        # The schema of a topic that is only read belongs to its owner.
+        amend=role.is_written,
+    )
+
+
+def find_problems(role: TopicRole, made: MadeTopic, options: SetupOptions) -> Iterator[str]:
+    """Yield the problems of a topic that already existed."""
+    wanted = wanted_on_pulsar(made.name, role, options)
+    if options.partitions is not None and made.partitions != wanted.partitions:
+        yield f"it has {made.partitions} partitions instead of {wanted.partitions}"
+    kept = made.retention
+    assert kept is not None, "every topic on Pulsar has a retention"
+    if kept.duration == NOTHING.duration:
+        yield "it has no retention, so records may be deleted before they are read"
+    elif role is TopicRole.TABLE and kept != FOREVER:
+        yield f"its rows are deleted after {kept}"
+    elif options.retention is not None and kept != wanted.retention:
+        yield f"its retention is {kept} instead of {wanted.retention}"
+    if wanted.deduplicate and not made.deduplicated:
+        yield "its deduplication is off, which exactly-once needs"
