@@ -8,14 +8,14 @@ from headgate.jobs.control.verbs import Loss
 from headgate.jobs.views.exceptions import Exceptions, JobFailure
 from headgate.jobs.views.job import JobView
 from headgate.server.console.pages.overview import job_head
-from headgate.server.console.panels.job_actions import actions_for, describe_loss
+from headgate.server.console.panels.job_actions import actions_for, ask_for, describe_loss
 from headgate.server.console.panels.job_history import describe_facts, show_failures
-from headgate.server.console.panels.settings import show_settings
 from headgate.server.console.parts.formats import NONE
+from headgate.server.console.parts.templates import render
 
 
 def _action_names(job: JobView) -> list[str]:
-    return [each.name for each in actions_for(job)]
+    return list(actions_for(job))
 
 
 def test_what_can_be_asked_of_a_job_depends_on_its_state() -> None:
@@ -33,15 +33,31 @@ def test_what_can_be_asked_of_a_job_depends_on_its_state() -> None:
 
 def test_every_action_says_what_will_happen() -> None:
     for state in ("RUNNING", "PAUSED", "STOPPED"):
-        for action in actions_for(make_job(state=state)):
-            assert action.says
-            assert all(each.endswith(".") for each in action.says)
-            assert action.dangerous is (action.name == "cancel")
+        job = make_job(state=state)
+        for name, action in actions_for(job).items():
+            question = ask_for(action, job)
+            assert question.says
+            assert all(sentence.endswith(".") for sentence in question.says)
+            assert job.name in question.title
+            assert "{" not in " ".join((question.title, *question.says, question.doing))
+            assert question.dangerous is (name == "cancel")
+
+
+def test_a_savepoint_of_a_running_job_lets_it_go_on() -> None:
+    for state, says in (("RUNNING", "runs on"), ("STOPPED", "stays STOPPED")):
+        job = make_job(state=state)
+        assert says in ask_for(actions_for(job)["savepoint"], job).says[-1]
+
+
+def test_a_finished_job_starts_at_the_positions_it_had_reached() -> None:
+    for state, says in (("FINISHED", "from the positions"), ("STOPPED", "newest checkpoint")):
+        job = make_job(state=state)
+        assert says in ask_for(actions_for(job)["start"], job).says[-1]
 
 
 def test_a_cancel_tells_what_it_takes_along() -> None:
-    assert "stay" in describe_loss(Loss(make_job(), False, (), 0))[0]
-    assert "(2 KiB) are deleted" in describe_loss(Loss(make_job(), True, (), 2048))[0]
+    assert "stay" in describe_loss(Loss(make_job(), False, (), 0))
+    assert "(2 KiB) are deleted" in describe_loss(Loss(make_job(), True, (), 2048))
 
 
 def test_the_head_tells_why_a_job_waits_and_how_long() -> None:
@@ -81,10 +97,12 @@ def test_facts_of_an_event_are_written_for_people() -> None:
 
 
 def test_settings_that_somebody_chose_stand_out() -> None:
-    shown = show_settings(
-        {"retain": {"value": 10, "from": "default"}, "on": {"value": "files:t", "from": "flag"}}
-    )
+    settings = {
+        "retain": {"value": 10, "from": "default"},
+        "on": {"value": "files:t", "from": "flag"},
+    }
+    shown = render("settings", settings=settings)
     assert '<tr data-key="retain">' in shown
     assert '<tr data-key="on" class="hg-chosen">' in shown
     assert "<code>10</code>" in shown
-    assert "not known yet" in show_settings({})
+    assert "not known yet" in render("settings", settings={})

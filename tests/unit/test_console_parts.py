@@ -26,7 +26,6 @@ from headgate.server.console.pages.jobs import (
     show_jobs_table,
     sort_jobs,
 )
-from headgate.server.console.pages.login import login_page
 from headgate.server.console.panels.logs import cut_line, read_lines, show_lines
 from headgate.server.console.parts.formats import (
     NONE,
@@ -40,9 +39,9 @@ from headgate.server.console.parts.formats import (
 )
 from headgate.server.console.parts.templates import note, render
 from headgate.server.console.parts.theme import tone_of
-from headgate.server.console.parts.waiting import ask_slowly
-from headgate.server.console.parts.widgets import error_box
+from headgate.server.console.parts.widgets import error_box, read_slowly, tell_wait
 from headgate.server.context import ServerContext, use_context
+from headgate.server.login import login_page
 from headgate.server.security.access import Access, Role
 from headgate.server.security.tokens import Token
 from headgate.server.settings import ServerSettings
@@ -53,7 +52,7 @@ from headgate.server.signed_in import let_in
 
 @given(st.text())
 def test_text_never_becomes_markup(text: str) -> None:
-    shown = render("error", code=text, message=text, hint=text)
+    shown = error_box(HeadgateError(text, text, hint=text))
     assert re.sub(r"</?(?:div|strong|span|code)[^<>]*>", "", shown).count("<") == 0
     assert render("facts", rows=[(text, text)]).count("<") == 8
     assert note(text).count("<") == note(text).count(">") == 2
@@ -79,7 +78,7 @@ def test_line_breaks_of_a_template_are_left_out_and_those_of_a_text_stay() -> No
 
 def test_a_name_that_a_template_misspells_is_an_error() -> None:
     with pytest.raises(UndefinedError):
-        render("error", code="X", message="y")
+        render("error", problem="X")
 
 
 # Numbers.
@@ -239,7 +238,7 @@ def test_an_error_shows_code_message_and_hint() -> None:
     assert "JOB_BUSY" in shown
     assert "cannot &lt;stop&gt;" in shown
     assert "<code>headgate jobs</code>" in shown
-    assert "Next" not in error_box({"code": "X", "message": "y"})
+    assert "Next" not in error_box(HeadgateError("X", "y"))
     unforeseen = error_box(ValueError("password=hush"))
     assert "INTERNAL" in unforeseen
     assert "ValueError" in unforeseen
@@ -298,7 +297,7 @@ def test_a_slow_question_is_of_somebody_who_is_signed_in_and_its_error_hides_sec
         if access is not None:
             let_in({}, access)
         with pytest.raises(HeadgateError) as caught:
-            await ask_slowly(Status(), str, fail)  # type: ignore[arg-type]
+            await read_slowly(Status(), "Reading…", fail)  # type: ignore[arg-type]
         return caught.value
 
     assert asyncio.run(ask(None)).code == "NOT_SIGNED_IN"
@@ -306,3 +305,8 @@ def test_a_slow_question_is_of_somebody_who_is_signed_in_and_its_error_hides_sec
     assert asyncio.run(ask(gone)).code == "NOT_SIGNED_IN"
     told = asyncio.run(ask(Access("me", Role.OPERATE)))
     assert (told.code, token.secret in told.message) == ("ODD", False)
+
+
+def test_a_long_wait_says_why() -> None:
+    assert tell_wait("Looking…", 0.5) == "Looking… 0 s."
+    assert "starts a reader" in tell_wait("Looking…", 5)

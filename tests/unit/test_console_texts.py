@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from console_job import make_job
 
 from headgate._codec import encode
 from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.checkpoints.manifest import Kind, SourceFacts
+from headgate.jobs.checkpoints.restore_plan import RestorePlan
 from headgate.jobs.dead_letters.letter import DeadLetter
 from headgate.jobs.dead_letters.listing import DeadLetters, LetterCount
 from headgate.jobs.dead_letters.replay import Replayed
@@ -30,23 +32,20 @@ from headgate.jobs.views.past import Past
 from headgate.server.console.charts.checkpoint_chart import POINTS, chart_options
 from headgate.server.console.panels.checkpoint_history import find_kept, show_checkpoints
 from headgate.server.console.parts.formats import cut, pretty
-from headgate.server.console.texts.checkpoints import (
-    ask_pin,
-    ask_restore,
-    ask_savepoint,
-    ask_stop,
-    show_plan,
-    tell_again,
-    tell_settings,
-    tell_state,
-)
+from headgate.server.console.texts.checkpoints import show_plan, tell_settings
 from headgate.server.console.texts.json_text import show_differences, show_json
 from headgate.server.console.texts.outputs import (
-    ask_replay,
     show_counts,
     show_letters,
     show_records,
     tell_replayed,
+)
+from headgate.server.console.texts.questions import (
+    ask_pin,
+    ask_replay,
+    ask_restore,
+    tell_again,
+    tell_state,
 )
 from headgate.server.console.texts.state import (
     find_operator,
@@ -54,25 +53,25 @@ from headgate.server.console.texts.state import (
     show_history,
     show_rows,
     show_value,
-    tell_waiting,
 )
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 
 
-def _plan(**changes: Any) -> dict[str, Any]:
-    return {
+def _plan(**changes: Any) -> RestorePlan:
+    values: dict[str, Any] = {
         "checkpoint": "chk-17",
         "kind": "checkpoint",
-        "completed_at": (NOW - timedelta(minutes=5)).isoformat(),
+        "completed_at": NOW - timedelta(minutes=5),
+        "folder": Path("run/chk-17"),
         "as_it_was": True,
-        "state_taken": ["with-user", "with-item"],
-        "state_dropped": [],
-        "starts_empty": [],
+        "state_taken": ("with-user", "with-item"),
+        "state_dropped": (),
+        "starts_empty": (),
         "records_again": {"orders": 1_200, "users": 0},
-        "outputs_with_repeats": ["enriched", "missing"],
-        **changes,
+        "outputs_with_repeats": ("enriched", "missing"),
     }
+    return RestorePlan(**{**values, **changes})
 
 
 def _said(says: tuple[str, ...]) -> str:
@@ -80,7 +79,7 @@ def _said(says: tuple[str, ...]) -> str:
 
 
 def test_a_restore_of_a_running_job_says_that_it_is_stopped_and_what_is_done_again() -> None:
-    question = ask_restore("shop", "RUNNING", _plan(), alive=True, now=NOW)
+    question = ask_restore(make_job("shop"), _plan(), now=NOW)
     said = _said(question.says)
     assert question.action == "Stop and restore"
     assert question.dangerous
@@ -94,22 +93,20 @@ def test_a_restore_of_a_running_job_says_that_it_is_stopped_and_what_is_done_aga
 
 
 def test_a_restore_of_a_job_at_rest_stops_nothing() -> None:
-    question = ask_restore("shop", "STOPPED", _plan(), alive=False, now=NOW)
+    question = ask_restore(make_job("shop", "STOPPED"), _plan(), now=NOW)
     assert question.action == "Restore"
     assert "stopped first" not in _said(question.says)
 
 
 def test_a_restore_that_repeats_nothing_says_so() -> None:
-    question = ask_restore(
-        "shop", "STOPPED", _plan(records_again={"orders": 0}), alive=False, now=NOW
-    )
+    question = ask_restore(make_job("shop", "STOPPED"), _plan(records_again={"orders": 0}), now=NOW)
     said = _said(question.says)
     assert "No record is read again" in said
     assert "twice" not in said
 
 
 def test_records_that_cannot_be_counted_are_told_apart() -> None:
-    told = tell_again({"records_again": {"orders": None, "users": 3}})
+    told = tell_again(_plan(records_again={"orders": None, "users": 3}))
     assert told == (
         "3 records are read again: users 3. "
         "How many records of orders are read again cannot be told."
@@ -119,14 +116,14 @@ def test_records_that_cannot_be_counted_are_told_apart() -> None:
 @pytest.mark.parametrize(
     ("plan", "told"),
     [
-        ({"state_taken": ["a"]}, "a keeps its state."),
-        ({"state_taken": ["a", "b"], "state_dropped": ["c"]}, "a and b keep their state; c loses"),
-        ({"starts_empty": ["d"]}, "d starts empty."),
+        ({"state_taken": ("a",)}, "a keeps its state."),
+        ({"state_taken": ("a", "b"), "state_dropped": ("c",)}, "a and b keep their state; c loses"),
+        ({"starts_empty": ("d",)}, "d starts empty."),
         ({}, "No operator keeps state."),
     ],
 )
 def test_what_becomes_of_state_is_told(plan: dict[str, Any], told: str) -> None:
-    assert tell_state(plan).startswith(told)
+    assert tell_state(_plan(**{"state_taken": (), **plan})).startswith(told)
 
 
 def test_the_dry_run_is_shown_with_its_counts() -> None:
@@ -142,15 +139,9 @@ def test_the_dry_run_of_a_restore_that_repeats_nothing_writes_nothing_again() ->
 
 
 def test_names_of_users_are_text_and_never_markup() -> None:
-    shown = show_plan(_plan(checkpoint="<img src=x>", state_taken=["<b>"]), now=NOW)
+    shown = show_plan(_plan(checkpoint="<img src=x>", state_taken=("<b>",)), now=NOW)
     assert "<img" not in shown
     assert "<b>" not in shown
-
-
-def test_a_savepoint_of_a_running_job_lets_it_go_on() -> None:
-    assert "goes on" in _said(ask_savepoint("shop", "RUNNING", alive=True).says)
-    assert "stays STOPPED" in _said(ask_savepoint("shop", "STOPPED", alive=False).says)
-    assert "STOPPED" in _said(ask_stop("shop").says)
 
 
 def test_pinning_and_letting_go_say_opposite_things() -> None:
@@ -368,11 +359,6 @@ def test_the_operator_that_is_wanted_comes_first_else_the_one_with_most_rows() -
     assert find_operator([], None) is None
 
 
-def test_a_long_wait_says_why() -> None:
-    assert "reader" not in tell_waiting(0.5, what="Looking…")
-    assert "reader" in tell_waiting(5, what="Looking…")
-
-
 # Outputs and dead letters
 
 
@@ -464,7 +450,7 @@ def _replayed(**changes: Any) -> Replayed:
 
 
 def test_a_replay_says_how_many_go_where_and_to_fix_the_flow_first() -> None:
-    question = ask_replay(_replayed(skipped=2, refused={"cut": 1}), "with reason BAD_JSON")
+    question = ask_replay(_replayed(skipped=2, refused={"cut": 1}), " with reason BAD_JSON")
     said = _said(question.says)
     assert question.title == "Replay 44 dead letters with reason BAD_JSON?"
     assert question.says[0].startswith("Fix the flow first")

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match
 
-from headgate.errors import Domain, HeadgateError
+from headgate.errors import HeadgateError
 from headgate.server.api.checkpoints import checkpoint_routes
 from headgate.server.api.health import health_routes
 from headgate.server.api.jobs import job_routes
@@ -52,9 +52,8 @@ def create_app(settings: ServerSettings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        lifespan=_lifespan,
+        lifespan=lambda _app: _running(context),
     )
-    app.state.headgate = context
     routers = (
         job_routes(),
         checkpoint_routes(),
@@ -67,7 +66,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
     for router in routers:
         app.include_router(router)
     add_login(app, context)
-    _add_unknown(app, [each for router in routers for each in router.routes])
+    _add_unknown(app, [route for router in routers for route in router.routes])
     _add_errors(app, context)
     _describe(app, settings)
     if settings.console:
@@ -75,14 +74,13 @@ def create_app(settings: ServerSettings) -> FastAPI:
         from headgate.server import console
 
         console.mount(app)
-    # Last, so that it stands in front of all the others.
+    # Last, so that it is in front of all the others.
     app.add_middleware(Gate, context=context)
     return app
 
 
 @asynccontextmanager
-async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    context: ServerContext = app.state.headgate
+async def _running(context: ServerContext) -> AsyncIterator[None]:
     use_context(context)
     if context.watch is not None:
         context.watch.start()
@@ -92,7 +90,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 def _add_unknown(app: FastAPI, known: Sequence[BaseRoute]) -> None:
-    """Answer what is not there under /v1 as the rest of REST does, not with a page."""
+    """Answer unknown paths under /v1 with an error in JSON, not with a page."""
 
     @app.api_route("/v1/{path:path}", methods=_METHODS, include_in_schema=False)
     async def unknown(request: Request) -> Response:
@@ -109,7 +107,7 @@ def _add_unknown(app: FastAPI, known: Sequence[BaseRoute]) -> None:
 
 def _add_errors(app: FastAPI, context: ServerContext) -> None:
     @app.exception_handler(HeadgateError)
-    async def told(_request: Request, error: HeadgateError) -> Response:
+    async def failed(_request: Request, error: HeadgateError) -> Response:
         wait = {"Retry-After": "5"} if error.retryable else {}
         return to_reply(await run_in_threadpool(context.hide_error, error), headers=wait)
 
@@ -119,21 +117,13 @@ def _add_errors(app: FastAPI, context: ServerContext) -> None:
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:
-        path = request.url.path[:256]
+        path, hint = request.url.path[:256], "GET /v1/openapi.json lists all paths"
         if error.status_code == 404:
-            known = HeadgateError(
-                "PATH_NOT_FOUND",
-                f"cannot find {path!r}: there is no such path",
-                hint="GET /v1/openapi.json lists all paths",
-            )
-            return to_reply(known)
+            message = f"cannot find {path!r}: there is no such path"
+            return to_reply(HeadgateError("PATH_NOT_FOUND", message, hint=hint))
+        message = f"cannot {request.method} {path!r}: {error.detail}"
         reply = to_reply(
-            HeadgateError(
-                "BAD_REQUEST",
-                f"cannot {request.method} {path!r}: {error.detail}",
-                hint="GET /v1/openapi.json lists all paths",
-            ),
-            headers=dict(error.headers or {}),
+            HeadgateError("BAD_REQUEST", message, hint=hint), headers=dict(error.headers or {})
         )
         reply.status_code = error.status_code
         return reply
@@ -145,24 +135,23 @@ def _add_errors(app: FastAPI, context: ServerContext) -> None:
 
 def _explain_request(error: RequestValidationError) -> HeadgateError:
     first: Mapping[str, Any] = next(iter(error.errors()), {})
-    place = ".".join(str(each) for each in first.get("loc", ()))
-    told = str(first.get("msg", "it is not what was expected"))
+    place = ".".join(map(str, first.get("loc", ())))
+    problem = str(first.get("msg", "it is not what was expected"))
     return HeadgateError(
         "BAD_REQUEST",
-        f"cannot process the request: {place[:256]}: {told[:512]}",
+        f"cannot process the request: {place[:256]}: {problem[:512]}",
         hint="GET /v1/openapi.json describes the request",
-        domain=Domain.USER,
     )
 
 
 def _describe(app: FastAPI, settings: ServerSettings) -> None:
-    """Make the description true: no 422, which becomes 400, and how to come in."""
-    made = app.openapi
+    """Correct the description: errors are 400 instead of 422, and a token is needed."""
+    describe_routes = app.openapi
 
     def describe() -> dict[str, Any]:
         if app.openapi_schema:
             return app.openapi_schema
-        schema = made()
+        schema = describe_routes()
         for operations in schema["paths"].values():
             for operation in operations.values():
                 operation["responses"].pop("422", None)

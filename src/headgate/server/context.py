@@ -1,4 +1,4 @@
-"""What a server has at hand, for its routes, its actions and its pages."""
+"""What a server consists of, for its routes, its actions and its pages."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.upkeep.watch import SessionWatch
+from headgate.jobs.views.job import JobView
 from headgate.jobs.views.secrets import hide_secrets
 from headgate.server.operations import Operations
 from headgate.server.security.access import Access, Role
@@ -21,43 +22,44 @@ from headgate.server.security.limits import Buckets
 from headgate.server.security.sessions import Sessions
 from headgate.server.settings import ServerSettings
 
-# Reads that take long, such as of state or of a broker; the others must not wait for them.
+# Slow reads, such as of state or of a broker; the others must not wait for them.
 _SLOW_AT_ONCE = 8
 _SLOW_WAIT_S = 20.0
-# Whoever waits for one holds a thread that the others need as well.
+# A waiting read holds a thread that the others need as well.
 _SLOW_WAITERS = 8
-# Secrets change rarely, and are looked for with every text that is shown.
+# Secrets change rarely, and every text that is shown is searched for them.
 _SECRETS_LAST_S = 10.0
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
-# Whoever the server itself is, in the audit log.
+# The server itself, in the audit log.
 SERVER = Access("server", Role.OPERATE)
 
 
 class ServerContext:
-    """What a server has at hand.
+    """What a server consists of.
 
     Attributes:
         home: The jobs that it serves.
-        operations: Long work that goes on, or ended lately.
-        audit: Who did what.
+        operations: Long work that is running, or ended lately.
+        audit: The audit log.
         sessions: Browsers that signed in.
-        actions: How often each client may change something.
-        failures: How often each client may show a token that is none.
-        watch: Takes jobs up again; None where the server does not keep jobs up.
+        actions: The rate limit of changes, for each client.
+        failures: The rate limit of wrong tokens, for each client.
+        watch: Starts jobs again that died; None if the server does not.
     """
 
     def __init__(self, settings: ServerSettings) -> None:
         self.settings = settings
         self.home = FolderHome(settings.home)
-        self.operations = Operations(hide=self.hide)
+        self.operations = Operations(hide=self.hide_error)
         self.audit = AuditLog(settings.folder / "audit.jsonl", hide=self.hide)
         self.sessions = Sessions()
         self.actions = Buckets(settings.limits.actions)
         self.failures = Buckets(settings.limits.failures)
         self.watch = (
-            SessionWatch(settings.home, told=self._told_of_take_up) if settings.keeps_up else None
+            SessionWatch(settings.home, told=self._log_take_up) if settings.keeps_up else None
         )
         self._slow = threading.BoundedSemaphore(_SLOW_AT_ONCE)
         self._slow_lock = threading.Lock()
@@ -66,12 +68,40 @@ class ServerContext:
 
     @property
     def keeps_up(self) -> bool:
-        """Whether jobs that are started here are to be kept up."""
+        """Whether the server starts jobs again that died."""
         return self.settings.keeps_up
+
+    def shown_jobs(self) -> list[JobView]:
+        """Return the jobs that this server shows, in short."""
+        only = self.settings.only
+        return [job for job in self.home.jobs() if only in (None, job.name)]
+
+    def shown_job(self, job: str) -> JobView:
+        """Return a job that this server shows, in short.
+
+        Raises:
+            HeadgateError: JOB_NOT_FOUND.
+        """
+        self.check_shown(job)
+        return self.home.job(job)
+
+    def read_user_data(
+        self,
+        read: Callable[Concatenate[str, P], T],
+        job: str,
+        /,
+        *args: P.args,
+        **options: P.kwargs,
+    ) -> T:
+        """Read a user's own data of a job for a page: one slow read, without known secrets."""
+        self.check_shown(job)
+        with self.slow_read():
+            value = read(job, *args, **options)
+        return self.hide_in(value, guess=False)
 
     @contextmanager
     def slow_read(self) -> Iterator[None]:
-        """Hold one of the few places for reads that take long.
+        """Hold one of the few places for slow reads.
 
         Raises:
             HeadgateError: SERVER_BUSY if none becomes free, or too many wait already.
@@ -111,7 +141,7 @@ class ServerContext:
         """Return a value without secrets in its texts: JSON values, dataclasses, or both.
 
         Args:
-            guess: Also leave out what looks like a secret; not for a user's own records.
+            guess: Also hide texts that look like secrets; not for a user's own data.
         """
         known = self._known_secrets()
         if not known and not guess:
@@ -130,12 +160,12 @@ class ServerContext:
         )
 
     def close(self) -> None:
-        """Let go of what the server holds; jobs go on."""
+        """Stop watching jobs; they run on."""
         if self.watch is not None:
             self.watch.stop()
 
     def _wait_for_place(self) -> bool:
-        """Wait for a slow read to end, and tell whether its place was got."""
+        """Wait for a slow read to end, and return whether this one got its place."""
         with self._slow_lock:
             if self._slow_waiters >= _SLOW_WAITERS:
                 return False
@@ -151,12 +181,11 @@ class ServerContext:
         if time.monotonic() - at < _SECRETS_LAST_S:
             return known
         settings = self.settings
-        found = self.home.secrets(settings.on)
-        known = found | {each.secret for each in settings.tokens}
+        known = self.home.secrets(settings.on) | {token.secret for token in settings.tokens}
         self._secrets = (time.monotonic(), known)
         return known
 
-    def _told_of_take_up(self, job: str, error: HeadgateError | None) -> None:
+    def _log_take_up(self, job: str, error: HeadgateError | None) -> None:
         outcome = "DONE" if error is None else error.code
         details = {} if error is None else {"error": error.message}
         self.audit.add(SERVER, "take-up", job=job, outcome=outcome, details=details)
@@ -178,9 +207,9 @@ def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
         return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
     if is_dataclass(value) and not isinstance(value, type):
         texts = {
-            each.name: _map_texts(getattr(value, each.name), change)
-            for each in fields(value)
-            if each.init
+            field.name: _map_texts(getattr(value, field.name), change)
+            for field in fields(value)
+            if field.init
         }
         return replace(value, **texts)
     return value
@@ -193,7 +222,7 @@ _last: list[ServerContext] = []
 
 
 def use_context(context: ServerContext) -> None:
-    """Make a context the one of this request, and of threads that know no request."""
+    """Make a context the one of this request, and of threads without a request."""
     _current.set(context)
     _last[:] = [context]
 
@@ -204,7 +233,7 @@ def get_context() -> ServerContext:
     Raises:
         RuntimeError: If there is no server.
     """
-    found = _current.get() or (_last[0] if _last else None)
-    if found is None:
+    context = _current.get() or (_last[0] if _last else None)
+    if context is None:
         raise RuntimeError("there is no server in this process")
-    return found
+    return context

@@ -1,4 +1,4 @@
-"""Signing in with a browser: a token for a cookie that only this server gets back."""
+"""Signing in with a browser: a token is exchanged for a session cookie."""
 
 from __future__ import annotations
 
@@ -11,25 +11,18 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from headgate.errors import HeadgateError
 from headgate.server.api.replies import to_reply
+from headgate.server.console.parts.templates import plain_page
 from headgate.server.context import ServerContext
-from headgate.server.gate import check_token, wait_of
+from headgate.server.gate import address_of, check_token
 from headgate.server.security.access import Access
+from headgate.server.security.limits import RateLimitedError
 from headgate.server.security.sessions import SESSION_COOKIE, SESSION_LASTS
 
 _LOCAL_PATH = re.compile(r"/(?![/\\])[^\\\s\x00-\x1f]*")
 
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Sign in · Headgate</title>
-<meta name="viewport" content="width=device-width, initial-scale=1"></head>
-<body><main><h1>Headgate</h1>
-<form method="post" action="/login"><p><label for="token">Token</label>
-<input id="token" name="token" type="password" autocomplete="current-password" required autofocus>
-<button type="submit">Sign in</button></p></form></main></body></html>
-"""
-
 
 def add_login(app: FastAPI, context: ServerContext) -> None:
-    """Add what signs a browser in and out; where there is a console, the page is its own."""
+    """Add the routes that sign a browser in and out."""
 
     @app.post("/login", include_in_schema=False)
     async def sign_in(request: Request) -> Response:
@@ -37,13 +30,12 @@ def add_login(app: FastAPI, context: ServerContext) -> None:
         onward = _local(form.get("next", "/"))
         if not context.settings.tokens:
             return RedirectResponse(onward, 303)
-        address = request.client.host if request.client else "local"
+        address = address_of(request)
         try:
             token = check_token(context, form.get("token", "").strip(), address)
-        except HeadgateError as error:
-            wait = wait_of(error)
-            if wait is not None:
-                return to_reply(error, headers={"Retry-After": str(wait)})
+        except RateLimitedError as error:
+            return to_reply(error, headers={"Retry-After": str(error.wait)})
+        except HeadgateError:
             return RedirectResponse(f"/login?failed=1&next={quote(onward, safe='/')}", 303)
         context.sessions.end(request.cookies.get(SESSION_COOKIE))
         session = context.sessions.begin(token)
@@ -56,7 +48,7 @@ def add_login(app: FastAPI, context: ServerContext) -> None:
             path="/",
             httponly=True,
             samesite="strict",
-            # Behind a proxy that speaks TLS the browser's side is told by its origin alone.
+            # Behind a proxy that ends TLS, only the origin shows that the browser uses it.
             secure=request.url.scheme == "https"
             or request.headers.get("origin", "").startswith("https:"),
         )
@@ -69,11 +61,21 @@ def add_login(app: FastAPI, context: ServerContext) -> None:
         reply.delete_cookie(SESSION_COOKIE, path="/", httponly=True, samesite="strict")
         return reply
 
-    if not context.settings.console:
+    @app.get("/login", include_in_schema=False)
+    async def show(request: Request) -> Response:
+        query = request.query_params
+        page = login_page(onward=query.get("next", "/"), failed="failed" in query)
+        return HTMLResponse(page, headers={"Cache-Control": "no-store"})
 
-        @app.get("/login", include_in_schema=False)
-        async def show() -> Response:
-            return HTMLResponse(_PAGE)
+
+def login_page(*, onward: str, failed: bool) -> str:
+    """Return the page where a browser signs in: plain HTML, since scripts are not served yet.
+
+    Args:
+        onward: Where to go after signing in.
+        failed: Whether a token was refused just now.
+    """
+    return plain_page("login", onward=onward, failed=failed)
 
 
 async def _form(request: Request) -> dict[str, Any]:
@@ -82,11 +84,11 @@ async def _form(request: Request) -> dict[str, Any]:
     try:
         fields = parse_qs(text, max_num_fields=8)
     except ValueError:
-        # More fields than the form of ours has.
+        # More fields than the login form has.
         return {}
     return {name: values[0] for name, values in fields.items()}
 
 
 def _local(path: str) -> str:
-    """Return where to go on; another site is not."""
+    """Return a path of this server; anything else becomes `/`."""
     return path if _LOCAL_PATH.fullmatch(path) else "/"

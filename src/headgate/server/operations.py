@@ -1,4 +1,4 @@
-"""Operations: long work that is asked for, goes on by itself, and can be looked at."""
+"""Operations: long work that a client starts and then polls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from headgate._codec import Form, Moment, encode
 from headgate.errors import Domain, HeadgateError
 
-# How many go on at once, how many may wait, and how many that ended are remembered.
+# How many run at once, how many may wait, and how many that ended are kept.
 _AT_ONCE = 16
 _WAITING = 64
 _REMEMBERED = 1_000
@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 Progress = Callable[[str], None]
 Work = Callable[[Progress], Any]
 
-# Whose move it is, too: a command line ends with the exit code of that.
+# With the domain, from which a command line takes its exit code.
 _Error = Annotated[
     HeadgateError,
     Form(
@@ -48,7 +48,7 @@ _Error = Annotated[
 
 
 class OperationState(enum.StrEnum):
-    """How far an operation got."""
+    """The state of an operation."""
 
     RUNNING = "RUNNING"
     DONE = "DONE"
@@ -60,9 +60,9 @@ class Operation:
     """One piece of work, as it is at one moment.
 
     Attributes:
-        kind: What is done: `stop`, `savepoint`, `restore` and the like.
-        job: What it is done to; None before that is known.
-        by: Who asked.
+        kind: The action: `stop`, `savepoint`, `restore` and the like.
+        job: The job; None before its name is known.
+        by: The client that asked.
         progress: How far it is, in words.
         result: JSON values, once it is DONE.
         error: Why it FAILED.
@@ -81,18 +81,20 @@ class Operation:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more will come of it."""
+        """Whether it has ended."""
         return self.state is not OperationState.RUNNING
 
 
 class Operations:
-    """All operations of a server: those that go on, and the last ones that ended."""
+    """The operations of a server: those that are running, and the last ones that ended."""
 
-    def __init__(self, *, hide: Callable[[str], str] = lambda text: text) -> None:
-        """Make room for operations.
+    def __init__(
+        self, *, hide: Callable[[HeadgateError], HeadgateError] = lambda error: error
+    ) -> None:
+        """Create an empty list of operations.
 
         Args:
-            hide: Takes secrets out of what an error says.
+            hide: Takes secrets out of an error.
         """
         self._hide = hide
         self._lock = threading.Lock()
@@ -112,26 +114,26 @@ class Operations:
         """Begin an operation and return at once.
 
         Args:
-            work: Called on a thread of its own with somebody to tell of progress; what it
-                returns is the result; its JSON values are kept.
+            work: Called on a thread of its own with a function that takes its progress; what it
+                returns, as JSON values, is the result.
             ended: Called with the operation as it ended, on that thread.
 
         Raises:
-            HeadgateError: SERVER_BUSY if too many go on already.
+            HeadgateError: SERVER_BUSY if too many are running.
         """
         made = self._add(kind, job, by)
         threading.Thread(
             target=self._run,
             args=(made, work, ended),
             name=f"operation-{made.id}",
-            # Nothing to wait for at the end: what was asked of a job holds, and jobs are
-            # processes of their own.
+            # The server may end first: a request to a job stays valid, and jobs are processes
+            # of their own.
             daemon=True,
         ).start()
         return made
 
     def do(self, kind: str, job: str | None, by: str, work: Callable[[], Any]) -> Operation:
-        """Do a short piece of work here and now, and return it as it ended.
+        """Do a short piece of work, and return the operation as it ended.
 
         Raises:
             HeadgateError: What the work raised.
@@ -151,35 +153,24 @@ class Operations:
             HeadgateError: OPERATION_NOT_FOUND.
         """
         with self._lock:
-            found = self._known.get(operation)
-        if found is None:
+            known = self._known.get(operation)
+        if known is None:
             raise HeadgateError(
                 "OPERATION_NOT_FOUND",
                 f"cannot show operation {operation!r}: this server has no such operation; it "
                 f"keeps the last {_REMEMBERED} since its start",
                 hint="GET /v1/operations",
             )
-        return found
+        return known
 
     def list(self, job: str | None = None) -> list[Operation]:
-        """Return those of a job, or all, newest first."""
+        """Return the operations of a job, or all, newest first."""
         with self._lock:
-            found = [each for each in self._known.values() if job is None or each.job == job]
-        return found[::-1]
-
-    def wait(self, operation: str, longest: timedelta) -> Operation:
-        """Return an operation once it is over, or as it is after a while."""
-        deadline = time.monotonic() + longest.total_seconds()
-        with self._ended:
-            while not self._known[operation].is_over:
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    break
-                self._ended.wait(left)
-            return self._known[operation]
+            known = [*self._known.values()]
+        return [operation for operation in reversed(known) if job in (None, operation.job)]
 
     def settle(self, longest: timedelta) -> int:
-        """Wait a while for what goes on; return how much still does."""
+        """Wait for running operations to end; return how many still run."""
         deadline = time.monotonic() + longest.total_seconds()
         with self._ended:
             while self._count() and (left := deadline - time.monotonic()) > 0:
@@ -208,13 +199,13 @@ class Operations:
         return made
 
     def _run(self, made: Operation, work: Work, ended: Callable[[Operation], None]) -> None:
-        def tell(progress: str) -> None:
+        def report(progress: str) -> None:
             self._change(made.id, {"progress": progress})
 
         with self._free:
             try:
-                over = self._end(made, result=encode(work(tell)))
-            except BaseException as error:  # noqa: BLE001 - told to whoever asks for it
+                over = self._end(made, result=encode(work(report)))
+            except BaseException as error:  # noqa: BLE001 - the operation reports it
                 over = self._end(made, error=self._explain(error, made.kind))
             ended(over)
 
@@ -237,28 +228,21 @@ class Operations:
         return changed
 
     def _count(self) -> int:
-        return sum(not each.is_over for each in self._known.values())
+        return sum(not operation.is_over for operation in self._known.values())
 
     def _forget(self) -> None:
-        over = [each.id for each in self._known.values() if each.is_over]
-        for each in over[: max(0, len(over) - _REMEMBERED)]:
-            del self._known[each]
+        over = [operation.id for operation in self._known.values() if operation.is_over]
+        for oldest in over[: max(0, len(over) - _REMEMBERED)]:
+            del self._known[oldest]
 
     def _explain(self, error: BaseException, kind: str) -> HeadgateError:
         if isinstance(error, HeadgateError):
-            told = error
-        else:
-            _log.error("operation %s failed", kind, exc_info=error)
-            told = HeadgateError(
-                "INTERNAL",
-                f"cannot {kind}: {type(error).__name__}: {error}",
-                hint="see the server's standard error",
-                domain=Domain.INTERNAL,
-            )
-        return HeadgateError(
-            told.code,
-            self._hide(told.message),
-            hint=self._hide(told.hint),
-            domain=told.domain,
-            retryable=told.retryable,
+            return self._hide(error)
+        _log.error("operation %s failed", kind, exc_info=error)
+        unexpected = HeadgateError(
+            "INTERNAL",
+            f"cannot {kind}: {type(error).__name__}: {error}",
+            hint="see the server's standard error",
+            domain=Domain.INTERNAL,
         )
+        return self._hide(unexpected)

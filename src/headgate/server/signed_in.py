@@ -1,10 +1,10 @@
-"""Who is signed in: remembered with a request, and asked for while it is served."""
+"""The client of a request: set by the gate, and read while the request is served."""
 
 from __future__ import annotations
 
 import contextvars
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from typing import Any
 
 from headgate.errors import HeadgateError
@@ -13,23 +13,22 @@ from headgate.server.security.access import Access
 
 _SCOPE = "headgate.access"
 
-
 _current: contextvars.ContextVar[Access | None] = contextvars.ContextVar(
     "headgate_access", default=None
 )
 
 
-def let_in(scope: dict[str, Any], access: Access) -> None:
-    """Remember who makes a request, for all that is done for it."""
+def let_in(scope: MutableMapping[str, Any], access: Access) -> None:
+    """Set the client of a request."""
     scope[_SCOPE] = access
     _current.set(access)
 
 
 def access_of(scope: Mapping[str, Any]) -> Access:
-    """Return who makes a request.
+    """Return the client of a request.
 
     Raises:
-        HeadgateError: NOT_SIGNED_IN if nobody was let in.
+        HeadgateError: NOT_SIGNED_IN if the gate set none.
     """
     access = scope.get(_SCOPE)
     if isinstance(access, Access):
@@ -38,12 +37,12 @@ def access_of(scope: Mapping[str, Any]) -> Access:
 
 
 def current_access() -> Access:
-    """Return who is being served, inside a route or a page of the console.
+    """Return the client that is served, inside a route or a page of the console.
 
-    Inside a page this is whoever opened it, as long as their session lasts.
+    Inside a page this is the client that opened it, as long as its session lasts.
 
     Raises:
-        HeadgateError: NOT_SIGNED_IN if nobody was let in, or their session has ended.
+        HeadgateError: NOT_SIGNED_IN if there is none, or its session has ended.
     """
     access = _find_page_access() or _current.get()
     if access is None:
@@ -54,7 +53,7 @@ def current_access() -> Access:
 
 
 def not_signed_in() -> HeadgateError:
-    """Return the refusal of somebody who has not said who they are."""
+    """Return the refusal of a client without a token."""
     return HeadgateError(
         "NOT_SIGNED_IN",
         "access denied: this server needs a token",
@@ -63,7 +62,7 @@ def not_signed_in() -> HeadgateError:
 
 
 def _find_page_access() -> Access | None:
-    # Asked only where the console is loaded: REST alone does without NiceGUI.
+    # REST alone does not load NiceGUI.
     if "nicegui" not in sys.modules:
         return None
     from nicegui import context

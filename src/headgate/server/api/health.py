@@ -17,16 +17,16 @@ def health_routes() -> APIRouter:
     router = APIRouter(tags=["health"])
 
     @router.get("/healthz", response_model=models.Health)
-    async def is_alive(server: Server) -> Response:
+    async def is_alive() -> Response:
         """Tell that the server answers."""
-        return reply(server, models.Health("ok", []), guess=False)
+        return reply(models.Health("ok", []), guess=False)
 
     @router.get("/readyz", response_model=models.Health, responses={503: {"model": models.Health}})
     def is_ready(server: Server) -> Response:
         """Tell whether the server can do its work; 503 with the reasons if not."""
         problems = find_problems(server)
         health = models.Health("not ready" if problems else "ok", problems)
-        return reply(server, health, status=503 if problems else 200)
+        return reply(health, status=503 if problems else 200)
 
     @router.get(
         "/metrics",

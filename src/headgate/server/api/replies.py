@@ -1,12 +1,10 @@
-"""From an error to an answer: the same code, message and hint that the CLI prints."""
+"""Errors as answers: the same code, message and hint that the CLI prints."""
 
 from __future__ import annotations
 
 import errno
-import json
 import logging
 from collections.abc import Mapping
-from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
@@ -14,7 +12,7 @@ from headgate.errors import Domain, HeadgateError
 
 _log = logging.getLogger(__name__)
 
-# What the code of an error says that its domain does not.
+# Statuses that the code of an error decides; its domain decides the others.
 _STATUS: Mapping[str, int] = {
     "NOT_SIGNED_IN": 401,
     "NOT_ALLOWED": 403,
@@ -48,13 +46,13 @@ def to_reply(error: HeadgateError, *, headers: Mapping[str, str] | None = None) 
     more = dict(headers or {})
     if status == 401:
         more["WWW-Authenticate"] = "Bearer"
-    # Whose move it is, too: a command line ends with the exit code of that.
-    told = {**error.as_dict(), "domain": error.domain.value}
-    return JSONResponse(told, status, headers=more)
+    # A command line takes its exit code from the domain.
+    content = {**error.as_dict(), "domain": error.domain.value}
+    return JSONResponse(content, status, headers=more)
 
 
 def to_error(error: BaseException) -> HeadgateError:
-    """Return whatever ended a request as one of our errors; what nobody foresaw is logged."""
+    """Return what ended a request as an error of Headgate; an unexpected one is logged."""
     if isinstance(error, HeadgateError):
         return error
     if isinstance(error, OSError) and error.errno in _REFUSED_BY_SYSTEM:
@@ -70,11 +68,4 @@ def to_error(error: BaseException) -> HeadgateError:
         f"cannot answer: {type(error).__name__}",
         hint="see the server's standard error",
         domain=Domain.INTERNAL,
-    )
-
-
-def to_json(value: Any) -> bytes:
-    """Return JSON values as bytes; what JSON has no word for is text."""
-    return json.dumps(value, default=str, allow_nan=False, ensure_ascii=False).encode(
-        "utf-8", "backslashreplace"
     )

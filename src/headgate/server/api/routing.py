@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import json
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
 from headgate._codec import encode
 from headgate.server.api.models import Problem
-from headgate.server.api.replies import to_json
-from headgate.server.context import ServerContext
+from headgate.server.context import ServerContext, get_context
 from headgate.server.operations import Operation
 from headgate.server.security.access import Access, Role
 from headgate.server.signed_in import access_of
@@ -28,17 +30,21 @@ _ERRORS = {
     503: "Something the server needs does not answer, or it has too much to do.",
 }
 ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem, "description": told} for status, told in _ERRORS.items()
+    status: {"model": Problem, "description": description}
+    for status, description in _ERRORS.items()
 }
+_OF_USERS = "headgate_user_data"
+
+Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
 
-async def get_server(request: Request) -> ServerContext:
+async def get_server() -> ServerContext:
     """Return the server's context, for a route."""
-    return _context(request)
+    return get_context()
 
 
 async def get_access(request: Request) -> Access:
-    """Return who asks, for a route."""
+    """Return the client's access, for a route."""
     return access_of(request.scope)
 
 
@@ -50,42 +56,59 @@ async def check_shown(request: Request) -> None:
     """Refuse a job that this server does not show."""
     job = request.path_params.get("job")
     if job is not None:
-        _context(request).check_shown(job)
+        get_context().check_shown(job)
 
 
 async def may_operate(who: Who) -> None:
-    """Refuse whoever may only look."""
+    """Refuse a client that may only view."""
     who.check(Role.OPERATE, to="do this")
 
 
-def make_router(tag: str) -> APIRouter:
-    """Return an empty router under /v1."""
-    return APIRouter(
-        prefix="/v1",
-        tags=[tag],
-        responses=ERRORS,
-        dependencies=[Depends(check_shown)],
-    )
+class Router(APIRouter):
+    """Routes under /v1: what a route returns is answered as JSON, without secrets."""
+
+    def __init__(self, tag: str) -> None:
+        super().__init__(
+            prefix="/v1", tags=[tag], responses=ERRORS, dependencies=[Depends(check_shown)]
+        )
+
+    def add_api_route(
+        self,
+        path: str,
+        endpoint: Callable[..., Any],
+        *,
+        status_code: int | None = None,
+        **options: Any,
+    ) -> None:
+        """Add a route."""
+        guess = not hasattr(endpoint, _OF_USERS)
+
+        @wraps(endpoint)
+        def answer(*args: Any, **values: Any) -> Response:
+            result = endpoint(*args, **values)
+            if isinstance(result, Response):
+                return result
+            return reply(result, status=status_code or 200, guess=guess)
+
+        super().add_api_route(path, answer, status_code=status_code, **options)
 
 
-def reply(server: ServerContext, value: Any, *, status: int = 200, guess: bool = True) -> Response:
+def user_data(endpoint: Endpoint) -> Endpoint:
+    """Mark a route that returns a user's own data: texts that only look like secrets stay."""
+    setattr(endpoint, _OF_USERS, True)
+    return endpoint
+
+
+def reply(value: Any, *, status: int = 200, guess: bool = True) -> Response:
     """Return a value as an answer in JSON, without secrets.
 
     Args:
-        guess: Also leave out what looks like a secret; not for a user's own records.
+        guess: Also hide texts that look like secrets; not for a user's own data.
     """
-    body = to_json(server.hide_in(encode(value), guess=guess))
-    return Response(body, status, media_type="application/json")
-
-
-def accepted(server: ServerContext, operation: Operation) -> Response:
-    """Return an operation that was begun, and where to look at it."""
-    answer = reply(server, operation, status=202)
-    answer.headers["Location"] = f"/v1/operations/{operation.id}"
-    return answer
-
-
-def _context(request: Request) -> ServerContext:
-    context = request.app.state.headgate
-    assert isinstance(context, ServerContext)
-    return context
+    content = get_context().hide_in(encode(value), guess=guess)
+    text = json.dumps(content, default=str, allow_nan=False, ensure_ascii=False)
+    body = text.encode("utf-8", "backslashreplace")
+    response = Response(body, status, media_type="application/json")
+    if isinstance(value, Operation) and status == 202:
+        response.headers["Location"] = f"/v1/operations/{value.id}"
+    return response

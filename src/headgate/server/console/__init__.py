@@ -2,7 +2,7 @@
 
 `parts.frame` is the frame of every page, `parts.widgets` what pages are made of. `Live` is HTML
 that changes in place; a page is a few of these, whatever it shows, so that one that is open for
-hours stays small. Whatever reads disk goes through `widgets.read` or `widgets.ask`, to a thread.
+hours stays small. Reads of disk go through `widgets.read` or `widgets.ask`, to a thread.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from starlette.responses import HTMLResponse, Response
 _EARLY = "\n        headgate.apply();\n"
 # A browser that was away for less finds its page as it left it.
 _RECONNECT_S = 30.0
+# On a busy machine, a page that comes late is better than none.
+_LONGEST_BUILD_S = 30.0
 
 
 def mount(app: FastAPI) -> None:
@@ -24,13 +26,17 @@ def mount(app: FastAPI) -> None:
     from nicegui import ui
 
     from headgate.server.console.pages import checkpoints, jobs, outputs, overview, state
-    from headgate.server.console.pages.login import add_login_page
-    from headgate.server.console.parts.plain_page import plain_page
+    from headgate.server.console.parts.templates import plain_page
     from headgate.server.console.parts.theme import ICON, head
 
-    add_login_page(app)
-    for page in (jobs, overview, checkpoints, state, outputs):
-        page.register()
+    for path, page in (
+        ("/", jobs),
+        ("/jobs/{job}", overview),
+        ("/jobs/{job}/checkpoints", checkpoints),
+        ("/jobs/{job}/state", state),
+        ("/jobs/{job}/outputs", outputs),
+    ):
+        ui.page(path, response_timeout=_LONGEST_BUILD_S)(page.show_page)
     ui.add_head_html(head(), shared=True)
     console.config.vue_config_script += _EARLY
     ui.run_with(

@@ -1,4 +1,4 @@
-"""Rates: how often somebody may ask."""
+"""Rate limits: how often a client may ask."""
 
 from __future__ import annotations
 
@@ -8,15 +8,20 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
-# More askers than these are not remembered; the one that was quiet longest is forgotten.
-_MOST_ASKERS = 10_000
-_TELL_EVERY_S = 60.0
+from headgate.errors import HeadgateError
+
+# Of more clients than these, the one that was quiet longest is forgotten.
+_MOST_CLIENTS = 10_000
+_NEWS_EVERY_S = 60.0
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """So many at once, and so many a second after that."""
+    """A burst, and after it so many a second."""
 
     burst: int
     per_s: float
@@ -24,12 +29,12 @@ class Rate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one client may do.
+    """Limits of one client.
 
     Attributes:
         requests: Requests of any kind; a page of the console takes dozens.
-        actions: What changes something: a stop, a savepoint, a replay.
-        failures: Tokens that are none. Once they are used up, the next wrong ones have to wait.
+        actions: Changes: a stop, a savepoint, a replay.
+        failures: Wrong tokens. Once they are used up, the next wrong ones have to wait.
         body: Bytes of a request's body.
     """
 
@@ -39,47 +44,56 @@ class Limits:
     body: int = 1 << 20
 
 
+class RateLimitedError(HeadgateError):
+    """The refusal of a client that asks too often.
+
+    Attributes:
+        wait: The seconds after which it may ask again.
+    """
+
+    def __init__(self, verb: str, wait: int) -> None:
+        super().__init__(
+            "RATE_LIMITED",
+            f"cannot {verb} now: this client sent too many requests",
+            hint=f"try again in {wait} seconds",
+            retryable=True,
+        )
+        self.wait = wait
+
+
 class Buckets:
-    """One token bucket for each asker; safe to use from several threads."""
+    """One token bucket for each client; safe to use from several threads."""
 
     def __init__(self, rate: Rate, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate = rate
         self._clock = clock
         self._lock = threading.Lock()
-        self._filled: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        self._told: OrderedDict[str, float] = OrderedDict()
+        self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._reported: OrderedDict[str, float] = OrderedDict()
 
-    def take(self, asker: str) -> int:
-        """Return 0 and count one, or the whole seconds to wait and count none."""
+    def take(self, client: str) -> int:
+        """Return 0 and count one request, or the seconds to wait and count none."""
         with self._lock:
-            level, now = self._look(asker)
+            now = self._clock()
+            level, at = self._levels.get(client, (float(self._rate.burst), now))
+            level = min(float(self._rate.burst), level + (now - at) * self._rate.per_s)
             if level < 1:
-                return self._wait(level)
-            self._put(asker, level - 1, now)
+                return max(1, math.ceil((1 - level) / self._rate.per_s))
+            _put(self._levels, client, (level - 1, now))
             return 0
 
-    def is_news(self, asker: str) -> bool:
-        """Tell whether to write down a refusal of this asker: the first one in a minute."""
+    def is_news(self, client: str) -> bool:
+        """Return whether to write down a refusal of this client: the first one in a minute."""
         with self._lock:
-            now, last = self._clock(), self._told.get(asker)
-            if last is not None and now - last < _TELL_EVERY_S:
+            now, last = self._clock(), self._reported.get(client)
+            if last is not None and now - last < _NEWS_EVERY_S:
                 return False
-            self._told[asker] = now
-            self._told.move_to_end(asker)
-            if len(self._told) > _MOST_ASKERS:
-                self._told.popitem(last=False)
+            _put(self._reported, client, now)
             return True
 
-    def _look(self, asker: str) -> tuple[float, float]:
-        now = self._clock()
-        level, at = self._filled.get(asker, (float(self._rate.burst), now))
-        return min(float(self._rate.burst), level + (now - at) * self._rate.per_s), now
 
-    def _put(self, asker: str, level: float, now: float) -> None:
-        self._filled[asker] = (level, now)
-        self._filled.move_to_end(asker)
-        if len(self._filled) > _MOST_ASKERS:
-            self._filled.popitem(last=False)
-
-    def _wait(self, level: float) -> int:
-        return max(1, math.ceil((1 - level) / self._rate.per_s))
+def _put(clients: OrderedDict[str, T], client: str, value: T) -> None:
+    clients[client] = value
+    clients.move_to_end(client)
+    if len(clients) > _MOST_CLIENTS:
+        clients.popitem(last=False)

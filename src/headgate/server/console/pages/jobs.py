@@ -21,7 +21,7 @@ from headgate.server.console.parts.formats import (
     format_duration,
     format_short,
 )
-from headgate.server.console.parts.frame import page, serve
+from headgate.server.console.parts.frame import page
 from headgate.server.console.parts.live import Live
 from headgate.server.console.parts.templates import note, render
 from headgate.server.context import get_context
@@ -38,13 +38,8 @@ _TROUBLE = (
 _glances = Glances()
 
 
-def register() -> None:
-    """Serve the page."""
-    serve("/", show_jobs)
-
-
-async def show_jobs() -> None:
-    """Build the page of all jobs."""
+async def show_page() -> None:
+    """Build the page."""
     seen = await widgets.ask(_glances.look, get_context(), trends=False)
     with page("Jobs"):
         shown = _Jobs(seen or Glance((), {}))

@@ -7,29 +7,18 @@ from urllib.parse import urlencode
 from nicegui import ui
 
 from headgate.errors import HeadgateError
-from headgate.jobs.views.outputs import (
-    OutputKind,
-    OutputRecord,
-    OutputView,
-)
-from headgate.server.console.pages.known_job import is_known
+from headgate.jobs.views.outputs import OutputKind, OutputRecord, OutputView
 from headgate.server.console.panels.dead_letters import LettersPanel
 from headgate.server.console.parts import widgets
 from headgate.server.console.parts.formats import job_path
-from headgate.server.console.parts.frame import page, serve
+from headgate.server.console.parts.frame import page
 from headgate.server.console.parts.live import Live
-from headgate.server.console.parts.page_style import add_look
 from headgate.server.console.parts.templates import note
 from headgate.server.console.texts.outputs import show_outputs, show_records
-from headgate.server.context import ServerContext, get_context
+from headgate.server.context import get_context
 
 ROWS = 50
 _LOOK_EVERY_S = 2.0
-
-
-def register() -> None:
-    """Serve the page."""
-    serve("/jobs/{job}/outputs", show_page)
 
 
 async def show_page(job: str, output: str = "") -> None:
@@ -38,11 +27,9 @@ async def show_page(job: str, output: str = "") -> None:
     Args:
         output: Which output is shown first; the first one of the list where it is none of them.
     """
-    add_look()
-    outputs = _Outputs(job, output)
     with page("Outputs", job=job, tab="outputs"):
-        if await is_known(job):
-            await outputs.build()
+        if await widgets.ask(get_context().shown_job, job) is not None:
+            await _Outputs(job, output).build()
 
 
 class _Outputs:
@@ -80,7 +67,7 @@ class _Outputs:
         await self._letters.look()
 
     async def _look_at_outputs(self) -> None:
-        outputs = await widgets.ask(_read_outputs, get_context(), self._job)
+        outputs = await widgets.ask(get_context().home.outputs, self._job)
         if outputs is None:
             return
         self._outputs = outputs
@@ -95,7 +82,14 @@ class _Outputs:
         if not chosen:
             return
         try:
-            records = await widgets.read(_read_rows, get_context(), self._job, chosen)
+            context = get_context()
+            records = await widgets.read(
+                context.read_user_data,
+                context.home.output_records,
+                self._job,
+                chosen,
+                lines=ROWS,
+            )
         except HeadgateError as error:
             self._records = ()
             self._rows.show(widgets.error_box(error))
@@ -124,7 +118,7 @@ class _Outputs:
             self._opened.discard(place)
         else:
             self._opened.add(place)
-            # Rows that come would push the one away that somebody reads.
+            # New rows would push away the one that the user reads.
             self._set_paused(True)
         self._show()
 
@@ -148,21 +142,6 @@ class _Outputs:
         count = len(self._records)
         live = "paused" if self._paused else "live"
         kind = next((output.kind for output in self._outputs if output.id == self._chosen), None)
-        more = (
-            ", as they are written; below they are told apart"
-            if (kind is OutputKind.DEAD_LETTERS)
-            else ""
-        )
+        is_letters = kind is OutputKind.DEAD_LETTERS
+        more = ", as they are written; below they are told apart" if is_letters else ""
         self._status.show(f"{live}, newest {count} of at most {ROWS}{more}")
-
-
-def _read_outputs(context: ServerContext, job: str) -> tuple[OutputView, ...]:
-    context.check_shown(job)
-    return context.home.outputs(job)
-
-
-def _read_rows(context: ServerContext, job: str, output: str) -> tuple[OutputRecord, ...]:
-    context.check_shown(job)
-    with context.slow_read():
-        rows = context.home.output_records(job, output, lines=ROWS)
-    return context.hide_in(rows, guess=False)

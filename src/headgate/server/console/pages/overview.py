@@ -21,10 +21,9 @@ from headgate.server.console.pages.jobs import format_lag
 from headgate.server.console.panels.job_actions import actions_for, run_action
 from headgate.server.console.panels.job_history import EventsPanel, ExceptionsPanel
 from headgate.server.console.panels.logs import LogsPanel
-from headgate.server.console.panels.settings import show_settings
 from headgate.server.console.parts import widgets
 from headgate.server.console.parts.formats import format_moment
-from headgate.server.console.parts.frame import page, serve
+from headgate.server.console.parts.frame import page
 from headgate.server.console.parts.live import Live
 from headgate.server.console.parts.templates import render
 from headgate.server.context import ServerContext, get_context
@@ -35,11 +34,6 @@ _LOOK_EVERY_S = 2.0
 _CHARTS_EVERY_S = 4.0
 _HISTORY_EVERY_S = 5.0
 _EVENTS = 30
-
-
-def register() -> None:
-    """Serve the page."""
-    serve("/jobs/{job}", show_page)
 
 
 async def show_page(job: str) -> None:
@@ -91,7 +85,7 @@ class _JobPage:
         with widgets.panel("Graph", note="counts are of this start of the job"):
             self._build_graph()
         with widgets.panel("Over time"):
-            self._charts = Charts(self._ask_for_charts)
+            self._charts = Charts(self._look_at_charts)
         with widgets.panel("Exceptions"):
             self._exceptions = ExceptionsPanel()
         with ui.element("div").classes("hg-columns"):
@@ -138,9 +132,6 @@ class _JobPage:
             self._exceptions.show(exceptions)
             self._events.show(events)
 
-    async def _ask_for_charts(self) -> None:
-        await self._look_at_charts()
-
     async def _act(self, action: str) -> None:
         await run_action(action, self._seen.job)
         await self._look()
@@ -152,9 +143,9 @@ class _JobPage:
     def _show(self) -> None:
         job = self._seen.job
         self._head.show(job_head(job, datetime.now(UTC)))
-        actions = actions_for(job) if current_access().may_operate else []
+        actions = actions_for(job) if current_access().may_operate else {}
         self._buttons.show_template("job_buttons", actions=actions)
-        self._settings.show(show_settings(self._seen.settings))
+        self._settings.show_template("settings", settings=self._seen.settings)
         self._show_graph()
 
     def _show_graph(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from urllib.parse import urlencode
 
 from nicegui import ui
@@ -10,21 +11,16 @@ from nicegui.events import GenericEventArguments
 
 from headgate.errors import HeadgateError
 from headgate.jobs.state.values import (
-    StateHistory,
     StateOperator,
     StateOverview,
     StateRows,
-    StateValue,
 )
 from headgate.jobs.views.past import Past
-from headgate.server.console.pages.known_job import is_known
 from headgate.server.console.parts import widgets
-from headgate.server.console.parts.formats import format_moment, job_path
-from headgate.server.console.parts.frame import page, serve
+from headgate.server.console.parts.formats import format_count, format_moment, job_path
+from headgate.server.console.parts.frame import page
 from headgate.server.console.parts.live import Live
-from headgate.server.console.parts.page_style import add_look
 from headgate.server.console.parts.templates import note
-from headgate.server.console.parts.waiting import ask_slowly
 from headgate.server.console.texts.state import (
     find_operator,
     show_history,
@@ -32,8 +28,6 @@ from headgate.server.console.texts.state import (
     show_rows,
     show_value,
     tell_key,
-    tell_took,
-    tell_waiting,
 )
 from headgate.server.context import ServerContext, get_context
 
@@ -44,13 +38,6 @@ _NOW = "now"
 _LONGEST_KEY = 4_096
 _LONGEST_SQL = 20_000
 
-_Read = Callable[[], StateRows]
-
-
-def register() -> None:
-    """Serve the page."""
-    serve("/jobs/{job}/state", show_page)
-
 
 async def show_page(job: str, operator: str = "", key: str = "", at: str = "") -> None:
     """Build the page; a link to it may say what to look up.
@@ -60,11 +47,9 @@ async def show_page(job: str, operator: str = "", key: str = "", at: str = "") -
         key: Looked up at once.
         at: A checkpoint's or savepoint's id; now where left out.
     """
-    add_look()
-    state = _State(job, operator, key[:_LONGEST_KEY], at or _NOW)
     with page("State", job=job, tab="state"):
-        if await is_known(job):
-            await state.build()
+        if await widgets.ask(get_context().shown_job, job) is not None:
+            await _State(job, operator, key[:_LONGEST_KEY], at or _NOW).build()
 
 
 class _State:
@@ -219,70 +204,65 @@ class _State:
             self._busy = False
 
     async def _show_value(self, uid: str, key: str) -> None:
-        context, at = get_context(), self._when()
-        value = await ask_slowly(
+        context = get_context()
+        value, took = await widgets.read_slowly(
             self._status,
-            lambda seconds: tell_waiting(seconds, what="Looking it up…"),
-            _look_up,
-            context,
+            "Looking it up…",
+            context.read_user_data,
+            context.home.state.look_up,
             self._job,
             uid,
             key,
-            at,
+            at=self._when(),
         )
-        self._value.show(show_value(value.value))
-        self._status.show(tell_took(value.seconds))
-        history = await ask_slowly(
+        self._value.show(show_value(value))
+        self._status.show(took)
+        history, took = await widgets.read_slowly(
             self._history_status,
-            lambda seconds: tell_waiting(seconds, what="Looking at every checkpoint…"),
-            _read_history,
-            context,
+            "Looking at every checkpoint…",
+            context.read_user_data,
+            context.home.state.history,
             self._job,
             uid,
             key,
         )
-        self._history.show(show_history(history.value))
-        count = len(history.value.entries)
-        self._history_status.show(f"{count} moments, {tell_took(history.seconds)}")
+        self._history.show(show_history(history))
+        self._history_status.show(f"{len(history.entries)} moments, {took}")
 
     async def _read_rows(self) -> None:
-        context, uid, at = get_context(), self._uid, self._when()
-        if uid is None:
-            return
-        await self._show_rows(
-            self._read,
-            self._rows_status,
-            self._rows,
-            lambda: _first_rows(context, self._job, uid, at),
-        )
+        if self._uid is not None:
+            read = partial(
+                get_context().home.state.first_rows,
+                uid=self._uid,
+                at=self._when(),
+                limit=FIRST_ROWS,
+            )
+            await self._show_rows(self._read, self._rows_status, self._rows, read)
 
     async def _query(self, _event: GenericEventArguments | None = None) -> None:
-        context, uid, at = get_context(), self._uid, self._when()
         sql = str(self._sql.value or "").strip()
-        if not sql:
-            return
-        await self._show_rows(
-            self._run,
-            self._sql_status,
-            self._answer,
-            lambda: _query(context, self._job, sql, uid, at),
-        )
+        if sql:
+            ask = get_context().home.state.query
+            read = partial(ask, sql=sql, uid=self._uid, at=self._when(), limit=QUERIED_ROWS)
+            await self._show_rows(self._run, self._sql_status, self._answer, read)
 
-    async def _show_rows(self, button: ui.button, status: Live, shown: Live, read: _Read) -> None:
+    async def _show_rows(
+        self, button: ui.button, status: Live, shown: Live, read: Callable[[str], StateRows]
+    ) -> None:
         if not button.enabled:
             return
         button.disable()
         try:
-            answer = await ask_slowly(
-                status, lambda seconds: tell_waiting(seconds, what="Reading…"), read
+            rows, took = await widgets.read_slowly(
+                status, "Reading…", get_context().read_user_data, read, self._job
             )
         except HeadgateError as error:
             shown.show(widgets.error_box(error))
         else:
-            rows = answer.value
             shown.show(show_rows(rows))
+            count = f"{format_count(len(rows.rows))} {'row' if len(rows.rows) == 1 else 'rows'}"
             more = ", there are more" if rows.cut else ""
-            status.show(f"{tell_took(answer.seconds, len(rows.rows))}, at {rows.checkpoint}{more}")
+            status.show(f"{count}, {took}, at {rows.checkpoint}{more}")
         finally:
             button.enable()
 
@@ -300,33 +280,3 @@ def _read_overview(context: ServerContext, job: str) -> tuple[StateOverview, Pas
     context.check_shown(job)
     home = context.home
     return home.operators(job), home.past(job)
-
-
-def _look_up(context: ServerContext, job: str, uid: str, key: str, at: str | None) -> StateValue:
-    context.check_shown(job)
-    with context.slow_read():
-        value = context.home.state.look_up(job, uid, key, at=at)
-    return context.hide_in(value, guess=False)
-
-
-def _read_history(context: ServerContext, job: str, uid: str, key: str) -> StateHistory:
-    context.check_shown(job)
-    with context.slow_read():
-        history = context.home.state.history(job, uid, key)
-    return context.hide_in(history, guess=False)
-
-
-def _first_rows(context: ServerContext, job: str, uid: str, at: str | None) -> StateRows:
-    context.check_shown(job)
-    with context.slow_read():
-        rows = context.home.state.first_rows(job, uid, at=at, limit=FIRST_ROWS)
-    return context.hide_in(rows, guess=False)
-
-
-def _query(
-    context: ServerContext, job: str, sql: str, uid: str | None, at: str | None
-) -> StateRows:
-    context.check_shown(job)
-    with context.slow_read():
-        rows = context.home.state.query(job, sql, uid=uid, at=at, limit=QUERIED_ROWS)
-    return context.hide_in(rows, guess=False)

@@ -22,7 +22,7 @@ from headgate.server.console.parts import widgets
 from headgate.server.console.parts.formats import format_count
 from headgate.server.console.parts.live import Live
 from headgate.server.console.parts.templates import note, render
-from headgate.server.console.texts.checkpoints import ask_pin
+from headgate.server.console.texts.questions import ask_pin
 from headgate.server.context import ServerContext, get_context
 from headgate.server.signed_in import current_access
 

@@ -7,25 +7,19 @@ from nicegui import ui
 from headgate.errors import HeadgateError
 from headgate.jobs.dead_letters.letter import DeadLetter
 from headgate.jobs.dead_letters.listing import DeadLetters
-from headgate.jobs.dead_letters.replay import Replayed
 from headgate.server.actions import verbs
 from headgate.server.console.panels.questions import VIEW_ONLY, ask_and_do
 from headgate.server.console.parts import widgets
 from headgate.server.console.parts.formats import format_count
 from headgate.server.console.parts.live import Live
-from headgate.server.console.texts.outputs import (
-    ask_replay,
-    show_counts,
-    show_letters,
-    tell_left_out,
-    tell_replayed,
-)
-from headgate.server.context import ServerContext, get_context
+from headgate.server.console.texts.outputs import show_counts, show_letters, tell_replayed
+from headgate.server.console.texts.questions import ask_replay, tell_left_out
+from headgate.server.context import get_context
 from headgate.server.security.access import Role
 from headgate.server.signed_in import current_access
 
 LETTERS = 50
-# Counted by a page that does not wait; the command line counts them all.
+# A page counts no more than these; the command line counts them all.
 _COUNTED = 100_000
 
 
@@ -53,8 +47,15 @@ class LettersPanel:
 
     async def look(self) -> None:
         """Read the letters again and show what changed."""
-        reason = self._reason
-        seen = await widgets.ask(_read, get_context(), self._job, reason)
+        context, reason = get_context(), self._reason
+        seen = await widgets.ask(
+            context.read_user_data,
+            context.home.dead_letters,
+            self._job,
+            reason=reason,
+            limit=LETTERS,
+            count_up_to=_COUNTED,
+        )
         if seen is not None and reason == self._reason:
             self._seen = seen
             self._show()
@@ -74,13 +75,19 @@ class LettersPanel:
         if self._opened is not None and self._opened.id == letter:
             self._opened = None
         else:
-            self._opened = await widgets.ask(_read_one, get_context(), self._job, letter)
+            self._opened = await self._read(letter)
         self._show()
+
+    async def _read(self, letter: str) -> DeadLetter | None:
+        context = get_context()
+        return await widgets.ask(
+            context.read_user_data, context.home.dead_letter, self._job, letter
+        )
 
     async def _replay(self, what: str) -> None:
         try:
             access = current_access()
-            # Counting, too, is only for whoever may send them.
+            # Counting, too, needs the role operate.
             access.check(Role.OPERATE, to="replay")
         except HeadgateError as error:
             widgets.show_error(error)
@@ -89,7 +96,16 @@ class LettersPanel:
         ids = (value,) if kind == "id" else ()
         reason = value if kind == "reason" else None
         self._status.show("Counting what would be sent…")
-        foreseen = await widgets.ask(_foresee, get_context(), self._job, ids, reason, access.who)
+        context = get_context()
+        foreseen = await widgets.ask(
+            context.read_user_data,
+            context.home.replay_dead_letters,
+            self._job,
+            ids=ids,
+            reason=reason,
+            by=access.who,
+            dry_run=True,
+        )
         self._status.show("")
         if foreseen is None:
             return
@@ -97,14 +113,14 @@ class LettersPanel:
             left = " ".join(tell_left_out(foreseen)) or "There is none."
             self._status.show(f"Nothing to send. {left}")
             return
-        which = f"with reason {reason}" if reason else ""
+        which = f" with reason {reason}" if reason else ""
         done = await ask_and_do(
             ask_replay(foreseen, which), verbs.replay, self._job, ids=ids, reason=reason
         )
         if done is not None and done.error is None:
             self._status.show(tell_replayed(done.result))
             if ids:
-                self._opened = await widgets.ask(_read_one, get_context(), self._job, ids[0])
+                self._opened = await self._read(ids[0])
         await self.look()
 
     def _show(self) -> None:
@@ -118,25 +134,3 @@ class LettersPanel:
         self._all.set_visibility(seen.total > 0)
         self._counts.show(show_counts(seen, self._reason, may_replay=self._may))
         self._list.show(show_letters(seen.letters, self._opened, may_replay=self._may))
-
-
-def _read(context: ServerContext, job: str, reason: str | None) -> DeadLetters:
-    context.check_shown(job)
-    with context.slow_read():
-        letters = context.home.dead_letters(job, reason=reason, limit=LETTERS, count_up_to=_COUNTED)
-    return context.hide_in(letters, guess=False)
-
-
-def _read_one(context: ServerContext, job: str, letter: str) -> DeadLetter:
-    context.check_shown(job)
-    with context.slow_read():
-        found = context.home.dead_letter(job, letter)
-    return context.hide_in(found, guess=False)
-
-
-def _foresee(
-    context: ServerContext, job: str, ids: tuple[str, ...], reason: str | None, who: str
-) -> Replayed:
-    context.check_shown(job)
-    with context.slow_read():
-        return context.home.replay_dead_letters(job, ids=ids, reason=reason, by=who, dry_run=True)

@@ -1,181 +1,171 @@
-"""What can be done to a job from its page: which buttons, and what each says before it acts."""
+"""What can be done to a job from its pages: which buttons, and what each asks before it acts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
 from headgate.jobs.control.verbs import Loss
 from headgate.jobs.views.job import JobView
 from headgate.server.actions import verbs
+from headgate.server.console.panels.questions import ask_and_do
 from headgate.server.console.parts import widgets
 from headgate.server.console.parts.formats import format_bytes
+from headgate.server.console.texts.questions import Question
 from headgate.server.context import get_context
 from headgate.server.operations import Operation
-from headgate.server.signed_in import current_access
 
-# States in which a job takes wishes.
+# States in which a job takes requests.
 _UP = ("RUNNING", "PAUSED", "RESTARTING", "STARTING")
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class JobAction:
     """One button.
 
     Attributes:
-        name: What the page calls it.
-        title: The heading of the question.
-        says: What will happen, sentence by sentence.
-        verb: What the button that agrees says.
-        doing: What is said while it is done.
+        run: One of `actions.verbs`.
+        title: What is done, in a few words.
+        says: What will happen, one sentence each.
+        action: The label of the button that agrees; `label` if empty.
     """
 
-    name: str
     label: str
+    run: Callable[..., Operation]
     title: str
-    says: Sequence[str]
-    verb: str
-    doing: str
+    says: tuple[str, ...]
+    action: str = ""
     dangerous: bool = False
 
 
-def actions_for(job: JobView) -> list[Action]:
-    """Return what can be asked of a job as it is, the most usual first."""
-    name = job.name
+# By the name that the page gives them; {job}, {goes_on} and {meanwhile} are filled in for a job.
+_ACTIONS: Mapping[str, JobAction] = {
+    "start": JobAction(
+        "Start",
+        verbs.start,
+        "Start {job}",
+        ("Job {job} is started as it was last run, with the same settings.", "{goes_on}"),
+    ),
+    "savepoint": JobAction(
+        "Savepoint",
+        verbs.take_savepoint,
+        "Take a savepoint of {job}",
+        (
+            "The state of the last complete batch and its positions are written to a folder of "
+            "their own, which is kept until you delete it.",
+            "{meanwhile}",
+        ),
+        action="Take savepoint",
+    ),
+    "pause": JobAction(
+        "Pause",
+        verbs.pause,
+        "Pause {job}",
+        (
+            "The batch that runs is finished; then the job reads nothing until it is resumed.",
+            "Its process and its state stay in memory, and its lag grows.",
+        ),
+    ),
+    "resume": JobAction(
+        "Resume",
+        verbs.resume,
+        "Resume {job}",
+        ("The job reads on where it was paused, and works off what came meanwhile.",),
+    ),
+    "restart": JobAction(
+        "Restart",
+        verbs.restart,
+        "Restart {job}",
+        (
+            "The job is stopped between two batches, and started again as it was last run.",
+            "It goes on where it stopped: nothing is lost, and nothing is written twice.",
+        ),
+    ),
+    "stop": JobAction(
+        "Stop",
+        verbs.stop,
+        "Stop {job}",
+        (
+            "The batch that runs is finished; then the job ends. Its checkpoints stay.",
+            "It can be started again, and goes on where it stopped.",
+        ),
+    ),
+    "stop-savepoint": JobAction(
+        "Stop with savepoint",
+        partial(verbs.stop, savepoint=True),
+        "Stop {job} with a savepoint",
+        (
+            "The batch that runs is finished; then the job ends and a savepoint of that batch is "
+            "taken.",
+            "It is kept until you delete it, and can be moved, or be restored into a changed flow.",
+        ),
+    ),
+    "cancel": JobAction(
+        "Cancel",
+        verbs.cancel,
+        "Cancel {job}",
+        (
+            "The job is ended at once, in the middle of a batch. What that batch did is discarded; "
+            "rows that were written by earlier batches stay.",
+        ),
+        action="Cancel the job",
+        dangerous=True,
+    ),
+}
+
+
+def actions_for(job: JobView) -> dict[str, JobAction]:
+    """Return what can be asked of a job as it is, the most usual first, by name."""
+    return {name: _ACTIONS[name] for name in _names_for(job)}
+
+
+def _names_for(job: JobView) -> tuple[str, ...]:
     if job.state == "UNREADABLE":
-        return []
+        return ()
     if not job.is_alive:
-        return [_start(name, job.state), _savepoint(job)]
+        return ("start", "savepoint")
     if job.state not in _UP:
-        # It is ending already; all that is left is to end it at once.
-        return [_cancel(name)]
-    held = job.state == "PAUSED" or bool(job.status.get("held"))
-    return [_savepoint(job), *([_resume(name)] if held else [_pause(name)]), _restart(name),
-            _stop(name), _stop_with_savepoint(name), _cancel(name)]  # fmt: skip
+        # It is ending already, and can only be ended at once.
+        return ("cancel",)
+    is_held = job.state == "PAUSED" or bool(job.status.get("held"))
+    hold = "resume" if is_held else "pause"
+    return ("savepoint", hold, "restart", "stop", "stop-savepoint", "cancel")
+
+
+def ask_for(action: JobAction, job: JobView, *more: str) -> Question:
+    """Return what an action asks before it is done to a job; `more` are further sentences."""
+    words = {
+        "job": job.name,
+        "goes_on": "It reads its topics from the positions it had reached."
+        if job.state == "FINISHED"
+        else "It goes on from its newest checkpoint.",
+        "meanwhile": "The job runs on." if job.is_alive else f"The job stays {job.state}.",
+    }
+    title = action.title.format_map(words)
+    says = (*(sentence.format_map(words) for sentence in action.says), *more)
+    return Question(f"{title}?", says, action.action or action.label, title, action.dangerous)
 
 
 async def run_action(name: str, job: JobView) -> None:
     """Ask whether an action is meant, do it, and show how it goes."""
-    action = next((action for action in actions_for(job) if action.name == name), None)
+    action = actions_for(job).get(name)
     if action is None:
         return
-    says = list(action.says)
+    more: tuple[str, ...] = ()
     if name == "cancel":
         loss = await widgets.ask(get_context().home.preview_cancel, job.name)
         if loss is None:
             return
-        says += describe_loss(loss)
-    if not await widgets.confirm(
-        action.title, says, action=action.verb, dangerous=action.dangerous
-    ):
-        return
-    operation = await widgets.ask(_DOES[name], get_context(), current_access(), job.name)
-    if operation is not None:
-        await widgets.follow(operation, says=action.doing)
+        more = (describe_loss(loss),)
+    await ask_and_do(ask_for(action, job, *more), action.run, job.name)
 
 
-def describe_loss(loss: Loss) -> list[str]:
-    """Return what a cancel takes along, in sentences."""
+def describe_loss(loss: Loss) -> str:
+    """Return what a cancel deletes, in words."""
     if not loss.deletes_state:
-        return ["Its checkpoints stay, so that it can be started again from the newest."]
-    count = len(loss.checkpoints)
-    return [
-        f"Its {count} kept checkpoints ({format_bytes(loss.bytes)}) are deleted, as its setting "
-        "on-cancel says. Savepoints stay.",
-    ]
-
-
-_DOES: dict[str, Callable[..., Operation]] = {
-    "savepoint": verbs.take_savepoint,
-    "stop": verbs.stop,
-    "stop-savepoint": partial(verbs.stop, savepoint=True),
-    "pause": verbs.pause,
-    "resume": verbs.resume,
-    "restart": verbs.restart,
-    "start": verbs.start,
-    "cancel": verbs.cancel,
-}
-
-
-def _start(name: str, state: str) -> Action:
-    where = (
-        "It reads its topics from the positions it had reached."
-        if state == "FINISHED"
-        else "It goes on from its newest checkpoint."
+        return "Its checkpoints stay, so that it can be started again from the newest."
+    return (
+        f"Its {len(loss.checkpoints)} kept checkpoints ({format_bytes(loss.bytes)}) are deleted, "
+        "as its setting on-cancel says. Savepoints stay."
     )
-    return Action(
-        "start", "Start", f"Start {name}?",
-        [f"Job {name} is started as it was last run, with the same settings.", where],
-        "Start", f"Starting {name}",
-    )  # fmt: skip
-
-
-def _savepoint(job: JobView) -> Action:
-    meanwhile = "The job runs on meanwhile." if job.is_alive else "The job stays as it is."
-    return Action(
-        "savepoint",
-        "Savepoint",
-        f"Take a savepoint of {job.name}?",
-        [
-            "The state of the last batch and its positions are written to a folder of their own, "
-            "which is kept until you delete it.",
-            meanwhile,
-        ],
-        "Take a savepoint",
-        f"Taking a savepoint of {job.name}",
-    )
-
-
-def _pause(name: str) -> Action:
-    return Action(
-        "pause", "Pause", f"Pause {name}?",
-        ["The batch that runs is finished; then the job reads nothing until it is resumed.",
-         "Its process and its state stay in memory, and its lag grows."],
-        "Pause", f"Pausing {name}",
-    )  # fmt: skip
-
-
-def _resume(name: str) -> Action:
-    return Action(
-        "resume", "Resume", f"Resume {name}?",
-        ["The job reads on where it was paused, and works off what came meanwhile."],
-        "Resume", f"Resuming {name}",
-    )  # fmt: skip
-
-
-def _restart(name: str) -> Action:
-    return Action(
-        "restart", "Restart", f"Restart {name}?",
-        ["The job is stopped between two batches, and started again as it was last run.",
-         "It goes on where it stopped: nothing is lost, and nothing is written twice."],
-        "Restart", f"Restarting {name}",
-    )  # fmt: skip
-
-
-def _stop(name: str) -> Action:
-    return Action(
-        "stop", "Stop", f"Stop {name}?",
-        ["The batch that runs is finished; then the job ends. Its checkpoints stay.",
-         "It can be started again, and goes on where it stopped."],
-        "Stop", f"Stopping {name}",
-    )  # fmt: skip
-
-
-def _stop_with_savepoint(name: str) -> Action:
-    return Action(
-        "stop-savepoint", "Stop with savepoint", f"Stop {name} with a savepoint?",
-        ["The batch that runs is finished; then the job ends and a savepoint of that batch is "
-         "taken.",
-         "It is kept until you delete it, and can be moved, or be restored into a changed flow."],
-        "Stop with savepoint", f"Stopping {name} with a savepoint",
-    )  # fmt: skip
-
-
-def _cancel(name: str) -> Action:
-    return Action(
-        "cancel", "Cancel", f"Cancel {name}?",
-        ["The job is ended at once, in the middle of a batch. What that batch did is thrown away; "
-         "rows that were written by earlier batches stay."],
-        "Cancel the job", f"Cancelling {name}", dangerous=True,
-    )  # fmt: skip

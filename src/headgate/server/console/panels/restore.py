@@ -1,34 +1,35 @@
-"""Going back: the timeline, the dry run of what it points at, and the button that does it."""
+"""Going back: the timeline, the plan of a restore to its moment, and the button that restores."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Any
 
 from markupsafe import Markup
 from nicegui import ui
 
 from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.errors import HeadgateError
+from headgate.jobs.checkpoints.restore_plan import SealedPlan
 from headgate.jobs.views.job import JobView
 from headgate.jobs.views.past import Past
 from headgate.server.actions import verbs
 from headgate.server.console.charts.moments_track import MomentsTrack
-from headgate.server.console.panels.questions import agreed
+from headgate.server.console.panels.questions import ask_and_do
 from headgate.server.console.parts import widgets
 from headgate.server.console.parts.formats import format_moment
 from headgate.server.console.parts.live import Live
 from headgate.server.console.parts.templates import note, render
-from headgate.server.console.texts.checkpoints import ask_restore, show_plan
+from headgate.server.console.texts.checkpoints import show_plan
+from headgate.server.console.texts.questions import ask_restore
 from headgate.server.context import get_context
 from headgate.server.signed_in import current_access
 
-# What would be read again grows while a job runs; so often it is counted again by itself. A dry
-# run loads the flow in a process of its own, which takes a second.
+# How often a plan is resolved again: while a job runs, a restore reads more and more records again.
+# Resolving loads the flow in a process of its own, which takes a second.
 _COUNT_EVERY_S = 60.0
-# The marks move as time goes on; where nothing else changed they are drawn again so often.
+# How often the marks are drawn again when only time has passed.
 _DRAW_EVERY_S = 10.0
 
 _WORKING = note("Working out what a restore would do…")
@@ -37,25 +38,25 @@ _WORKING = note("Working out what a restore would do…")
 class RestorePanel:
     """The timeline of a job, with what a restore to the chosen moment does."""
 
-    def __init__(self, job: str, done: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, view: JobView, done: Callable[[], Awaitable[None]]) -> None:
         """Build the panel.
 
         Args:
             done: Called after a restore.
         """
-        self._job = job
+        self._job = view.name
         self._done = done
-        self._view: JobView | None = None
+        self._view = view
         self._past = Past((), ())
         self._drawn = 0.0
         self._moment: datetime | None = None
         self._chosen: Checkpoint | None = None
-        self._plan: dict[str, Any] | None = None
+        self._plan: SealedPlan | None = None
         self._plan_of: str | None = None
         self._planned = 0.0
         self._asked = 0
-        note = "Drag the handle, or use the arrow keys: a restore takes the newest before it."
-        with widgets.panel("Go back", note=note), ui.element("div").classes("hg-past"):
+        how = "Drag the handle, or use the arrow keys: a restore takes the newest before it."
+        with widgets.panel("Go back", note=how), ui.element("div").classes("hg-past"):
             with ui.element("div"):
                 self._track = MomentsTrack(self._go)
                 self._words = Live(tag="p").classes("hg-quiet hg-gap")
@@ -71,7 +72,7 @@ class RestorePanel:
         self._view = view
         changed = past != self._past
         if past.restores != self._past.restores:
-            # Another run is the present one, so that all that was foreseen is out of date.
+            # The present run is another one, so that the plan is out of date.
             self._moment = self._plan_of = None
         self._past = past
         if past.checkpoints and (self._moment is None or past.find_at(self._moment) is None):
@@ -83,16 +84,16 @@ class RestorePanel:
         self._choose()
 
     async def foresee(self) -> None:
-        """Have a dry run of what is chosen, if there is none or it has grown old."""
+        """Resolve a plan for the chosen checkpoint, if there is none or it has grown old."""
         chosen = self._chosen
         aged = time.monotonic() - self._planned > _COUNT_EVERY_S
         if chosen is not None and (aged or chosen.source != self._plan_of):
             await self._foresee(chosen)
 
     async def restore(self, source: str) -> None:
-        """Ask whether to restore from a checkpoint, wherever it is, and do it."""
+        """Ask whether to restore from a checkpoint of the history, and do it."""
         plan = await widgets.ask(
-            verbs.foresee_restore, get_context(), current_access(), self._job, source=source
+            verbs.plan_restore, get_context(), current_access(), self._job, source=source
         )
         if plan is not None:
             await self._restore(plan, source)
@@ -112,7 +113,11 @@ class RestorePanel:
         self._words.show(self._tell())
         if self._chosen is None:
             self._plan = self._plan_of = None
-            self._shown.show(_nothing(any_moments=bool(self._past.checkpoints)))
+            self._shown.show(
+                note("No checkpoint was complete at this moment. Move to the right.")
+                if self._past.checkpoints
+                else note("There is nothing to go back to yet: no checkpoint is complete.")
+            )
             self._allow()
 
     async def _foresee(self, chosen: Checkpoint) -> None:
@@ -122,7 +127,7 @@ class RestorePanel:
         plan, refusal = None, None
         try:
             plan = await widgets.read(
-                verbs.foresee_restore,
+                verbs.plan_restore,
                 get_context(),
                 current_access(),
                 self._job,
@@ -135,7 +140,7 @@ class RestorePanel:
             return
         self._plan, self._plan_of = plan, chosen.source
         if plan is not None:
-            self._shown.show(show_plan(plan, now=datetime.now(UTC)))
+            self._shown.show(show_plan(plan.plan, now=datetime.now(UTC)))
         elif refusal is not None:
             refused = Markup("<p>{} cannot be restored:</p>").format(chosen.id)
             self._shown.show(refused + widgets.error_box(refusal))
@@ -152,25 +157,16 @@ class RestorePanel:
         if self._plan is not None and self._plan_of is not None:
             await self._restore(self._plan, self._plan_of)
 
-    async def _restore(self, plan: dict[str, Any], source: str) -> None:
-        view = self._view
-        if view is None:
-            return
-        question = ask_restore(
-            self._job, view.state, plan, alive=view.is_alive, now=datetime.now(UTC)
-        )
-        if not await agreed(question):
-            return
-        operation = await widgets.ask(
+    async def _restore(self, plan: SealedPlan, source: str) -> None:
+        operation = await ask_and_do(
+            ask_restore(self._view, plan.plan, now=datetime.now(UTC)),
             verbs.restore,
-            get_context(),
-            current_access(),
             self._job,
             source=source,
             stop=True,
+            resolved=plan,
         )
         if operation is not None:
-            await widgets.follow(operation, says=f"Restore {self._job} from {plan['checkpoint']}")
             self._moment = self._plan_of = None
             await self._done()
 
@@ -181,12 +177,3 @@ class RestorePanel:
         if self._chosen is None:
             return f"{when} no checkpoint was complete yet."
         return f"{when} a restore takes {self._chosen.id}."
-
-
-def _nothing(*, any_moments: bool) -> Markup:
-    says = (
-        "No checkpoint was complete at this moment. Move to the right."
-        if any_moments
-        else "There is nothing to go back to yet: no checkpoint is complete."
-    )
-    return note(says)

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from markupsafe import Markup
 from nicegui import ui
 
-from headgate.server.console.parts.early_page import early_page
 from headgate.server.console.parts.live import Live
 from headgate.server.console.parts.templates import render
+from headgate.server.console.parts.theme import style
 from headgate.server.console.parts.widgets import place_alert
 from headgate.server.context import get_context
 from headgate.server.signed_in import current_access
 
-# On a machine that is busy, a page that comes late is better than none.
-_LONGEST_BUILD_S = 30.0
-
-
-def serve(path: str, build: Callable[..., Awaitable[None]]) -> None:
-    """Serve a page under a path; `build` makes it, anew for each browser."""
-    ui.page(path, response_timeout=_LONGEST_BUILD_S)(build)
+# Elements that are plain HTML; scripts make the others.
+_PLAIN = frozenset(
+    {"article", "details", "div", "figure", "header", "main", "nav", "section", "span", "summary"}
+)
+_ELEMENT = Markup('<{tag} class="{look}">{content}</{tag}>')
 
 
 @contextmanager
@@ -30,13 +28,17 @@ def page(title: str, *, job: str | None = None, tab: str = "overview") -> Iterat
 
     Args:
         title: The page's heading.
-        job: The job it is about, whose tabs are shown.
-        tab: Which of them is this page: overview, checkpoints, state or outputs.
+        job: The job whose tabs are shown.
+        tab: The tab of this page: overview, checkpoints, state or outputs.
     """
     words = [title] if job is None or tab == "overview" else [title, job]
     ui.page_title(" · ".join([*words, "Headgate"]))
+    if tab != "overview":
+        ui.add_head_html(style("pages"))
+    settings = get_context().settings
+    access = current_access() if settings.tokens else None
     with ui.element("header").classes("hg-header") as header:
-        Live(_header()).style("display: contents")
+        Live(render("header", home=settings.home, access=access)).style("display: contents")
     with ui.element("main").classes("hg-main").props("tabindex=-1") as main:
         ui.skip_link("Skip to content", target=main)
         if job is not None:
@@ -49,11 +51,19 @@ def page(title: str, *, job: str | None = None, tab: str = "overview") -> Iterat
             tabs.classes("hg-tabs").props('aria-label="Job"')
         place_alert()
         yield main
-    # Plain text: what NiceGUI adds to `Markup` would be escaped.
-    ui.add_body_html(str(early_page([header, main])))
+    # The page as plain HTML until the browser has built the live one: `headgate.apply()` removes
+    # it. As a plain string, since what NiceGUI adds to `Markup` would be escaped.
+    parts = [_early(header), _early(main)]
+    ui.add_body_html(str(render("early_page", parts=parts)))
 
 
-def _header() -> Markup:
-    settings = get_context().settings
-    access = current_access() if settings.tokens else None
-    return render("header", home=settings.home, access=access)
+def _early(part: ui.element) -> Markup:
+    if not part.visible:
+        return Markup()
+    look = " ".join(part.classes)
+    if isinstance(part, Live):
+        return _ELEMENT.format(tag=part.kind, look=look, content=part.markup)
+    if part.tag not in _PLAIN:
+        return Markup()
+    content = Markup().join(_early(child) for child in part.default_slot.children)
+    return _ELEMENT.format(tag=part.tag, look=look, content=content)

@@ -1,19 +1,20 @@
-"""HTML from Jinja2 templates: text is escaped when it goes in, so that no page can forget to."""
+"""HTML from Jinja2 templates, which escape every text."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from headgate.server.console.parts import formats
-from headgate.server.console.parts.theme import tone_of
+from headgate.server.console.parts.theme import ICON, head, tone_of
 
-# Between two tags; a browser would make a node of every one. No text of a value matches, since its
-# angle brackets are escaped.
+# Between two tags, where a browser would create a text node. A value never matches, since its angle
+# brackets are escaped.
 _LINE_BREAK = re.compile(r">\n\s*<")
 
 _environment = Environment(
@@ -51,5 +52,11 @@ def render(template: str, /, **values: Any) -> Markup:
 
 
 def note(text: str) -> Markup:
-    """Return a sentence that stands where there is nothing to show."""
+    """Return the sentence of an empty place."""
     return Markup('<p class="hg-empty">{}</p>').format(text)
+
+
+def plain_page(template: str, **values: Any) -> str:
+    """Return a whole document without the console's scripts; the template extends `plain_page`."""
+    icon = f"data:image/svg+xml,{quote(ICON)}"
+    return str(render(template, icon=icon, head=Markup(head()), **values))

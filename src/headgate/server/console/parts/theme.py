@@ -1,26 +1,24 @@
-"""The look of the console: one style sheet, and the script that applies light or dark early."""
+"""The look of the console: its colours, style sheets and the tone of each state."""
 
 from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
 
-# Colours of charts, in the order they are used; the style sheet gives each a light and a dark one.
+# Colours of charts, in the order of their series; the style sheet has a light and a dark value.
 SERIES = tuple(f"var(--hg-c{number})" for number in range(1, 7))
 TEXT = "var(--hg-text)"
 MUTED = "var(--hg-muted)"
 LINE = "var(--hg-line)"
 SURFACE = "var(--hg-surface)"
-GOOD = "var(--hg-good)"
-WARN = "var(--hg-warn)"
 BAD = "var(--hg-bad)"
 
-# A browser measures texts of charts by it, so that it has to be spelled out.
+# Spelled out, since the browser measures the texts of charts with it.
 FONT = 'system-ui, "Segoe UI", "Noto Sans", "Liberation Sans", sans-serif'
 
 _FOLDER = Path(__file__).parents[1] / "static"
 
-# What a state is at a glance: the class of its badge.
+# The class of a state's badge.
 _TONES = {
     "RUNNING": "good",
     "FINISHED": "done",
@@ -54,7 +52,12 @@ ICON = (
 
 @cache
 def head() -> str:
-    """Return what goes into the head of every page: style and script, nothing from elsewhere."""
-    style = (_FOLDER / "console.css").read_text(encoding="utf-8")
+    """Return the head of every page: its script and its style."""
     script = (_FOLDER / "console.js").read_text(encoding="utf-8")
-    return f"<script>{script}</script>\n<style>{style}</style>"
+    return f"<script>{script}</script>\n{style('console')}"
+
+
+@cache
+def style(sheet: str) -> str:
+    """Return a style sheet of the console as an element."""
+    return f"<style>{(_FOLDER / sheet).with_suffix('.css').read_text(encoding='utf-8')}</style>"

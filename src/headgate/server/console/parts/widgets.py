@@ -1,10 +1,11 @@
-"""The parts that pages are made of."""
+"""What pages are made of: panels, buttons, charts, errors, and reads in a thread."""
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -27,6 +28,7 @@ OnClick = Callable[[], Awaitable[None] | None]
 
 _ALERT = "headgate.alert"
 _LOOK_EVERY_S = 0.3
+_TELL_EVERY_S = 0.5
 # NiceGUI's own threads are few, and end with the first server of a process.
 _readers = ThreadPoolExecutor(max_workers=16, thread_name_prefix="console")
 
@@ -44,10 +46,7 @@ def panel(title: str, *, note: str = "") -> Iterator[ui.element]:
 
 
 def chart(options: dict[str, Any], *, height: str = "12rem") -> ui.echart:
-    """Show a chart in the theme's colours; change `.options` in place to update it.
-
-    What options leave out (colours, grid, axis lines, tooltip) is filled in.
-    """
+    """Show a chart in the theme's colours; change `.options` in place to update it."""
     return ui.echart(themed(options), renderer="svg").classes("hg-chart").style(f"height: {height}")
 
 
@@ -61,38 +60,19 @@ def button(label: str, on_click: OnClick, *, kind: str = "plain") -> ui.button:
     return made.props("no-caps unelevated dense").classes(f"hg-button hg-{kind}")
 
 
-async def confirm(
-    title: str, says: str | Sequence[str], *, action: str, dangerous: bool = False
-) -> bool:
-    """Ask before something is done, and return whether it was agreed to.
-
-    Args:
-        says: What will happen, one sentence each.
-        action: What the button that agrees says: a verb.
-    """
-    sentences = [says] if isinstance(says, str) else list(says)
-    text = Markup().join(Markup("<p>{}</p>").format(sentence) for sentence in sentences)
-    with ui.dialog() as dialog, ui.card().classes("hg-dialog"):
-        Live(Markup("<h2>{}</h2>").format(title))
-        Live(text).classes("hg-dialog-text")
-        with ui.element("div").classes("hg-actions"):
-            button("Back", lambda: dialog.submit(False)).props("autofocus")
-            button(action, lambda: dialog.submit(True), kind="danger" if dangerous else "main")
-    dialog.props(f'aria-label="{_plain(title)}"')
-    try:
-        return bool(await dialog)
-    finally:
-        if not dialog.is_deleted:
-            dialog.delete()
+def error_box(error: BaseException) -> Markup:
+    """Return an error as markup: its code, its message, and the next step."""
+    if not isinstance(error, HeadgateError):
+        # Its message was not written for people, and may contain secrets.
+        error = HeadgateError(
+            "INTERNAL",
+            f"cannot go on with what this page was doing: {type(error).__name__}",
+            hint="see the server's standard error",
+        )
+    return render("error", error=error)
 
 
-def error_box(error: HeadgateError | BaseException | Mapping[str, Any]) -> Markup:
-    """Return an error as markup: its code, its message, and what to do next."""
-    code, message, hint = _read_error(error)
-    return render("error", code=code, message=message, hint=hint)
-
-
-def show_error(error: HeadgateError | BaseException | Mapping[str, Any]) -> None:
+def show_error(error: BaseException) -> None:
     """Show an error at the top of the page, in place of the one before it."""
     alert = context.client.storage.get(_ALERT)
     if isinstance(alert, Live):
@@ -100,29 +80,50 @@ def show_error(error: HeadgateError | BaseException | Mapping[str, Any]) -> None
 
 
 def place_alert() -> None:
-    """Make the place where errors are shown; once a page."""
+    """Create the place of errors; once a page."""
     alert = Live().classes("hg-alerts").props('role="alert"')
     alert.on_act(lambda _action, _value: alert.show(""))
     context.client.storage[_ALERT] = alert
-    # Whatever goes wrong later, in a timer or behind a button, is said and not only logged.
+    # Errors of timers and buttons are shown, and not only logged.
     context.client.on_exception(show_error)
 
 
 async def read(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a function that reads disk or waits, in a thread; an error is the caller's to show.
+    """Call a function that reads disk or waits, in a thread; the caller shows its error.
 
     Raises:
         HeadgateError: What the function raised, or NOT_SIGNED_IN once the session has ended.
     """
-    return await begin_read(function, *args, **kwargs)
+    return await _begin_read(function, *args, **kwargs)
 
 
-def begin_read(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:
-    """Begin what `read` does; for a page that has something to say while it waits.
+async def read_slowly(
+    status: Live, waiting: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+) -> tuple[T, str]:
+    """Do what `read` does and show the time it takes; return the answer and that time in words.
 
-    Raises:
-        HeadgateError: NOT_SIGNED_IN once the session has ended.
+    Args:
+        status: Shows the time meanwhile; empty afterwards.
+        waiting: What is done meanwhile.
     """
+    began = time.monotonic()
+    answer = _begin_read(function, *args, **kwargs)
+    try:
+        while not answer.done():
+            status.show(tell_wait(waiting, time.monotonic() - began))
+            await asyncio.wait({answer}, timeout=_TELL_EVERY_S)
+    finally:
+        status.show("")
+    return answer.result(), f"answered in {time.monotonic() - began:.1f} s"
+
+
+def tell_wait(waiting: str, seconds: float) -> str:
+    """Return what is shown while a read takes its time."""
+    why = " The first question starts a reader, which takes some 10 s; the next ones are quick."
+    return f"{waiting} {seconds:.0f} s.{why if seconds >= 2 else ''}"
+
+
+def _begin_read(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:
     # Here and not in a task of its own, which would not know the page.
     current_access()
     call = partial(contextvars.copy_context().run, partial(function, *args, **kwargs))
@@ -148,8 +149,7 @@ async def ask(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T 
 def every(seconds: float, function: Callable[[], Any], *, at_once: bool = False) -> ui.timer:
     """Call a function again and again, for as long as the page is open in a browser.
 
-    A call that takes long delays the next one; an error of the product is shown, and the next call
-    comes all the same.
+    A slow call delays the next one; an error is shown, and the calls go on.
 
     Args:
         at_once: Whether the first call comes with the connection, or only after `seconds`.
@@ -157,7 +157,7 @@ def every(seconds: float, function: Callable[[], Any], *, at_once: bool = False)
 
     async def tick() -> None:
         try:
-            # Whoever signed out, or whose session has ended, sees nothing more.
+            # A client that signed out, or whose session has ended, sees nothing more.
             current_access()
             result = function()
             if asyncio.iscoroutine(result):
@@ -171,57 +171,30 @@ def every(seconds: float, function: Callable[[], Any], *, at_once: bool = False)
     return timer
 
 
-async def follow(operation: Operation, *, says: str = "") -> Operation:
+async def follow(operation: Operation, *, says: str) -> Operation:
     """Show how far an operation is until it ends, and return it as it ended.
 
     Args:
-        says: What is being done, in a few words; the operation's kind where it is empty.
+        says: What is being done, in a few words.
     """
-    operations = get_context().operations
-    title = says or f"{operation.kind} {operation.job or ''}".strip()
-    news = ui.notification(title, spinner=True, timeout=None, position="bottom-left")
+    news = ui.notification(says, spinner=True, timeout=None, position="bottom-left")
     try:
-        current = operation
-        while str(current.state) == "RUNNING":
+        while not operation.is_over:
             await asyncio.sleep(_LOOK_EVERY_S)
-            current = operations.get(operation.id)
-            progress = str(current.progress or "")
-            news.message = f"{title}: {progress}" if progress else title
+            operation = get_context().operations.get(operation.id)
+            news.message = f"{says}: {operation.progress}" if operation.progress else says
     finally:
         news.dismiss()
-    if str(current.state) == "FAILED":
-        show_error(current.error or {"code": "FAILED", "message": title})
+    if operation.error is not None:
+        show_error(operation.error)
     else:
-        ui.notify(f"{title}: done", position="bottom-left", timeout=3000)
-    return current
-
-
-def _plain(text: str) -> str:
-    return text.replace("\\", "").replace('"', "'")
-
-
-def _read_error(
-    error: HeadgateError | BaseException | Mapping[str, Any],
-) -> tuple[str, str, str]:
-    if isinstance(error, HeadgateError):
-        return error.code, error.message, error.hint
-    if isinstance(error, BaseException):
-        # What it says was not written for people, and may hold anything.
-        return (
-            "INTERNAL",
-            f"cannot go on with what this page was doing: {type(error).__name__}",
-            "see the server's standard error",
-        )
-    return (
-        str(error.get("code") or "ERROR"),
-        str(error.get("message") or ""),
-        str(error.get("hint") or ""),
-    )
+        ui.notify(f"{says}: done", position="bottom-left", timeout=3000)
+    return operation
 
 
 def themed(options: dict[str, Any]) -> dict[str, Any]:
     """Return a chart's options with what they leave out: colours, grid, axes, tooltip."""
-    quiet = {
+    defaults = {
         "color": list(SERIES),
         "animation": False,
         "textStyle": {"color": MUTED, "fontFamily": FONT},
@@ -234,7 +207,7 @@ def themed(options: dict[str, Any]) -> dict[str, Any]:
             "transitionDuration": 0,
         },
     }
-    themed = {**quiet, **options}
+    themed = {**defaults, **options}
     for name in ("xAxis", "yAxis"):
         axes = themed.get(name)
         if isinstance(axes, list):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from markupsafe import Markup
@@ -35,21 +34,35 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A value over one or more checkpoints, in which it did not change.
-
-    Attributes:
-        entry: The first of them.
-        until: The last of them; the same one where it is the only one.
-        count: How many they are.
-    """
+    """A value over one or more checkpoints in which it did not change: the first and the last."""
 
     entry: HistoryEntry
     until: HistoryEntry
-    count: int
+    count: int = 1
+
+    @property
+    def words(self) -> str:
+        """What happened to the value."""
+        word, more = _WORDS.get(self.entry.change, self.entry.change), format_count(self.count - 1)
+        if self.count == 1:
+            return word
+        if self.entry.change == "absent":
+            return f"{word} over {format_count(self.count)} checkpoints"
+        return f"{word}, then unchanged over {more} more"
+
+    @property
+    def moments(self) -> str:
+        """From when to when."""
+        first, last = self.entry.moment, self.until.moment
+        if first == last:
+            return f"{format_moment(first)} UTC"
+        end = format_moment(last)
+        same_day = first.date() == last.date()
+        return f"{format_moment(first)} to {end.split(' ')[-1] if same_day else end} UTC"
 
 
 def fold(entries: Iterable[HistoryEntry]) -> list[Version]:
-    """Return a history with what stayed the same as one version."""
+    """Return a history in which equal neighbours are one version."""
     versions: list[Version] = []
     for entry in entries:
         last = versions[-1] if versions else None
@@ -59,27 +72,8 @@ def fold(entries: Iterable[HistoryEntry]) -> list[Version]:
         if last is not None and stays:
             versions[-1] = Version(last.entry, entry, last.count + 1)
         else:
-            versions.append(Version(entry, entry, 1))
+            versions.append(Version(entry, entry))
     return versions
-
-
-@dataclass(frozen=True, slots=True)
-class _Version:
-    """A version as the page shows it."""
-
-    checkpoint: str
-    change: str
-    checkpoints: str
-    moments: str
-    words: str
-    content: Markup
-
-
-@dataclass(frozen=True, slots=True)
-class _Cell:
-    column: str
-    text: str
-    is_number: bool
 
 
 def show_operators(overview: StateOverview, chosen: str | None) -> Markup:
@@ -102,7 +96,7 @@ def show_history(history: StateHistory) -> Markup:
     versions = fold(history.entries)
     if not versions:
         return note("No checkpoint is retained yet.")
-    shown = [_show_version(version, before=n > 0) for n, version in enumerate(versions)]
+    shown = [(version, _content(version.entry, first=not n)) for n, version in enumerate(versions)]
     return render("state_history", versions=shown, left_off=history.left_off)
 
 
@@ -110,16 +104,18 @@ def show_rows(rows: StateRows) -> Markup:
     """Return rows as a table that scrolls in itself."""
     if not rows.rows:
         return note("No rows.")
-    columns = list(zip(*rows.rows, strict=True))
-    return render(
-        "state_rows",
-        heads=[
-            (name, any(map(_is_number, values)))
-            for name, values in zip(rows.columns, columns, strict=True)
-        ],
-        rows=[list(map(_cell, rows.columns, row)) for row in rows.rows],
-        longest=_LONGEST_CELL,
-    )
+    heads = [
+        (name, any(map(_is_number, values)))
+        for name, values in zip(rows.columns, zip(*rows.rows, strict=True), strict=True)
+    ]
+    cells = [
+        [
+            (name, _text(value), _is_number(value))
+            for name, value in zip(rows.columns, row, strict=True)
+        ]
+        for row in rows.rows
+    ]
+    return render("state_rows", heads=heads, rows=cells, longest=_LONGEST_CELL)
 
 
 def tell_key(operator: StateOperator) -> str:
@@ -134,72 +130,29 @@ def _keys(operator: StateOperator) -> list[tuple[str, str]]:
     return list(zip(operator.keys, operator.key_types, strict=True))
 
 
-def _show_version(version: Version, *, before: bool) -> _Version:
-    entry, until = version.entry, version.until
-    word = _WORDS.get(entry.change, entry.change)
-    same = version.count - 1
-    more = f", then unchanged over {format_count(same)} more" if same else ""
-    if entry.change == "absent":
-        more = f" over {format_count(version.count)} checkpoints" if same else ""
-    return _Version(
-        checkpoint=entry.checkpoint,
-        change=entry.change,
-        checkpoints=f"{entry.checkpoint} to {until.checkpoint}" if same else entry.checkpoint,
-        moments=_span(entry.moment, until.moment),
-        words=f"{word}{more}",
-        content=_content(entry, before=before),
-    )
-
-
-def _content(entry: HistoryEntry, *, before: bool) -> Markup:
+def _content(entry: HistoryEntry, *, first: bool) -> Markup:
     match entry.change:
         case "changed" if entry.differences:
             return show_differences(entry.differences)
         case "first" | "appeared" | "changed":
             return show_json(entry.value)
-        case "same" if not before:
+        case "same" if first:
             return show_json(entry.value)
         case "unreadable":
             return Markup('<p class="hg-quiet">{}</p>').format(entry.problem)
     return Markup()
 
 
-def _span(first: datetime, last: datetime) -> str:
-    if first == last:
-        return f"{format_moment(first)} UTC"
-    end = format_moment(last)
-    same_day = first.date() == last.date()
-    return f"{format_moment(first)} to {end.split(' ')[-1] if same_day else end} UTC"
-
-
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _cell(column: str, value: Any) -> _Cell:
-    text = "" if value is None else value if isinstance(value, str) else write_line(value)
-    return _Cell(column, text, _is_number(value))
-
-
-def tell_waiting(seconds: float, *, what: str) -> str:
-    """Return what is said while the reader works."""
-    words = f"{what} {seconds:.0f} s."
-    if seconds < 2:
-        return words
-    return (
-        f"{words} The first question starts a reader, which takes some 10 s; the next ones are "
-        "quick."
-    )
-
-
-def tell_took(seconds: float, count: int | None = None) -> str:
-    """Return what is said once the reader has answered."""
-    rows = "" if count is None else f"{format_count(count)} {'row' if count == 1 else 'rows'}, "
-    return f"{rows}answered in {seconds:.1f} s"
+def _text(value: Any) -> str:
+    return "" if value is None else value if isinstance(value, str) else write_line(value)
 
 
 def find_operator(operators: Sequence[StateOperator], wanted: str | None) -> str | None:
-    """Return the operator to show: the one that is wanted, else that with most rows."""
+    """Return the uid of the operator to show: the wanted one, or the one with most rows."""
     uids = [operator.uid for operator in operators]
     if wanted in uids:
         return wanted
