@@ -121,16 +121,16 @@ class Operations:
         Raises:
             HeadgateError: SERVER_BUSY if too many are running.
         """
-        made = self._add(kind, job, by)
+        operation = self._add(kind, job, by)
         threading.Thread(
             target=self._run,
-            args=(made, work, ended),
-            name=f"operation-{made.id}",
+            args=(operation, work, ended),
+            name=f"operation-{operation.id}",
             # The server may end first: a request to a job stays valid, and jobs are processes
             # of their own.
             daemon=True,
         ).start()
-        return made
+        return operation
 
     def do(self, kind: str, job: str | None, by: str, work: Callable[[], Any]) -> Operation:
         """Do a short piece of work, and return the operation as it ended.
@@ -138,13 +138,13 @@ class Operations:
         Raises:
             HeadgateError: What the work raised.
         """
-        made = self._add(kind, job, by)
+        operation = self._add(kind, job, by)
         try:
             result = encode(work())
         except BaseException as error:
-            self._end(made, error=self._explain(error, kind))
+            self._end(operation, error=self._explain(error, kind))
             raise
-        return self._end(made, result=result)
+        return self._end(operation, result=result)
 
     def get(self, operation: str) -> Operation:
         """Return an operation as it is now.
@@ -178,7 +178,7 @@ class Operations:
             return self._count()
 
     def _add(self, kind: str, job: str | None, by: str) -> Operation:
-        made = Operation(
+        operation = Operation(
             id=f"op-{secrets.token_hex(8)}",
             kind=kind,
             job=job,
@@ -194,29 +194,29 @@ class Operations:
                     domain=Domain.EXTERNAL,
                     retryable=True,
                 )
-            self._known[made.id] = made
+            self._known[operation.id] = operation
             self._forget()
-        return made
+        return operation
 
-    def _run(self, made: Operation, work: Work, ended: Callable[[Operation], None]) -> None:
+    def _run(self, operation: Operation, work: Work, ended: Callable[[Operation], None]) -> None:
         def report(progress: str) -> None:
-            self._change(made.id, {"progress": progress})
+            self._change(operation.id, {"progress": progress})
 
         with self._free:
             try:
-                over = self._end(made, result=encode(work(report)))
+                over = self._end(operation, result=encode(work(report)))
             except BaseException as error:  # noqa: BLE001 - the operation reports it
-                over = self._end(made, error=self._explain(error, made.kind))
+                over = self._end(operation, error=self._explain(error, operation.kind))
             ended(over)
 
     def _end(
-        self, made: Operation, *, result: Any = None, error: HeadgateError | None = None
+        self, operation: Operation, *, result: Any = None, error: HeadgateError | None = None
     ) -> Operation:
         state = OperationState.DONE if error is None else OperationState.FAILED
         changes = {"state": state, "result": result, "error": error, "ended_at": datetime.now(UTC)}
-        if state is OperationState.DONE and isinstance(result, Mapping) and made.job is None:
+        if state is OperationState.DONE and isinstance(result, Mapping) and operation.job is None:
             changes["job"] = result.get("job")
-        over = self._change(made.id, changes)
+        over = self._change(operation.id, changes)
         with self._ended:
             self._ended.notify_all()
         return over

@@ -1,4 +1,4 @@
-"""Serving: from settings to a process that listens, and ends when it is told to."""
+"""The process of a server: it listens, and ends in order on a signal."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def serve(
         chosen = replace(settings, port=own.getsockname()[1])
         if chosen.keeps_up:
             stack.enter_context(hold_home(chosen))
-        # It takes a second, and whoever is refused is refused before.
+        # Loading the app takes a second; refusals come before it.
         from headgate.server.app import create_app
 
         app = create_app(chosen)
@@ -57,7 +57,7 @@ def serve(
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that is bound to an address; 0 is any free port.
+    """Return a socket that is bound to an address; port 0 means any free one.
 
     Raises:
         HeadgateError: PORT_TAKEN or BAD_ADDRESS.
@@ -68,13 +68,13 @@ def listen(host: str, port: int) -> socket.socket:
         )[0]
     except (socket.gaierror, OverflowError, UnicodeError) as error:
         raise _bad_address(host, port, str(getattr(error, "strerror", error))) from error
-    made = socket.socket(family, socket.SOCK_STREAM)
+    bound = socket.socket(family, socket.SOCK_STREAM)
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind(address)
-        made.listen(_BACKLOG)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+        bound.listen(_BACKLOG)
     except OSError as error:
-        made.close()
+        bound.close()
         if error.errno == errno.EADDRINUSE:
             raise HeadgateError(
                 "PORT_TAKEN",
@@ -83,12 +83,12 @@ def listen(host: str, port: int) -> socket.socket:
                 domain=Domain.EXTERNAL,
             ) from error
         raise _bad_address(host, port, os.strerror(error.errno or 0)) from error
-    return made
+    return bound
 
 
 @contextlib.contextmanager
 def hold_home(settings: ServerSettings) -> Iterator[None]:
-    """Hold a home for this server; a crash lets go of it.
+    """Hold a home for this server; a crash releases it.
 
     Raises:
         HeadgateError: SERVER_RUNNING with the address of the one that holds it.
@@ -113,8 +113,8 @@ def hold_home(settings: ServerSettings) -> Iterator[None]:
 
 def _read_holder(text: str) -> str:
     try:
-        told = json.loads(text)
-        return f"at {told['address']} (process {told['pid']})"
+        holder = json.loads(text)
+        return f"at {holder['address']} (process {holder['pid']})"
     except (ValueError, KeyError, TypeError):
         return "which is just starting"
 
@@ -131,19 +131,21 @@ def _make_server(app: Any) -> Any:
     import uvicorn
 
     class Server(uvicorn.Server):
-        """Ends in order when it is told to, and lets the caller say so."""
+        """Ends in order on a signal or on `end`."""
 
         def end(self) -> None:
             self.should_exit = True
 
         @contextlib.contextmanager
         def capture_signals(self) -> Iterator[None]:
-            # uvicorn's own dies of the signal afterwards, in silence.
+            # uvicorn's own handler raises the signal again afterwards, which ends the process.
             def ended(_number: int, _frame: FrameType | None) -> None:
                 self.force_exit = self.should_exit
                 self.should_exit = True
 
-            before = {each: signal.signal(each, ended) for each in (signal.SIGINT, signal.SIGTERM)}
+            before = {
+                number: signal.signal(number, ended) for number in (signal.SIGINT, signal.SIGTERM)
+            }
             try:
                 yield
             finally:
@@ -156,7 +158,7 @@ def _make_server(app: Any) -> Any:
             log_level="warning",
             access_log=False,
             server_header=False,
-            # Whoever is on this machine could say they come from elsewhere.
+            # A client on this machine could claim another address.
             proxy_headers=False,
             ws_max_size=_LARGEST_MESSAGE,
             timeout_keep_alive=30,

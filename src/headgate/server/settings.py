@@ -1,4 +1,4 @@
-"""What a server was started with."""
+"""The settings of a server."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class ServerSettings:
     """What a server serves, to whom, and where.
 
     Attributes:
-        home: Where its jobs live.
+        home: The folder of its jobs.
         flows: The folder whose flows may be submitted; None for none.
-        on: The log of topics that a flow's headgate.toml does not name one for.
-        tokens: Who may come in; empty for everybody on this machine.
-        hosts: Names under which the server may be asked for, beside its own address.
-        console: Whether it has pages for people.
+        on: The log of topics, where a flow's headgate.toml does not name one.
+        tokens: Tokens of clients; without any, every user of this machine may do everything.
+        hosts: Names of the server, beside its own address.
+        console: Whether it serves the console.
         only: The one job that it shows; None for every job of the home.
-        keeps_up: Whether jobs that were submitted here are started again when they die.
+        keeps_up: Whether it starts jobs again that were submitted here and died.
     """
 
     home: Path = DEFAULT_HOME
@@ -46,29 +46,29 @@ class ServerSettings:
 
     @property
     def folder(self) -> Path:
-        """Where the server keeps its own files."""
+        """The folder of the server's own files."""
         return self.home / "server"
 
     @property
     def address(self) -> str:
-        """What a browser on this machine is pointed to."""
+        """The URL for a browser on this machine."""
         host = "127.0.0.1" if is_any(self.host) else self.host
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
     def allows_host(self, name: str) -> bool:
-        """Tell whether the server may be asked for under a name, without its port.
+        """Return whether a host name, without its port, is one of the server.
 
-        A page of another site that has its name point here, to read what only this machine may
-        see, still asks for that name.
+        A page of another site that points its own name here, to read what only this machine may
+        see, still sends that name.
         """
-        known = {*_LOCAL_NAMES, self.host.lower(), *(each.lower() for each in self.hosts)}
+        known = {*_LOCAL_NAMES, self.host.lower(), *(host.lower() for host in self.hosts)}
         name = name.lower().rstrip(".")
-        # Where it listens on every address, any of them is its own; a bare address is no name.
+        # A server that listens on every address has all of them as names.
         return name in known or (is_any(self.host) and _is_address(name))
 
 
 def check_settings(settings: ServerSettings) -> None:
-    """Refuse what a server cannot be started with.
+    """Refuse settings that a server cannot be started with.
 
     Raises:
         HeadgateError: TOKEN_NEEDED or FLOWS_NOT_FOUND.
@@ -90,7 +90,7 @@ def check_settings(settings: ServerSettings) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether only this machine reaches an address."""
+    """Return whether only this machine reaches an address."""
     if host == "localhost":
         return True
     try:
@@ -100,7 +100,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_any(host: str) -> bool:
-    """Tell whether an address stands for all that the machine has."""
+    """Return whether an address means all addresses of the machine."""
     try:
         return ipaddress.ip_address(host).is_unspecified
     except ValueError:

@@ -1,4 +1,4 @@
-"""The flows folder: which flows can be submitted, and nothing outside of it."""
+"""The flows folder: the flows that can be submitted, and nothing outside of it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from headgate.errors import HeadgateError
 
-_MADE = re.compile(
+_FLOW = re.compile(
     r"^(?P<variable>\w+)\s*(?::[^=\n]+)?=\s*Flow\(\s*(['\"])(?P<job>[^'\"]+)\2", re.M
 )
 _REFERENCE = re.compile(
@@ -26,8 +27,8 @@ class FlowFile:
     """One flow in a file of the folder.
 
     Attributes:
-        flow: What a request names it by.
-        job: The job it makes, as far as the file's text tells; no code is run to know.
+        flow: Its name in a request.
+        job: Its job's name as far as the text of the file shows it; no code is run.
     """
 
     flow: str
@@ -38,16 +39,16 @@ def list_flows(folder: Path | None) -> list[FlowFile]:
     """Return the flows of the folder by name; empty where the server has none."""
     if folder is None:
         return []
-    found: list[FlowFile] = []
-    for file in _files(folder):
-        found += _look_into(file, file.relative_to(folder).as_posix())
-        if len(found) >= _MOST:
-            break
-    return found[:_MOST]
+    flows = (
+        flow
+        for file in _files(folder)
+        for flow in _look_into(file, file.relative_to(folder).as_posix())
+    )
+    return list(islice(flows, _MOST))
 
 
 def find_flow_file(folder: Path | None, reference: str) -> str:
-    """Return a flow of the folder as jobs load it; what is not inside is refused.
+    """Return a flow of the folder as jobs load it, or refuse a file outside of it.
 
     Args:
         folder: The flows folder; None where the server has none.
@@ -64,14 +65,14 @@ def find_flow_file(folder: Path | None, reference: str) -> str:
         )
     match = _REFERENCE.fullmatch(reference)
     parts = match["path"].split("/") if match else []
-    if match is None or not all(parts) or any(each.startswith((".", "~")) for each in parts):
+    if match is None or not all(parts) or any(part.startswith((".", "~")) for part in parts):
         raise HeadgateError(
             "BAD_NAME",
             f"cannot use {reference[:256]!r} as a flow: it is not a file in the flows folder",
             hint="GET /v1/flows",
         )
     root = folder.resolve()
-    # Followed to the end: a link may lead out of the folder.
+    # Resolved, since a link may lead out of the folder.
     path = _entry((folder / match["path"]).resolve())
     if path is None or not path.is_relative_to(root):
         raise HeadgateError(
@@ -95,7 +96,7 @@ def _files(folder: Path) -> Iterator[Path]:
         here = Path(place)
         depth = len(here.relative_to(folder).parts)
         folders[:] = (
-            sorted(each for each in folders if not each.startswith((".", "_")))
+            sorted(name for name in folders if not name.startswith((".", "_")))
             if depth < _DEEPEST
             else []
         )
@@ -115,9 +116,9 @@ def _look_into(file: Path, name: str) -> list[FlowFile]:
     except (OSError, UnicodeDecodeError):
         return []
     if file.suffix == ".json":
-        found = re.search(r'"name"\s*:\s*"([a-z0-9][a-z0-9-]*)"', text)
-        return [FlowFile(name, found[1])] if found and '"nodes"' in text else []
-    made = {each["variable"]: each["job"] for each in _MADE.finditer(text)}
-    if len(made) == 1 or "flow" in made:
-        return [FlowFile(name, made.get("flow") or next(iter(made.values())))]
-    return [FlowFile(f"{name}:{variable}", job) for variable, job in made.items()]
+        job = re.search(r'"name"\s*:\s*"([a-z0-9][a-z0-9-]*)"', text)
+        return [FlowFile(name, job[1])] if job and '"nodes"' in text else []
+    jobs = {match["variable"]: match["job"] for match in _FLOW.finditer(text)}
+    if len(jobs) == 1 or "flow" in jobs:
+        return [FlowFile(name, jobs.get("flow") or next(iter(jobs.values())))]
+    return [FlowFile(f"{name}:{variable}", job) for variable, job in jobs.items()]

@@ -45,13 +45,13 @@ def health_routes() -> APIRouter:
 
 
 def find_problems(server: ServerContext) -> list[str]:
-    """Return what keeps the server from its work, without naming any place of the machine."""
-    found = []
+    """Return what keeps the server from its work, without any path of the machine."""
+    problems = []
     try:
         if server.settings.home.exists():
             server.home.names()
     except (OSError, HeadgateError):
-        found.append("the home cannot be read")
+        problems.append("the home cannot be read")
     if server.watch is not None and server.watch.problem:
-        found.append("jobs are not looked after")
-    return found
+        problems.append("jobs are not looked after")
+    return problems

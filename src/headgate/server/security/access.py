@@ -1,4 +1,4 @@
-"""What somebody who was let in may do."""
+"""The access of a client: its name, role and address."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from headgate.errors import HeadgateError
 
 
 class Role(enum.StrEnum):
-    """What somebody may do."""
+    """What a client may do."""
 
     VIEW = "view"
     OPERATE = "operate"
@@ -17,12 +17,12 @@ class Role(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Somebody who was let in.
+    """A client that passed the gate.
 
     Attributes:
-        who: A name for the audit log; no secret.
-        address: Where they come from.
-        session: The browser's session; None for a token, and where none is needed.
+        who: Its name in the audit log; not a secret.
+        address: The address that it comes from.
+        session: The browser's session; None for a token, and on a server without tokens.
     """
 
     who: str
@@ -32,14 +32,14 @@ class Access:
 
     @property
     def may_operate(self) -> bool:
-        """Whether they may change anything."""
+        """Whether the client may change anything."""
         return self.role is Role.OPERATE
 
     def check(self, role: Role, *, to: str) -> None:
         """Refuse what the role does not allow.
 
         Args:
-            to: What they want to do.
+            to: What the client wants to do.
 
         Raises:
             HeadgateError: NOT_ALLOWED.
@@ -52,5 +52,5 @@ class Access:
             )
 
 
-# Without a token everybody on this machine may do everything.
+# On a server without tokens, every user of this machine may do everything.
 LOCAL = Access("local", Role.OPERATE)

@@ -1,4 +1,4 @@
-"""The audit log: who did what to which job, and what came of it."""
+"""The audit log: which client did what to which job, and the outcome."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ _LARGEST = 8 << 20
 _LONGEST_TEXT = 1_000
 _LONGEST_KEY = 64
 _LONGEST_LINE = 8 << 10
-# Of a longer text no more is searched for secrets; more than is written, lest one is cut in two.
+# Of a longer text only so much is searched for secrets: more than is written, so that no secret is
+# cut in two.
 _LONGEST_SEARCHED = 8 << 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditLine:
-    """Who did what to which job, and what came of it.
+    """One line: which client did what to which job, and the outcome.
 
     Attributes:
         what: The action.
@@ -51,7 +52,7 @@ class AuditLog:
     """Lines of JSON in a file that only its owner may read; the newest are kept."""
 
     def __init__(self, file: Path, *, hide: Callable[[str], str] = lambda text: text) -> None:
-        """Name the file; it is made with the first line.
+        """Set the file; the first line creates it.
 
         Args:
             hide: Takes secrets out of what is written.
@@ -96,15 +97,15 @@ class AuditLog:
 
     def tail(self, lines: int) -> list[AuditLine]:
         """Return the newest lines, oldest first; corrupted lines are left out."""
-        found: list[AuditLine] = []
+        log: list[AuditLine] = []
         for file in (self._older, self._file):
             try:
                 text = file.read_bytes()
             except FileNotFoundError:
                 continue
             # A line that was being written when the machine went down is corrupted.
-            found += [line for each in text.split(b"\n")[:-1] if (line := _find_line(each))]
-        return found[-lines:] if lines else []
+            log += [line for raw in text.split(b"\n")[:-1] if (line := _find_line(raw))]
+        return log[-lines:] if lines else []
 
     @property
     def _older(self) -> Path:
@@ -129,11 +130,11 @@ class AuditLog:
             return self._short(value, _LONGEST_TEXT)
         if isinstance(value, Mapping):
             return {
-                self._short(str(key), _LONGEST_KEY): self._plain(each)
-                for key, each in value.items()
+                self._short(str(key), _LONGEST_KEY): self._plain(inner)
+                for key, inner in value.items()
             }
         if isinstance(value, list | tuple):
-            return [self._plain(each) for each in value[:100]]
+            return [self._plain(inner) for inner in value[:100]]
         return value
 
     def _short(self, text: str, longest: int) -> str:

@@ -12,12 +12,12 @@ from headgate.server.security.tokens import Token
 
 SESSION_COOKIE = "headgate_session"
 SESSION_LASTS = timedelta(hours=12)
-# More browsers than these are not remembered at once; the oldest has to sign in again.
+# With more browsers, the oldest one has to sign in again.
 _MOST_SESSIONS = 1_000
 
 
 class Sessions:
-    """Browsers that signed in; they live in memory and end with the server."""
+    """Sessions in memory; they end with the server."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -26,13 +26,13 @@ class Sessions:
 
     def begin(self, token: Token) -> str:
         """Return the id of a new session, which the browser keeps in a cookie."""
-        made = secrets.token_urlsafe(32)
+        session = secrets.token_urlsafe(32)
         with self._lock:
             self._forget_old()
             while len(self._open) >= _MOST_SESSIONS:
                 del self._open[next(iter(self._open))]
-            self._open[made] = (token, self._clock() + SESSION_LASTS.total_seconds())
-        return made
+            self._open[session] = (token, self._clock() + SESSION_LASTS.total_seconds())
+        return session
 
     def find(self, session: str | None) -> Token | None:
         """Return the token that a session was begun with; None once it has ended."""
@@ -49,5 +49,5 @@ class Sessions:
 
     def _forget_old(self) -> None:
         now = self._clock()
-        for each in [name for name, (_, until) in self._open.items() if until <= now]:
-            del self._open[each]
+        for session in [name for name, (_, until) in self._open.items() if until <= now]:
+            del self._open[session]

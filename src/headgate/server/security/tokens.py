@@ -1,4 +1,4 @@
-"""Tokens: secrets that let their bearer in, each with a role."""
+"""Tokens: the secrets of clients, each with a role."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ SHORTEST_TOKEN = 16
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A secret that lets its bearer in."""
+    """The secret of a client, and its role."""
 
     secret: str = field(repr=False)
     role: Role = Role.OPERATE
 
     @property
     def who(self) -> str:
-        """A name for it that can be shown and written down."""
+        """A name for the client that does not reveal the secret."""
         return f"{self.role}-{hashlib.sha256(self.secret.encode()).hexdigest()[:8]}"
 
 
@@ -37,7 +37,7 @@ def read_tokens(
 
     Args:
         file: Lines of `role:token`, or of a token alone, whose role is operate.
-        environment: This process's, if left out.
+        environment: The environment of this process, if left out.
 
     Raises:
         HeadgateError: TOKEN_FILE_UNSAFE, TOKEN_NOT_FOUND or TOKEN_TOO_SHORT.
@@ -59,14 +59,15 @@ def read_tokens(
 
 
 def find_token(tokens: Sequence[Token], secret: str) -> Token | None:
-    """Return the token that somebody has; how long it takes does not tell how much is right."""
+    """Return the token with a secret; the time it takes does not depend on the secret."""
     given = hashlib.sha256(secret.encode("utf-8", "surrogateescape")).digest()
-    found = None
-    for each in tokens:
-        # All are compared, whichever was found.
-        if hmac.compare_digest(given, hashlib.sha256(each.secret.encode()).digest()):
-            found = each
-    return found
+    # All are compared, also after a match.
+    matches = [
+        token
+        for token in tokens
+        if hmac.compare_digest(given, hashlib.sha256(token.secret.encode()).digest())
+    ]
+    return matches[-1] if matches else None
 
 
 def _read_private(file: Path) -> str:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from headgate.jobs.views.checkpoint_history import CheckpointEvent
-from headgate.server.console.charts.job_charts import BYTES, MS
+from headgate.server.console.charts.job_charts import BYTES, MS, Unit
 from headgate.server.console.charts.timeline import in_ms
 from headgate.server.console.parts.theme import BAD, MUTED, SERIES
 
-# More points than these are not told apart.
+# More points cannot be told apart.
 POINTS = 300
 
 _SIZES, _TIMES = 0, 1
@@ -23,14 +23,14 @@ def chart_options(entries: Sequence[CheckpointEvent]) -> dict[str, Any]:
         entries: Newest first; of more than POINTS the newest are shown.
     """
     shown = list(reversed(entries[:POINTS]))
-    done = [each for each in shown if each.status == "COMPLETED"]
-    failed = [each for each in shown if each.status != "COMPLETED"]
-    full = [[in_ms(each.at), each.full_bytes] for each in done]
-    new = [[in_ms(each.at), each.new_bytes] for each in done if each.new_bytes is not None]
+    done = [entry for entry in shown if entry.status == "COMPLETED"]
+    failed = [[in_ms(entry.at), 0] for entry in shown if entry.status != "COMPLETED"]
+    full = [[in_ms(entry.at), entry.full_bytes] for entry in done]
+    new = [[in_ms(entry.at), entry.new_bytes] for entry in done if entry.new_bytes is not None]
     took = [
-        [in_ms(each.at), round(each.took.total_seconds() * 1000)]
-        for each in done
-        if each.took is not None
+        [in_ms(entry.at), round(entry.took.total_seconds() * 1000)]
+        for entry in done
+        if entry.took is not None
     ]
     return {
         "useUTC": True,
@@ -48,21 +48,23 @@ def chart_options(entries: Sequence[CheckpointEvent]) -> dict[str, Any]:
             {"left": 64, "right": 12, "top": "68%", "bottom": 24},
         ],
         "xAxis": [_time_axis(_SIZES, shown=False), _time_axis(_TIMES, shown=True)],
-        "yAxis": [_value_axis(_SIZES, BYTES.script), _value_axis(_TIMES, MS.script)],
-        "series": [
-            _line("size", full, _SIZES, BYTES.script, SERIES[0]),
-            _bars("new bytes", new, _SIZES, BYTES.script, SERIES[1]),
-            _bars("took", took, _TIMES, MS.script, SERIES[2]),
+        "yAxis": [
             {
-                "name": "failed",
-                "type": "scatter",
-                "symbol": "triangle",
-                "symbolSize": 9,
-                "color": BAD,
-                "xAxisIndex": _TIMES,
-                "yAxisIndex": _TIMES,
-                "data": [[in_ms(each.at), 0] for each in failed],
-            },
+                "type": "value",
+                "gridIndex": grid,
+                "min": 0,
+                "splitNumber": 3,
+                "axisLabel": {":formatter": unit.script},
+            }
+            for grid, unit in ((_SIZES, BYTES), (_TIMES, MS))
+        ],
+        "series": [
+            _series("size", full, _SIZES, BYTES, SERIES[0], type="line", symbolSize=4),
+            _series("new bytes", new, _SIZES, BYTES, SERIES[1], type="bar", barMaxWidth=6),
+            _series("took", took, _TIMES, MS, SERIES[2], type="bar", barMaxWidth=6),
+            _series(
+                "failed", failed, _TIMES, MS, BAD, type="scatter", symbol="triangle", symbolSize=9
+            ),
         ],
     }
 
@@ -76,35 +78,16 @@ def _time_axis(grid: int, *, shown: bool) -> dict[str, Any]:
     }
 
 
-def _value_axis(grid: int, script: str) -> dict[str, Any]:
-    return {
-        "type": "value",
-        "gridIndex": grid,
-        "min": 0,
-        "splitNumber": 3,
-        "axisLabel": {":formatter": script},
-    }
-
-
-def _line(name: str, points: list[Any], grid: int, script: str, colour: str) -> dict[str, Any]:
-    return {
-        **_series(name, points, grid, script, colour),
-        "type": "line",
-        "symbolSize": 4,
-        "lineStyle": {"width": 1.5},
-    }
-
-
-def _bars(name: str, points: list[Any], grid: int, script: str, colour: str) -> dict[str, Any]:
-    return {**_series(name, points, grid, script, colour), "type": "bar", "barMaxWidth": 6}
-
-
-def _series(name: str, points: list[Any], grid: int, script: str, colour: str) -> dict[str, Any]:
+def _series(
+    name: str, points: list[Any], grid: int, unit: Unit, colour: str, **more: Any
+) -> dict[str, Any]:
     return {
         "name": name,
         "color": colour,
         "xAxisIndex": grid,
         "yAxisIndex": grid,
         "data": points,
-        "tooltip": {":valueFormatter": script},
+        "tooltip": {":valueFormatter": unit.script},
+        "lineStyle": {"width": 1.5},
+        **more,
     }

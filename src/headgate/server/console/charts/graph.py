@@ -1,4 +1,4 @@
-"""The graph of a job as a drawing, and as a table for those who cannot use one."""
+"""The graph of a job as a drawing, and as a table for readers who cannot use a drawing."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from headgate.server.console.charts.graph_layout import BOX_HEIGHT, BOX_WIDTH, P
 from headgate.server.console.parts.formats import (
     NONE,
     cut,
+    format_backlog,
     format_bytes,
     format_count,
-    format_duration,
     format_moment,
     format_rate,
     format_share,
@@ -30,7 +30,7 @@ _SMALLEST = 0.8
 _TITLE_LENGTH = 20
 _LINE_LENGTH = 27
 _LABEL_LENGTH = 16
-# What the service calls the lines to dead letters.
+# The label of edges to dead letters.
 _REFUSED = "cannot be used"
 _KINDS = {
     "source": "source",
@@ -39,6 +39,8 @@ _KINDS = {
     "output": "output",
     "dead-letters": "dead letters",
 }
+# What the records are to a node of a kind.
+_MOVED = {"source": "read", "table": "read", "output": "rows", "dead-letters": "rows"}
 
 _LINK = Markup('<a href="{}">{}</a>')
 
@@ -107,7 +109,7 @@ def show_nodes(view: GraphView) -> Markup:
 
 
 def node_facts(view: GraphView, node: GraphNode) -> list[tuple[str, str]]:
-    """Return all that is known of a node, as names and values; what does not apply is left out."""
+    """Return the known facts of a node, as names and values."""
     facts = node.facts
     rows: list[tuple[str, str]] = [
         ("Kind", _kind(node)),
@@ -133,15 +135,7 @@ def node_facts(view: GraphView, node: GraphNode) -> list[tuple[str, str]]:
 
 def format_node_lag(node: GraphNode) -> str:
     """Return what a source has left to read."""
-    facts = node.facts
-    left = [
-        *([format_short(facts.lag_records)] if facts.lag_records is not None else []),
-        *([format_bytes(facts.lag_bytes)] if facts.lag_bytes is not None else []),
-    ]
-    if not left:
-        return NONE
-    age = f", {format_duration(facts.lag_s)} old" if facts.lag_s else ""
-    return " + ".join(left) + age
+    return format_backlog(node.facts.lag_records, node.facts.lag_bytes, node.facts.lag_s)
 
 
 def _kind(node: GraphNode) -> str:
@@ -175,19 +169,15 @@ def _box(node: GraphNode, at: Point) -> _Box:
 def _box_lines(node: GraphNode) -> list[str]:
     facts = node.facts
     lines = []
-    if node.kind in ("source", "table"):
-        lines.append(f"{format_short(facts.records_in)} read{_pace(facts.in_per_s)}")
-    elif node.kind in ("output", "dead-letters"):
-        lines.append(f"{format_short(facts.records_in)} rows{_pace(facts.in_per_s)}")
-    elif facts.records_in is not None:
-        lines.append(f"{format_short(facts.records_in)} in{_pace(facts.in_per_s)}")
+    if node.kind != "operator" or facts.records_in is not None:
+        word = _MOVED.get(node.kind, "in")
+        lines.append(f"{format_short(facts.records_in)} {word}{_pace(facts.in_per_s)}")
     if facts.state_bytes is not None:
         lines.append(f"{format_short(facts.state_rows)} keys, {format_bytes(facts.state_bytes)}")
     if facts.watermark is not None:
         lines.append(f"watermark {format_moment(facts.watermark)[5:]}")
-    lag = format_node_lag(node)
-    if lag != NONE and (facts.lag_records or facts.lag_bytes):
-        lines.append(f"lag {lag}")
+    if facts.lag_records or facts.lag_bytes:
+        lines.append(f"lag {format_node_lag(node)}")
     return lines
 
 

@@ -1,4 +1,4 @@
-"""Where the boxes of a graph stand: layers from left to right, few crossings. No drawing here."""
+"""The places of the boxes of a graph: layers from left to right, few crossings; no drawing."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def lay_out(nodes: Sequence[str], edges: Sequence[Edge], *, lowest: Collection[s
     if not nodes:
         return Layout({}, [()] * len(edges), 0, 0)
     usable = _without_circles(nodes, edges)
-    layers = _layers(nodes, [edges[each] for each in usable])
-    slots, paths = _with_lanes(layers, {each: edges[each] for each in usable})
-    columns = [sorted(each, key=lambda slot: slot in lowest) for each in _order(slots, paths)]
+    layers = _layers(nodes, [edges[number] for number in usable])
+    slots, paths = _with_lanes(layers, {number: edges[number] for number in usable})
+    columns = [sorted(column, key=lambda slot: slot in lowest) for column in _order(slots, paths)]
     return _place(columns, paths, len(edges))
 
 
@@ -79,7 +79,7 @@ def _layers(nodes: Sequence[str], edges: Sequence[Edge]) -> dict[str, int]:
 
     def layer(node: str) -> int:
         if node not in layers:
-            layers[node] = max((layer(each) + 1 for each in behind[node]), default=0)
+            layers[node] = max((layer(source) + 1 for source in behind[node]), default=0)
         return layers[node]
 
     for node in nodes:
@@ -87,7 +87,7 @@ def _layers(nodes: Sequence[str], edges: Sequence[Edge]) -> dict[str, int]:
     # What begins late stands beside what it goes to: a table next to the operator that joins it.
     for node in nodes:
         if not behind[node] and ahead[node]:
-            layers[node] = min(layers[each] for each in ahead[node]) - 1
+            layers[node] = min(layers[target] for target in ahead[node]) - 1
     return layers
 
 
@@ -126,11 +126,11 @@ def _order(slots: list[list[str]], paths: Mapping[int, Sequence[str]]) -> list[l
 def _sort(
     column: list[str], beside: Mapping[str, Sequence[str]], slots: Sequence[Sequence[str]]
 ) -> None:
-    at = {slot: (n + 0.5) / len(each) for each in slots for n, slot in enumerate(each)}
+    at = {slot: (n + 0.5) / len(layer) for layer in slots for n, slot in enumerate(layer)}
 
     def rank(slot: str) -> float:
         near = beside.get(slot)
-        return sum(at[each] for each in near) / len(near) if near else at[slot]
+        return sum(at[neighbour] for neighbour in near) / len(near) if near else at[slot]
 
     column.sort(key=rank)
 
@@ -138,7 +138,7 @@ def _sort(
 def _place(
     columns: Sequence[Sequence[str]], paths: Mapping[int, Sequence[str]], count: int
 ) -> Layout:
-    heights = [sum(map(_height, each)) + GAP_Y * (len(each) - 1) for each in columns]
+    heights = [sum(map(_height, column)) + GAP_Y * (len(column) - 1) for column in columns]
     tallest = max(heights)
     boxes: dict[str, Point] = {}
     middles: dict[str, float] = {}

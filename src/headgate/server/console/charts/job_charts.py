@@ -79,7 +79,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """One chart: what it is called, what it shows, and of what.
+    """One chart.
 
     Attributes:
         stacked: Whether lines stand on one another, as parts of a whole.
@@ -91,18 +91,8 @@ class Theme:
     stacked: bool = False
 
 
-def pick_rates(samples: Samples) -> list[Series]:
-    """Return records in and rows out."""
-    return [Series("in", samples.in_per_s, RATE), Series("out", samples.out_per_s, RATE)]
-
-
-def pick_phases(samples: Samples) -> list[Series]:
-    """Return the parts of a batch's time."""
-    return [Series(name, values, MS) for name, values in samples.phases.items()]
-
-
 def pick_lag(samples: Samples) -> list[Series]:
-    """Return what was left to read: records or bytes, whichever is known, and how old it was."""
+    """Return what was left to read: records or bytes, as far as known, and how old it was."""
     series = []
     if _any(samples.lag_records) or not _any(samples.lag_bytes):
         series.append(Series("records", samples.lag_records, COUNT))
@@ -115,29 +105,33 @@ def pick_lag(samples: Samples) -> list[Series]:
     return series[:1] + series[-1:] if len(series) > 2 else series
 
 
-def pick_latency(samples: Samples) -> list[Series]:
-    """Return how long records took from their timestamp to the commit of their batch."""
-    return [
-        Series("p50", samples.latency_p50_ms, MS),
-        Series("p95", samples.latency_p95_ms, MS),
-        Series("p99", samples.latency_p99_ms, MS),
-    ]
-
-
-def pick_state(samples: Samples) -> list[Series]:
-    """Return the size of all state, and its rows."""
-    return [
-        Series("bytes", samples.state_bytes, BYTES),
-        Series("rows", samples.state_rows, COUNT),
-    ]
-
-
 THEMES = (
-    Theme("Rate", "records read and rows written a second", pick_rates),
-    Theme("Batch time", "average, by what it was spent on", pick_phases, stacked=True),
+    Theme(
+        "Rate",
+        "records read and rows written a second",
+        lambda of: [Series("in", of.in_per_s, RATE), Series("out", of.out_per_s, RATE)],
+    ),
+    Theme(
+        "Batch time",
+        "average, by what it was spent on",
+        lambda of: [Series(name, values, MS) for name, values in of.phases.items()],
+        stacked=True,
+    ),
     Theme("Lag", "what was left to read", pick_lag),
-    Theme("Latency", "from a record's timestamp to its commit", pick_latency),
-    Theme("State", "of all operators", pick_state),
+    Theme(
+        "Latency",
+        "from a record's timestamp to its commit",
+        lambda of: [
+            Series("p50", of.latency_p50_ms, MS),
+            Series("p95", of.latency_p95_ms, MS),
+            Series("p99", of.latency_p99_ms, MS),
+        ],
+    ),
+    Theme(
+        "State",
+        "of all operators",
+        lambda of: [Series("bytes", of.state_bytes, BYTES), Series("rows", of.state_rows, COUNT)],
+    ),
 )
 
 

@@ -18,23 +18,27 @@ OnMoment = Callable[[datetime], Awaitable[None]]
 
 
 class MomentsTrack(ui.element, component="../static/moments_track.js"):
-    """Shows a past, and tells the moment to which its handle is brought."""
+    """Shows a past, and calls back with the moment to which its handle is moved."""
 
     def __init__(self, on_moment: OnMoment) -> None:
         super().__init__()
         self._props["label"] = "Moment to go back to"
 
-        async def told(event: GenericEventArguments) -> None:
-            said: dict[str, Any] = event.args
-            await on_moment(datetime.fromtimestamp(float(said["at"]) / 1000, UTC))
+        async def moved(event: GenericEventArguments) -> None:
+            await on_moment(datetime.fromtimestamp(float(event.args["at"]) / 1000, UTC))
 
-        self.on("moment", told)
+        self.on("moment", moved)
 
     def show(self, past: Past, moment: datetime | None, now: datetime) -> None:
-        """Show a past, with the handle at a moment; somebody who drags it is not disturbed."""
-        track = lay_out([*(each.completed_at for each in past.checkpoints), *_inside(past)], now)
-        self._set("marks", [_mark(each, track) for each in past.checkpoints])
-        self._set("restores", [_restore(each, track) for each in past.restores])
+        """Show a past, with the handle at a moment; a handle that is dragged stays in the hand."""
+        completed = [checkpoint.completed_at for checkpoint in past.checkpoints]
+        # A restore before the first checkpoint stands at the edge.
+        inside = [
+            restore.at for restore in past.restores if not completed or restore.at >= completed[0]
+        ]
+        track = lay_out([*completed, *inside], now)
+        self._set("marks", [_mark(checkpoint, track) for checkpoint in past.checkpoints])
+        self._set("restores", [_restore(restore, track) for restore in past.restores])
         for name, value in track.to_json().items():
             self._set(name, value)
         self._set("value", in_ms(moment or track.ends))
@@ -42,13 +46,6 @@ class MomentsTrack(ui.element, component="../static/moments_track.js"):
     def _set(self, name: str, value: Any) -> None:
         if self._props.get(name) != value:
             self._props[name] = value
-
-
-def _inside(past: Past) -> list[datetime]:
-    """Return the moments of restores that lie among the others; older ones stand at the edge."""
-    if not past.checkpoints:
-        return [each.at for each in past.restores]
-    return [each.at for each in past.restores if each.at >= past.checkpoints[0].completed_at]
 
 
 def _mark(checkpoint: Checkpoint, track: Track) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Where moments stand on the timeline: pure arithmetic, no page.
+"""The places of moments on the timeline: pure arithmetic, no page.
 
-Time runs from left to right. A gap that is much longer than the others would press all the rest
-into a corner, so it is drawn shorter, and marked as cut. Within a gap time is even.
+Time runs from left to right. A gap that is much longer than the others is drawn shorter, and marked
+as cut; otherwise it would press all the rest into a corner. Within a gap time is even.
 """
 
 from __future__ import annotations
@@ -44,11 +44,6 @@ class Track:
     cuts: tuple[Cut, ...] = ()
 
     @property
-    def begins(self) -> datetime:
-        """The moment at the left end."""
-        return self.stops[0][1]
-
-    @property
     def ends(self) -> datetime:
         """The moment at the right end."""
         return self.stops[-1][1]
@@ -61,25 +56,17 @@ class Track:
         share = (moment - before) / (then - before)
         return left + (right - left) * min(max(share, 0.0), 1.0)
 
-    def moment(self, place: float) -> datetime:
-        """Return the moment that stands at a place."""
-        places = [each for each, _ in self.stops]
-        after = min(max(bisect_right(places, place), 1), len(places) - 1)
-        (left, before), (right, then) = self.stops[after - 1], self.stops[after]
-        share = (place - left) / (right - left)
-        return before + (then - before) * min(max(share, 0.0), 1.0)
-
     def to_json(self) -> dict[str, Any]:
         """Return the track for the browser: milliseconds since 1970, and what gaps lasted."""
         return {
             "stops": [[round(place, 5), in_ms(at)] for place, at in self.stops],
             "cuts": [
                 {
-                    "start": round(each.start, 5),
-                    "end": round(each.end, 5),
-                    "lasted": tell_roughly(each.lasted),
+                    "start": round(cut.start, 5),
+                    "end": round(cut.end, 5),
+                    "lasted": tell_roughly(cut.lasted),
                 }
-                for each in self.cuts
+                for cut in self.cuts
             ],
         }
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from markupsafe import Markup
@@ -15,12 +14,7 @@ from headgate.server.console.charts.sparkline import sparkline
 from headgate.server.console.pages.glance import Glance, Glances, Trend
 from headgate.server.console.panels.submission import ask_for_flow
 from headgate.server.console.parts import widgets
-from headgate.server.console.parts.formats import (
-    NONE,
-    format_bytes,
-    format_duration,
-    format_short,
-)
+from headgate.server.console.parts.formats import format_backlog
 from headgate.server.console.parts.frame import page
 from headgate.server.console.parts.live import Live
 from headgate.server.console.parts.templates import note, render
@@ -89,16 +83,6 @@ class _Jobs:
             self._table.show(_tell_why_none(any_jobs=bool(self._seen.jobs)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """What the table says of a job besides its own values."""
-
-    job: JobView
-    lag: str
-    trend: Markup
-    in_trouble: bool
-
-
 def sort_jobs(jobs: Sequence[JobView]) -> list[JobView]:
     """Return jobs with those in trouble first, then by name."""
     return sorted(jobs, key=lambda job: (_rank(job.state), job.name))
@@ -125,24 +109,17 @@ def count_states(jobs: Sequence[JobView], chosen: str) -> Markup:
 def show_jobs_table(jobs: Sequence[JobView], trends: Mapping[str, Trend], now: datetime) -> Markup:
     """Return jobs as a table, those in trouble first."""
     lines = [
-        _Line(job, format_lag(job), sparkline(trends.get(job.name, ())), _is_bad(job))
+        (job, format_lag(job), sparkline(trends.get(job.name, ())), _is_bad(job))
         for job in sort_jobs(jobs)
     ]
     return render("jobs", lines=lines, now=now)
 
 
 def format_lag(job: JobView) -> str:
-    """Return what is left to read: records, or bytes where nobody counts records; and its age."""
-    left = [
-        *([f"{format_short(job.lag_records)} records"] if job.lag_records is not None else []),
-        *([format_bytes(job.lag_bytes)] if job.lag_bytes is not None else []),
-    ]
-    if not left:
-        return NONE
-    if not job.lag_records and not job.lag_bytes:
+    """Return what is left to read: records, or bytes where records are not counted; and its age."""
+    if {job.lag_records, job.lag_bytes} in ({0}, {0, None}):
         return "none"
-    age = f", {format_duration(job.lag)} old" if job.lag else ""
-    return " + ".join(left) + age
+    return format_backlog(job.lag_records, job.lag_bytes, job.lag, unit=" records")
 
 
 def _rank(state: str) -> int:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from markupsafe import Markup
 from nicegui import ui
 
 from headgate.checkpoints.checkpoint import Checkpoint
-from headgate.jobs.views.checkpoint_history import (
-    CheckpointEvent,
-    CheckpointHistory,
-)
+from headgate.jobs.views.checkpoint_history import CheckpointEvent, CheckpointHistory
 from headgate.jobs.views.past import Past
 from headgate.server.actions import verbs
 from headgate.server.console.charts.checkpoint_chart import POINTS, chart_options
@@ -27,20 +24,8 @@ from headgate.server.context import ServerContext, get_context
 from headgate.server.signed_in import current_access
 
 ROWS = 20
-# Failed checkpoints change nothing of what is kept; so often somebody looks all the same.
+# How often the history is read although the kept checkpoints are the same: one may have failed.
 _READ_EVERY_S = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What was read of a history: a page of it, and the newest for the chart if there are new ones.
-
-    Attributes:
-        newest: None where nothing has come since.
-    """
-
-    page: CheckpointHistory
-    newest: tuple[CheckpointEvent, ...] | None
 
 
 class HistoryPanel:
@@ -91,13 +76,13 @@ class HistoryPanel:
         seen = await widgets.ask(read_history, get_context(), self._job, offset, self._charted)
         if seen is None or offset != self._offset:
             return
-        self._page = seen.page
-        self._total = seen.page.total
-        self._table.show(show_checkpoints(seen.page.entries, self._past, may=self._may))
-        self._show_where(len(seen.page.entries))
-        if seen.newest is not None:
-            self._show_chart(seen.newest)
-            self._charted = seen.page.total
+        self._page, newest = seen
+        self._total = self._page.total
+        self._table.show(show_checkpoints(self._page.entries, self._past, may=self._may))
+        self._show_where(len(self._page.entries))
+        if newest is not None:
+            self._show_chart(newest)
+            self._charted = self._page.total
 
     def _show_where(self, count: int) -> None:
         first = self._offset + 1 if count else 0
@@ -107,8 +92,8 @@ class HistoryPanel:
 
     def _show_chart(self, newest: tuple[CheckpointEvent, ...]) -> None:
         fresh = chart_options(newest)["series"]
-        for shown, each in zip(self._chart.options["series"], fresh, strict=True):
-            shown["data"] = each["data"]
+        for shown, series in zip(self._chart.options["series"], fresh, strict=True):
+            shown["data"] = series["data"]
         self._chart.update()
 
     async def _turn(self, rows: int) -> None:
@@ -127,68 +112,52 @@ class HistoryPanel:
                 await self._changed()
 
 
-def read_history(context: ServerContext, job: str, offset: int, charted: int | None) -> Seen:
-    """Return a page of a job's history, and the newest entries for the chart.
+def read_history(
+    context: ServerContext, job: str, offset: int, charted: int | None
+) -> tuple[CheckpointHistory, tuple[CheckpointEvent, ...] | None]:
+    """Return a page of a job's history, and the newest entries if the chart does not have them.
 
     Args:
         charted: How many entries there were when the chart was drawn.
     """
-    context.check_shown(job)
-    home = context.home
+    read = context.home.checkpoint_history
     if charted is None and not offset:
-        newest = home.checkpoint_history(job, limit=POINTS)
-        return Seen(replace(newest, entries=newest.entries[:ROWS]), newest.entries)
-    page = home.checkpoint_history(job, limit=ROWS, offset=offset)
-    if page.total == charted:
-        return Seen(page, None)
-    return Seen(page, home.checkpoint_history(job, limit=POINTS).entries)
+        newest = read(job, limit=POINTS)
+        return replace(newest, entries=newest.entries[:ROWS]), newest.entries
+    page = read(job, limit=ROWS, offset=offset)
+    return page, None if page.total == charted else read(job, limit=POINTS).entries
 
 
 def find_kept(entry: CheckpointEvent, past: Past) -> Checkpoint | None:
-    """Return the checkpoint that an entry tells of, if it is one that can be gone back to."""
+    """Return the checkpoint of an entry, if it can be restored."""
     if not entry.kept:
         return None
-    for each in reversed(past.checkpoints):
-        if each.id == entry.id and entry.run in (None, each.run):
-            return each
+    for checkpoint in reversed(past.checkpoints):
+        if checkpoint.id == entry.id and entry.run in (None, checkpoint.run):
+            return checkpoint
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """An entry of the table.
-
-    Attributes:
-        kept: The checkpoint it tells of, if it can be gone back to.
-        source: What `restore --from` takes; empty where there is nothing to restore.
-    """
-
-    entry: CheckpointEvent
-    kept: Checkpoint | None
-    took_ms: float | None
-    source: str
-
-
 def show_checkpoints(entries: Sequence[CheckpointEvent], past: Past, *, may: bool) -> Markup:
-    """Return entries as a table with the buttons of each.
+    """Return entries as a table with their buttons.
 
     Args:
         may: Whether the buttons can be pressed.
     """
     if not entries:
         return note("No checkpoint has been taken yet.")
-    lines = [_line(entry, find_kept(entry, past)) for entry in entries]
+    lines = []
+    for entry in entries:
+        kept = find_kept(entry, past)
+        took_ms = None if entry.took is None else entry.took.total_seconds() * 1000
+        can_restore = entry.kept and entry.status == "COMPLETED"
+        lines.append((entry, kept, took_ms, _source(entry, kept) if can_restore else ""))
     return render("checkpoints", lines=lines, may=may)
 
 
-def _line(entry: CheckpointEvent, kept: Checkpoint | None) -> _Line:
-    took_ms = None if entry.took is None else entry.took.total_seconds() * 1000
-    source = ""
-    if entry.kept and entry.status == "COMPLETED":
-        source = kept.source if kept is not None else _source(entry)
-    return _Line(entry, kept, took_ms, source)
-
-
-def _source(entry: CheckpointEvent) -> str:
+def _source(entry: CheckpointEvent, kept: Checkpoint | None) -> str:
+    """Return what `restore --from` takes for an entry."""
+    if kept is not None:
+        return kept.source
     of_run = entry.kind == "checkpoint" and entry.run is not None
     return f"{entry.run}/{entry.id}" if of_run else entry.id

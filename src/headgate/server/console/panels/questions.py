@@ -17,17 +17,24 @@ from headgate.server.signed_in import current_access
 VIEW_ONLY = "Your role is view: you may look at everything, and change nothing."
 
 
-async def confirm(question: Question) -> bool:
-    """Ask, and return whether the user agreed."""
+async def show_dialog(
+    title: str, build: Callable[[], object], *, action: str, kind: str = "main"
+) -> bool:
+    """Show a dialog, and return whether the user agreed.
+
+    Args:
+        build: Builds its content.
+        action: The label of the button that agrees; without it, the user can only go back.
+        kind: The kind of that button.
+    """
     with ui.dialog() as dialog, ui.card().classes("hg-dialog"):
-        Live(Markup("<h2>{}</h2>").format(question.title))
-        text = Markup().join(Markup("<p>{}</p>").format(sentence) for sentence in question.says)
-        Live(text).classes("hg-dialog-text")
-        kind = "danger" if question.dangerous else "main"
+        Live(Markup("<h2>{}</h2>").format(title))
+        build()
         with ui.element("div").classes("hg-actions"):
             widgets.button("Back", lambda: dialog.submit(False)).props("autofocus")
-            widgets.button(question.action, lambda: dialog.submit(True), kind=kind)
-    dialog.props["aria-label"] = question.title
+            if action:
+                widgets.button(action, lambda: dialog.submit(True), kind=kind)
+    dialog.props["aria-label"] = title
     try:
         return bool(await dialog)
     finally:
@@ -46,7 +53,13 @@ async def ask_and_do(
     Returns:
         The operation as it ended; None if the user did not agree, or it was refused.
     """
-    if not await confirm(question):
+    text = Markup().join(Markup("<p>{}</p>").format(sentence) for sentence in question.says)
+    if not await show_dialog(
+        question.title,
+        lambda: Live(text).classes("hg-dialog-text"),
+        action=question.action,
+        kind="danger" if question.dangerous else "main",
+    ):
         return None
     begun = await widgets.ask(action, get_context(), current_access(), *args, **options)
     return begun and await widgets.follow(begun, says=question.doing or question.action)

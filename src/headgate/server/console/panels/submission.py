@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import Any
 
 from markupsafe import Markup
 from nicegui import ui
 
 from headgate.jobs.setting_table import parse_typed
+from headgate.server.actions import verbs
 from headgate.server.actions.flow_folder import FlowFile, list_flows
+from headgate.server.console.panels.questions import show_dialog
 from headgate.server.console.parts import widgets
 from headgate.server.console.parts.formats import job_path
 from headgate.server.console.parts.live import Live
@@ -20,40 +22,40 @@ from headgate.server.signed_in import current_access
 
 async def ask_for_flow() -> None:
     """Ask which flow to run and how; run it, and go to its job."""
-    context = get_context()
-    flows = await widgets.ask(list_flows, context.settings.flows)
+    folder = get_context().settings.flows
+    flows = await widgets.ask(list_flows, folder)
     if flows is None:
         return
-    with ui.dialog() as dialog, ui.card().classes("hg-dialog"):
-        Live(Markup("<h2>Submit a flow</h2>"))
-        if flows:
-            form = _Form(flows)
-        else:
-            folder = context.settings.flows
-            Live(note(f"There is no flow in {folder}. Put a flow.py there."))
-        with ui.element("div").classes("hg-actions"):
-            widgets.button("Back", lambda: dialog.submit(False))
-            if flows:
-                widgets.button("Submit", lambda: dialog.submit(True), kind="main")
-    dialog.props('aria-label="Submit a flow"')
-    try:
-        if await dialog and flows:
-            await _submit(form)
-    finally:
-        if not dialog.is_deleted:
-            dialog.delete()
+    if not flows:
+        why = note(f"There is no flow in {folder}. Put a flow.py there.")
+        await show_dialog("Submit a flow", lambda: Live(why), action="")
+        return
+    form = _Form(flows)
+    if not await show_dialog("Submit a flow", form.build, action="Submit"):
+        return
+    values = form.values
+    operation = await widgets.ask(verbs.submit, get_context(), current_access(), **values)
+    if operation is None:
+        return
+    ended = await widgets.follow(operation, says=f"Starting {values['flow']}")
+    if ended.error is None and ended.job:
+        ui.navigate.to(job_path(ended.job))
 
 
 class _Form:
-    """What is asked: the flow, whether to begin anew, and settings."""
+    """The flow, whether to start empty, and settings."""
 
     def __init__(self, flows: list[FlowFile]) -> None:
-        known = {flow.flow: _title(flow) for flow in flows}
-        self._flow = ui.select(known, value=flows[0].flow, label="Flow")
+        self._flows = flows
+        self._rows: list[tuple[ui.select, ui.input, ui.element]] = []
+
+    def build(self) -> None:
+        """Build the fields."""
+        known = {flow.flow: _title(flow) for flow in self._flows}
+        self._flow = ui.select(known, value=self._flows[0].flow, label="Flow")
         self._flow.props("dense outlined options-dense").classes("hg-wide")
         self._fresh = ui.checkbox("Start empty: leave the state of an earlier run behind")
         self._fresh.props("dense")
-        self._rows: list[tuple[ui.select, ui.input, ui.element]] = []
         Live(Markup("<h3>Settings</h3>"))
         rule = "Those of the flow's headgate.toml hold where nothing is set here."
         Live(Markup("<p>{}</p>").format(rule)).classes("hg-quiet")
@@ -61,20 +63,15 @@ class _Form:
         widgets.button("Add a setting", self._add)
 
     @property
-    def flow(self) -> str:
-        """The flow that was chosen."""
-        return str(self._flow.value)
-
-    @property
-    def fresh(self) -> bool:
-        """Whether to leave the state of an earlier run behind."""
-        return bool(self._fresh.value)
-
-    @property
-    def settings(self) -> Mapping[str, str | int]:
-        """The settings that have a value."""
+    def values(self) -> dict[str, Any]:
+        """What was chosen, as `verbs.submit` takes it."""
         pairs = ((str(key.value or ""), str(value.value or "")) for key, value, _ in self._rows)
-        return parse_typed({key: value.strip() for key, value in pairs if key and value.strip()})
+        settings = {key: value.strip() for key, value in pairs if key and value.strip()}
+        return {
+            "flow": str(self._flow.value),
+            "settings": parse_typed(settings),
+            "fresh": bool(self._fresh.value),
+        }
 
     def _add(self) -> None:
         with self._list, ui.element("div").classes("hg-setting") as row:
@@ -87,25 +84,6 @@ class _Form:
     def _remove(self, row: ui.element) -> None:
         self._rows = [entry for entry in self._rows if entry[2] is not row]
         row.delete()
-
-
-async def _submit(form: _Form) -> None:
-    from headgate.server.actions import verbs
-
-    flow = form.flow
-    operation = await widgets.ask(
-        verbs.submit,
-        get_context(),
-        current_access(),
-        flow=flow,
-        settings=dict(form.settings),
-        fresh=form.fresh,
-    )
-    if operation is None:
-        return
-    ended = await widgets.follow(operation, says=f"Starting {flow}")
-    if ended.error is None and ended.job:
-        ui.navigate.to(job_path(ended.job))
 
 
 def _title(flow: FlowFile) -> str:

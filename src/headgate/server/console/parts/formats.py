@@ -48,6 +48,17 @@ def format_bytes(size: float | None) -> str:
     return f"{text[:split]} {text[split:]}"
 
 
+def format_backlog(
+    records: int | None, size: int | None, age: timedelta | float | None, *, unit: str = ""
+) -> str:
+    """Return what is left to read, records, bytes or both, and its age: `3 + 2 KiB, 1m 30s old`."""
+    left = [
+        *([f"{format_short(records)}{unit}"] if records is not None else []),
+        *([format_bytes(size)] if size is not None else []),
+    ]
+    return (" + ".join(left) + (f", {format_duration(age)} old" if age else "")) if left else NONE
+
+
 def format_ms(ms: float | None) -> str:
     """Return a short time that was measured in milliseconds: `12 ms`, `3.4 s`, `2m 5s`."""
     if ms is None:

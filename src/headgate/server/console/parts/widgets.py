@@ -56,8 +56,8 @@ def button(label: str, on_click: OnClick, *, kind: str = "plain") -> ui.button:
     Args:
         kind: plain, main (the one that is usually wanted) or danger.
     """
-    made = ui.button(label, on_click=on_click, color=None)
-    return made.props("no-caps unelevated dense").classes(f"hg-button hg-{kind}")
+    shown = ui.button(label, on_click=on_click, color=None)
+    return shown.props("no-caps unelevated dense").classes(f"hg-button hg-{kind}")
 
 
 def error_box(error: BaseException) -> Markup:
