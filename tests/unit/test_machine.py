@@ -110,7 +110,7 @@ def test_a_job_that_has_caught_up_is_finished() -> None:
 def test_an_attempt_that_ends_unasked_leaves_a_stopped_job_that_says_so() -> None:
     job, actions = feed(at(JobState.RUNNING), AttemptEnded(NOON, caught_up=False))
     assert (job.state, actions) == (JobState.STOPPED, (Finish(JobState.STOPPED),))
-    assert job.reason == "attempt 1 ended, and nobody had asked"
+    assert job.reason == "attempt 1 ended without a request"
 
 
 # Failures
@@ -155,7 +155,7 @@ def test_a_failure_that_waiting_does_not_mend_ends_the_job_at_once() -> None:
     broken = failure(retryable=False, code="SCHEMA_CHANGED")
     job, actions = feed(at(JobState.STARTING), AttemptFailed(NOON, broken))
     assert (job.state, actions) == (JobState.FAILED, (Finish(JobState.FAILED),))
-    assert job.reason.endswith("; waiting does not mend it")
+    assert job.reason.endswith("; a later attempt cannot succeed")
 
 
 def test_the_wait_starts_again_after_ten_minutes_of_health() -> None:

@@ -1,4 +1,4 @@
-"""What a kept checkpoint or a savepoint says of itself: the one file of ours in its folder."""
+"""The manifest of a kept checkpoint or a savepoint, the only file of ours in its folder."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def parse(text: str) -> Manifest:
             },
         )
     except (TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
-        raise ValueError(f"it is no manifest: {type(error).__name__} {error}") from error
+        raise ValueError(f"it is not a manifest: {type(error).__name__} {error}") from error
 
 
 def find_file(folder: Path) -> Path | None:
@@ -228,7 +228,7 @@ def read(folder: Path) -> Manifest:
     except (OSError, ValueError) as error:
         raise HeadgateError(
             "CHECKPOINT_DAMAGED",
-            f"cannot read the checkpoint in {folder}: {file.name} is damaged ({error})",
+            f"cannot read the checkpoint in {folder}: {file.name} is corrupted ({error})",
             hint=f"ls {folder.parent}",
         ) from error
 
@@ -265,7 +265,7 @@ def _time(text: str) -> datetime:
 
 def _whole(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{value!r} is no whole number")
+        raise TypeError(f"{value!r} is not an integer")
     return value
 
 

@@ -112,7 +112,7 @@ def remove_tree(folder: Path, *, unless: Callable[[Path], bool] | None = None) -
 
 
 def sweep(folder: Path) -> list[str]:
-    """Remove the drafts that a crash left in a folder; nobody else may be writing there.
+    """Remove the drafts that a crash left in a folder; no other process may be writing there.
 
     Returns:
         The names that were removed.

@@ -78,9 +78,9 @@ def verify_manifest(folder: Path, found: Manifest, *, quick: bool = False) -> li
     names, sums = set(found.files), set(found.files)
     # Checksum files come first: a corrupted one must not be used for others.
     for file, facts in sorted(found.files.items(), key=lambda each: each[1].sha256 is None):
-        told = _guarded(folder, file, facts, sums, quick=quick)
-        sums.difference_update(each.file for each in told)
-        problems += told
+        found_here = _guarded(folder, file, facts, sums, quick=quick)
+        sums.difference_update(problem.file for problem in found_here)
+        problems += found_here
     if not problems:
         # Every file is unchanged: check that the manifest names all needed files.
         needed = survey(folder, found.batch)

@@ -1,7 +1,7 @@
-"""Whether an attempt failed since files of its checkpoint are not as they were written.
+"""Whether an attempt failed because files of its checkpoint are corrupted.
 
-Spark and its libraries say that something is corrupt in many words, and seldom where. So the files
-are looked at.
+Spark and its libraries report corruption in many ways, and seldom name the file, so the files are
+verified.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from headgate.errors import Domain, HeadgateError
 
 # Failures that have no better name.
 _VAGUE = frozenset({"QUERY_FAILED", "STATE_UNREADABLE"})
-# Words that make it worth to read all of the state, which may be large.
+# Words of errors for which all of the state is read, which may be large.
 _CORRUPT = re.compile(
     r"CANNOT_LOAD_STATE_STORE|LZ4|Zstd|ZipException|RocksDB|EOFException|corrupt|[Cc]hecksum"
 )
 
 
 def find_damage(settings: AttemptSettings, error: Exception) -> HeadgateError | None:
-    """Return the damage that explains a failure, by its file; None where there is none.
+    """Return the corruption that explains a failure, with its file; None if there is none.
 
-    No retry mends it, so it is not retryable.
+    It is not retryable.
     """
     if isinstance(error, HeadgateError) and error.code not in _VAGUE:
         return None
@@ -55,5 +55,5 @@ def _problems(settings: AttemptSettings, *, quick: bool) -> list[Problem]:
             return []
         return verify_batch(settings.checkpoint, last, quick=quick)
     except OSError:
-        # What cannot be looked at now explains nothing.
+        # Unreadable files explain nothing here.
         return []

@@ -117,7 +117,7 @@ def is_portable(folder: Path) -> bool:
 
 
 def list_portable(home: JobFolder) -> list[Checkpoint]:
-    """Return the portable savepoints in a job's folder, oldest first; damaged ones are left out."""
+    """Return the portable savepoints in a job's folder, oldest first, without corrupted ones."""
     folder = portable_folder(home)
     children = sorted(folder.iterdir()) if folder.is_dir() else []
     found = []
@@ -183,7 +183,7 @@ def _read_portable_manifest(folder: Path) -> Manifest:
 
 
 def copy_states(savepoint: Path, taken: Collection[str], into: Path) -> None:
-    """Copy operators' state into a run's own folder, where nobody changes it any more.
+    """Copy operators' state into a run's own folder, where no tool changes it.
 
     Raises:
         HeadgateError: PORTABLE_UNREADABLE if there is none of an operator.
@@ -206,7 +206,7 @@ def copy_states(savepoint: Path, taken: Collection[str], into: Path) -> None:
 
 @contextmanager
 def _at_rest(run: Run, batch: int) -> Iterator[Path]:
-    """Give a batch as a folder that stands still, linked beside the one that Spark works on."""
+    """Yield a folder with the files of a batch, linked beside the one that Spark works on."""
     folder = run.checkpoint.with_name(f"reading.tmp-{os.getpid()}-{secrets.token_hex(4)}")
     try:
         fork_batch(run.checkpoint, batch, folder, quick=True)

@@ -34,7 +34,7 @@ def answer_order(read: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> None
     """Run as a reader: take the order, and answer what `read` makes of it."""
     parent = Parent()
     order = parent.receive()
-    # The JVM ends with this process, and this process when nobody waits for it any more.
+    # The JVM ends with this process, and this process ends with its parent.
     parent.listen(lambda _message: None, lambda: os._exit(1))
     try:
         answer = dict(read(order))

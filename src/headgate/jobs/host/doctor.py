@@ -75,7 +75,7 @@ def _try_log(log: Log, on: str) -> Finding:
 
 
 def judge(machine: Machine) -> list[Finding]:
-    """Return the findings for the facts, in the order a user would mend them."""
+    """Return the findings for the facts, in the order a user would fix them."""
     return [
         _judge_python(machine.python),
         _judge_java(machine.java),
@@ -185,7 +185,7 @@ def _judge_kernel(kernel: Kernel) -> Finding:
 
 
 def _judge_fetched(name: str, jars: tuple[FetchedJars, ...]) -> Finding:
-    # What is fetched on first use is nothing to mend, unless there will be no network then.
+    # Jars are fetched on first use, so missing ones are not a problem.
     here: dict[Path, list[str]] = {}
     for each in jars:
         if not each.missing:
@@ -268,7 +268,7 @@ def _judge_folder(folder: Folder) -> Finding:
 
 
 def _judge_disks(folders: tuple[Folder, ...]) -> Iterator[Finding]:
-    # Folders are mostly on one disk, which is then told of once.
+    # Folders are mostly on one disk, which is reported once.
     by_device = {folder.device: folder for folder in reversed(folders)}
     for folder in reversed(by_device.values()):
         if folder.free is not None:
@@ -277,7 +277,7 @@ def _judge_disks(folders: tuple[Folder, ...]) -> Iterator[Finding]:
 
 def _judge_disk(path: Path, free: int) -> Finding:
     found = f"{format_size(free)} free for {path}"
-    advice = "free some space; df -h tells how much there is"
+    advice = "free some space; df -h shows how much is left"
     if free < _LEAST_DISK:
         needed = format_size(_LEAST_DISK)
         return _fail("disk", f"{found}; jobs need {needed} to start", advice)

@@ -64,7 +64,7 @@ class Folder:
     Attributes:
         problem: Why nothing can be written; empty if it can.
         has_links: Whether hard links work there.
-        free: Bytes on its disk, or None if that cannot be told.
+        free: Bytes on its disk; None if unknown.
         device: Tells disks apart.
     """
 
@@ -93,7 +93,7 @@ class FetchedJars:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """Facts about this machine; None where they cannot be told.
+    """Facts about this machine; None for unknown ones.
 
     Attributes:
         prepared: The logs whose jobs find an archive of Spark's classes.

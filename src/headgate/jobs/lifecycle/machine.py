@@ -237,7 +237,7 @@ def _failed(job: Machine, event: AttemptFailed) -> Step:
         why = (
             f"the strategy {job.strategy} allows no other attempt"
             if failure.retryable
-            else "waiting does not mend it"
+            else "a later attempt cannot succeed"
         )
         return _finish(failed, JobState.FAILED, f"{reason}; {why}")
     waiting = replace(failed, state=JobState.RESTARTING, restart_after=delay, reason=reason)
@@ -253,7 +253,7 @@ def _ended(job: Machine, event: AttemptEnded) -> Step:
         return _finish(job, JobState.STOPPED)
     if event.caught_up:
         return _finish(job, JobState.FINISHED, "all that was there has been read")
-    return _finish(job, JobState.STOPPED, f"attempt {job.attempt} ended, and nobody had asked")
+    return _finish(job, JobState.STOPPED, f"attempt {job.attempt} ended without a request")
 
 
 def _stop(job: Machine, event: Wanted) -> Step:

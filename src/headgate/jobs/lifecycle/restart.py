@@ -175,7 +175,7 @@ def _bad(text: str, found: str) -> HeadgateError:
 
 
 def _count_since_health(failures: Sequence[Failure]) -> int:
-    """Return how many failures there are from the last one that followed a healthy attempt on."""
+    """Return the number of failures since the last healthy attempt, its own included."""
     for count, failure in enumerate(reversed(failures), start=1):
         if failure.healthy >= HEALTHY:
             return count

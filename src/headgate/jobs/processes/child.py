@@ -24,7 +24,7 @@ from headgate.jobs.processes.messages import GarbledMessageError, Message, recei
 REPLIES = "HEADGATE_REPLIES"
 # How often a wait for a message looks whether the child still lives.
 _LOOK_EVERY = 0.1
-# For the messages of a child that has ended to be read: there are no more than a few lines.
+# How long to wait for the last messages of a child that has ended.
 _LAST_MESSAGES = 5.0
 # How much of the output is looked at for its last lines.
 _TAIL = 4096
@@ -64,7 +64,7 @@ class Death:
         if self.code is not None and self.code < 0:
             return f"killed by signal {-self.code}"
         how = "exited at once" if self.code is None else f"exit code {self.code}"
-        # Of a process that ended by itself the last line tells why.
+        # The last line explains the end of a process that was not killed.
         return f"{how}: {self.lines[-1]}" if self.lines and self.code != 0 else how
 
 
@@ -124,7 +124,7 @@ class ChildProcess:
             send(pipe.fileno(), message)
 
     def end_input(self) -> None:
-        """Close the child's standard input: one that ends with its parent ends now."""
+        """Close the child's standard input; a child that ends with its parent ends now."""
         if self._process.stdin is not None:
             self._process.stdin.close()
 
@@ -237,7 +237,7 @@ class ChildProcess:
             self._output.close()
 
     def _is_dead(self) -> bool:
-        """Tell whether no message can follow; of an orphan the end of the pipe alone tells."""
+        """Return True if no message can follow; for an orphan only the end of the pipe shows it."""
         code = self._process.poll()
         return code is not None and (code != 0 or not self._is_orphan)
 
@@ -294,7 +294,7 @@ def spawn(
             bufsize=0,
             pass_fds=(writing, *inherits),
             env={"PYTHONIOENCODING": "utf-8", **os.environ, REPLIES: str(writing)},
-            # Ctrl-C at a terminal is for the parent, and whoever kills the child kills its JVM too.
+            # Ctrl-C at a terminal is for the parent, and a kill of the child reaches its JVM, too.
             start_new_session=True,
         )
     except BaseException:

@@ -1,4 +1,4 @@
-"""The side of the child: what it was asked, where it answers, and when its parent is gone."""
+"""The side of the child: its orders, its answers, and the end of its parent."""
 
 from __future__ import annotations
 
@@ -52,8 +52,7 @@ class Parent:
     def listen(self, take: Callable[[dict[str, Any]], object], end: Callable[[], object]) -> None:
         """Take later messages on a thread of its own, and call `end` there when the parent is gone.
 
-        A message that makes no sense counts as that end: a child that cannot be told to stop must
-        not go on.
+        An invalid message counts as that end: a child that cannot be stopped must not go on.
         """
 
         def work() -> None:

@@ -1,4 +1,4 @@
-"""Drained jobs: event time has ended in them, and whatever came after would be late."""
+"""Drained jobs: their event time has ended, so all later events are late."""
 
 from __future__ import annotations
 
@@ -54,5 +54,5 @@ def _is_drained(kept: Checkpoint) -> bool:
     try:
         return is_drained(read_offsets(kept.folder, kept.batch))
     except HeadgateError:
-        # A portable one holds no event time; a damaged one is refused for that.
+        # A portable savepoint holds no event time; a corrupted checkpoint is refused elsewhere.
         return False

@@ -311,7 +311,7 @@ def walk_lineage(home: JobFolder, lineage: str | None) -> Iterator[Ancestor]:
     """
     last_batch: int | None = None
     seen: set[str] = set()
-    # A run cannot come from itself: damaged manifests must not make an endless walk.
+    # Corrupted manifests must not make an endless walk.
     while lineage is not None and lineage not in seen:
         seen.add(lineage)
         run = find_run(home, lineage)

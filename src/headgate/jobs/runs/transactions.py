@@ -1,8 +1,7 @@
-"""Transactions that a job leaves open when it ends badly: who had them, and how they are ended.
+"""Transactions that a failed job leaves open, and how they are ended.
 
-A transaction that is open hides what comes after it from readers of committed records, until it
-times out. A job that starts again ends those of its earlier runs itself; one that does not needs
-somebody to do it.
+An open transaction hides later records from readers of committed records, until it times out. A job
+that starts again ends those of its earlier runs; for a job that does not, its supervisor ends them.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def earlier_runs(home: JobFolder, run: Run, before: str | None) -> tuple[Fenced,
 def end_transactions(
     job: str, run: Run, graph: Graph, tell: Callable[[HeadgateError], None]
 ) -> None:
-    """End the transactions that a run's tasks left open; one that cannot be ended is told of."""
+    """End the transactions that a run's tasks left open; failures are passed to `tell`."""
     clusters = clusters_of(_transactional(graph))
     ids = transactional_ids(job, run.lineage, tasks=count_run_tasks(run), clients=len(clusters))
     for topic in clusters.values():

@@ -1,4 +1,4 @@
-"""Falling back to an older checkpoint: which rows are written again by it."""
+"""Falling back to an older checkpoint, and the rows that it writes again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Repeats:
     """What lies behind a checkpoint.
 
     Attributes:
-        records: Those that are read again, by source id; None where that cannot be told.
+        records: Those that are read again, by source id; None if unknown.
         outputs: What outputs hold of later batches, dead letters included.
     """
 
@@ -38,7 +38,7 @@ def find_repeats(home: JobFolder, kept: Checkpoint) -> Repeats:
 
     Args:
         home: Locked.
-        kept: A checkpoint of the job's present run, or of one that it comes from.
+        kept: A checkpoint of the job's present run, or of an ancestor of it.
 
     Raises:
         HeadgateError: DRIVER_STILL_RUNNING.
@@ -87,7 +87,7 @@ def check_repeats(repeats: Repeats, kept: Checkpoint, *, job: str, why: str) -> 
 
 
 def describe_repeats(repeats: Repeats) -> str:
-    """Return what is written and read again, in words."""
+    """Describe the rows and records that are written and read again."""
     if not repeats.is_possible:
         return "no row is repeated"
     return (

@@ -71,7 +71,7 @@ def run_job(
     home = JobFolder(options.home, graph.name)
     # What is asked for from here on is for this start, however long it takes to open the run.
     asked = find_intent(home)
-    # Here, where somebody sees it: fetching a connector's jars takes a while the first time.
+    # Here, where the user sees the progress: fetching a connector's jars takes a while at first.
     get_jars(kernel_modules(graph), progress=watcher.on_notice)
     with home.locked():
         before = home.find_present_run()
@@ -99,7 +99,7 @@ def run_job(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _OpenedJob:
-    """A job whose run is open: what its supervisor asks for and is told."""
+    """A job whose run is open, with the functions that its supervisor calls."""
 
     home: JobFolder
     run: Run

@@ -77,7 +77,7 @@ def _begin_again(start: Start, run: Run, batch: BegunBatch, *, skips: bool) -> R
 
 
 def _check_noted(job: str, batch: BegunBatch) -> None:
-    """Refuse to begin again where nobody noted the beginning: the latest record is another now."""
+    """Refuse to begin again without a recorded start position: the latest record is another now."""
     for name, end in batch.ends.items():
         if end is not None and batch.starts.get(name) is None:
             raise HeadgateError(
@@ -122,7 +122,7 @@ def _check_taken(
 
 def _copy(origin: Origin, into: Path) -> None:
     source = origin.folder
-    assert source is not None, "whoever calls has looked"
+    assert source is not None, "the caller has checked it"
     if not origin.portable:
         fork_batch(source, origin.batch, into)
         return

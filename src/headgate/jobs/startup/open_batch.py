@@ -1,7 +1,7 @@
 """A batch that was begun and not committed: what it wrote, and what a start makes of it.
 
 A run finishes its open batch with the flow that began it, or not at all: another flow has other
-rows, and what the batch has written could not be told from what is missing. So a changed flow
+rows, and its written rows could not be told from the missing ones. So a changed flow
 leaves the run at the batch before, in a new run.
 """
 
@@ -40,9 +40,9 @@ class BegunBatch:
         number: Its number.
         lineage: The run it was begun in.
         last: The last batch that committed; None where there is none.
-        starts: Where it begins in each source, by source id; None where nobody noted it.
+        starts: Where it begins in each source, by source id; None if it was not recorded.
         ends: Where it ends in each source; None before its first record.
-        records: How many it reads, by source id; None where that cannot be told.
+        records: How many it reads, by source id; None if unknown.
         outputs: What outputs hold of it, dead letters last.
     """
 
@@ -139,19 +139,19 @@ def describe_choice(batch: BegunBatch, choice: OpenBatch | None) -> str:
 
 def describe_records(records: Mapping[str, int | None]) -> str:
     """Return how many records there are of each source that has some."""
-    told = [
+    parts = [
         f"{'an unknown number of records' if count is None else _counted(count, 'record')} "
         f"of {name!r}"
         for name, count in records.items()
         if count != 0
     ]
-    return ", ".join(told) or "no records"
+    return ", ".join(parts) or "no records"
 
 
 def describe_outputs(outputs: Mapping[str, Written], *, of: str = "it") -> str:
     """Return which outputs hold rows of some batches, how many, and which may hold some."""
-    told = [_describe(name, each, of) for name, each in outputs.items() if each.is_possible]
-    return ", ".join(told) or f"no output holds rows of {of}"
+    parts = [_describe(name, each, of) for name, each in outputs.items() if each.is_possible]
+    return ", ".join(parts) or f"no output holds rows of {of}"
 
 
 def _describe(name: str, written: Written, of: str) -> str:

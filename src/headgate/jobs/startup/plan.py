@@ -122,7 +122,7 @@ def _delivery(topic: Topic, delivery: Delivery) -> tuple[str, str]:
 
 
 def _spark_plan(graph: Graph, folder: Path) -> str:
-    # Planning is rare beside running; whoever only asks for the graph does not wait for Spark.
+    # A plan without Spark must not wait for this import.
     from headgate.engine.attempt import Attempt
 
     with tempfile.TemporaryDirectory(prefix="headgate-plan-") as scratch:

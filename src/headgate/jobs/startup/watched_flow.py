@@ -31,9 +31,9 @@ def run_watched(
 ) -> JobSnapshot:
     """Run a job, and run it again each time its flow's file changes, until it ends by itself.
 
-    A flow that keeps its operators resumes where it was; one whose operators were added, moved or
-    reordered goes on from the checkpoint of its stop, operator by operator. A flow that cannot be
-    run is told of, and the next change is waited for.
+    A flow that keeps its operators resumes where it was. If operators were added, moved or
+    reordered, each takes its state from the checkpoint of the stop. A flow that cannot be run is
+    reported, and the next change is awaited.
 
     Args:
         told: Called with a line for the user.

@@ -3,7 +3,7 @@
 `samples.jsonl` holds a line for each second with a batch, and one for each ten without; when it is
 full, its older half goes to `samples.old.jsonl`, thinned to a line for each half minute. So there
 are ten minutes or more in full and half a day in short, in less than a mebibyte. The first line of
-each is its format. A line that is damaged, or half written, is passed over.
+each is its format. Corrupted and half-written lines are skipped.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from headgate.errors import HeadgateError
 FORMAT = 1
 RECENT = "samples.jsonl"
 OLDER = "samples.old.jsonl"
-# What a batch's time is split into, in the order it passes.
+# The phases of a batch, in their order.
 PHASES = ("waiting", "planning", "processing", "committing")
 
 _RECENT_FULL = 384 << 10
@@ -33,14 +33,14 @@ _HEADER = json.dumps({"format": FORMAT}) + "\n"
 
 @dataclass(slots=True)
 class Sample:
-    """What happened in one span of time.
+    """The measurements of one span of time.
 
     Attributes:
         end: When the span ended, in epoch milliseconds; it began `span` before.
         inputs: Records read, by source.
-        outputs: Rows by output, among them those that are counted and not written.
+        outputs: Rows by output, counted ones included that are not written.
         written: Rows that went to a topic.
-        lag: Records, bytes and seconds left to read; None if unknown.
+        lag: Records, bytes and seconds left to read; None for an unknown value.
         batches: How many batches ended.
         took: Milliseconds of these batches, in all and by phase; None without batches.
         state: Rows and bytes by operator.
@@ -66,41 +66,41 @@ class Sample:
         return self.end - self.span
 
     def to_line(self) -> str:
-        """Return the sample as one line of JSON; what is zero or unknown is left out."""
-        told: dict[str, Any] = {"t": self.end, "s": self.span}
-        rows = {name: count for name, count in self.inputs.items() if count}
+        """Return the sample as one line of JSON, without zeros and unknown values."""
+        content: dict[str, Any] = {"t": self.end, "s": self.span}
+        read = {name: count for name, count in self.inputs.items() if count}
         written = {name: count for name, count in self.outputs.items() if count}
-        optional = {"i": rows, "o": written, "w": self.written, "b": self.batches, "k": self.state}
-        told |= {name: value for name, value in optional.items() if value}
-        if any(each is not None for each in self.lag):
-            told["l"] = self.lag
+        optional = {"i": read, "o": written, "w": self.written, "b": self.batches, "k": self.state}
+        content |= {name: value for name, value in optional.items() if value}
+        if any(part is not None for part in self.lag):
+            content["l"] = self.lag
         if self.took is not None:
-            told["d"] = [round(each) for each in self.took]
+            content["d"] = [round(part) for part in self.took]
         if self.watermark is not None:
-            told["m"] = self.watermark
+            content["m"] = self.watermark
         if self.latency is not None:
-            told["p"] = self.latency
-        return json.dumps(told, separators=(",", ":")) + "\n"
+            content["p"] = self.latency
+        return json.dumps(content, separators=(",", ":")) + "\n"
 
     @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> Sample:
+    def from_json(cls, content: Mapping[str, Any]) -> Sample:
         """Return the sample that `to_line` wrote."""
         return cls(
-            told["t"],
-            told["s"],
-            told.get("i", {}),
-            told.get("o", {}),
-            told.get("w", 0),
-            told.get("l", [None, None, None]),
-            told.get("b", 0),
-            told.get("d"),
-            told.get("k", {}),
-            told.get("m"),
-            told.get("p"),
+            content["t"],
+            content["s"],
+            content.get("i", {}),
+            content.get("o", {}),
+            content.get("w", 0),
+            content.get("l", [None, None, None]),
+            content.get("b", 0),
+            content.get("d"),
+            content.get("k", {}),
+            content.get("m"),
+            content.get("p"),
         )
 
     def add(self, later: Sample) -> None:
-        """Take in a sample that follows this one."""
+        """Merge a later sample into this one."""
         start = min(self.start, later.start)
         self.end = max(self.end, later.end)
         self.span = self.end - start
@@ -121,7 +121,7 @@ class Sample:
 
 
 def append(folder: Path, sample: Sample) -> None:
-    """Add a sample to the recent ones, and make room where they have become too many."""
+    """Add a sample to the recent ones, and move older ones away if the file is full."""
     if _append(folder / RECENT, sample.to_line()) > _RECENT_FULL:
         roll(folder)
 
@@ -134,11 +134,12 @@ def roll(folder: Path) -> None:
     kept = list(_parse(_lines(folder / OLDER)))
     # After a crash between the two files some are there already.
     last = kept[-1].end if kept else 0
-    lines = [each.to_line() for each in (*kept, *_merge(each for each in old if each.end > last))]
+    moved = _merge(sample for sample in old if sample.end > last)
+    lines = [sample.to_line() for sample in (*kept, *moved)]
     while sum(map(len, lines)) > _OLDER_FULL:
         lines = lines[max(1, len(lines) // 4) :]
     _replace(folder / OLDER, lines)
-    _replace(folder / RECENT, [each.to_line() for each in new])
+    _replace(folder / RECENT, [sample.to_line() for sample in new])
 
 
 def forget(folder: Path) -> None:
@@ -182,12 +183,12 @@ def read_since(folder: Path, since: int | None) -> Iterator[Sample]:
     yield from recent
 
 
-# What a file of older samples was when it was parsed, and what it held; it changes rarely.
+# Parsed files of older samples with the state of each file, which changes rarely.
 _parsed: dict[Path, tuple[tuple[int, int, int], list[Sample]]] = {}
 
 
 def _read_older(file: Path) -> list[Sample]:
-    """Return the samples of a file, parsed once while it stays as it is; nobody may change them."""
+    """Return the samples of a file, parsed once while it is unchanged; do not change them."""
     try:
         status = file.stat()
     except FileNotFoundError:

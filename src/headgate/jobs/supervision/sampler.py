@@ -1,4 +1,4 @@
-"""Measuring a job: each batch becomes a sample, and so does every while without one."""
+"""Samples of a job: one for each second with batches, and one for each ten without."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class Sampler:
             self._pending = found
         else:
             self._pending.add(found)
-            # Of the batches of one second the last tells what is left, as a look at it would.
+            # The lag is that of the last batch within the second.
             self._pending.lag = found.lag
 
     def tick(self, state: JobState) -> None:
-        """Write what is due: batches once a second, that there were none every ten."""
+        """Write a sample if it is due: every second with batches, every ten seconds without."""
         waited = timedelta(seconds=self._clock.monotonic() - self._written_at)
         if self._pending is not None and waited >= _EVERY:
             self.flush()
@@ -84,8 +84,8 @@ class Sampler:
                 append(self._folder, sample)
             except OSError:
                 raise
-            except Exception:  # noqa: BLE001 - figures are no reason to end a job that works
-                # Files that cannot be read are in the way of those to come.
+            except Exception:  # noqa: BLE001 - a job does not end for its samples
+                # Unreadable files would block all later samples.
                 forget(self._folder)
 
 

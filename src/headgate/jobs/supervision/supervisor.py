@@ -148,8 +148,7 @@ class Supervisor:
         Raises:
             HeadgateError: The last failure, if the job FAILED.
         """
-        # Signals are counted until the last status is written: one that comes while the job cleans
-        # up must not end the process.
+        # Until the last status is written: a signal during the clean-up must not end the process.
         with StopSignals() as signals:
             try:
                 self._run(signals)
@@ -222,7 +221,7 @@ class Supervisor:
             checkpoint=self._keeper.newest,
         )
 
-    # What happens.
+    # Events.
 
     def _listen(self) -> None:
         if self._child is not None:
@@ -394,7 +393,7 @@ class Supervisor:
             domain=Domain.INTERNAL,
         )
 
-    # What is done.
+    # Actions.
 
     def _apply(self, event: Event) -> None:
         before = self._machine.state
@@ -432,7 +431,7 @@ class Supervisor:
                     self._child.order(order)
 
     def _launch(self, attempt: int) -> None:
-        """Launch an attempt; one that must not be is a failure like any other."""
+        """Launch an attempt; a refused launch is a failure like any other."""
         try:
             spec = self._spec(attempt)
         except HeadgateError as error:
@@ -440,7 +439,7 @@ class Supervisor:
             return
         self._child = self._launcher.launch(spec)
 
-    # What is told.
+    # Reports.
 
     def _note_state(self) -> None:
         machine = self._machine

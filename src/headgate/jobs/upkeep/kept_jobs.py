@@ -92,8 +92,8 @@ class Session:
             if to is not None:
                 jobs[name] = to
             if to != before:
-                told = {"jobs": {name: encode(jobs[name]) for name in sorted(jobs)}}
-                write_json(self._file, told, sync=True)
+                content = {"jobs": {name: encode(jobs[name]) for name in sorted(jobs)}}
+                write_json(self._file, content, sync=True)
         return before
 
     @contextlib.contextmanager

@@ -74,7 +74,7 @@ def start_kept(
 def restart_kept(
     home: JobFolder, *, by: str, keep: bool, consent: Consent = NO_CONSENT
 ) -> dict[str, Any]:
-    """Stop a job between two batches and start it again; one that is not running is started."""
+    """Stop a job between two batches and start it again; start a job that is not running."""
     flow, options = get_start(home, consent=consent)
     return follow_apart(_order("restart", flow, options, by=by, keep=keep))
 
@@ -137,7 +137,7 @@ def follow_apart(order: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Follow the order of the parent; one that was given is followed, also when the parent goes."""
+    """Follow the order of the parent, even if the parent ends meanwhile."""
     parent = Parent()
     order = parent.receive()
     try:

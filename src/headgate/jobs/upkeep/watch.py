@@ -1,4 +1,4 @@
-"""Taking up the jobs of a session that died."""
+"""Restarting the jobs of a session whose supervisor died."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from headgate.jobs.views.job import DEAD, JobView, view_job
 
 _LOOK_EVERY = timedelta(seconds=1)
 _TAKEN_AT_ONCE = 4
-# What a job was doing that nobody had asked to rest.
+# The states of a job that should be running.
 _UP = (JobState.STARTING, JobState.RUNNING, JobState.RESTARTING, JobState.RESCALING)
 _ENDED_BY_WISH = (JobState.STOPPED, JobState.CANCELED)
 
@@ -79,11 +79,11 @@ class SessionWatch:
         """Look after the jobs of a home.
 
         Args:
-            told: Called when a job was taken up, with the error if it could not be.
+            told: Called after a job was taken up, or with the error if that failed.
         """
         self._root = root
         self._session = Session(root)
-        self._told = told
+        self._notify = told
         self._clock = clock or SystemClock()
         self._back_off = BackOff()
         self._lock = threading.Lock()
@@ -92,7 +92,7 @@ class SessionWatch:
         self._thread: threading.Thread | None = None
         self._looked = self._clock.monotonic()
         self._problem: HeadgateError | None = None
-        # Those of which it was told that they cannot be looked at.
+        # Jobs whose unreadable files were reported.
         self._odd: set[str] = set()
 
     def start(self) -> None:
@@ -159,7 +159,7 @@ class SessionWatch:
                 hint=f"headgate show {job}",
                 domain=Domain.EXTERNAL,
             )
-        self._told(job, error)
+        self._notify(job, error)
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -170,7 +170,7 @@ class SessionWatch:
                 self._problem = error
             except OSError as error:
                 self._problem = HeadgateError("NO_ACCESS", f"cannot look after jobs: {error}")
-            except Exception as error:  # noqa: BLE001 - the loop goes on, and whoever looks is told
+            except Exception as error:  # noqa: BLE001 - the loop goes on and reports it
                 self._problem = HeadgateError(
                     "INTERNAL", f"cannot look after jobs: {error!r}", domain=Domain.INTERNAL
                 )
@@ -182,7 +182,7 @@ class SessionWatch:
         said = view.status.get("state")
         if said is not None or kept.order is None:
             return said in _UP
-        # No word yet: it died before it could say any. Later on, somebody removed its folder.
+        # It died before its first status. After that time, a user removed its folder.
         return self._clock.now() - kept.since < LONGEST_START
 
     def _begin(self, job: str, now: float) -> bool:
@@ -200,13 +200,13 @@ class SessionWatch:
             self._start(kept)
         except HeadgateError as raised:
             error = raised
-        except Exception as raised:  # noqa: BLE001 - the loop goes on, and whoever looks is told
+        except Exception as raised:  # noqa: BLE001 - the loop goes on and reports it
             error = HeadgateError("INTERNAL", str(raised), domain=Domain.INTERNAL)
         finally:
             with self._lock:
                 self._taking.discard(kept.job)
         if error is None or error.code != "JOB_RUNNING":
-            self._told(kept.job, error)
+            self._notify(kept.job, error)
 
     def _start(self, kept: KeptJob) -> None:
         order = kept.order
