@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from headgate._codec import encode
 from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.sandbox.store import StoreOptions, produce_store
 
@@ -96,7 +97,8 @@ class Store:
         """Return what the job last said of itself."""
         if JOB not in FolderHome(self.home).names():
             return {}
-        return FolderHome(self.home).details(JOB).to_json()
+        status: dict[str, Any] = encode(FolderHome(self.home).details(JOB))
+        return status
 
 
 @contextmanager

@@ -146,6 +146,6 @@ def test_what_is_no_url_of_a_server_is_refused(url: str) -> None:
     ],
 )
 def test_a_token_over_plain_http_is_known_to_be_readable(url: str, tells: bool) -> None:
-    assert Connection(url, "secret-of-this-test").tells_token is tells
-    assert not Connection(url).tells_token
+    assert Connection(url, "secret-of-this-test").exposes_token is tells
+    assert not Connection(url).exposes_token
     assert is_loopback("127.1.2.3")

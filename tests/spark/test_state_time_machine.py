@@ -441,7 +441,7 @@ def test_operators_and_their_sizes_are_listed_without_a_reader(job: Shop) -> Non
 
 
 def reader_pid(job: Shop) -> int:
-    return int(ReaderFolder(job.home).lock.read_text())
+    return int((ReaderFolder(job.home).path / "lock").read_text())
 
 
 def test_values_are_the_same_once_the_job_is_stopped(job: Shop) -> None:

@@ -297,7 +297,7 @@ def test_show_has_the_last_failure_and_the_settings(home: JobFolder) -> None:
     failure = {"attempt": 1, "code": "QUERY_FAILED", "message": "no", "root_cause": "E: no"}
     with FakeSupervisor(home, last_failure=failure, attempt=2, restarts=1):
         store(home, settings=settings)
-        told = json.loads(json.dumps(FolderHome(home.root).details("orders").to_json()))
+        told = json.loads(json.dumps(encode(FolderHome(home.root).details("orders"))))
     assert told["settings"] == settings
     assert told["last_failure"] == failure
     assert (told["attempt"], told["restarts"], told["flow"]) == (2, 1, "/flows/flow.py")

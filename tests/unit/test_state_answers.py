@@ -14,11 +14,13 @@ from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.checkpoints.manifest import Kind
 from headgate.checkpoints.state_format import STATE_FORMAT
 from headgate.errors import HeadgateError
+from headgate.jobs.checkpoints import listing
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.state import answers as state_answers
 from headgate.jobs.state import places
 from headgate.jobs.state.answers import Answers
-from headgate.jobs.state.places import NOW, Unread
+from headgate.jobs.state.places import NOW
+from headgate.jobs.state.values import Held
 
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 
@@ -93,7 +95,7 @@ def test_a_history_is_of_the_newest_checkpoints_whatever_flows_they_are_of(
     found = places.list_places(JobFolder(tmp_path, "j"), "u")
     assert (len(found.kept), found.left_off) == (200, 50)
     assert (found.kept[0].checkpoint, found.kept[-1].checkpoint) == ("chk-50", "chk-249")
-    assert isinstance(found.kept[0], Unread)
+    assert isinstance(found.kept[0], Held)
     assert "99" in found.kept[0].problem
 
 
@@ -106,8 +108,8 @@ def test_other_runs_are_looked_at_only_for_what_this_one_has_not(
         asked.append(every_run)
         return [kept(1), kept(2)] if every_run else [kept(2)]
 
-    monkeypatch.setattr(places, "list_checkpoints", listed)
-    assert places._get_checkpoint(JobFolder(tmp_path, "j"), "latest").id == "chk-2"
+    monkeypatch.setattr(listing, "list_checkpoints", listed)
+    assert listing.choose_checkpoint(JobFolder(tmp_path, "j"), "latest").id == "chk-2"
     assert asked == [False]
-    assert places._get_checkpoint(JobFolder(tmp_path, "j"), "1").id == "chk-1"
+    assert listing.choose_checkpoint(JobFolder(tmp_path, "j"), "1").id == "chk-1"
     assert asked == [False, False, True]

@@ -30,7 +30,8 @@ from headgate.jobs.job_folder import JobFolder, read_json, write_json
 from headgate.jobs.runs.lineage import find_run, new_run, write_run
 from headgate.jobs.startup.foreground import run_job
 from headgate.jobs.state.client import StateDesk
-from headgate.jobs.state.places import Place, Unread, list_places
+from headgate.jobs.state.places import Place, list_places
+from headgate.jobs.state.values import Held
 from headgate.jobs.values import RunOptions, Watcher
 
 JOB, RUN = "shop", "20261115T152501-31b689"
@@ -225,7 +226,7 @@ def test_a_history_says_which_checkpoints_are_of_the_older_form(home: JobFolder)
     assert isinstance(found[f"chk-{LAST}"], Place)
     for name in (f"chk-{LAST - 1}", "before"):
         old = found[name]
-        assert isinstance(old, Unread)
+        assert isinstance(old, Held)
         assert FIRST in old.problem
 
 

@@ -159,7 +159,7 @@ def test_a_desk_that_waited_in_vain_ends_the_reader(
     monkeypatch.setattr(client, "_ANSWER", 0.2)
     with serving(tmp_path):
         with pytest.raises(HeadgateError) as caught:
-            StateDesk(tmp_path)._ask({"ask": "look_up"})
+            StateDesk(tmp_path)._request({"ask": "look_up"})
         assert caught.value.code == "STATE_READER_DIED"
         assert not ReaderFolder(tmp_path).socket_file.exists()
         release.set()

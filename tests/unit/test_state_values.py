@@ -24,10 +24,7 @@ NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 
 def history(*values: Any) -> tuple[HistoryEntry, ...]:
     return compare(
-        [
-            Held(f"chk-{n}", NOON + timedelta(seconds=n), deleted=False, value=value)
-            for n, value in enumerate(values)
-        ]
+        [Held(f"chk-{n}", NOON + timedelta(seconds=n), value) for n, value in enumerate(values)]
     )
 
 
@@ -43,8 +40,8 @@ def test_every_entry_says_how_it_differs_from_the_one_before() -> None:
 def test_an_entry_that_cannot_be_read_is_told_and_the_next_one_compares_with_the_one_before() -> (
     None
 ):
-    lost = Held("chk-1", NOON, deleted=False, value=None, problem="a file is missing")
-    first, last = (Held(name, NOON, deleted=False, value=1) for name in ("chk-0", "now"))
+    lost = Held("chk-1", NOON, problem="a file is missing")
+    first, last = (Held(name, NOON, 1) for name in ("chk-0", "now"))
     entries = compare([first, lost, last])
     assert [each.change for each in entries] == ["first", "unreadable", "same"]
     assert list(_lines(entries[1])) == ["a file is missing"]

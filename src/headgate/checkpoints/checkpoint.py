@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, TypeAlias
 
-from headgate._codec import Form, Moment, alias, decode, shaped
+from headgate._codec import Form, Moment, alias, shaped
 from headgate.checkpoints.manifest import Kind, Manifest, SourceFacts, StateFacts
 from headgate.checkpoints.problems import Problem
 
@@ -146,14 +146,3 @@ def by_age(checkpoint: AnyCheckpoint) -> tuple[bool, float, str]:
     if isinstance(checkpoint, UnreadableCheckpoint):
         return False, 0.0, checkpoint.id
     return True, checkpoint.completed_at.timestamp(), checkpoint.id
-
-
-def parse_checkpoint(content: Mapping[str, Any]) -> AnyCheckpoint:
-    """Return the checkpoint in JSON values.
-
-    Raises:
-        DecodeError: They are not a checkpoint.
-    """
-    if "batch" in content:
-        return decode(Checkpoint, content)
-    return decode(UnreadableCheckpoint, content)

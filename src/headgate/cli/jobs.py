@@ -97,7 +97,7 @@ def _show(
     """
     details = open_home(context, home, server, token_file).details(job)
     if as_json:
-        print_json(details.to_json())
+        print_json(details)
         return
     for label, value in _facts(details):
         say(f"{label:<12}{value}")

@@ -51,7 +51,7 @@ def find_server(
 
     connection = Connection(server, read_token(token_file))
     context.call_on_close(connection.close)
-    if connection.tells_token and not context.resilient_parsing:
+    if connection.exposes_token and not context.resilient_parsing:
         told = f"{connection.url} is plain HTTP: anyone on the network path can read the token"
         if context.params.get("as_json"):
             print_json_note({"warning": told})

@@ -1,5 +1,5 @@
-"""The jobs of one place: `home.Home` is what can be asked of them.
+"""`home.Home` is the interface to the jobs of one place.
 
-`jobs.folder_home.FolderHome` answers from a folder on this machine; `server_home.ServerHome` from
-a server over HTTP: the same values, the same errors.
+`jobs.folder_home.FolderHome` implements it for a folder on this machine, `server_home.ServerHome`
+for a server over HTTP: the same values, the same errors.
 """

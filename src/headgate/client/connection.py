@@ -1,4 +1,4 @@
-"""A server over HTTP: requests with a token, and every failure as one of our errors."""
+"""A server over HTTP: requests with a token; every failure is a HeadgateError."""
 
 from __future__ import annotations
 
@@ -6,35 +6,38 @@ import ipaddress
 import time
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import httpx
 
+from headgate._codec import DecodeError, decode
 from headgate.errors import Domain, HeadgateError
 
 _CONNECT = timedelta(seconds=5)
 _READ = timedelta(seconds=60)
 # A reader of state starts Spark first, and a query may be large.
 _LONG_READ = timedelta(minutes=8)
-# Before the second and the third try of a request that changes nothing.
+# Pauses before the second and third attempt of a request that changes nothing.
 _PAUSES_S = (0.2, 0.8)
 _LONGEST_PAUSE_S = 10.0
 _PREFIX = "/v1"
-# What a proxy answers whose server is away.
+# Responses of a proxy whose server is down.
 _AWAY = (502, 503, 504)
 _DOMAINS = {500: Domain.INTERNAL, 501: Domain.INTERNAL}
 
+_Value = TypeVar("_Value")
+
 
 class Connection:
-    """Asks one server, with one token. Not for several threads at once.
+    """A connection to one server, with one token; for one thread at a time.
 
     Args:
-        url: As `http://localhost:8270`.
-        token: None where the server needs none.
+        url: Such as `http://localhost:8270`; a bad one raises BAD_SERVER.
+        token: None if the server needs no token.
 
-    Raises:
-        HeadgateError: BAD_SERVER if the URL is none.
+    Attributes:
+        exposes_token: Whether the token travels over the network unencrypted.
     """
 
     def __init__(self, url: str, token: str | None = None) -> None:
@@ -45,29 +48,29 @@ class Connection:
             base_url=self.url + _PREFIX,
             headers={"Accept": "application/json"}
             | ({} if token is None else {"Authorization": f"Bearer {token}"}),
-            # To read the authorities takes a while, and plain HTTP asks none.
+            # Loading the certificate authorities is slow, and plain HTTP needs none.
             verify=parsed.scheme == "https",
-            # A proxy is for the way out of this machine.
+            # A proxy is not needed on this machine.
             trust_env=not is_loopback(parsed.host),
         )
-        self.tells_token = (
+        self.exposes_token = (
             token is not None and parsed.scheme == "http" and not is_loopback(parsed.host)
         )
 
     def get(self, *path: str, patient: bool = False, **query: Any) -> Any:
-        """Return what is at a path, as JSON values; a request that got lost is tried again.
+        """Return the response to a GET request as JSON values; lost requests are repeated.
 
         Args:
-            path: Its parts, each as it is.
-            patient: Wait for an answer that takes the server minutes.
-            query: What is None is left out.
+            path: The parts of the path, not quoted.
+            patient: Wait for minutes.
+            query: The parameters; None omits one.
         """
-        given = {name: _text(value) for name, value in query.items() if value is not None}
+        given = {name: value for name, value in query.items() if value is not None}
         for pause in (*_PAUSES_S, None):
             try:
                 answer = self._client.get(_join(path), params=given, timeout=_timeout(patient))
             except httpx.TransportError as error:
-                # What took that long would take as long again.
+                # A response that took this long would take as long again.
                 if pause is None or (patient and isinstance(error, httpx.ReadTimeout)):
                     raise self._unreachable(error) from error
             else:
@@ -75,7 +78,7 @@ class Connection:
                     return self._read(answer)
                 pause = max(pause, _asked_pause(answer))
             time.sleep(pause)
-        raise AssertionError("the last try returns or raises")
+        raise AssertionError("the last attempt returns or raises")
 
     def send(
         self,
@@ -84,7 +87,7 @@ class Connection:
         body: Mapping[str, Any] | None = None,
         patient: bool = False,
     ) -> Any:
-        """Ask for a change, once, and return the answer as JSON values."""
+        """Send a request for a change, once, and return the response as JSON values."""
         try:
             answer = self._client.request(
                 method, _join(path), json=dict(body or {}), timeout=_timeout(patient)
@@ -93,20 +96,36 @@ class Connection:
             raise self._unreachable(error, changes=True) from error
         return self._read(answer)
 
+    def parse(self, kind: type[_Value], answer: Any) -> _Value:
+        """Return the value in a response; the server may be of another release.
+
+        Raises:
+            HeadgateError: SERVER_UNKNOWN if the response is not such a value.
+        """
+        try:
+            return decode(kind, answer)
+        except DecodeError as error:
+            raise HeadgateError(
+                "SERVER_UNKNOWN",
+                f"cannot understand {self.url}: its response does not match this release "
+                f"({error}); is this a headgate server of the same version?",
+                hint="headgate --version, here and there",
+                domain=Domain.EXTERNAL,
+            ) from error
+
     def close(self) -> None:
-        """Let go of the server."""
         self._client.close()
 
     def _read(self, answer: httpx.Response) -> Any:
         if answer.status_code == 401:
             raise self._refused()
         try:
-            told = answer.json()
+            content = answer.json()
         except ValueError:
-            told = None
-        if answer.is_success and isinstance(told, dict | list):
-            return told
-        error = None if answer.is_success else find_error(told, answer.status_code)
+            content = None
+        if answer.is_success and isinstance(content, dict | list):
+            return content
+        error = None if answer.is_success else find_error(content, answer.status_code)
         if error is not None:
             raise error
         if answer.status_code in _AWAY:
@@ -135,7 +154,7 @@ class Connection:
 
     def _unreachable(self, why: Exception | str, *, changes: bool = False) -> HeadgateError:
         sent = changes and not isinstance(why, httpx.ConnectError | httpx.ConnectTimeout)
-        perhaps = "; what was asked for may have been done all the same" if sent else ""
+        perhaps = "; the request may have been done all the same" if sent else ""
         return HeadgateError(
             "SERVER_UNREACHABLE",
             f"cannot reach {self.url}: {_reason(why)}{perhaps}",
@@ -147,21 +166,21 @@ class Connection:
         )
 
 
-def find_error(told: Any, status: int = 500) -> HeadgateError | None:
-    """Return the error that a server told of, or None if it is none of ours.
+def find_error(content: Any, status: int = 500) -> HeadgateError | None:
+    """Return the error in a server's response, or None if the response is not one of ours.
 
     Args:
-        told: JSON values: code, message, hint and, where the server says so, the domain.
-        status: Tells whose move it is where the server does not.
+        content: JSON values: code, message, hint and maybe the domain.
+        status: Decides the domain if the response does not name it.
     """
-    if not isinstance(told, Mapping) or not isinstance(told.get("code"), str):
+    if not isinstance(content, Mapping) or not isinstance(content.get("code"), str):
         return None
     fallback = _DOMAINS.get(status, Domain.USER if status < 500 else Domain.EXTERNAL)
-    domain = told.get("domain")
+    domain = content.get("domain")
     return HeadgateError(
-        told["code"],
-        str(told.get("message") or ""),
-        hint=str(told.get("hint") or ""),
+        content["code"],
+        str(content.get("message") or ""),
+        hint=str(content.get("hint") or ""),
         domain=Domain(domain) if domain in tuple(Domain) else fallback,
     )
 
@@ -182,16 +201,16 @@ def _parse(url: str) -> httpx.URL:
     if parsed.scheme not in ("http", "https") or not parsed.host:
         raise _bad_url(url, "it must begin with http:// or https://")
     if parsed.userinfo:
-        raise _bad_url(str(parsed.copy_with(userinfo=b"")), "a secret has no place in it")
+        raise _bad_url(str(parsed.copy_with(userinfo=b"")), "it must not contain a secret")
     if parsed.query or parsed.fragment:
-        raise _bad_url(url, "it has more than a host, a port and a path")
+        raise _bad_url(url, "it must be a host, a port and a path only")
     return parsed
 
 
-def _bad_url(url: str, found: str) -> HeadgateError:
+def _bad_url(url: str, problem: str) -> HeadgateError:
     return HeadgateError(
         "BAD_SERVER",
-        f"cannot ask server {url!r}: {found}",
+        f"cannot connect to server {url!r}: {problem}",
         hint="write --server http://localhost:8270",
     )
 
@@ -205,10 +224,6 @@ def _join(path: tuple[str, ...]) -> str:
     return "/" + "/".join(quote(part, safe="") for part in path)
 
 
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def _asked_pause(answer: httpx.Response) -> float:
     try:
         return min(float(answer.headers.get("Retry-After", "0")), _LONGEST_PAUSE_S)
@@ -220,5 +235,5 @@ def _reason(why: Exception | str) -> str:
     if isinstance(why, httpx.ConnectTimeout):
         return f"it did not answer within {_CONNECT.total_seconds():.0f} s"
     if isinstance(why, httpx.TimeoutException):
-        return "no answer came in time"
+        return "it did not answer in time"
     return str(why) or type(why).__name__

@@ -1,4 +1,4 @@
-"""Waiting for a server's long work: an operation is looked at until it is over."""
+"""Waiting for a server's operation: it is polled until it ends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headgate.errors import Domain, HeadgateError
 from headgate.jobs.control.requests import Patience
 from headgate.jobs.views.job import JobView
 
-# Sooner at first, since most operations take no time; then as often as a person looks.
+# Most operations end at once; the pause doubles up to once a second.
 _FIRST_LOOK = timedelta(milliseconds=50)
 _LOOK_EVERY = timedelta(seconds=1)
 
@@ -24,15 +24,15 @@ def wait_for(
     patience: Patience | None,
     look: Callable[[], JobView] | None,
 ) -> Any:
-    """Return the result of what was asked for, once it is there, as JSON values.
+    """Return the result of an operation as JSON values, once it has ended.
 
     Args:
-        answer: An operation, or the result itself where the server had it at once.
-        verb: What was asked for, as in `cannot wait any longer for job 'a' to stop`.
-        look: Returns the job meanwhile, for whoever is told; None where there is no job yet.
+        answer: The operation, or its result if the server had it at once.
+        verb: As in `cannot wait any longer for job 'a' to stop`.
+        look: Returns the job meanwhile, for `patience.told`; None if there is no job yet.
 
     Raises:
-        HeadgateError: What the operation failed with, or WAITED_TOO_LONG.
+        HeadgateError: The error of the operation, or WAITED_TOO_LONG.
     """
     patience = patience or Patience()
     clock, pause = patience.clock, _FIRST_LOOK
@@ -41,7 +41,7 @@ def wait_for(
         now = clock.monotonic()
         waited = timedelta(seconds=now - began)
         if waited >= patience.longest:
-            raise _give_up(connection, verb, patience, look)
+            raise _give_up(connection, verb) if look is None else patience.gave_up(look(), verb)
         if look is not None and now - looked >= _LOOK_EVERY.total_seconds():
             looked = now
             patience.told(look(), waited)
@@ -61,18 +61,11 @@ def wait_for(
 
 
 def is_operation(answer: Any) -> bool:
-    """Tell whether an answer is an operation rather than a result."""
+    """Tell whether a response is an operation rather than a result."""
     return isinstance(answer, Mapping) and {"id", "kind", "state", "progress"} <= answer.keys()
 
 
-def _give_up(
-    connection: Connection,
-    verb: str,
-    patience: Patience,
-    look: Callable[[], JobView] | None,
-) -> HeadgateError:
-    if look is not None:
-        return patience.gave_up(look(), verb)
+def _give_up(connection: Connection, verb: str) -> HeadgateError:
     return HeadgateError(
         "WAITED_TOO_LONG",
         f"cannot wait any longer for {connection.url} to {verb}; the request stays valid",

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
-from headgate._codec import decode, encode
-from headgate.checkpoints.checkpoint import AnyCheckpoint, by_age, parse_checkpoint
+from headgate._codec import encode, shaped
+from headgate.checkpoints.checkpoint import AnyCheckpoint, by_age
 from headgate.client.connection import Connection
 from headgate.client.home import Home
 from headgate.client.operations import wait_for
-from headgate.client.parsing import parse, parse_by
-from headgate.client.state import ServerState
 from headgate.connectors.topics import TopicSummary
 from headgate.errors import HeadgateError
 from headgate.jobs.checkpoints.portable import PortableSavepoint
@@ -23,9 +21,9 @@ from headgate.jobs.control.requests import Patience
 from headgate.jobs.control.verbs import Loss, Savepoint, Stopped
 from headgate.jobs.dead_letters.letter import DeadLetter
 from headgate.jobs.dead_letters.listing import DeadLetters
-from headgate.jobs.dead_letters.replay import Replayed, ReplayProgress
+from headgate.jobs.dead_letters.replay import Replayed, ReplayProgress, ReplayRequest
 from headgate.jobs.startup.background import Detached
-from headgate.jobs.state.values import StateOverview
+from headgate.jobs.state.values import State, StateOverview, StateQuestion
 from headgate.jobs.values import NO_CONSENT, Consent
 from headgate.jobs.views.events import Events
 from headgate.jobs.views.exceptions import Exceptions
@@ -34,17 +32,15 @@ from headgate.jobs.views.job import JobDetails, JobView
 from headgate.jobs.views.logs import Log, LogPage
 
 _FOLLOW_EVERY = timedelta(seconds=1)
-# As many checkpoints as a server gives at once.
+# The most checkpoints that a server returns at once.
 _PAGE = 1_000
-_KEPT = "checkpoints"
-# No limit: if the server gives up, it says so in its own error.
+# A server that gives up reports its own error.
 _LONGEST_REPLAY = timedelta(days=7)
-# What a server says of a job that a home does not.
-_OF_THE_SERVER = ("kept_up",)
 
 _Value = TypeVar("_Value")
 
 
+# Responses that are not values of a home.
 @dataclass(frozen=True, slots=True)
 class _Jobs:
     jobs: list[JobView]
@@ -53,6 +49,43 @@ class _Jobs:
 @dataclass(frozen=True, slots=True)
 class _Topics:
     topics: list[TopicSummary]
+
+
+@dataclass(frozen=True, slots=True)
+class _Records:
+    records: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Checkpoints:
+    checkpoints: list[AnyCheckpoint]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Restored:
+    started: Detached
+    restored: RestorePlan
+
+    __get_pydantic_core_schema__ = shaped(flatten="started")
+
+
+class ServerState(State):
+    """The state of a server's jobs."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._server = connection
+
+    def _ask(self, kind: type[_Value], question: StateQuestion) -> _Value:
+        path, asked = ("jobs", question.job, "state"), encode(question)
+        del asked["ask"], asked["job"]
+        if question.ask == "query":
+            answer = self._server.send("POST", *path, "sql", body=asked, patient=True)
+        else:
+            uid, last = asked.pop("uid"), {"look_up": "value", "first_rows": "rows"}
+            part = last.get(question.ask, question.ask)
+            answer = self._server.get(*path, uid, part, patient=True, **asked)
+        return self._server.parse(kind, answer)
 
 
 class ServerHome(Home):
@@ -65,23 +98,25 @@ class ServerHome(Home):
     def where(self) -> str:
         return self._server.url
 
+    @property
+    def state(self) -> State:
+        return ServerState(self._server)
+
     def jobs(self) -> list[JobView]:
-        told = self._server.get("jobs")
-        return self._parse(_Jobs, told).jobs
+        return self._get(_Jobs, "jobs").jobs
 
     def names(self) -> list[str]:
-        return [each.name for each in self.jobs()]
+        return [job.name for job in self.jobs()]
 
     def job(self, job: str) -> JobView:
-        told = self._server.get("jobs", job)
-        return self._parse_by(_details, told).view
+        return self._get(JobDetails, "jobs", job).view
 
     def details(self, job: str) -> JobDetails:
-        told = self._server.get("jobs", job)
-        return replace(self._parse_by(_details, told), checkpoints=tuple(self.checkpoints(job)))
+        details = self._get(JobDetails, "jobs", job)
+        return replace(details, checkpoints=tuple(self.checkpoints(job)))
 
     def start(self, job: str, *, consent: Consent = NO_CONSENT) -> Detached:
-        return self._started(self._do("start", job, encode(consent)))
+        return self._post(Detached, job, "start", encode(consent))
 
     def stop(
         self,
@@ -94,74 +129,65 @@ class ServerHome(Home):
         if savepoint:
             raise _own_folder(f"stop job {job!r} with a savepoint", "--savepoint")
         body = {"drain": drain, "savepoint": savepoint is not None}
-        told = self._do("stop", job, body, patience)
-        return self._parse(Stopped, told)
+        return self._post(Stopped, job, "stop", body, patience)
 
     def cancel(self, job: str, *, patience: Patience | None = None) -> JobView:
-        return self._view(self._do("cancel", job, {}, patience))
+        return self._post(JobView, job, "cancel", {}, patience)
 
     def preview_cancel(self, job: str) -> Loss:
-        told = self._server.send("POST", "jobs", job, "cancel", body={"dry_run": True})
-        return self._parse(Loss, told)
+        return self._post(Loss, job, "cancel", {"dry_run": True})
 
     def restart(
         self, job: str, *, patience: Patience | None = None, consent: Consent = NO_CONSENT
     ) -> Detached:
-        return self._started(self._do("restart", job, encode(consent), patience))
+        return self._post(Detached, job, "restart", encode(consent), patience)
 
     def pause(self, job: str, *, patience: Patience | None = None) -> JobView:
-        return self._view(self._do("pause", job, {}, patience))
+        return self._post(JobView, job, "pause", {}, patience)
 
     def resume(self, job: str, *, patience: Patience | None = None) -> JobView:
-        return self._view(self._do("resume", job, {}, patience))
+        return self._post(JobView, job, "resume", {}, patience)
 
     def take_savepoint(
         self, job: str, *, to: Path | None = None, patience: Patience | None = None
     ) -> Savepoint:
-        told = self._take(job, to, patience, portable=False)
-        return self._parse(Savepoint, told)
+        return self._take(Savepoint, job, to, patience)
 
     def take_portable_savepoint(
         self, job: str, *, to: Path | None = None, patience: Patience | None = None
     ) -> PortableSavepoint:
-        told = self._take(job, to, patience, portable=True)
-        return self._parse(PortableSavepoint, told)
+        return self._take(PortableSavepoint, job, to, patience)
 
     def checkpoints(self, job: str, *, every_run: bool = False) -> list[AnyCheckpoint]:
-        found: dict[tuple[str | None, str, str], AnyCheckpoint] = {}
+        by_id: dict[tuple[str | None, str, str], AnyCheckpoint] = {}
         offset, total = 0, 1
         while offset < total:
-            told = self._server.get(
-                *("jobs", job, "checkpoints"), every_run=every_run, limit=_PAGE, offset=offset
-            )
-            page = self._parse_by(lambda it: [parse_checkpoint(each) for each in it[_KEPT]], told)
-            # One that is kept meanwhile moves the others on; they are known already.
-            found |= {(each.run, each.kind, each.id): each for each in page}
-            offset, total = offset + _PAGE, self._parse_by(lambda it: int(it["total"]), told)
-        return sorted(found.values(), key=by_age)
+            path: tuple[str, ...] = ("jobs", job, "checkpoints")
+            page = self._get(_Checkpoints, *path, every_run=every_run, limit=_PAGE, offset=offset)
+            # A checkpoint that is taken meanwhile shifts the others, which are known already.
+            by_id |= {(kept.run, kept.kind, kept.id): kept for kept in page.checkpoints}
+            offset, total = offset + _PAGE, page.total
+        return sorted(by_id.values(), key=by_age)
 
     def checkpoint(self, job: str, checkpoint: str) -> AnyCheckpoint:
         return self._checkpoint(self._server.get("jobs", job, "checkpoints", checkpoint))
 
     def pin(self, job: str, checkpoint: str, *, pinned: bool) -> AnyCheckpoint:
         method = "PUT" if pinned else "DELETE"
-        told = self._server.send(method, "jobs", job, "checkpoints", checkpoint, "pin")
-        return self._checkpoint(self._wait(told, "pin", job))
+        answer = self._server.send(method, "jobs", job, "checkpoints", checkpoint, "pin")
+        return self._checkpoint(self._wait(answer, "pin", job))
 
     def preview_restore(
         self, job: str, *, source: str | None, at: str | None, drop: Collection[str]
     ) -> RestorePlan:
-        body = {**_restore(source, at, drop), "dry_run": True}
-        told = self._do("restore", job, body)
-        return self._parse(RestorePlan, told)
+        return self._post(RestorePlan, job, "restore", _restore(source, at, drop, dry_run=True))
 
     def restore(
         self, job: str, *, source: str | None, at: str | None, drop: Collection[str]
     ) -> tuple[RestorePlan, Detached]:
-        """Go back to a checkpoint, and run on from there on the server; return what that did."""
-        told = self._do("restore", job, _restore(source, at, drop))
-        plan = self._parse_by(lambda it: decode(RestorePlan, it["restored"]), told)
-        return plan, self._started({key: told[key] for key in told if key != "restored"})
+        """Go back to a checkpoint, and run on from there on the server."""
+        done = self._post(_Restored, job, "restore", _restore(source, at, drop, dry_run=False))
+        return done.restored, done.started
 
     def submit(
         self,
@@ -176,13 +202,14 @@ class ServerHome(Home):
         """Run a flow of the server's flows folder as a job there.
 
         Args:
-            flow: Its file as seen from that folder.
+            flow: The path of its file in that folder.
             settings: By the names of headgate.toml and in its terms.
         """
         body = {"flow": flow, "settings": dict(settings), "fresh": fresh, **encode(consent)}
-        told = self._server.send("POST", "jobs", body={**body, "restore_from": restore_from})
-        result = wait_for(self._server, told, verb=f"run {flow}", patience=patience, look=None)
-        return self._started(result)
+        answer = self._server.send("POST", "jobs", body={**body, "restore_from": restore_from})
+        verb = f"run {flow}"
+        result = wait_for(self._server, answer, verb=verb, patience=patience, look=None)
+        return self._server.parse(Detached, result)
 
     def tail_log(self, job: str, log: Log, *, last: int) -> list[bytes]:
         return [line.encode() for line in self._page(job, log, last, None).lines]
@@ -197,112 +224,92 @@ class ServerHome(Home):
             try:
                 page = self._page(job, log, last, page.position)
             except HeadgateError as error:
-                # A log that is being rolled is away for a moment.
+                # While a log is rolled, its file is missing for a moment.
                 if error.code != "LOG_NOT_FOUND":
                     raise
                 page = LogPage((), page.position)
 
     def list_topics(self) -> list[TopicSummary]:
         """Return the topics of the server's log, by name."""
-        told = self._server.get("topics")
-        return self._parse(_Topics, told).topics
+        return self._get(_Topics, "topics").topics
 
     def tail_topic(self, topic: str, *, last: int) -> list[bytes]:
         """Return the last records of a topic of the server's log."""
-        told = self._server.get("topics", topic, "records", lines=last)
-        return self._parse_by(lambda it: [str(each).encode() for each in it["records"]], told)
+        answer = self._get(_Records, "topics", topic, "records", lines=last)
+        return [record.encode() for record in answer.records]
 
     def graph(self, job: str) -> GraphView:
-        return self._parse(GraphView, self._server.get("jobs", job, "graph"))
+        return self._get(GraphView, "jobs", job, "graph")
 
     def events(self, job: str, *, after: int = 0, limit: int = 200) -> Events:
-        told = self._server.get("jobs", job, "events", after=after, limit=limit)
-        return self._parse(Events, told)
+        return self._get(Events, "jobs", job, "events", after=after, limit=limit)
 
     def exceptions(self, job: str) -> Exceptions:
-        return self._parse(Exceptions, self._server.get("jobs", job, "exceptions"))
-
-    @property
-    def state(self) -> ServerState:
-        return ServerState(self._server)
+        return self._get(Exceptions, "jobs", job, "exceptions")
 
     def operators(self, job: str, *, at: str | None = None) -> StateOverview:
-        return self._parse(StateOverview, self._server.get("jobs", job, "state", at=at))
+        return self._get(StateOverview, "jobs", job, "state", at=at)
 
     def dead_letters(self, job: str, *, reason: str | None = None, limit: int = 100) -> DeadLetters:
-        told = self._server.get(
-            *("jobs", job, "dead-letters"), patient=True, reason=reason, limit=limit
-        )
-        return self._parse(DeadLetters, told)
+        path = ("jobs", job, "dead-letters")
+        return self._get(DeadLetters, *path, patient=True, reason=reason, limit=limit)
 
     def dead_letter(self, job: str, letter: str) -> DeadLetter:
-        told = self._server.get("jobs", job, "dead-letters", letter, patient=True)
-        return self._parse(DeadLetter, told)
+        return self._get(DeadLetter, "jobs", job, "dead-letters", letter, patient=True)
 
     def replay_dead_letters(
         self,
         job: str,
+        request: ReplayRequest,
         *,
-        ids: Sequence[str] = (),
-        reason: str | None = None,
-        by: str,  # noqa: ARG002 - a server knows by itself who asks
-        again: bool = False,
-        without_key: bool = False,
-        into_tables: bool = False,
-        dry_run: bool = False,
+        by: str,  # noqa: ARG002 - the server knows the user from the token
         progress: Callable[[ReplayProgress], None] | None = None,  # noqa: ARG002 - not over HTTP
     ) -> Replayed:
-        flags = {"again": again, "without_key": without_key, "dry_run": dry_run}
-        body = {"ids": list(ids), "reason": reason, "into_tables": into_tables, **flags}
-        told = self._server.send("POST", "jobs", job, "dead-letters", "replay", body=body)
-        done = self._wait(told, "replay", job, Patience(longest=_LONGEST_REPLAY))
-        return self._parse(Replayed, done)
+        path = ("jobs", job, "dead-letters", "replay")
+        answer = self._server.send("POST", *path, body=encode(request))
+        result = self._wait(answer, "replay", job, Patience(longest=_LONGEST_REPLAY))
+        return self._server.parse(Replayed, result)
 
-    def _do(
-        self, verb: str, job: str, body: Mapping[str, Any], patience: Patience | None = None
-    ) -> Any:
-        told = self._server.send("POST", "jobs", job, verb, body=body)
-        return self._wait(told, verb, job, patience)
+    def _get(self, kind: type[_Value], *path: str, patient: bool = False, **query: Any) -> _Value:
+        return self._server.parse(kind, self._server.get(*path, patient=patient, **query))
 
-    def _take(self, job: str, to: Path | None, patience: Patience | None, *, portable: bool) -> Any:
+    def _post(
+        self,
+        kind: type[_Value],
+        job: str,
+        verb: str,
+        body: Mapping[str, Any],
+        patience: Patience | None = None,
+    ) -> _Value:
+        answer = self._server.send("POST", "jobs", job, verb, body=body)
+        return self._server.parse(kind, self._wait(answer, verb, job, patience))
+
+    def _take(
+        self, kind: type[_Value], job: str, to: Path | None, patience: Patience | None
+    ) -> _Value:
         if to is not None:
             raise _own_folder(f"take a savepoint of job {job!r}", "--to")
-        told = self._server.send("POST", "jobs", job, "savepoints", body={"portable": portable})
-        return self._wait(told, "savepoint", job, patience)
+        body = {"portable": kind is PortableSavepoint}
+        answer = self._server.send("POST", "jobs", job, "savepoints", body=body)
+        return self._server.parse(kind, self._wait(answer, "savepoint", job, patience))
 
-    def _wait(self, told: Any, verb: str, job: str, patience: Patience | None = None) -> Any:
+    def _wait(self, answer: Any, verb: str, job: str, patience: Patience | None = None) -> Any:
         return wait_for(
-            self._server, told, verb=verb, patience=patience, look=lambda: self.job(job)
+            self._server, answer, verb=verb, patience=patience, look=lambda: self.job(job)
         )
 
     def _page(self, job: str, log: Log, last: int, after: str | None) -> LogPage:
-        told = self._server.get("jobs", job, "logs", log=log.value, lines=last, after=after)
-        return self._parse(LogPage, told)
+        return self._get(LogPage, "jobs", job, "logs", log=log.value, lines=last, after=after)
 
-    def _view(self, told: Any) -> JobView:
-        return self._parse(JobView, told)
-
-    def _started(self, told: Any) -> Detached:
-        return self._parse(Detached, told)
-
-    def _checkpoint(self, told: Any) -> AnyCheckpoint:
-        return self._parse_by(parse_checkpoint, told)
-
-    def _parse(self, kind: type[_Value], answer: Any) -> _Value:
-        return parse(self._server, kind, answer)
-
-    def _parse_by(self, read: Callable[[Any], _Value], answer: Any) -> _Value:
-        return parse_by(self._server, read, answer)
+    def _checkpoint(self, answer: Any) -> AnyCheckpoint:
+        page = {"checkpoints": [answer], "total": 1}
+        return self._server.parse(_Checkpoints, page).checkpoints[0]
 
 
-def _details(told: Mapping[str, Any]) -> JobDetails:
-    """Return a job without its checkpoints, of which a server tells elsewhere."""
-    own = {key: value for key, value in told.items() if key not in _OF_THE_SERVER}
-    return JobDetails.from_json({**own, _KEPT: []})
-
-
-def _restore(source: str | None, at: str | None, drop: Collection[str]) -> dict[str, Any]:
-    return {"from": source, "at": at, "drop_state": list(drop)}
+def _restore(
+    source: str | None, at: str | None, drop: Collection[str], *, dry_run: bool
+) -> dict[str, Any]:
+    return {"from": source, "at": at, "drop_state": list(drop), "dry_run": dry_run}
 
 
 def _own_folder(what: str, option: str) -> HeadgateError:

@@ -99,13 +99,21 @@ def read_past(home: JobFolder, *, most: int | None = None) -> tuple[list[Checkpo
 
 
 def get_checkpoint(home: JobFolder, checkpoint: str, *, quick: bool = True) -> AnyCheckpoint:
-    """Return one checkpoint by its id, with what is wrong with its files.
+    """Return one checkpoint as `choose_checkpoint` does, with the problems of its files.
+
+    Args:
+        quick: Look at names and sizes, and read small files only.
+    """
+    return _verified(choose_checkpoint(home, checkpoint), quick=quick)
+
+
+def choose_checkpoint(home: JobFolder, checkpoint: str) -> AnyCheckpoint:
+    """Return one checkpoint by its id.
 
     If several have the same id, the present run's comes first, then the newest of any other.
 
     Args:
         checkpoint: `chk-17`, `17`, a savepoint's name, or `latest`.
-        quick: Look at names and sizes, and read small files only.
 
     Raises:
         HeadgateError: CHECKPOINT_NOT_FOUND with those there are.
@@ -113,13 +121,12 @@ def get_checkpoint(home: JobFolder, checkpoint: str, *, quick: bool = True) -> A
     wanted = f"chk-{checkpoint}" if checkpoint.isdigit() else checkpoint
     named = _find_named(home, wanted)
     if named is not None:
-        return _verified(named, quick=quick)
-    present = list_checkpoints(home)
-    for listed in (present, list_checkpoints(home, every_run=True)):
-        for candidate in reversed(listed):
+        return named
+    for every_run in (False, True):
+        for candidate in reversed(list_checkpoints(home, every_run=every_run)):
             if candidate.id == wanted or wanted == "latest":
-                return _verified(candidate, quick=quick)
-    raise checkpoint_not_found(checkpoint, present, home.name)
+                return candidate
+    raise checkpoint_not_found(checkpoint, list_checkpoints(home), home.name)
 
 
 def checkpoint_not_found(wanted: str, known: Sequence[AnyCheckpoint], job: str) -> HeadgateError:

@@ -1,4 +1,4 @@
-"""What the reader of state answers: finds where the state lies, and has it read."""
+"""Answers of the reader of state: finds where the state lies, and reads it with Spark."""
 
 from __future__ import annotations
 
@@ -12,27 +12,25 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from headgate._codec import encode
+from headgate._codec import decode, encode
 from headgate.checkpoints.restore import fork, fork_batch
 from headgate.errors import HeadgateError
-from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.registry import get_job
-from headgate.jobs.state.places import (
-    NOW,
-    Place,
-    Unread,
-    check_form,
-    check_operator,
-    find_place,
-    list_places,
+from headgate.jobs.state.places import NOW, Place, find_asked, list_places
+from headgate.jobs.state.values import (
+    Held,
+    StateHistory,
+    StateQuestion,
+    StateRows,
+    StateValue,
+    compare,
 )
-from headgate.jobs.state.values import Held, StateHistory, StateRows, StateValue, compare
 
 if TYPE_CHECKING:
     from headgate.engine.state_reading import FoundRows, StatePlace, StateReader
 
 _T = TypeVar("_T")
-# Files of a job that runs may be gone before they are read; by then there is a newer batch.
+# Files of a running job may be deleted before they are read; by then there is a newer batch.
 _TRIES = 5
 _PAUSE = 0.1
 _FORKS = 4
@@ -44,7 +42,7 @@ class Answers:
 
     Args:
         folder: For folders that Spark reads; emptied.
-        reader: Gives the reader of state once it is there.
+        reader: Returns the reader of state once it has started.
     """
 
     def __init__(self, root: Path, folder: Path, reader: Callable[[], StateReader]) -> None:
@@ -55,114 +53,93 @@ class Answers:
         self._forks: OrderedDict[str, Path] = OrderedDict()
         self._users: Counter[str] = Counter()
         self._lock = threading.Lock()
+        self._answers: dict[str, Callable[[StateQuestion], Any]] = {
+            "look_up": self._look_up,
+            "history": self._history,
+            "first_rows": self._first_rows,
+            "query": self._query,
+        }
 
-    def answer(self, question: Mapping[str, Any]) -> Any:
-        """Return the answer to a question as JSON values.
-
-        Raises:
-            HeadgateError: There is none, and why.
-        """
-        asked = {name: value for name, value in question.items() if name != "ask"}
-        match question["ask"]:
-            case "look_up":
-                return encode(self.look_up(**asked))
-            case "history":
-                return encode(self.history(**asked))
-            case "first_rows":
-                return encode(self.first_rows(**asked))
-            case "query":
-                return encode(self.query(**asked))
-            case other:
-                raise HeadgateError(
-                    "STATE_QUESTION_UNKNOWN",
-                    f"cannot answer {other!r}: the state reader does not know this request",
-                    hint="headgate state JOB",
-                )
-
-    def _job(self, name: str) -> JobFolder:
-        return get_job(self._root, name, verb="read the state of")
-
-    def look_up(self, job: str, uid: str, key: str, at: str | None) -> StateValue:
-        """Return what an operator holds under a key."""
-
-        def look() -> StateValue:
-            place = find_place(self._job(job), at)
-            check_operator(place, uid)
-            shown, [found] = self._reader().look_up([_state(place)], uid, key)
-            if isinstance(found, HeadgateError):
-                raise found
-            deleted, value = found
-            return StateValue(
-                job=job,
-                uid=uid,
-                key=shown,
-                checkpoint=place.checkpoint,
-                moment=place.moment,
-                found=value is not None,
-                deleted=deleted,
-                value=value,
+    def answer(self, message: Mapping[str, Any]) -> Any:
+        """Return the answer to a question as JSON values, or raise why there is none."""
+        if message["ask"] not in self._answers:
+            raise HeadgateError(
+                "STATE_QUESTION_UNKNOWN",
+                f"cannot answer {message['ask']!r}: the state reader does not know this request",
+                hint="headgate state JOB",
             )
+        question = decode(StateQuestion, message)
+        return encode(_again(lambda: self._answers[question.ask](question)))
 
-        return _again(look)
+    def _look_up(self, question: StateQuestion) -> StateValue:
+        place = find_asked(self._root, question)
+        uid, key = str(question.uid), str(question.key)
+        shown, [result] = self._reader().look_up([_state(place)], uid, key)
+        if isinstance(result, HeadgateError):
+            raise result
+        deleted, value = result
+        return StateValue(
+            job=question.job,
+            uid=uid,
+            key=shown,
+            checkpoint=place.checkpoint,
+            moment=place.moment,
+            found=value is not None,
+            deleted=deleted,
+            value=value,
+        )
 
-    def history(self, job: str, uid: str, key: str) -> StateHistory:
-        """Return what an operator held under a key at the retained checkpoints, and now.
+    def _history(self, question: StateQuestion) -> StateHistory:
+        """Return a key's value at the retained checkpoints, and now.
 
-        One that cannot be read says so in its entry; one that is removed meanwhile has none.
+        A checkpoint that cannot be read has an entry with the reason; one that is removed meanwhile
+        has none.
         """
+        uid, key = str(question.uid), str(question.key)
+        job = get_job(self._root, question.job, verb="read the state of")
+        places = list_places(job, uid)
+        kept = [_state_or_problem(place) for place in places.kept]
+        readable = [state for state in kept if not isinstance(state, Held)]
+        shown, values = self._reader().look_up([*readable, _state(places.now)], uid, key)
+        results = iter(values)
+        history: list[Held] = []
+        for place, state in zip((*places.kept, places.now), (*kept, None), strict=True):
+            result = state if isinstance(state, Held) else next(results)
+            is_removed = isinstance(place, Place) and not place.folder.exists()
+            if isinstance(result, tuple):
+                history.append(Held(place.checkpoint, place.moment, result[1]))
+            elif not is_removed:
+                problem = result.problem if isinstance(result, Held) else result.message
+                history.append(Held(place.checkpoint, place.moment, problem=problem))
+        return StateHistory(
+            job=question.job,
+            uid=uid,
+            key=shown,
+            entries=compare(history),
+            left_off=places.left_off,
+        )
 
-        def look() -> StateHistory:
-            places = list_places(self._job(job), uid)
-            kept = [_state_or_unread(each) for each in places.kept]
-            states = [each for each in kept if not isinstance(each, Unread)]
-            shown, found = self._reader().look_up([*states, _state(places.now)], uid, key)
-            results = iter(found)
-            held: list[Held] = []
-            for place, each in zip((*places.kept, places.now), (*kept, None), strict=True):
-                result = each if isinstance(each, Unread) else next(results)
-                if not isinstance(result, tuple) and _is_removed(place):
-                    continue
-                held.append(_held(place, result))
-            return StateHistory(
-                job=job, uid=uid, key=shown, entries=compare(held), left_off=places.left_off
-            )
+    def _first_rows(self, question: StateQuestion) -> StateRows:
+        place = find_asked(self._root, question)
+        with self._at_rest(place) as rest:
+            rows = self._reader().first_rows(rest, str(question.uid), _get_limit(question))
+        return _rows(place, rows)
 
-        return _again(look)
-
-    def first_rows(self, job: str, uid: str, at: str | None, limit: int) -> StateRows:
-        """Return the first rows that an operator holds."""
-
-        def look() -> StateRows:
-            place = find_place(self._job(job), at)
-            check_operator(place, uid)
-            with self._at_rest(place) as rest:
-                return _rows(place, self._reader().first_rows(rest, uid, _bounded(limit)))
-
-        return _again(look)
-
-    def query(self, job: str, sql: str, uid: str | None, at: str | None, limit: int) -> StateRows:
-        """Return what a query over state gives."""
-
-        def look() -> StateRows:
-            place = find_place(self._job(job), at)
-            check_form(place)
-            if uid is not None:
-                check_operator(place, uid)
-            with self._at_rest(place) as rest:
-                found = self._reader().query(rest, sql, uid=uid, limit=_bounded(limit))
-            return _rows(place, found)
-
-        return _again(look)
+    def _query(self, question: StateQuestion) -> StateRows:
+        place, limit = find_asked(self._root, question), _get_limit(question)
+        with self._at_rest(place) as rest:
+            rows = self._reader().query(rest, str(question.sql), uid=question.uid, limit=limit)
+        return _rows(place, rows)
 
     def close(self) -> None:
-        """Remove what was made for Spark."""
+        """Remove the folders that were made for Spark."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
     @contextmanager
     def _at_rest(self, place: Place) -> Iterator[StatePlace]:
-        """Give a place whose folder Spark's own reader takes: it wants one that stands still.
+        """Yield a place whose files do not change, as Spark's own reader requires.
 
-        The folder stays as long as somebody reads it, and for a while after.
+        The folder stays as long as a thread reads it, and for a while after.
         """
         name = hashlib.sha256(f"{place.folder.absolute()}\n{place.batch}".encode()).hexdigest()[:24]
         with self._lock:
@@ -185,7 +162,7 @@ class Answers:
                 self._evict()
 
     def _evict(self) -> None:
-        """Remove the oldest folders that nobody reads, down to a few; the lock must be held."""
+        """Remove the oldest unused folders, down to a few; the lock must be held."""
         unused = [name for name in self._forks if not self._users[name]]
         for name in unused[: max(len(self._forks) - _FORKS, 0)]:
             shutil.rmtree(self._forks.pop(name), ignore_errors=True)
@@ -193,7 +170,7 @@ class Answers:
 
 
 def _again(look: Callable[[], _T]) -> _T:
-    """Look again where files were gone: a job that runs clears up behind itself."""
+    """Repeat a look that found files deleted: a running job removes old files."""
     for left in range(_TRIES, 0, -1):
         try:
             return look()
@@ -201,41 +178,25 @@ def _again(look: Callable[[], _T]) -> _T:
             if left == 1 or not _is_gone(error):
                 raise
         time.sleep(_PAUSE)
-    raise AssertionError("the last try returns or raises")
+    raise AssertionError("the last attempt returns or raises")
 
 
 def _is_gone(error: HeadgateError | OSError) -> bool:
     if isinstance(error, OSError):
         return True
     if error.code == "CHECKPOINT_NOT_WRITTEN":
-        # A file that was to be brought along, and not the disk.
+        # A file to copy is missing; the disk is not full.
         return isinstance(error.__cause__, FileNotFoundError)
     return error.code in ("STATE_UNREADABLE", "CHECKPOINT_INCOMPLETE")
 
 
-def _is_removed(place: Place | Unread) -> bool:
-    """Tell whether a checkpoint was removed while it was read."""
-    return isinstance(place, Place) and not place.folder.exists()
-
-
-def _held(place: Place | Unread, result: tuple[bool, Any] | HeadgateError | Unread) -> Held:
-    match result:
-        case HeadgateError():
-            problem = result.message
-        case Unread():
-            problem = result.problem
-        case (deleted, value):
-            return Held(place.checkpoint, place.moment, deleted, value)
-    return Held(place.checkpoint, place.moment, deleted=False, value=None, problem=problem)
-
-
-def _state_or_unread(place: Place | Unread) -> StatePlace | Unread:
-    if isinstance(place, Unread):
+def _state_or_problem(place: Place | Held) -> StatePlace | Held:
+    if isinstance(place, Held):
         return place
     try:
         return _state(place)
     except HeadgateError as error:
-        return Unread(place.checkpoint, place.moment, error.message)
+        return Held(place.checkpoint, place.moment, problem=error.message)
 
 
 def _state(place: Place, folder: Path | None = None) -> StatePlace:
@@ -245,7 +206,8 @@ def _state(place: Place, folder: Path | None = None) -> StatePlace:
     return StatePlace(folder or place.folder, place.batch, shape, place.ids())
 
 
-def _bounded(limit: int) -> int:
+def _get_limit(question: StateQuestion) -> int:
+    limit = question.limit or 0
     if 1 <= limit <= MOST_ROWS:
         return limit
     raise HeadgateError(
@@ -255,13 +217,13 @@ def _bounded(limit: int) -> int:
     )
 
 
-def _rows(place: Place, found: FoundRows) -> StateRows:
+def _rows(place: Place, rows: FoundRows) -> StateRows:
     return StateRows(
         job=place.job,
         checkpoint=place.checkpoint,
         moment=place.moment,
-        columns=found.columns,
-        types=found.types,
-        rows=tuple(tuple(row) for row in found.rows),
-        cut=found.more,
+        columns=rows.columns,
+        types=rows.types,
+        rows=tuple(tuple(row) for row in rows.rows),
+        cut=rows.more,
     )

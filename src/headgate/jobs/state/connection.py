@@ -1,14 +1,14 @@
-"""Where the reader of state is reached: a socket in a folder of the home that is its user's alone.
+"""The connection to the reader of state: a socket in a folder that only its user can access.
 
 HOME/state-reader/
-  lock            held by the reader as long as it lives
-  socket          where it answers, one question a connection
-  reader.out      what it says
-  logs/spark.log  what Spark says
+  lock            held by the reader
+  socket          where it answers, one question for each connection
+  reader.out      the output of the reader and its JVM
+  logs/spark.log  Spark's log
   work/           folders that Spark reads
 
-A connection begins with a line of the reader's: who it is. A line with a question follows, then a
-line with the answer; all of them are JSON.
+The reader begins a connection with a line that introduces itself. A line with the question follows,
+then a line with the answer; all of them are JSON.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from headgate.errors import Domain, HeadgateError
 from headgate.jobs.processes.messages import receive as receive_message
 
 PROTOCOL = 1
-# A path that the system takes for a socket is no longer than this, on every system.
+# The longest path of a socket that every system accepts.
 _LONGEST_PATH = 100
 LONGEST_ANSWER = 16 * 1024 * 1024
 _LONGEST_LINE = 2 * LONGEST_ANSWER
@@ -41,41 +41,23 @@ class ReaderFolder:
 
     @property
     def path(self) -> Path:
-        """The folder."""
         return self.root.absolute() / "state-reader"
 
     @property
-    def lock(self) -> Path:
-        """Held by the reader."""
-        return self.path / "lock"
-
-    @property
     def socket_file(self) -> Path:
-        """Where the reader answers."""
         return self.path / "socket"
 
     @property
     def output(self) -> Path:
-        """What the reader and its JVM say."""
         return self.path / "reader.out"
 
-    @property
-    def log(self) -> Path:
-        """What Spark says."""
-        return self.path / "logs" / "spark.log"
-
-    @property
-    def work(self) -> Path:
-        """Folders that Spark reads."""
-        return self.path / "work"
-
     def make(self) -> None:
-        """Make the folder; nobody but its user gets in."""
+        """Create the folder, which only its user can access."""
         self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.path.chmod(0o700)
 
     def listen(self) -> socket.socket:
-        """Return a socket that takes connections; one that a dead reader left is replaced."""
+        """Return a socket that accepts connections; that of a dead reader is replaced."""
         self.socket_file.unlink(missing_ok=True)
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         old = os.umask(0o177)
@@ -88,7 +70,7 @@ class ReaderFolder:
         return listening
 
     def find_connection(self, timeout: float) -> socket.socket | None:
-        """Return a connection to the reader, or None if nobody answers."""
+        """Return a connection to the reader, or None if no reader answers."""
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.settimeout(timeout)
         try:
@@ -101,21 +83,20 @@ class ReaderFolder:
 
 
 def introduction() -> dict[str, Any]:
-    """Return who a reader is: one of another release, or from elsewhere, is to be replaced."""
-    # The door of the package is loaded before any room of it.
+    """Return the identity of a reader: one of another release or installation is replaced."""
     release = sys.modules["headgate"].__version__
     code = str(Path(__file__).parents[2])
     return {"protocol": PROTOCOL, "headgate": release, "code": code}
 
 
 def receive(stream: IO[bytes] | RawIOBase) -> dict[str, Any] | None:
-    """Return the next message of a connection, or None where the other side is gone."""
+    """Return the next message of a connection, or None if the other side has closed it."""
     return receive_message(stream, longest=_LONGEST_LINE)
 
 
 @contextmanager
 def _address(folder: Path) -> Iterator[str]:
-    """Give the socket's path in a form that is short enough for the system."""
+    """Yield a path of the socket that is short enough for the system."""
     plain = str(folder / "socket")
     if len(os.fsencode(plain)) <= _LONGEST_PATH:
         yield plain

@@ -12,14 +12,7 @@ from headgate.jobs.state.values import StateOperator, StateOverview
 
 
 def list_state(home: JobFolder, *, at: str | None = None) -> StateOverview:
-    """Return the operators of a job that hold state, and how much of it.
-
-    Args:
-        at: None for now, or as `find_place` takes it.
-
-    Raises:
-        HeadgateError: As `find_place`.
-    """
+    """Return the operators of a job that hold state, and its size; `at` as in `find_place`."""
     place = find_place(home, at)
     sizes = _sizes(home, place)
     return StateOverview(
@@ -46,7 +39,7 @@ def _operator(place: Place, uid: str, size: tuple[int, int]) -> StateOperator:
 
 
 def _sizes(home: JobFolder, place: Place) -> dict[str, tuple[int, int]]:
-    """Return rows and bytes by uid: what the checkpoint says, or the job's last word."""
+    """Return rows and bytes by uid, of the checkpoint or of the job's last status."""
     if place.checkpoint != NOW and place.sizes is not None:
         return {uid: (held.rows, held.bytes) for uid, held in place.sizes.items()}
     status: Mapping[str, Any] = home.find_json("status.json") or {}

@@ -1,13 +1,12 @@
-"""Where the state of a job lies that somebody asks for: now, or at a checkpoint or savepoint."""
+"""Where a job's state lies: of the last batch, or of a checkpoint or savepoint."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 # Registers the kinds of topics that a flow's JSON may name.
 import headgate.connectors  # noqa: F401
@@ -21,28 +20,29 @@ from headgate.flow.graph import Graph
 from headgate.flow.names import did_you_mean, split_path
 from headgate.flow.operators import Dedupe, Enrich, Node, Window
 from headgate.flow.schema import Schema, type_to_ddl
-from headgate.jobs.checkpoints.listing import checkpoint_not_found, list_checkpoints
+from headgate.jobs.checkpoints.listing import choose_checkpoint, list_checkpoints
 from headgate.jobs.job_folder import JobFolder
+from headgate.jobs.registry import get_job
 from headgate.jobs.runs.lineage import get_committed
+from headgate.jobs.state.values import Held, StateQuestion
 
 NOW = "now"
-# A history of more takes too long, and nobody reads it.
+# The most checkpoints of a history.
 MOST_CHECKPOINTS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A job's state as of one batch, and where it lies.
+    """The location of a job's state after one batch.
 
     Attributes:
         checkpoint: The checkpoint's id, or `now`.
         moment: When its batch was committed; of `now`, when it began.
-        folder: The checkpoint's, or Spark's own, in which files may come and go.
+        folder: The checkpoint's, or Spark's own, in which files appear and disappear.
         operators: Uids of the operators that hold state, in Spark's order.
-        history: Every schema each table has had, by source id.
+        history: All schemas that each table has had, by source id.
         keys: The key columns of each table, by source id.
-        sizes: What each operator held, by uid; None for `now`.
-        state_format: Of what form the state is.
+        sizes: The size of each operator's state, by uid; None for `now`.
     """
 
     job: str
@@ -59,38 +59,42 @@ class Place:
 
     def ids(self) -> dict[int, tuple[str, ...]]:
         """Return the unique ids of the state, by Spark's number of the operator and partition."""
-        found = read_commit(self.folder, self.batch).state_ids
+        ids = read_commit(self.folder, self.batch).state_ids
         return {
-            number: tuple(stores[0] for stores in partitions)
-            for number, partitions in found.items()
+            number: tuple(stores[0] for stores in partitions) for number, partitions in ids.items()
         }
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
-    """A checkpoint whose state cannot be read: not what it means, or not its form."""
-
-    checkpoint: str
-    moment: datetime
-    problem: str
-
-
-@dataclass(frozen=True, slots=True)
 class Places:
-    """Where an operator's state lies over time.
+    """The locations of an operator's state over time.
 
     Attributes:
-        kept: Checkpoints and savepoints, oldest first.
-        left_off: How many older ones there are.
+        kept: Checkpoints and savepoints, oldest first; a problem for each that cannot be read.
+        left_off: The number of older ones.
     """
 
-    kept: tuple[Place | Unread, ...]
+    kept: tuple[Place | Held, ...]
     now: Place
     left_off: int
 
 
+def find_asked(root: Path, question: StateQuestion) -> Place:
+    """Return the location of the state that a question is about.
+
+    Raises:
+        HeadgateError: JOB_NOT_FOUND, or an error of `find_place` or `check_operator`.
+    """
+    place = find_place(get_job(root, question.job, verb="read the state of"), question.at)
+    if question.uid is None:
+        check_form(place)
+    else:
+        check_operator(place, question.uid)
+    return place
+
+
 def find_place(home: JobFolder, at: str | None) -> Place:
-    """Return where a job's state lies.
+    """Return the location of a job's state.
 
     Args:
         at: None or `now` for the last committed batch; `chk-17`, `17`, a savepoint's name, or
@@ -101,13 +105,11 @@ def find_place(home: JobFolder, at: str | None) -> Place:
     """
     if at is None or at == NOW:
         return _find_now(home)
-    return _kept(_get_checkpoint(home, at))
+    return _kept(choose_checkpoint(home, at))
 
 
 def list_places(home: JobFolder, uid: str) -> Places:
-    """Return the retained checkpoints and savepoints that hold an operator's state, and now.
-
-    Those of the present run, and savepoints of any; the newest ones, where there are many.
+    """Return the locations of an operator's state: in the present run and in all savepoints.
 
     Raises:
         HeadgateError: As `find_place`; STATE_OPERATOR_NOT_FOUND if it holds none now.
@@ -120,16 +122,12 @@ def list_places(home: JobFolder, uid: str) -> Places:
     newest = holding[-MOST_CHECKPOINTS:]
     now = find_place(home, None)
     check_operator(now, uid)
-    kept = tuple(_kept_or_unread(each) for each in newest)
+    kept = tuple(_kept_or_problem(checkpoint) for checkpoint in newest)
     return Places(kept, now, len(holding) - len(newest))
 
 
 def check_form(place: Place) -> None:
-    """Refuse state of a form that this release does not read.
-
-    Raises:
-        HeadgateError: STATE_FORMAT_UNSUPPORTED.
-    """
+    """Refuse state that this release does not read, with STATE_FORMAT_UNSUPPORTED."""
     if place.operators:
         check_state_format(
             place.state_format,
@@ -138,15 +136,15 @@ def check_form(place: Place) -> None:
         )
 
 
-def check_operator(place: Place, uid: str) -> Node:
-    """Return an operator that holds state which can be read.
+def check_operator(place: Place, uid: str) -> None:
+    """Refuse an operator without state, or state that this release does not read.
 
     Raises:
-        HeadgateError: STATE_OPERATOR_NOT_FOUND with those there are; STATE_FORMAT_UNSUPPORTED.
+        HeadgateError: STATE_OPERATOR_NOT_FOUND, STATE_FORMAT_UNSUPPORTED.
     """
     if uid in place.operators:
         check_form(place)
-        return place.flow.node(uid)
+        return
     known = ", ".join(place.operators)
     raise HeadgateError(
         "STATE_OPERATOR_NOT_FOUND",
@@ -161,17 +159,17 @@ def check_operator(place: Place, uid: str) -> Node:
 
 
 def key_columns(place: Place, node: Node) -> list[tuple[str, str]]:
-    """Return the columns of an operator's key with their types; `?` where only a run can tell."""
+    """Return the columns of an operator's key with their types; `?` if only a run knows."""
     match node:
         case Enrich(table=table):
             schema = place.history[table][-1]
-            found = [(name, schema.find_column(name)) for name in place.keys[table]]
+            columns = [(name, schema.find_column(name)) for name in place.keys[table]]
         case Window(key=paths) | Dedupe(by=paths):
             schema = place.flow.schema_of(node.input)
-            found = [((split_path(path) or (path,))[-1], schema.find(path)) for path in paths]
+            columns = [((split_path(path) or (path,))[-1], schema.find(path)) for path in paths]
         case _:
             return []
-    return [(name, "?" if each is None else type_to_ddl(each.type)) for name, each in found]
+    return [(name, type_to_ddl(column.type) if column else "?") for name, column in columns]
 
 
 def _find_now(home: JobFolder) -> Place:
@@ -191,25 +189,6 @@ def _find_now(home: JobFolder) -> Place:
     )
 
 
-def _get_checkpoint(home: JobFolder, at: str) -> AnyCheckpoint:
-    wanted = f"chk-{at}" if at.isdigit() else at
-    present = list_checkpoints(home)
-    chosen = _find_by_id(present, wanted)
-    if chosen is None:
-        chosen = _find_by_id(list_checkpoints(home, every_run=True), wanted)
-    if chosen is not None:
-        return chosen
-    raise checkpoint_not_found(at, present, home.name)
-
-
-def _find_by_id(checkpoints: Sequence[AnyCheckpoint], wanted: str) -> AnyCheckpoint | None:
-    for checkpoint in reversed(checkpoints):
-        is_latest = wanted == "latest" and isinstance(checkpoint, Checkpoint)
-        if checkpoint.id == wanted or is_latest:
-            return checkpoint
-    return None
-
-
 def _holds_state(checkpoint: Checkpoint, uid: str) -> bool:
     try:
         return uid in read_manifest(checkpoint.folder).facts.operators
@@ -218,13 +197,13 @@ def _holds_state(checkpoint: Checkpoint, uid: str) -> bool:
         return False
 
 
-def _kept_or_unread(checkpoint: Checkpoint) -> Place | Unread:
+def _kept_or_problem(checkpoint: Checkpoint) -> Place | Held:
     try:
         place = _kept(checkpoint)
         check_form(place)
         return place
     except HeadgateError as error:
-        return Unread(checkpoint.id, checkpoint.completed_at, error.message)
+        return Held(checkpoint.id, checkpoint.completed_at, problem=error.message)
 
 
 def _kept(checkpoint: AnyCheckpoint) -> Place:
@@ -245,12 +224,11 @@ def _kept(checkpoint: AnyCheckpoint) -> Place:
         batch=checkpoint.batch,
         flow=Graph.from_json(json.dumps(facts.flow)),
         operators=facts.operators,
-        history={name: _schemas(all_) for name, all_ in facts.tables.items()},
+        history={
+            name: tuple(Schema.from_json(schema) for schema in schemas)
+            for name, schemas in facts.tables.items()
+        },
         keys={name: tuple(key) for name, key in facts.keys.items()},
         sizes=checkpoint.state,
         state_format=facts.state_format,
     )
-
-
-def _schemas(content: Any) -> tuple[Schema, ...]:
-    return tuple(Schema.from_json(each) for each in content)

@@ -1,7 +1,7 @@
-"""The reader of state: a process of its own for one home, with a small Spark that is kept warm.
+"""The reader of state: a separate process for one home, with a small Spark that stays running.
 
-It never touches a job's JVM. It ends after some idle minutes, when it is asked to, or when its
-folder is gone.
+It never touches a job's JVM. It exits after some idle minutes, on request, or when its folder is
+deleted.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from headgate.jobs.state.connection import LONGEST_ANSWER, ReaderFolder, introdu
 if TYPE_CHECKING:
     from headgate.engine.state_reading import StateReader
 
-# The only message of a reader to the process that started it: it, or another one, can be asked.
+# The only message of a reader to the process that started it: a reader accepts questions.
 _UP = {"up": True}
-# For a reader that is ending to let go of the lock.
+# The time in which an exiting reader releases the lock.
 _PATIENCE = 30.0
 _LOOK_EVERY = 0.5
-# Between a connection and its question.
+# The longest time between a connection and its question.
 _PROMPT = 30.0
-# A reader that takes longer hangs. Queries have a limit of their own, which is shorter.
+# After this time a reader is considered to hang. Queries have a shorter limit of their own.
 _LOOK_UP = 180.0
 _QUERY = 360.0
 LONGEST = {"look_up": _LOOK_UP, "history": _LOOK_UP, "first_rows": _QUERY, "query": _QUERY}
 
 
 class Daemon:
-    """Takes questions from the socket, each on a thread of its own.
+    """Answers questions from the socket, each on its own thread.
 
     Args:
-        idle: Ends after so many seconds without a question.
-        reader: Gives the reader of state once it is there.
-        is_well: Tells whether it can still answer; one that cannot is of no use to anybody.
-        longest: By question, the seconds after which it is taken to hang, and ends.
+        idle: The seconds without a question after which it exits.
+        reader: Returns the reader of state once it has started.
+        is_well: Tells whether the reader can still answer; otherwise the daemon exits.
+        longest: By question, the seconds after which it is considered to hang, and exits.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Daemon:
         self._is_well = is_well
         self._folder = folder
         self._idle = idle
-        self._answers = Answers(folder.root, folder.work, reader)
+        self._answers = Answers(folder.root, folder.path / "work", reader)
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._busy = 0
@@ -71,12 +71,12 @@ class Daemon:
         self._mine: tuple[int, int] | None = None
 
     def stop(self) -> None:
-        """End soon; questions that are being answered are answered, and no more are taken."""
+        """Exit after the present questions, and accept no more."""
         self._stopping.set()
         self._leave()
 
     def serve(self, listening: socket.socket) -> None:
-        """Answer until it is time to end."""
+        """Answer questions until it is time to exit."""
         listening.settimeout(_LOOK_EVERY)
         self._mine = self._find_mark()
         while not self._is_over():
@@ -94,17 +94,17 @@ class Daemon:
         self._answers.close()
 
     def _leave(self) -> None:
-        """Take the socket away, unless it is another's: whoever asks now starts a new reader."""
+        """Remove the socket, unless another reader owns it: the next question starts a reader."""
         if self._mine is not None and self._find_mark() == self._mine:
             self._folder.socket_file.unlink(missing_ok=True)
 
     def _find_mark(self) -> tuple[int, int] | None:
-        """Return what tells this reader's socket from another's; None where there is none."""
+        """Return the identity of the present socket, or None if there is none."""
         try:
-            found = self._folder.socket_file.stat()
+            status = self._folder.socket_file.stat()
         except OSError:
             return None
-        return found.st_ino, found.st_mtime_ns
+        return status.st_ino, status.st_mtime_ns
 
     def _is_over(self) -> bool:
         with self._lock:
@@ -121,7 +121,7 @@ class Daemon:
                     connection.settimeout(_PROMPT)
                     connection.sendall(_fitting(to_line(self._answer(question))))
         except (OSError, ValueError):
-            # Whoever asked is gone, or never asked.
+            # The client has closed the connection.
             pass
         finally:
             with self._lock:
@@ -135,32 +135,32 @@ class Daemon:
         try:
             return {"answer": self._answer_in_time(question)}
         except HeadgateError as error:
-            told = error
-        except Exception as error:  # noqa: BLE001 - whatever it is, the one who waits has to know
-            told = self._failed(error)
-            # A JVM that was killed is gone a moment after its connections.
+            failure = error
+        except Exception as error:  # noqa: BLE001 - the client must learn of any error
+            failure = self._failed(error)
+            # A killed JVM exits a moment after its connections.
             time.sleep(_LOOK_EVERY)
         if not self._is_well():
             self.stop()
-            if told.code == "STATE_READER_FAILED":
-                # Without an answer: the question is asked again, of the next reader.
+            if failure.code == "STATE_READER_FAILED":
+                # Without an answer, the client repeats the question to the next reader.
                 raise ConnectionError
-        return {"error": told.to_json()}
+        return {"error": failure.to_json()}
 
     def _answer_in_time(self, question: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the answer; where there is none for too long, say so and end."""
-        found: Future[dict[str, Any]] = Future()
+        """Return the answer, or exit if it takes too long."""
+        answer: Future[dict[str, Any]] = Future()
 
         def work() -> None:
             try:
-                found.set_result(self._answers.answer(question))
-            except BaseException as error:  # noqa: BLE001 - raised where it is waited for
-                found.set_exception(error)
+                answer.set_result(self._answers.answer(question))
+            except BaseException as error:  # noqa: BLE001 - the waiting thread raises it
+                answer.set_exception(error)
 
         threading.Thread(target=work, daemon=True).start()
         limit = self._longest.get(str(question.get("ask")), _LOOK_UP)
-        if not wait([found], limit).done:
-            # The next one who asks starts another reader.
+        if not wait([answer], limit).done:
+            # The next question starts another reader.
             self.stop()
             raise HeadgateError(
                 "STATE_READER_DIED",
@@ -169,7 +169,7 @@ class Daemon:
                 domain=Domain.INTERNAL,
                 retryable=True,
             )
-        return found.result()
+        return answer.result()
 
     def _failed(self, error: Exception) -> HeadgateError:
         import traceback
@@ -185,7 +185,7 @@ class Daemon:
 
 
 def _fitting(line: bytes) -> bytes:
-    """Return an answer as it is, or a refusal where it is larger than an answer may be."""
+    """Return an answer, or a refusal if it is too large."""
     if len(line) <= LONGEST_ANSWER:
         return line
     mib = 1024 * 1024
@@ -199,7 +199,7 @@ def _fitting(line: bytes) -> bytes:
 
 
 class _Opening:
-    """Opens Spark while the first questions come in."""
+    """Starts Spark while the first questions arrive."""
 
     def __init__(self, folder: ReaderFolder) -> None:
         self._folder = folder
@@ -207,35 +207,34 @@ class _Opening:
         threading.Thread(target=self._open, daemon=True).start()
 
     def get(self) -> StateReader:
-        """Return the reader, as soon as there is one."""
+        """Return the reader as soon as it has started."""
         return self._reader.result()
 
     def is_well(self) -> bool:
-        """Tell whether Spark came up and its JVM still lives."""
+        """Tell whether Spark is starting, or its JVM is running."""
         if not self._reader.done():
             return True
-        if self._reader.exception() is not None:
-            return False
-        return self.get().is_alive()
+        return self._reader.exception() is None and self.get().is_alive()
 
     def _open(self) -> None:
         try:
             from headgate.engine.state_reading import StateReader
 
-            scratch = self._folder.work.with_name("scratch")
-            self._reader.set_result(StateReader(log_file=self._folder.log, scratch=scratch))
-        except BaseException as error:  # noqa: BLE001 - told to whoever asks
+            log = self._folder.path / "logs" / "spark.log"
+            scratch = self._folder.path / "scratch"
+            self._reader.set_result(StateReader(log_file=log, scratch=scratch))
+        except BaseException as error:  # noqa: BLE001 - every question raises it
             self._reader.set_exception(error)
 
 
 def main() -> None:
-    """Become the reader of a home, unless it has one."""
+    """Run the reader of a home, unless it has one."""
     root, idle = Path(sys.argv[1]), float(sys.argv[2])
     parent = Parent()
     become_orphan()
     folder = ReaderFolder(root)
     folder.make()
-    with folder.lock.open("a+") as lock:
+    with (folder.path / "lock").open("a+") as lock:
         if not _take_lock(lock, folder):
             parent.answer(_UP)
             return
@@ -246,20 +245,20 @@ def main() -> None:
             parent.answer(_UP)
             daemon.serve(listening)
         sys.stdout.flush()
-        # The JVM ends with this process, and there is nothing of its that must be kept.
+        # The JVM exits with this process, and has no data to keep.
         os._exit(0)
 
 
 def _take_lock(lock: IO[str], folder: ReaderFolder) -> bool:
-    """Return whether this process is the reader; False where another one answers."""
+    """Return whether this process is the reader; False if another one answers."""
     deadline = time.monotonic() + _PATIENCE
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            found = folder.find_connection(1.0)
-            if found is not None:
-                found.close()
+            other = folder.find_connection(1.0)
+            if other is not None:
+                other.close()
                 return False
             if time.monotonic() > deadline:
                 raise

@@ -1,14 +1,88 @@
-"""What is told of state: sizes, values, histories and rows; plain values that travel as JSON."""
+"""State as values: questions on it, sizes, values of keys, histories and rows."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
-from headgate._codec import Moment
+from headgate._codec import Moment, left_out_while
 
 UNREADABLE = "unreadable"
+
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateQuestion:
+    """A question on the state of a job.
+
+    Attributes:
+        ask: The method of `State` that asks it, which describes the other fields.
+    """
+
+    ask: str
+    job: str
+    uid: str | None = None
+    key: str | None = field(default=None, metadata=left_out_while(None))
+    sql: str | None = field(default=None, metadata=left_out_while(None))
+    at: str | None = None
+    limit: int | None = field(default=None, metadata=left_out_while(None))
+
+
+class State(ABC):
+    """The state of the jobs of one place; the first question may take some seconds.
+
+    `at` is None for the last committed batch, or `chk-17`, a savepoint's name, or `latest`.
+
+    Every method raises JOB_NOT_FOUND, NOTHING_COMMITTED, CHECKPOINT_NOT_FOUND,
+    STATE_OPERATOR_NOT_FOUND, STATE_FORMAT_UNSUPPORTED, STATE_UNREADABLE or STATE_READER_….
+    """
+
+    def look_up(self, job: str, uid: str, key: str, *, at: str | None = None) -> StateValue:
+        """Return the value of a key in an operator's state.
+
+        Args:
+            key: As a user types it: `42`, `abc`, `"abc"`, or of several columns
+                `{"a": 1, "b": 2}` or `[1, 2]`; another one raises STATE_KEY_MISMATCH.
+        """
+        question = StateQuestion(ask="look_up", job=job, uid=uid, key=key, at=at)
+        return self._ask(StateValue, question)
+
+    def history(self, job: str, uid: str, key: str) -> StateHistory:
+        """Return the value of a key at every retained checkpoint, and now."""
+        question = StateQuestion(ask="history", job=job, uid=uid, key=key)
+        return self._ask(StateHistory, question)
+
+    def first_rows(
+        self, job: str, uid: str, *, at: str | None = None, limit: int = 50
+    ) -> StateRows:
+        """Return some rows of an operator's state; Spark chooses which."""
+        question = StateQuestion(ask="first_rows", job=job, uid=uid, at=at, limit=limit)
+        return self._ask(StateRows, question)
+
+    def query(
+        self,
+        job: str,
+        sql: str,
+        *,
+        uid: str | None = None,
+        at: str | None = None,
+        limit: int = 1000,
+    ) -> StateRows:
+        """Return the first rows of a query over state.
+
+        Args:
+            sql: One query. The view `state` is the state of the operator `uid`, or of the only
+                operator; each operator is also a view of its own, with underscores for dashes in
+                its uid. Spark's refusal is STATE_SQL_REFUSED or STATE_SQL_TOO_LONG.
+        """
+        question = StateQuestion(ask="query", job=job, sql=sql, uid=uid, at=at, limit=limit)
+        return self._ask(StateRows, question)
+
+    @abstractmethod
+    def _ask(self, kind: type[_Value], question: StateQuestion) -> _Value: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,11 +91,11 @@ class StateOperator:
 
     Attributes:
         kind: `enrich`, `window` or `dedupe`.
-        variables: What the operator calls its state; Spark's own reader takes these names.
-        keys: The columns of the key, in the order in which a key of several is written.
-        key_types: Their types, as SQL names them; `?` where only a run can tell.
-        rows: As counted when the batch was committed; markers of deleted rows count, too.
-        bytes: What Spark says the state takes.
+        variables: The names of its state variables, as Spark's own reader takes them.
+        keys: The columns of the key, in their order.
+        key_types: Their SQL types; `?` if only a run knows the type.
+        rows: Rows after the batch, with the markers of deleted rows.
+        bytes: The size that Spark reports.
     """
 
     uid: str
@@ -40,7 +114,7 @@ class StateOverview:
     Attributes:
         checkpoint: Its id, or `now`.
         batch: None before the first commit.
-        moment: When that batch was committed, as far as that is known.
+        moment: When that batch was committed, if known.
     """
 
     job: str
@@ -52,15 +126,15 @@ class StateOverview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateValue:
-    """What an operator holds, or held, under a key.
+    """The value of a key in an operator's state.
 
     Attributes:
-        key: As the operator keeps it: a text, or a JSON array where it has several columns.
+        key: As the operator stores it: a text, or a JSON array for several columns.
         checkpoint: Its id, or `now`.
         moment: When that checkpoint's batch was committed; of `now`, when it began.
         found: Whether there is a value.
-        deleted: Whether a tombstone ended it; an operator remembers that.
-        value: JSON values; None where there is none.
+        deleted: Whether a tombstone deleted it.
+        value: JSON values; None if there is no value.
     """
 
     job: str
@@ -75,13 +149,13 @@ class StateValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryEntry:
-    """A key's value at one checkpoint, and what had changed since the one before.
+    """A key's value at one checkpoint, and its change since the checkpoint before.
 
     Attributes:
-        change: `first`, `same`, `changed`, `deleted`, `absent` or `appeared`, as seen from the last
-            one that could be read; or `unreadable`.
-        differences: By field, the value before and the value now; only where it changed.
-        problem: Why it is unreadable; else empty.
+        change: `first`, `same`, `changed`, `deleted`, `absent` or `appeared`, compared with the
+            last readable checkpoint; or `unreadable`.
+        differences: The old and the new value of each changed field.
+        problem: Why it is unreadable; otherwise empty.
     """
 
     checkpoint: str
@@ -98,7 +172,7 @@ class StateHistory:
 
     Attributes:
         entries: Oldest first; the last one is `now`.
-        left_off: How many checkpoints before the first entry were not looked at.
+        left_off: The number of older checkpoints that were not read.
     """
 
     job: str
@@ -114,9 +188,9 @@ class StateRows:
 
     Attributes:
         columns: Their names; two may be the same.
-        types: As SQL names them.
+        types: Their SQL types.
         rows: JSON values, in the order of the columns.
-        cut: Whether there are more rows than were asked for.
+        cut: Whether there are more rows.
     """
 
     job: str
@@ -130,70 +204,53 @@ class StateRows:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What was found under a key at one checkpoint, before it is compared.
-
-    Attributes:
-        problem: Why nothing could be read there; else empty.
-    """
+    """The value of a key at one checkpoint, before it is compared; `problem` if unreadable."""
 
     checkpoint: str
     moment: Moment
-    deleted: bool
-    value: Any
+    value: Any = None
     problem: str = ""
 
 
-def compare(found: list[Held]) -> tuple[HistoryEntry, ...]:
-    """Return a key's history out of what it held, oldest first."""
+def compare(values: list[Held]) -> tuple[HistoryEntry, ...]:
+    """Return the history of a key with these values, oldest first."""
     entries: list[HistoryEntry] = []
     before: Held | None = None
-    for each in found:
-        if each.problem:
-            # Nobody knows what was there: the next one is compared with the one before.
-            entries.append(
-                HistoryEntry(
-                    checkpoint=each.checkpoint,
-                    moment=each.moment,
-                    value=None,
-                    change=UNREADABLE,
-                    problem=each.problem,
-                )
-            )
-            continue
+    for held in values:
         entries.append(
             HistoryEntry(
-                checkpoint=each.checkpoint,
-                moment=each.moment,
-                value=each.value,
-                change=_change(before, each),
-                differences=_differences(before, each),
+                checkpoint=held.checkpoint,
+                moment=held.moment,
+                value=held.value,
+                change=UNREADABLE if held.problem else _change(before, held.value),
+                differences={} if held.problem else _differences(before, held.value),
+                problem=held.problem,
             )
         )
-        before = each
+        # The next value is compared with the last one that could be read.
+        before = before if held.problem else held
     return tuple(entries)
 
 
-def _change(before: Held | None, now: Held) -> str:
-    had = before is not None and before.value is not None
-    if now.value is None:
-        return "deleted" if had else "absent"
+def _change(before: Held | None, value: Any) -> str:
+    if value is None:
+        return "absent" if before is None or before.value is None else "deleted"
     if before is None:
         return "first"
-    if not had:
+    if before.value is None:
         return "appeared"
-    return "same" if before.value == now.value else "changed"
+    return "same" if before.value == value else "changed"
 
 
-def _differences(before: Held | None, now: Held) -> dict[str, tuple[Any, Any]]:
-    if before is None or before.value is None or now.value is None:
-        return {}
-    found: dict[str, tuple[Any, Any]] = {}
-    _collect(before.value, now.value, "", found)
-    return found
+def _differences(before: Held | None, value: Any) -> dict[str, tuple[Any, Any]]:
+    differences: dict[str, tuple[Any, Any]] = {}
+    if before is not None and before.value is not None and value is not None:
+        _collect(before.value, value, "", differences)
+    return differences
 
 
 def _collect(old: Any, new: Any, path: str, into: dict[str, tuple[Any, Any]]) -> None:
-    """Add what differs, field by field; windows are compared by when they begin."""
+    """Add the differences, field by field; windows are matched by their start."""
     if old == new:
         return
     old_parts, new_parts = _parts(old), _parts(new)
@@ -209,10 +266,7 @@ def _collect(old: Any, new: Any, path: str, into: dict[str, tuple[Any, Any]]) ->
 def _parts(value: Any) -> dict[str, Any] | None:
     if isinstance(value, dict):
         return value
-    if isinstance(value, list) and value and all(_is_window(each) for each in value):
-        return {each["window_start"]: each for each in value}
-    return None
-
-
-def _is_window(value: Any) -> bool:
-    return isinstance(value, dict) and "window_start" in value
+    windows = isinstance(value, list) and all(
+        isinstance(part, dict) and "window_start" in part for part in value
+    )
+    return {part["window_start"]: part for part in value} if windows and value else None

@@ -1,4 +1,4 @@
-"""Jobs as those see them who look from outside: read from their folders, running or not."""
+"""Read-only views of jobs: read from their folders, whether they are running or not."""
 
 from __future__ import annotations
 
@@ -6,12 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from headgate._clock import Clock, SystemClock
-from headgate._codec import Moment, Seconds, WholeSeconds, alias, decode, encode, left_out
+from headgate._codec import (
+    Form,
+    Moment,
+    Seconds,
+    WholeSeconds,
+    alias,
+    decode,
+    encode,
+    left_out,
+    shaped,
+)
 from headgate.checkpoints.catalog import read_kept
-from headgate.checkpoints.checkpoint import AnyCheckpoint, parse_checkpoint
+from headgate.checkpoints.checkpoint import AnyCheckpoint, Checkpoint
 from headgate.errors import HeadgateError
 from headgate.jobs.checkpoints.listing import list_checkpoints
 from headgate.jobs.job_folder import JobFolder
@@ -19,28 +29,32 @@ from headgate.jobs.lifecycle.intent import has_supervisor
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.registry import list_job_names
 
-# What a job is that says it lives while nobody holds it: its supervisor was killed.
+# The state of a job whose supervisor was killed: its status is not final, and no process holds it.
 DEAD = "DEAD"
-# What a job is whose folder cannot be read.
+# The state of a job whose folder cannot be read.
 UNREADABLE = "UNREADABLE"
+
+_LAGS = ("lag_bytes", "lag_records", "lag_s")
+# The JSON of a job in details is its status and these; a server adds `kept_up`.
+_NOT_STATUS = ("flow", "settings", "checkpoints", "kept_up")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobView:
-    """One job, in short.
+    """The summary of a job.
 
     Attributes:
         state: A JobState, DEAD or UNREADABLE.
         is_alive: Whether a process holds the job.
         uptime: Since it was started; None unless it is alive.
-        lag_bytes: What is left to read of all sources that count bytes, as of the last batch;
-            None where there is none, or before.
+        lag_bytes: Unread bytes of all sources that count bytes, after the last batch; None if
+            there is no such source or no batch yet.
         lag_records: Likewise of sources that count records.
-        lag: How old the oldest record is that is left to read; None if unknown.
+        lag: The age of the oldest unread record; None if unknown.
         checkpoint: The newest kept checkpoint.
-        reason: Why the last attempt ended, or the job.
-        todo: What to do about it, where something is to be done.
-        status: All that the job's supervisor last told.
+        reason: Why the last attempt, or the job, ended.
+        todo: The command that helps; empty if none is needed.
+        status: The last report of the job's supervisor.
     """
 
     name: str = field(metadata=alias("job"))
@@ -61,77 +75,62 @@ class JobView:
 
     @property
     def is_final(self) -> bool:
-        """Whether the job does nothing more until somebody starts it again."""
+        """Whether the job stays as it is until it is started again."""
         return _is_final(self.state)
+
+
+def _write_view(view: JobView) -> dict[str, Any]:
+    """Return the JSON of a job in details: all of its status, with lags by source."""
+    status = {key: value for key, value in view.status.items() if key != "format"}
+    return {**status, **encode(view), **{lag: status.get(lag, {}) for lag in _LAGS}}
+
+
+def _read_view(details: Mapping[str, Any]) -> JobView:
+    status = {key: value for key, value in details.items() if key not in _NOT_STATUS}
+    ages = details.get("lag_s") or {}
+    lags = {lag: _all(details.get(lag)) for lag in _LAGS} | {"lag_s": max(ages.values(), default=None)}
+    return replace(decode(JobView, {**details, **lags}), status=status)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobDetails:
-    """One job, all of it.
+    """A job with its settings and checkpoints.
 
     Attributes:
-        flow: The flow's file it was last run from; None if no attempt ever ran.
-        settings: Each setting with its value and where it came from, by its name in
-            headgate.toml.
+        flow: The flow's file of the last run; None if the job never ran.
+        settings: The value and the origin of each setting, by its name in headgate.toml.
     """
 
-    view: JobView
+    view: Annotated[JobView, Form(_write_view, _read_view)]
     folder: Path
     flow: str | None
     settings: Mapping[str, Mapping[str, Any]]
-    checkpoints: tuple[AnyCheckpoint, ...]
+    checkpoints: tuple[AnyCheckpoint, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the job as JSON values."""
-        status = {key: value for key, value in self.view.status.items() if key != "format"}
-        return {
-            **status,
-            **encode(self.view),
-            "lag_bytes": status.get("lag_bytes", {}),
-            "lag_records": status.get("lag_records", {}),
-            "lag_s": status.get("lag_s", {}),
-            "folder": str(self.folder),
-            "flow": self.flow,
-            "settings": dict(self.settings),
-            "checkpoints": encode(self.checkpoints),
-        }
-
-    @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> JobDetails:
-        """Return the job that `to_json` told of."""
-        own = ("flow", "settings", "checkpoints")
-        status = {key: value for key, value in told.items() if key not in own}
-        return cls(
-            view=replace(decode(JobView, _in_short(told)), status=status),
-            folder=Path(told["folder"]),
-            flow=told["flow"],
-            settings=dict(told["settings"]),
-            checkpoints=tuple(parse_checkpoint(each) for each in told["checkpoints"]),
-        )
+    __get_pydantic_core_schema__ = shaped(flatten="view")
 
 
 def list_jobs(root: Path, *, clock: Clock | None = None) -> list[JobView]:
-    """Return every job of a home, by name; one that cannot be read says so."""
-    found = []
+    """Return every job of a home, by name; a job that cannot be read is UNREADABLE."""
+    views = []
     for name in list_job_names(root):
+        home = JobFolder(root, name)
         try:
-            found.append(view_job(JobFolder(root, name), clock=clock))
+            view = view_job(home, clock=clock)
         except HeadgateError as error:
-            alive = has_supervisor(JobFolder(root, name))
-            found.append(
-                JobView(
-                    name=name,
-                    state=UNREADABLE,
-                    is_alive=alive,
-                    reason=error.message,
-                    todo=error.hint,
-                )
+            view = JobView(
+                name=name,
+                state=UNREADABLE,
+                is_alive=has_supervisor(home),
+                reason=error.message,
+                todo=error.hint,
             )
-    return found
+        views.append(view)
+    return views
 
 
 def show_job(home: JobFolder, *, clock: Clock | None = None) -> JobDetails:
-    """Return all of one job."""
+    """Return a job with its settings and checkpoints."""
     stored = home.find_json("job.json") or {}
     options = stored.get("options") or {}
     return JobDetails(
@@ -144,18 +143,18 @@ def show_job(home: JobFolder, *, clock: Clock | None = None) -> JobDetails:
 
 
 def view_job(home: JobFolder, *, clock: Clock | None = None) -> JobView:
-    """Return one job, in short."""
-    # Before the status: what was let go of after a look had written its last word by then.
+    """Return the summary of a job."""
+    # Before the status: a supervisor that is gone has written its last status.
     alive = has_supervisor(home)
     status = home.find_json("status.json") or {}
-    said = str(status.get("state") or JobState.STARTING)
-    gone = not alive and not _is_final(said)
+    last_state = str(status.get("state") or JobState.STARTING)
+    gone = not alive and not _is_final(last_state)
     started = _moment(status.get("started_at"))
-    checkpoint = status.get("checkpoint")
     ages = status.get("lag_s") or {}
+    newest = _find_newest(home, status)
     return JobView(
         name=home.name,
-        state=DEAD if gone else said,
+        state=DEAD if gone else last_state,
         is_alive=alive,
         attempt=int(status.get("attempt") or 0),
         since=_moment(status.get("at" if gone else "since")),
@@ -164,10 +163,10 @@ def view_job(home: JobFolder, *, clock: Clock | None = None) -> JobView:
         lag_bytes=_all(status.get("lag_bytes")),
         lag_records=_all(status.get("lag_records")),
         lag=timedelta(seconds=max(ages.values())) if ages else None,
-        checkpoint=checkpoint,
-        checkpoint_at=_completed(home, status.get("lineage"), checkpoint),
-        reason=_died(said, status) if gone else str(status.get("reason") or ""),
-        todo=_todo(home.name, DEAD if gone else said),
+        checkpoint=status.get("checkpoint"),
+        checkpoint_at=None if newest is None else newest.completed_at,
+        reason=_died(last_state, status) if gone else str(status.get("reason") or ""),
+        todo=_todo(home.name, DEAD if gone else last_state),
         status=status,
     )
 
@@ -176,25 +175,14 @@ def _all(counts: Mapping[str, int] | None) -> int | None:
     return sum(counts.values()) if counts else None
 
 
-def _in_short(details: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON of a job in short: its lags are over all sources, not by source."""
-    ages = details["lag_s"] or {}
-    return {
-        **details,
-        "lag_bytes": _all(details["lag_bytes"]),
-        "lag_records": _all(details["lag_records"]),
-        "lag_s": max(ages.values(), default=None),
-    }
-
-
 def _is_final(state: str) -> bool:
-    return any(state == each and each.is_final for each in JobState)
+    return any(state == final for final in JobState if final.is_final)
 
 
-def _died(said: str, status: Mapping[str, Any]) -> str:
+def _died(state: str, status: Mapping[str, Any]) -> str:
     at = _moment(status.get("at"))
-    last = f", last heard of at {at:%Y-%m-%d %H:%M:%S} UTC" if at else ""
-    return f"the process that supervised it is gone: it was {said}{last}"
+    last = f", and its last report is of {at:%Y-%m-%d %H:%M:%S} UTC" if at else ""
+    return f"its supervisor is gone: it was {state}{last}"
 
 
 def _todo(name: str, state: str) -> str:
@@ -206,26 +194,21 @@ def _todo(name: str, state: str) -> str:
     return ""
 
 
-def _completed(home: JobFolder, lineage: Any, checkpoint: Any) -> datetime | None:
-    if not lineage or not checkpoint:
-        return None
-    try:
-        return read_kept(home.checkpoints_folder(str(lineage)) / str(checkpoint)).completed_at
-    except HeadgateError:
-        return None
-
-
 def _moment(text: Any) -> datetime | None:
     return datetime.fromisoformat(text) if text else None
 
 
 def last_checkpoint_took(home: JobFolder, view: JobView) -> timedelta | None:
-    """Return how long the batch of a job's newest checkpoint took; None where there is none."""
-    lineage = view.status.get("lineage")
-    if not lineage or not view.checkpoint:
+    """Return the duration of the batch of a job's newest checkpoint; None if it has none."""
+    newest = _find_newest(home, view.status)
+    return None if newest is None else newest.duration
+
+
+def _find_newest(home: JobFolder, status: Mapping[str, Any]) -> Checkpoint | None:
+    lineage, checkpoint = status.get("lineage"), status.get("checkpoint")
+    if not lineage or not checkpoint:
         return None
-    folder = home.checkpoints_folder(str(lineage)) / view.checkpoint
     try:
-        return read_kept(folder).duration
+        return read_kept(home.checkpoints_folder(lineage) / checkpoint)
     except HeadgateError:
         return None

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
+from headgate._codec import encode
 from headgate.errors import HeadgateError
 from headgate.jobs.checkpoints.restore_plan import RestorePlan
 from headgate.jobs.control.verbs import Loss
@@ -57,7 +58,7 @@ def job_routes() -> APIRouter:
     @router.get("/jobs/{job}", response_model=models.JobShown)
     def show_job(server: Server, job: Job) -> dict[str, Any]:
         """Show one job: its state, counts, lag, last failure and settings."""
-        details = server.home.details(job).to_json()
+        details = encode(server.home.details(job))
         details.pop("checkpoints")
         return {**details, "kept_up": job in _kept_up(server)}
 
