@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from headgate.connectors.logs import bind, parse_log
 from headgate.connectors.places import PlacedRecord, Places
 from headgate.connectors.registry import get_connector
 from headgate.jobs.dead_letters import replay as replaying
-from headgate.jobs.dead_letters.replay import Replayed
+from headgate.jobs.dead_letters.replay import Replayed, ReplayProgress, ReplayRequest
 from headgate.jobs.folder_home import FolderHome
 
 LIMIT = 256 * 1024
@@ -40,8 +41,12 @@ class Shop:
         topic = self.graph.streams()[0].topic
         return get_connector(topic).open_places(topic)
 
-    def replay(self, **asked: Any) -> Replayed:
-        return FolderHome(self.root).replay_dead_letters("shop", by="test", **asked)
+    def replay(
+        self, progress: Callable[[ReplayProgress], None] | None = None, **asked: Any
+    ) -> Replayed:
+        request = ReplayRequest(**asked)
+        home = FolderHome(self.root)
+        return home.replay_dead_letters("shop", request, by="test", progress=progress)
 
     def letter(self, record: PlacedRecord, offset: int, code: str = "BAD_JSON") -> bytes:
         value = record.value

@@ -92,7 +92,9 @@ class Place:
         self.batches += 1
 
     def replay(self, **asked: Any) -> Replayed:
-        return FolderHome(self.root).replay_dead_letters("shop", by="test", **asked)
+        return FolderHome(self.root).replay_dead_letters(
+            "shop", replaying.ReplayRequest(**asked), by="test"
+        )
 
     def lines(self, topic: str) -> list[bytes]:
         folder = TopicFolder(self.topics / topic)
@@ -418,7 +420,7 @@ def test_a_topic_that_another_source_reads_too_takes_no_record_back(tmp_path: Pa
     done = place.replay()
     assert (done.total, done.refused) == (0, {"no-way": 1})
     assert done.named[0].words == (
-        "source 'texts' reads that topic too, and would take the record twice"
+        "source 'texts' also reads that topic, and would read the record twice"
     )
 
 
@@ -443,7 +445,7 @@ def test_topics_are_the_same_by_log_and_name_or_pattern(other: Topic, reads: boo
     assert found is not None
     way = find_way_back(flow.graph(), found)
     assert (way.topic is None) is reads
-    assert ("source 'other' reads" in way.why_not) is reads
+    assert ("source 'other' also reads" in way.why_not) is reads
 
 
 def test_a_row_of_a_table_without_version_is_sent_only_if_told_so(tmp_path: Path) -> None:

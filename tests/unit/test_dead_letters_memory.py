@@ -11,7 +11,7 @@ from fake_clock import NOON, FakeClock
 from headgate import HeadgateError
 from headgate.connectors.places import PlacedRecord
 from headgate.jobs.dead_letters.letter import DeadLetter, find_letter
-from headgate.jobs.dead_letters.replay_memory import FILE, open_journal, read_memory
+from headgate.jobs.dead_letters.replay_memory import FILE, Replay, open_journal, read_memory
 from headgate.jobs.job_folder import JobFolder
 
 # Nothing in a journal waits.
@@ -40,8 +40,7 @@ def test_what_was_acknowledged_is_remembered_with_when_and_by_whom(home: JobFold
     with open_journal(home, by="ann", clock=CLOCK) as journal:
         journal.finish(journal.begin("orders", [letter("0:1")]))
         assert journal.memory.find(letter("0:1")) is not None
-    told = read_memory(home).tell(letter("0:1"))
-    assert (told.replayed_at, told.replayed_by, told.in_doubt) == (NOON, "ann", False)
+    assert read_memory(home).find(letter("0:1")) == Replay(NOON, "ann", is_sure=True)
     assert read_memory(home).find(letter("0:2")) is None
 
 
@@ -50,12 +49,11 @@ def test_a_batch_that_was_never_finished_is_in_doubt_until_it_is_sent_again(
 ) -> None:
     with open_journal(home, by="ann", clock=CLOCK) as journal:
         journal.begin("orders", [letter("0:1")])
-    assert read_memory(home).tell(letter("0:1")).in_doubt
+    assert read_memory(home).find(letter("0:1")) == Replay(NOON, "ann", is_sure=False)
     with open_journal(home, by="bob", clock=CLOCK) as journal:
-        assert journal.memory.tell(letter("0:1")).in_doubt
+        assert journal.memory.find(letter("0:1")) == Replay(NOON, "ann", is_sure=False)
         journal.finish(journal.begin("orders", [letter("0:1")]))
-    told = read_memory(home).tell(letter("0:1"))
-    assert (told.in_doubt, told.replayed_by) == (False, "bob")
+    assert read_memory(home).find(letter("0:1")) == Replay(NOON, "bob", is_sure=True)
 
 
 def test_another_letter_of_the_same_record_is_known_by_the_records_place(home: JobFolder) -> None:

@@ -28,7 +28,7 @@ from headgate.cli.output import (
 from headgate.cli.place import open_home
 from headgate.jobs.dead_letters.letter import DeadLetter
 from headgate.jobs.dead_letters.listing import DeadLetters
-from headgate.jobs.dead_letters.replay import Replayed, ReplayProgress
+from headgate.jobs.dead_letters.replay import Replayed, ReplayProgress, ReplayRequest
 from headgate.jobs.values import DEFAULT_HOME
 
 # Some records could not be sent, or may not have arrived.
@@ -139,17 +139,15 @@ def _dead_letters(
         case Action.REPLAY:
             _check_replay(context, chosen, reason, every=every)
             with _bar() as show:
-                done = place.replay_dead_letters(
-                    job,
+                request = ReplayRequest(
                     ids=chosen,
                     reason=reason,
-                    by=_user(),
                     again=again,
                     without_key=without_key,
                     into_tables=into_tables,
                     dry_run=dry_run,
-                    progress=show,
                 )
+                done = place.replay_dead_letters(job, request, by=_user(), progress=show)
             _print_replayed(done, as_json=as_json)
 
 

@@ -1,16 +1,16 @@
-"""The job's folder: what lies where, and who may write it.
+"""The files of a job's folder.
 
 .headgate/jobs/NAME/
-  lock                    held by whoever runs the job; a crash releases it
-  job.json                which run is the present one
-  status.json             what the job is doing, written by its supervisor
-  events.jsonl            what happened to it, one line each; before that, events.old.jsonl
-  samples.jsonl           what it measured of itself, one line a second at most
-  logs/spark.log          what Spark says
-  scratch/                what its driver needs while it runs, emptied when the next one starts
+  lock                    held by the job's supervisor; a crash releases it
+  job.json                the present run, and the options of the last start
+  status.json             the status of the job, written by its supervisor
+  events.jsonl            its events, one line each; older ones are in events.old.jsonl
+  samples.jsonl           its measurements, at most one line a second
+  logs/spark.log          Spark's log
+  scratch/                temporary files of its driver, emptied at the next start
   runs/LINEAGE/run.json   the run's manifest
-  runs/LINEAGE/at-least-once  there if a start of the run had that delivery
-  runs/LINEAGE/checkpoint Spark's folder, unless the user chose another place
+  runs/LINEAGE/at-least-once  exists if a start of the run had that delivery
+  runs/LINEAGE/checkpoint Spark's folder, unless the user chose another one
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from headgate.errors import Domain, HeadgateError
 from headgate.jobs.event_files import append_event
 
 FORMAT = 1
-# Whoever asks whether a job runs holds its lock for an instant; a start waits that out.
+# A check whether a job is running holds its lock for an instant; a start waits that long.
 _LOOKERS = 0.2
 
 
@@ -43,35 +43,31 @@ class JobFolder:
 
     @property
     def path(self) -> Path:
-        """The job's folder."""
         return self.root / "jobs" / self.name
 
     @property
     def log_file(self) -> Path:
-        """Where Spark's log goes."""
         return self.path / "logs" / "spark.log"
 
     def run_folder(self, lineage: str) -> Path:
-        """Return the folder of one run."""
         return self.path / "runs" / lineage
 
     def checkpoints_folder(self, lineage: str) -> Path:
-        """Return the folder of a run's kept checkpoints."""
         return self.run_folder(lineage) / "checkpoints"
 
     @property
     def savepoints_folder(self) -> Path:
-        """Where savepoints go that were given no other place."""
+        """The default folder of savepoints."""
         return self.path / "savepoints"
 
     @property
     def driver_output(self) -> Path:
-        """What the child and its JVM write to their standard streams."""
+        """The standard output and error of the driver's process and its JVM."""
         return self.path / "logs" / "driver.out"
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the job for this process; refuse if another one does."""
+        """Lock the job for this process, or raise JOB_RUNNING if another one has the lock."""
         self.path.mkdir(parents=True, exist_ok=True)
         with (self.path / "lock").open("a+") as lock:
             self._lock(lock)
@@ -105,31 +101,29 @@ class JobFolder:
         return None if lineage is None else str(lineage)
 
     def forget_run(self) -> None:
-        """Make the next start begin a run of its own; how the job was started stays known."""
+        """Make the next start begin a new run; the options of the last start stay known."""
         content = self.find_json("job.json")
         if content is not None:
             self.write_json("job.json", {**content, "lineage": None})
 
     def write_job(self, lineage: str, *, flow: str, options: Mapping[str, Any]) -> None:
-        """Make a run the present one, and remember how the job was started."""
+        """Make a run the present one, and store the options of its start."""
         content = {"name": self.name, "lineage": lineage, "flow": flow, "options": dict(options)}
         self.write_json("job.json", content)
 
     def write_status(self, status: Mapping[str, Any]) -> None:
-        """Replace what the job says of itself."""
         self.write_json("status.json", status)
 
     def add_event(self, at: datetime, kind: str, **facts: Any) -> None:
-        """Add a line to the job's history."""
         event = {"format": FORMAT, "at": at.isoformat(), "event": kind, **facts}
         append_event(self.path, event)
 
     def find_json(self, name: str) -> dict[str, Any] | None:
-        """Return one of the job's files, or None if it is not there."""
+        """Return one of the job's files, or None if it does not exist."""
         return read_json(self.path / name)
 
     def write_json(self, name: str, content: Mapping[str, Any]) -> None:
-        """Replace one of the job's files; readers see the old one or the new one, whole."""
+        """Replace one of the job's files atomically."""
         write_json(self.path / name, content)
 
 
@@ -143,11 +137,20 @@ def broken_file(file: Path, problem: Exception) -> HeadgateError:
     )
 
 
+def unsupported_format(file: Path, found: object, known: str) -> HeadgateError:
+    """Return the error for a file of a job whose format this release does not read."""
+    return HeadgateError(
+        "JOB_FORMAT_UNSUPPORTED",
+        f"cannot read {file}: its format is {found!r}, and this release reads {known}",
+        hint="use the release of headgate that wrote it, or a newer one",
+    )
+
+
 def read_json(file: Path, *, newest: int = FORMAT) -> dict[str, Any] | None:
-    """Return a file of ours, or None if it is not there; one of another format is refused.
+    """Return a JSON file of Headgate, or None if it does not exist; other formats are refused.
 
     Args:
-        newest: The newest format of such a file; all before it read, too.
+        newest: The newest format of such a file; older ones are read, too.
     """
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
@@ -158,21 +161,17 @@ def read_json(file: Path, *, newest: int = FORMAT) -> dict[str, Any] | None:
         raise broken_file(file, error) from error
     if found not in range(FORMAT, newest + 1):
         known = f"{FORMAT}" if newest == FORMAT else f"{FORMAT} to {newest}"
-        raise HeadgateError(
-            "JOB_FORMAT_UNSUPPORTED",
-            f"cannot read {file}: its format is {found!r}, and this release reads {known}",
-            hint="use the release of headgate that wrote it, or a newer one",
-        )
+        raise unsupported_format(file, found, known)
     return dict(content)
 
 
 def write_json(file: Path, content: Mapping[str, Any], *, sync: bool = False) -> None:
-    """Replace a file of ours by writing another and renaming it.
+    """Replace a JSON file of Headgate by writing another one and renaming it.
 
     Args:
-        content: Names its `format` where that is not the first one.
-        sync: Wait until the disk has the content and the name, so that a power failure finds
-            the old file or the new one.
+        content: With its `format`, unless that is the first one.
+        sync: Wait until the disk has the content and the name, so that the file survives a power
+            failure.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     making = file.with_name(f".{file.name}.{os.getpid()}.tmp")

@@ -1,4 +1,4 @@
-"""A dead letter as a value: what the kernel wrote, and what became of it. Pure."""
+"""A dead letter as a value: the kernel's JSON, and its replay. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Annotated, Any, NamedTuple
 from headgate._codec import Form, Moment, alias, left_out, shaped
 from headgate.connectors.places import PlacedRecord
 
-# A list shows so much of each record.
+# The bytes of a record that a list shows.
 EXCERPT = 1024
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -24,13 +24,7 @@ _PLAIN_CONTROLS = frozenset("\t\n\r")
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """The part of a record that a list shows.
-
-    Attributes:
-        cut: Whether the letter holds only the beginning of the record.
-        is_text: Whether the record can be shown as it is.
-        text: The first bytes of the record as text; None for a record without a value.
-    """
+    """The part of a record that a list shows; see the properties of `DeadLetter`."""
 
     cut: bool
     is_text: bool
@@ -44,7 +38,7 @@ _Base64 = Annotated[
 
 
 def _with_excerpt(letter: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the JSON of a letter with its excerpt, where it is one of a list."""
+    """Return the JSON of a letter; that of a list has only an excerpt of the record."""
     return letter if "raw" in letter else {**letter, "excerpt": letter}
 
 
@@ -53,26 +47,26 @@ class DeadLetter:
     """A record that could not be decoded, or the record of a row that failed.
 
     Attributes:
-        id: Where the letter itself is in its topic; it stays the same.
+        id: The letter's place in its topic, which does not change.
+        job: The job that wrote it; empty for letters of release 0.7.
         source: The source of the record, or the operator at which a row failed.
         of_row: Whether a row failed inside the flow: then `raw` is that row as JSON.
-        topic: The topic of the record; empty where nobody knows it any more.
-        job: The job that wrote it; empty for letters of release 0.7.
-        expression: The SQL that failed on the row; empty where none did.
-        partition: Where the record stood; on embedded topics the file's number.
-        offset: Likewise; on embedded topics the byte its line begins at.
-        reason: The countable code, such as BAD_JSON.
+        topic: The topic of the record; empty if it is unknown.
+        partition: The record's partition; on embedded topics the file's number.
+        offset: The record's offset; on embedded topics the first byte of its line.
+        reason: The code, such as BAD_JSON.
         detail: The reason in words.
-        at: When the letter was written; None where its log does not tell.
-        record_at: When the record was appended; None likewise.
+        expression: The SQL that failed on the row; empty if none did.
+        at: When the letter was written; None if its log does not record that.
+        record_at: When the record was written; None likewise.
         timestamp: The same in epoch milliseconds.
         size: The full length of the record in bytes.
-        raw: The record, or as much of it as the letter holds; None for one without a value.
-        excerpt: The part of the record that a list shows; None for a letter of its own.
-        digest: Tells the letter from another at the same place of a topic that was made anew.
-        replayed_at: When its record was sent again, or the sending began; None if it never was.
-        replayed_by: Who did that.
-        in_doubt: Whether that sending broke off: the record may have arrived, or not.
+        raw: The record, or its beginning; None for a record without a value.
+        digest: Distinguishes letters at the same place of a topic that was recreated.
+        excerpt: The part of the record that a list shows; None outside of a list.
+        replayed_at: When the last replay of its record ended or began; None if there was none.
+        replayed_by: The user who replayed it.
+        in_doubt: Whether that replay was interrupted: the record may have arrived.
     """
 
     id: str
@@ -91,7 +85,7 @@ class DeadLetter:
     size: int = field(metadata=alias("bytes"))
     raw: _Base64 | None = None
     digest: str = field(default="", metadata=left_out())
-    # A letter of a list equals the letter itself.
+    # A letter of a list equals the whole letter.
     excerpt: Excerpt | None = field(default=None, compare=False, metadata=left_out())
     replayed_at: Moment | None = None
     replayed_by: str = ""
@@ -112,37 +106,49 @@ class DeadLetter:
 
     @property
     def is_text(self) -> bool:
-        """Whether the record can be shown as it is: UTF-8 without control characters."""
+        """Whether the record is UTF-8 text without control characters."""
         if self.excerpt is not None:
             return self.excerpt.is_text
         return self.raw is not None and is_text(self.raw, cut=self.cut)
 
     @property
     def shown(self) -> str | None:
-        """The record as text, in which other bytes are escaped; None for one without a value."""
+        """The record as text, with other bytes escaped; None for a record without a value."""
         if self.excerpt is not None:
             return self.excerpt.text
         return None if self.raw is None else show_bytes(self.raw)
 
     @property
     def text(self) -> str:
-        """Likewise, and empty for a record without a value."""
+        """The same, but empty for a record without a value."""
         return self.shown or ""
 
+    @property
+    def kind(self) -> Kind:
+        return Kind(self.job, self.source, None if self.of_row else self.topic, self.reason)
+
     def shorten(self) -> DeadLetter:
-        """Return the letter for a list: its JSON has only the beginning of the record."""
+        """Return the letter for a list, whose JSON has only the beginning of the record."""
         beginning = None if self.raw is None else show_bytes(self.raw[:EXCERPT])
         return replace(self, excerpt=Excerpt(self.cut, self.is_text, beginning))
 
 
 def find_letter(record: PlacedRecord) -> DeadLetter | None:
-    """Return the dead letter that a record of its topic is, or None where it is none."""
+    """Return the dead letter in a record of its topic, or None for another record."""
+    letter = parse_letter(record.value)
+    if letter is None:
+        return None
+    return replace(letter, id=record.place, at=find_moment(record.timestamp))
+
+
+def parse_letter(value: bytes | None) -> DeadLetter | None:
+    """Return the dead letter in a record's value, without its place; None for another record."""
     try:
-        content = json.loads(record.value or b"")
+        content = json.loads(value or b"")
         topic, raw = content["topic"], content["raw"]
         timestamp = int(content["timestamp"])
         return DeadLetter(
-            id=record.place,
+            id="",
             source=str(content["source"]),
             of_row=topic is None,
             topic=str((content.get("record_topic") if topic is None else topic) or ""),
@@ -150,12 +156,12 @@ def find_letter(record: PlacedRecord) -> DeadLetter | None:
             offset=int(content["offset"]),
             reason=str(content["code"]),
             detail=str(content["reason"]),
-            at=_moment(record.timestamp),
-            record_at=_moment(timestamp),
+            at=None,
+            record_at=find_moment(timestamp),
             timestamp=timestamp,
             size=int(content["bytes"]),
             raw=None if raw is None else base64.b64decode(raw, validate=True),
-            digest=hashlib.sha256(record.value or b"").hexdigest()[:12],
+            digest=hashlib.sha256(value or b"").hexdigest()[:12],
             job=str(content.get("job") or ""),
             expression=str(content.get("expression") or ""),
         )
@@ -164,14 +170,7 @@ def find_letter(record: PlacedRecord) -> DeadLetter | None:
 
 
 class Kind(NamedTuple):
-    """What letters are counted by.
-
-    Attributes:
-        job: The job that wrote them; empty where they do not say.
-        source: The source of their records, or the operator at which rows failed.
-        topic: The topic of their records; None where rows failed.
-        reason: The countable code.
-    """
+    """The fields of a letter by which letters are counted; `topic` is None if a row failed."""
 
     job: str
     source: str
@@ -180,7 +179,7 @@ class Kind(NamedTuple):
 
 
 def find_kind(value: bytes | None) -> Kind | None:
-    """Return the kind of a letter and nothing else, which is fast; None for other records."""
+    """Return the kind of a letter, without decoding the record; None for other records."""
     try:
         content = json.loads(value or b"")
         topic = content["topic"]
@@ -195,10 +194,10 @@ def find_kind(value: bytes | None) -> Kind | None:
 
 
 def is_text(raw: bytes, *, cut: bool = False) -> bool:
-    """Tell whether bytes are text that can be shown as it is.
+    """Tell whether bytes are UTF-8 text without control characters.
 
     Args:
-        cut: Whether they break off somewhere, so that a last character may be incomplete.
+        cut: Whether the last character may be incomplete.
     """
     try:
         text = raw.decode()
@@ -206,13 +205,14 @@ def is_text(raw: bytes, *, cut: bool = False) -> bool:
         if not cut or error.end < len(raw) or len(raw) - error.start > 3:
             return False
         text = raw[: error.start].decode()
-    return all(each in _PLAIN_CONTROLS or unicodedata.category(each) != "Cc" for each in text)
+    return all(char in _PLAIN_CONTROLS or unicodedata.category(char) != "Cc" for char in text)
 
 
 def show_bytes(raw: bytes) -> str:
-    r"""Return bytes as text; what is no UTF-8 is written `\xff`."""
+    r"""Return bytes as text, in which bytes that are not UTF-8 are written `\xff`."""
     return raw.decode(errors="backslashreplace")
 
 
-def _moment(ms: int) -> datetime | None:
+def find_moment(ms: int) -> datetime | None:
+    """Return the moment of a record's timestamp; None if it has none."""
     return None if ms < 0 else _EPOCH + timedelta(milliseconds=ms)

@@ -1,4 +1,4 @@
-"""Dead letters as an operator sees them: how many of which kind, one of them whole."""
+"""The dead letters of a job: counted by kind, listed, and one with its whole record."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from headgate.jobs.dead_letters.way_back import find_way_back, topics_of_operato
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import get_flow
 
-# How far a list looks back for letters of one reason.
+# The most records in which letters of one reason are searched.
 _LOOK_BACK = 100_000
 _STEP_BACK = 8
 
@@ -27,7 +27,7 @@ _COUNTING = Counting()
 
 @dataclass(frozen=True, slots=True)
 class LetterCount:
-    """How many letters there are of one kind; the topic is that of their records."""
+    """The number of letters by reason and by the topic of their records."""
 
     topic: str
     reason: str
@@ -40,13 +40,13 @@ class DeadLetters:
 
     Attributes:
         topic: Their topic.
-        log: Where it is, as `--on` names it.
-        total: How many there are, of every reason.
-        at_least: Whether there may be more: of very many only the newest are counted.
-        counts: By topic and reason, most first.
-        letters: The newest ones, newest first; of the reason that was asked for.
-        foreign: How many records of the topic are no dead letters.
-        others: How many letters of the topic are of other jobs; they are not among the rest.
+        log: The log of the topic, as `--on` names it.
+        total: The number of letters, of every reason.
+        at_least: Whether there may be more: only the newest are counted.
+        counts: By topic and reason, largest first.
+        letters: The newest ones of the requested reason, newest first.
+        foreign: The number of other records in the topic.
+        others: The number of other jobs' letters in the topic, which no other field includes.
     """
 
     job: str
@@ -63,15 +63,15 @@ class DeadLetters:
 def list_dead_letters(
     home: JobFolder, *, reason: str | None = None, limit: int = 100, count_up_to: int = AT_MOST
 ) -> DeadLetters:
-    """Return how many dead letters a job has, by topic and reason, and the newest of them.
+    """Return the number of a job's dead letters, by topic and reason, and the newest ones.
 
     Args:
-        reason: Show letters of this reason alone, such as BAD_JSON; all are counted.
-        limit: How many letters to show.
-        count_up_to: How many are read for the counts at most, the newest ones.
+        reason: List only letters with this reason, such as BAD_JSON; all are counted.
+        limit: The maximum number of listed letters.
+        count_up_to: The maximum number of letters that are read for the counts.
 
     Raises:
-        HeadgateError: JOB_NEVER_RAN; what reading the log raises.
+        HeadgateError: JOB_NEVER_RAN; errors of reading the log.
     """
     graph = get_flow(home, doing="list the dead letters of")
     topic, ownership = graph.dead_letters, Ownership(home.name, graph)
@@ -79,7 +79,8 @@ def list_dead_letters(
     places, log = connector.open_places(topic), connector.where(topic)
     try:
         tally = _COUNTING.count(f"{log} {topic.name}", places, at_most=count_up_to)
-        letters = _newest(places, ownership, reason, limit) if tally.counts else []
+        wanted = None if reason is None else reason.upper()
+        letters = _newest(places, ownership, wanted, limit) if tally.counts else []
     except HeadgateError as error:
         if error.code != "TOPIC_NOT_FOUND":
             raise
@@ -97,28 +98,30 @@ def list_dead_letters(
         total=counts.total(),
         at_least=not tally.is_all,
         counts=tuple(LetterCount(*kind, count) for kind, count in counts.most_common()),
-        letters=tuple(_placed(_told(memory, graph, each), topics).shorten() for each in letters),
+        letters=tuple(
+            _placed(_with_replay(memory, graph, letter), topics).shorten() for letter in letters
+        ),
         foreign=tally.foreign,
         others=tally.counts.total() - counts.total(),
     )
 
 
 def get_dead_letter(home: JobFolder, id: str) -> DeadLetter:  # noqa: A002
-    """Return one dead letter, whole.
+    """Return one dead letter with its whole record.
 
     Raises:
-        HeadgateError: JOB_NEVER_RAN, DEAD_LETTER_NOT_FOUND; what reading raises.
+        HeadgateError: JOB_NEVER_RAN, DEAD_LETTER_NOT_FOUND; errors of reading the log.
     """
     graph = get_flow(home, doing="show a dead letter of")
     places = get_connector(graph.dead_letters).open_places(graph.dead_letters)
-    (found,) = get_letters(home, graph, places, [id])
-    return _placed(found, topics_of_operators(graph))
+    (letter,) = get_letters(home, graph, places, [id])
+    return _placed(letter, topics_of_operators(graph))
 
 
 def get_letters(
     home: JobFolder, graph: Graph, places: Places, ids: Sequence[str]
 ) -> list[DeadLetter]:
-    """Return the letters of these ids in their order, with what is known of their replays.
+    """Return the letters of these ids in their order, with their replays.
 
     Raises:
         HeadgateError: DEAD_LETTER_NOT_FOUND.
@@ -129,28 +132,31 @@ def get_letters(
         if error.code != "TOPIC_NOT_FOUND":
             raise
         records = {}
-    found = {place: find_letter(record) for place, record in records.items()}
     memory, letters, ownership = read_memory(home), [], Ownership(home.name, graph)
-    for each in dict.fromkeys(ids):
-        letter = found.get(each)
-        if letter is None or not ownership.has(letter):
-            what = f"cannot find dead letter {each!r} of job {home.name!r}"
-            why = "there is none at that place, or it is not kept any more"
+    for place in dict.fromkeys(ids):
+        letter = find_letter(records[place]) if place in records else None
+        if letter is None or not ownership.has(letter.kind):
+            why = "there is none at that place, or it has been deleted"
             if letter is not None:
                 why = f"it is of job {letter.job!r}" if letter.job else "it is of another job"
             raise HeadgateError(
                 "DEAD_LETTER_NOT_FOUND",
-                f"{what}: {why}",
+                f"cannot find dead letter {place!r} of job {home.name!r}: {why}",
                 hint=f"headgate dead-letters {home.name} list",
             )
-        letters.append(_told(memory, graph, letter))
+        letters.append(_with_replay(memory, graph, letter))
     return letters
 
 
-def _told(memory: ReplayMemory, graph: Graph, letter: DeadLetter) -> DeadLetter:
-    """Return a letter with what is known of the replay of its record."""
+def _with_replay(memory: ReplayMemory, graph: Graph, letter: DeadLetter) -> DeadLetter:
+    """Return a letter with the last replay of its record."""
     topic = find_way_back(graph, letter).topic
-    return memory.tell(letter, None if topic is None else topic.name)
+    replay = memory.find(letter, None if topic is None else topic.name)
+    if replay is None:
+        return letter
+    return replace(
+        letter, replayed_at=replay.at, replayed_by=replay.by, in_doubt=not replay.is_sure
+    )
 
 
 def _placed(letter: DeadLetter, topics: Mapping[str, str]) -> DeadLetter:
@@ -168,8 +174,11 @@ def _newest(
     while limit:
         records = places.last(span)
         letters = [letter for record in records if (letter := find_letter(record)) is not None]
-        mine = [each for each in letters if ownership.has(each)]
-        wanted = [each for each in mine if reason is None or each.reason == reason.upper()]
+        wanted = [
+            letter
+            for letter in letters
+            if ownership.has(letter.kind) and reason in (None, letter.reason)
+        ]
         if len(wanted) >= limit or len(records) < span or span >= _LOOK_BACK:
             return wanted[::-1][:limit]
         span *= _STEP_BACK

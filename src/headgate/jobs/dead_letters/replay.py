@@ -1,8 +1,8 @@
-"""Replaying dead letters: their records go back to the topics they came from, each once.
+"""Replay of dead letters: their records go back to the topics they came from, each once.
 
-A dead letter holds the value of its record, and neither key nor headers. So the record is read
-again where it stood, and sent as it was, to the partition it was in. Where it is not kept any more,
-the letter's own value will do on logs without keys.
+A dead letter holds the value of its record, but neither key nor headers. So the record is read
+again from its topic, and sent as it was, to its partition. If the record was deleted, the letter's
+own value is sent on logs without keys.
 """
 
 from __future__ import annotations
@@ -34,18 +34,16 @@ from headgate.jobs.dead_letters.way_back import find_way_back
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import get_flow
 
-# Records are sent, and written down as sent, so many at a time.
+# The maximum size of a batch, which is sent and recorded as sent.
 _AT_ONCE = 500
 _BYTES_AT_ONCE = 16 << 20
-# So many that were left out are told one by one.
+# The most letters that a result names.
 _NAMED = 100
 
 
 class LeftOut(enum.StrEnum):
-    """Why a letter's record was not sent."""
+    """Why a letter's record cannot be sent."""
 
-    REPLAYED = "replayed"
-    IN_DOUBT = "in-doubt"
     CUT = "cut"
     NO_KEY = "no-key"
     GONE = "gone"
@@ -55,27 +53,40 @@ class LeftOut(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A letter whose record cannot be sent.
-
-    Attributes:
-        why: CUT, NO_KEY, GONE, NO_WAY or OLD_ROW.
-        words: The reason in words.
-    """
+    """A letter whose record cannot be sent, and the reason in words."""
 
     id: str
     why: LeftOut
     words: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayProgress:
-    """How far a replay has come.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayRequest:
+    """Which dead letters are replayed, and how.
 
     Attributes:
-        looked_at: Letters so far.
-        total: How many there are at most; None where nobody knows.
-        sent: Records that were acknowledged.
+        ids: These letters; by default all that exist now.
+        reason: Only letters with this reason, such as BAD_JSON.
+        again: Include letters that were or may have been sent.
+        without_key: Send a value without a key if its record was deleted.
+        into_tables: Include rows of tables without a version, which may overwrite newer ones.
+        dry_run: Count what would be sent, and send nothing.
     """
+
+    ids: tuple[str, ...] = ()
+    reason: str | None = None
+    again: bool = False
+    without_key: bool = False
+    into_tables: bool = False
+    dry_run: bool = False
+
+    def has(self, letter: DeadLetter) -> bool:
+        return self.reason is None or letter.reason == self.reason.upper()
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayProgress:
+    """The progress of a replay: letters read, their maximum if known, and records sent."""
 
     looked_at: int
     total: int | None
@@ -84,16 +95,16 @@ class ReplayProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """What a replay did.
+    """The result of a replay.
 
     Attributes:
-        sent: Records that were acknowledged, by topic; what would be sent, in a dry run.
-        skipped: Letters whose records had been sent before, by way of another letter too.
-        in_doubt: Letters of a replay that broke off, whose records may have arrived: they were
-            not sent.
-        refused: How many records cannot be sent, by reason.
-        named: Letters that were refused, the first of them one by one; likewise `doubts`.
-        without_key: How many were sent without a message key, since nobody knows it any more.
+        sent: Acknowledged records by topic; in a dry run, records that would be sent.
+        without_key: How many of them were sent without their message key, which is lost.
+        skipped: Letters whose records had been sent before, maybe for another letter.
+        in_doubt: Letters of an interrupted replay, whose records may have arrived: not sent.
+        doubts: The first of them.
+        refused: Records that cannot be sent, by reason.
+        named: The first of their letters.
     """
 
     job: str
@@ -110,41 +121,28 @@ class Replayed:
 
     @property
     def total(self) -> int:
-        """How many records were acknowledged."""
         return sum(self.sent.values())
 
     @property
     def refused_total(self) -> int:
-        """How many records cannot be sent."""
         return sum(self.refused.values())
 
 
 def replay_dead_letters(
     home: JobFolder,
+    request: ReplayRequest,
     *,
-    ids: Sequence[str] = (),
-    reason: str | None = None,
     by: str,
-    again: bool = False,
-    without_key: bool = False,
-    into_tables: bool = False,
-    dry_run: bool = False,
     progress: Callable[[ReplayProgress], None] | None = None,
     clock: Clock | None = None,
 ) -> Replayed:
-    """Send the records of dead letters again, to the topics they came from, and return the counts.
+    """Send the records of dead letters again, to the topics they came from.
 
     Each batch is recorded before it is sent and when it is acknowledged. Letters of an interrupted
     replay are reported, and not sent again.
 
     Args:
-        ids: These letters; by default all that exist now.
-        reason: Only letters with this reason, such as BAD_JSON.
         by: The user, for the job's records.
-        again: Include letters that were or may have been sent.
-        without_key: Send a value without a key if its record was deleted.
-        into_tables: Include rows of tables without a version, which may overwrite newer ones.
-        dry_run: Count what would be sent, and send nothing.
         progress: Called after each batch.
 
     Raises:
@@ -154,39 +152,26 @@ def replay_dead_letters(
     graph = get_flow(home, doing="replay dead letters of")
     places = get_connector(graph.dead_letters).open_places(graph.dead_letters)
     letters: Iterable[DeadLetter] = (
-        get_letters(home, graph, places, ids) if ids else _all(places, Ownership(home.name, graph))
+        get_letters(home, graph, places, request.ids)
+        if request.ids
+        else _all(places, Ownership(home.name, graph))
     )
     with ExitStack() as stack:
         journal: ReplayJournal | None = None
-        if dry_run:
-            memory = read_memory(home)
-        else:
+        if not request.dry_run:
             journal = stack.enter_context(open_journal(home, by=by, clock=clock or SystemClock()))
-            memory = journal.memory
-        replay = _Replay(
-            graph,
-            memory,
-            journal,
-            stack,
-            again=again,
-            without_key=without_key,
-            into_tables=into_tables,
-        )
-        for batch in _batches(_of_reason(letters, reason)):
+        memory = read_memory(home) if journal is None else journal.memory
+        replay = _Replay(request, graph, memory, journal, stack)
+        for batch in _batches(letter for letter in letters if request.has(letter)):
             replay.take(batch)
             if progress is not None:
-                progress(replay.progress(len(ids) or None))
-    return replay.result(home.name, dry_run=dry_run)
-
-
-def _of_reason(letters: Iterable[DeadLetter], reason: str | None) -> Iterable[DeadLetter]:
-    if reason is None:
-        return letters
-    return (letter for letter in letters if letter.reason == reason.upper())
+                sent = sum(replay.sent.values())
+                progress(ReplayProgress(replay.looked_at, len(request.ids) or None, sent))
+    return replay.result(home.name)
 
 
 def _all(places: Places, ownership: Ownership) -> Iterator[DeadLetter]:
-    """Yield all letters of a job that there are now, oldest first within each part of the topic."""
+    """Yield all present letters of a job, oldest first within each part of the topic."""
     try:
         stretches = places.stretches()
     except HeadgateError as error:
@@ -196,7 +181,7 @@ def _all(places: Places, ownership: Ownership) -> Iterator[DeadLetter]:
     for stretch in stretches:
         for record in places.read(stretch):
             letter = find_letter(record)
-            if letter is not None and ownership.has(letter):
+            if letter is not None and ownership.has(letter.kind):
                 yield letter
 
 
@@ -224,16 +209,14 @@ class _Open:
 
 @dataclass(slots=True)
 class _Replay:
-    """One replay on its way."""
+    """A running replay."""
 
+    request: ReplayRequest
     graph: Graph
     memory: ReplayMemory
     # None in a dry run.
     journal: ReplayJournal | None
     stack: ExitStack
-    again: bool = field(kw_only=True)
-    without_key: bool = field(kw_only=True)
-    into_tables: bool = field(kw_only=True)
     looked_at: int = 0
     skipped: int = 0
     keyless: int = 0
@@ -243,7 +226,7 @@ class _Replay:
     doubts: list[str] = field(default_factory=list)
     in_doubt: int = 0
     opened: dict[str, _Open] = field(default_factory=dict)
-    # Records of this replay, by their marks: with `again` too, each is sent once.
+    # The marks of the records of this replay: each is sent once, even with `again`.
     taken: set[str] = field(default_factory=set)
 
     def take(self, letters: Sequence[DeadLetter]) -> None:
@@ -257,10 +240,10 @@ class _Replay:
             if way.topic is None:
                 self._refuse(letter, LeftOut.NO_WAY, way.why_not)
                 continue
-            if way.table and not self.into_tables:
+            if way.table and not self.request.into_tables:
                 words = (
-                    f"table {way.table!r} has no version column, so that its row would take the "
-                    "place of a newer one (--into-tables sends it)"
+                    f"table {way.table!r} has no version column, so its row would replace a newer "
+                    "one (--into-tables sends it)"
                 )
                 self._refuse(letter, LeftOut.OLD_ROW, words)
                 continue
@@ -273,26 +256,22 @@ class _Replay:
         for name, some in by_topic.items():
             self._send(self.opened[name], some)
 
-    def progress(self, total: int | None) -> ReplayProgress:
-        return ReplayProgress(self.looked_at, total, sum(self.sent.values()))
-
-    def result(self, job: str, *, dry_run: bool) -> Replayed:
-        """Return what was done."""
+    def result(self, job: str) -> Replayed:
         return Replayed(
             job=job,
+            dry_run=self.request.dry_run,
             sent=dict(self.sent),
+            without_key=self.keyless,
             skipped=self.skipped,
             in_doubt=self.in_doubt,
+            doubts=tuple(self.doubts),
             refused=dict(self.refused),
             named=tuple(self.named),
-            doubts=tuple(self.doubts),
-            without_key=self.keyless,
-            dry_run=dry_run,
         )
 
     def _is_due(self, letter: DeadLetter, topic: Topic | None) -> bool:
         before = self.memory.find(letter, None if topic is None else topic.name)
-        if before is None or self.again:
+        if before is None or self.request.again:
             return True
         if before.is_sure:
             self.skipped += 1
@@ -307,14 +286,14 @@ class _Replay:
             self.named.append(Refused(letter.id, why, words))
 
     def _send(self, to: _Open, letters: Sequence[DeadLetter]) -> None:
-        found = to.places.find_spots({(each.partition, each.offset) for each in letters})
+        originals = to.places.find_spots({(letter.partition, letter.offset) for letter in letters})
         due: list[tuple[DeadLetter, PlacedRecord]] = []
         for letter in letters:
             mark = mark_record(to.topic.name, letter)
             if mark in self.taken:
                 self.skipped += 1
                 continue
-            record = self._record(to, letter, found.get((letter.partition, letter.offset)))
+            record = self._record(to, letter, originals.get((letter.partition, letter.offset)))
             if record is not None:
                 self.taken.add(mark)
                 due.append((letter, record))
@@ -331,22 +310,22 @@ class _Replay:
     def _record(
         self, to: _Open, letter: DeadLetter, original: PlacedRecord | None
     ) -> PlacedRecord | None:
-        """Return what to send for a letter; None where it is refused."""
+        """Return the record to send for a letter; None if it is refused."""
         if original is not None and _is_same(letter, original):
             return original
         if letter.of_row:
-            words = "its row failed inside the flow, and its record is not kept any more"
+            words = "its row failed inside the flow, and its record has been deleted"
             self._refuse(letter, LeftOut.GONE, words)
         elif letter.cut:
             words = (
                 f"it holds {len(letter.raw or b'')} of the {letter.size} bytes of its record, "
-                "which is not kept any more"
+                "which has been deleted"
             )
             self._refuse(letter, LeftOut.CUT, words)
         elif not get_connector(to.topic).has_keys:
             return _of_letter(letter, partition=0)
-        elif not self.without_key:
-            words = "its record is not kept any more, and nobody else knows its message key"
+        elif not self.request.without_key:
+            words = "its record has been deleted, and with it its message key"
             self._refuse(letter, LeftOut.NO_KEY, words)
         else:
             self.keyless += 1
@@ -355,7 +334,7 @@ class _Replay:
 
 
 def _is_same(letter: DeadLetter, record: PlacedRecord) -> bool:
-    """Tell whether a record is the one that a letter is of: its topic may have been made anew."""
+    """Tell whether a record is that of a letter: its topic may have been recreated."""
     if record.timestamp != letter.timestamp:
         return False
     if letter.of_row:

@@ -1,7 +1,7 @@
-"""Counting dead letters by job, topic and reason: each once, however often somebody asks.
+"""Counts of dead letters by job, topic and reason.
 
-What was counted is remembered in this process, by the stretches of the topic that it was in. A page
-that asks every few seconds costs the reading of what is new.
+This process remembers the counts of each stretch of a topic, so a page that counts every few
+seconds reads only new letters.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from typing import Any
 from headgate.connectors.places import PlacedRecord, Places, Stretch
 from headgate.jobs.dead_letters.letter import Kind, find_kind
 
-# How many letters one call reads at most.
+# The most letters that one call reads.
 AT_MOST = 1_000_000
 _TOPICS = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many letters there are.
+    """The number of letters in a topic.
 
     Attributes:
-        counts: By their kind; of all jobs that write to the topic.
-        foreign: How many records are no dead letters.
-        is_all: Whether all that are kept were counted; else there are at least so many.
+        counts: By kind; of all jobs that write to the topic.
+        foreign: The number of other records.
+        is_all: Whether all retained letters were counted.
     """
 
     counts: Counter[Kind] = field(default_factory=Counter)
@@ -51,11 +51,11 @@ class Counting:
         self._topics: OrderedDict[str, dict[str, _Part]] = OrderedDict()
 
     def count(self, name: str, places: Places, *, at_most: int = AT_MOST) -> Tally:
-        """Return how many letters a topic has; the newest are counted first.
+        """Return the number of letters in a topic; the newest are counted first.
 
         Args:
-            name: Names the topic among all of this process.
-            at_most: How many are read by this call.
+            name: Identifies the topic in this process.
+            at_most: The maximum number of letters that this call reads.
         """
         with self._lock:
             known = self._topics.pop(name, {})
@@ -90,7 +90,7 @@ def _count(places: Places, known: dict[str, _Part], at_most: int) -> tuple[dict[
 
 
 def _usable(part: _Part | None, stretch: Stretch) -> _Part | None:
-    """Return what was counted of a part, unless records of it are gone or too many are new."""
+    """Return the counts of a part, unless records of it were deleted or too many are new."""
     if part is None or part.first < stretch.kept_from or part.end > stretch.end:
         return None
     return None if part.end < stretch.first else part

@@ -1,8 +1,8 @@
-"""Where the record of a dead letter goes when it is sent again.
+"""The topic to which the record of a dead letter is sent again.
 
-A record that could not be decoded went nowhere else, unless another source reads its topic too. The
-record of a row that failed inside the flow was on its way: it can be sent again only if it left
-nothing behind on that way.
+A record that could not be decoded is nowhere else, unless another source reads its topic too. The
+record of a row that failed inside the flow can be sent again only if no operator before has
+written or remembered anything of it.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from headgate.jobs.dead_letters.letter import DeadLetter
 
 @dataclass(frozen=True, slots=True)
 class WayBack:
-    """Where a letter's record goes.
+    """The way back of a letter's record.
 
     Attributes:
-        topic: Where it came from; None where it cannot go back.
+        topic: The topic it came from; None if it cannot go back.
         why_not: The reason then, in words.
-        table: The table that it is of, if the newest record of a key is the newest row there:
-            sent again, it takes the place of a newer one. Empty for others.
+        table: The table in which the record would replace a newer row, since the table has no
+            version column; otherwise empty.
     """
 
     topic: Topic | None
@@ -43,7 +43,7 @@ class WayBack:
 
 
 def find_way_back(graph: Graph, letter: DeadLetter) -> WayBack:
-    """Return where the record of a letter of this flow goes."""
+    """Return the way back of the record of a letter of this flow."""
     for node in graph.nodes:
         if letter.of_row and label(node) == letter.source:
             return _from_row(graph, node)
@@ -54,7 +54,7 @@ def find_way_back(graph: Graph, letter: DeadLetter) -> WayBack:
 
 
 def topics_of_operators(graph: Graph) -> dict[str, str]:
-    """Return the topic of each operator's records, by what dead letters call the operator."""
+    """Return the topic of each operator's records, by the operator's name in dead letters."""
     topics: dict[str, str] = {}
     for node in graph.nodes:
         if isinstance(node, Source):
@@ -80,41 +80,46 @@ def _from_row(graph: Graph, node: Node) -> WayBack:
 
 
 def _to_source(graph: Graph, source: Source, topic: Topic) -> WayBack:
-    for each in graph.nodes:
-        if isinstance(each, Source) and each.id != source.id and _reads(each.topic, topic):
-            why_not = f"source {each.id!r} reads that topic too, and would take the record twice"
+    for other in graph.nodes:
+        if isinstance(other, Source) and other.id != source.id and _reads(other.topic, topic):
+            why_not = f"source {other.id!r} also reads that topic, and would read the record twice"
             return WayBack(None, why_not)
     is_by_place = source.kind is SourceKind.TABLE and source.version is None
     return WayBack(topic, table=source.id if is_by_place else "")
 
 
 def _reads(read: Topic, topic: Topic) -> bool:
-    """Tell whether records of one topic come out of what is read."""
+    """Tell whether a topic is among those that a source reads."""
     connector = find_connector(read)
     return connector is not None and connector.reads(read, topic)
 
 
 def _trace(graph: Graph, above: Node, port: Port) -> str:
-    """Return what rows of a port left behind on their way, in words; empty for nothing."""
-    takers = [each for each in graph.consumers(port) if not _is_table_of(each, port)]
+    """Return the trace that rows of a port left behind, in words; empty if there is none."""
+    takers = find_takers(graph, port)
     if len(takers) > 1:
-        names = ", ".join(label(each) for each in takers)
+        names = ", ".join(label(taker) for taker in takers)
         return f"its record went other ways too (rows of {str(port)!r} go to {names})"
     match above:
         case Window() if port.output == "updates":
             return f"its row is one of {label(above)}, which makes rows of many records"
         case Dedupe() if port.output == "unique":
-            return f"{label(above)} has seen its record, and would take it for a repeated one"
+            return f"{label(above)} has seen its record, and would drop it as a duplicate"
         case Transform():
             return f"{label(above)} may have made other rows of its record"
         case _:
             return ""
 
 
-def _is_table_of(node: Node, port: Port) -> bool:
-    return isinstance(node, Enrich) and node.table == port.node and node.input != port
+def find_takers(graph: Graph, port: Port) -> list[Node]:
+    """Return the nodes that take a port's rows, without those that look them up as a table."""
+    return [
+        node
+        for node in graph.consumers(port)
+        if not (isinstance(node, Enrich) and node.table == port.node and node.input != port)
+    ]
 
 
 def _of_name(topic: Topic, name: str) -> Topic:
-    """Return the one topic of those that a pattern stands for."""
+    """Return the topic of a name among those of a pattern."""
     return topic if topic.pattern is None else get_connector(topic).log_of(topic).bind(name)

@@ -88,7 +88,9 @@ def _write_view(view: JobView) -> dict[str, Any]:
 def _read_view(details: Mapping[str, Any]) -> JobView:
     status = {key: value for key, value in details.items() if key not in _NOT_STATUS}
     ages = details.get("lag_s") or {}
-    lags = {lag: _all(details.get(lag)) for lag in _LAGS} | {"lag_s": max(ages.values(), default=None)}
+    lags = {lag: _all(details.get(lag)) for lag in _LAGS} | {
+        "lag_s": max(ages.values(), default=None)
+    }
     return replace(decode(JobView, {**details, **lags}), status=status)
 
 

@@ -1,10 +1,9 @@
-"""The outputs of a job as those see them who look from outside: where they are, what is in them."""
+"""The outputs of a job, and their last records."""
 
 from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 
 from headgate._codec import Moment, alias
 from headgate.connectors.places import PlacedRecord
@@ -14,19 +13,17 @@ from headgate.flow.graph import Graph
 from headgate.flow.names import did_you_mean
 from headgate.flow.operators import Output, Source
 from headgate.flow.topics import Topic
-from headgate.jobs.dead_letters.letter import find_kind, show_bytes
+from headgate.jobs.dead_letters.letter import find_kind, find_moment, show_bytes
 from headgate.jobs.dead_letters.ownership import Ownership
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import get_flow
 
-# So much of a key or a value is shown.
+# The bytes of a key or a value that are shown.
 SHOWN = 8 * 1024
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class OutputKind(enum.StrEnum):
-    """What an output is for, in the order in which outputs are listed."""
+    """The kinds of outputs, in the order of a list."""
 
     SIDE = "side"
     MAIN = "main"
@@ -38,14 +35,13 @@ class OutputView:
     """One output.
 
     Attributes:
-        id: What the job's counts call it.
+        id: Its name in the job's counts.
         topic: Its topic's name.
-        kind: SIDE where its rows left an operator by a side output, such as `missing` or `late`.
-        fed_by: The operator's output that its rows come from, `with-user.missing`; empty for dead
-            letters.
-        log: Where the topic is, as `--on` names it, without options; `console` for a console.
+        kind: SIDE if its rows come from a side output such as `missing` or `late`.
+        fed_by: The operator's output, such as `with-user.missing`; empty for dead letters.
+        log: The log of the topic, as `--on` names it, without options; `console` for a console.
         can_tail: Whether its last rows can be read.
-        rows: How many the job has written since it was last started.
+        rows: Rows written since the last start of the job.
     """
 
     id: str
@@ -62,13 +58,13 @@ class OutputRecord:
     """One row in an output.
 
     Attributes:
-        place: Names the record in its topic.
-        position: Where it is in its partition.
-        timestamp: When it was written; None where nobody tells.
-        key: The message's key as text; None for none.
-        value: As text, at most 8 KiB of it; None for a record without one.
+        place: Identifies the record in its topic.
+        position: Its position in its partition.
+        timestamp: When it was written; None if unknown.
+        key: The message's key as text, or None.
+        value: At most 8 KiB of the value as text, or None.
         size: The value's full length in bytes.
-        cut: Whether more of the value is there than is shown.
+        cut: Whether the value is longer than shown.
     """
 
     place: str
@@ -89,22 +85,22 @@ def list_outputs(home: JobFolder) -> tuple[OutputView, ...]:
     """
     graph = get_flow(home, doing="show the outputs of")
     rows = (home.find_json("status.json") or {}).get("outputs") or {}
-    found = [
+    outputs = [
         _view(node.id, node.topic, _kind(graph, node), str(node.input), rows)
         for node in graph.outputs()
     ]
     letters = graph.dead_letters
-    found.append(_view(letters.name, letters, OutputKind.DEAD_LETTERS, "", rows))
+    outputs.append(_view(letters.name, letters, OutputKind.DEAD_LETTERS, "", rows))
     order = list(OutputKind)
-    return tuple(sorted(found, key=lambda each: order.index(each.kind)))
+    return tuple(sorted(outputs, key=lambda output: order.index(output.kind)))
 
 
 def tail_output(home: JobFolder, output: str, *, lines: int = 20) -> tuple[OutputRecord, ...]:
-    """Return the last rows of an output, newest last; none where nothing was written yet.
+    """Return the last rows of an output, newest last.
 
     Raises:
-        HeadgateError: JOB_NEVER_RAN, OUTPUT_NOT_FOUND; OUTPUT_NOT_KEPT: a console.
-            What reading the log raises.
+        HeadgateError: JOB_NEVER_RAN, OUTPUT_NOT_FOUND, OUTPUT_NOT_KEPT for a console; errors of
+            reading the log.
     """
     graph = get_flow(home, doing="show the outputs of")
     topic = _topic(graph, output, home.name)
@@ -123,14 +119,11 @@ def tail_output(home: JobFolder, output: str, *, lines: int = 20) -> tuple[Outpu
             return ()
         raise
     if output == graph.dead_letters.name:
-        records = [each for each in records if _is_of(each, Ownership(home.name, graph))]
+        # Without the letters of other jobs.
+        ownership = Ownership(home.name, graph)
+        kinds = ((record, find_kind(record.value)) for record in records)
+        records = [record for record, kind in kinds if kind is None or ownership.has(kind)]
     return tuple(_record(record) for record in records)
-
-
-def _is_of(record: PlacedRecord, ownership: Ownership) -> bool:
-    """Tell whether a row of the topic of dead letters is not a letter of another job."""
-    kind = find_kind(record.value)
-    return kind is None or ownership.has(kind)
 
 
 def _view(
@@ -174,14 +167,11 @@ def _topic(graph: Graph, output: str, job: str) -> Topic:
 
 def _record(record: PlacedRecord) -> OutputRecord:
     value = record.value
-    prefix = f"{record.partition}:"
     return OutputRecord(
         place=record.place,
         partition=record.partition,
-        position=record.place.removeprefix(prefix),
-        timestamp=None
-        if record.timestamp < 0
-        else _EPOCH + timedelta(milliseconds=record.timestamp),
+        position=record.place.removeprefix(f"{record.partition}:"),
+        timestamp=find_moment(record.timestamp),
         key=None if record.key is None else show_bytes(record.key[:SHOWN]),
         value=None if value is None else show_bytes(value[:SHOWN]),
         size=0 if value is None else len(value),

@@ -16,6 +16,7 @@ from headgate._units import format_duration
 from headgate.errors import HeadgateError
 from headgate.jobs.checkpoints.restore_plan import SealedPlan
 from headgate.jobs.control.requests import Patience
+from headgate.jobs.dead_letters.replay import ReplayRequest
 from headgate.jobs.values import NO_CONSENT, Consent
 from headgate.jobs.views.job import JobView
 from headgate.server.actions.action import Action
@@ -228,38 +229,21 @@ def pin(
         return action.do(lambda: action.home.pin(job, checkpoint, pinned=pinned))
 
 
-def replay(
-    context: ServerContext,
-    access: Access,
-    job: str,
-    *,
-    ids: Collection[str] = (),
-    reason: str | None = None,
-    **flags: bool,
-) -> Operation:
-    """Send dead letters to their topics again.
-
-    Args:
-        ids: Those letters; empty for all, or for all of one reason.
-        reason: All that were refused for this reason.
-        flags: Those of `FolderHome.replay_dead_letters`.
-    """
-    unset = dict.fromkeys(("again", "without_key", "into_tables", "dry_run"), False)
-    options: dict[str, Any] = {**unset, **flags}
-    details = {"ids": list(ids), "reason": reason, **options}
-    with Action(context, access, "replay", job, details) as action:
-        if len(ids) > _MOST_IDS:
+def replay(context: ServerContext, access: Access, job: str, request: ReplayRequest) -> Operation:
+    """Send dead letters to their topics again."""
+    with Action(context, access, "replay", job, encode(request)) as action:
+        if len(request.ids) > _MOST_IDS:
             raise HeadgateError(
                 "BAD_REQUEST",
-                f"cannot replay {len(ids)} dead letters by their ids: the maximum is {_MOST_IDS}",
+                f"cannot replay {len(request.ids)} dead letters by their ids: the maximum is "
+                f"{_MOST_IDS}",
                 hint="give a reason instead",
             )
-        letters = tuple(names.check_letter(letter) for letter in ids)
+        for letter in request.ids:
+            names.check_letter(letter)
         action.home.job(job, verb="replay dead letters of")
         return action.start(
-            lambda _report: action.home.replay_dead_letters(
-                job, ids=letters, reason=reason, by=access.who, **options
-            )
+            lambda _report: action.home.replay_dead_letters(job, request, by=access.who)
         )
 
 

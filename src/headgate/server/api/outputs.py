@@ -6,8 +6,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from headgate._codec import decode
 from headgate.jobs.dead_letters.letter import DeadLetter
 from headgate.jobs.dead_letters.listing import DeadLetters
+from headgate.jobs.dead_letters.replay import ReplayRequest
 from headgate.server.actions import verbs
 from headgate.server.api import models
 from headgate.server.api.models import Job
@@ -59,6 +61,7 @@ def output_routes() -> APIRouter:
         server: Server, who: Who, job: Job, body: models.Replay | None = None
     ) -> Operation:
         """Send dead letters to their topics again, after what was wrong is mended."""
-        return verbs.replay(server, who, job, **(body or models.Replay()).model_dump())
+        request = decode(ReplayRequest, (body or models.Replay()).model_dump())
+        return verbs.replay(server, who, job, request)
 
     return router

@@ -7,6 +7,7 @@ from nicegui import ui
 from headgate.errors import HeadgateError
 from headgate.jobs.dead_letters.letter import DeadLetter
 from headgate.jobs.dead_letters.listing import DeadLetters
+from headgate.jobs.dead_letters.replay import ReplayRequest
 from headgate.server.actions import verbs
 from headgate.server.console.panels.questions import VIEW_ONLY, ask_and_do
 from headgate.server.console.parts import widgets
@@ -101,10 +102,8 @@ class LettersPanel:
             context.read_user_data,
             context.home.replay_dead_letters,
             self._job,
-            ids=ids,
-            reason=reason,
+            ReplayRequest(ids=ids, reason=reason, dry_run=True),
             by=access.who,
-            dry_run=True,
         )
         self._status.show("")
         if foreseen is None:
@@ -115,7 +114,10 @@ class LettersPanel:
             return
         which = f" with reason {reason}" if reason else ""
         done = await ask_and_do(
-            ask_replay(foreseen, which), verbs.replay, self._job, ids=ids, reason=reason
+            ask_replay(foreseen, which),
+            verbs.replay,
+            self._job,
+            ReplayRequest(ids=ids, reason=reason),
         )
         if done is not None and done.error is None:
             self._status.show(tell_replayed(done.result))
