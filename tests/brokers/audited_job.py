@@ -13,7 +13,8 @@ from headgate._codec import encode
 from headgate.engine.plan import source_name
 from headgate.engine.settings import Delivery
 from headgate.flow.graph import Graph
-from headgate.jobs.audit.job_audit import Audit, AuditRequest
+from headgate.jobs.audit.job_audit import AuditRequest
+from headgate.jobs.audit.report import Audit
 from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import Origin, Run, new_run, write_run

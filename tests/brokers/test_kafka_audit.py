@@ -22,7 +22,7 @@ from headgate.connectors.kafka.admin import Cluster
 from headgate.connectors.kafka.descriptor import KafkaLog
 from headgate.connectors.logs import bind, parse_log
 from headgate.flow.graph import Graph
-from headgate.jobs.audit.job_audit import Audit
+from headgate.jobs.audit.report import Audit
 from headgate.jobs.runs.lineage import Origin
 
 ORDER = "order BIGINT NOT NULL, user BIGINT"

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.connectors.audit import RowMark, find_row_mark
-from headgate.jobs.audit.counts.keys import KeyColumns, KeyCounts, hash_of
-from headgate.jobs.audit.counts.offsets import PartitionCounts
-from headgate.jobs.audit.records.marks import parse_letter
+from headgate.jobs.audit.key_counts import KeyColumns, KeyCounts, hash_of
+from headgate.jobs.audit.position_counts import PartitionCounts
+from headgate.jobs.dead_letters.letter import parse_letter
 
 OFFSETS = st.integers(0, 40)
 ROWS = st.lists(st.tuples(OFFSETS, st.sampled_from(["a", "b", None])), max_size=60)
@@ -40,7 +40,7 @@ def test_offsets_are_counted_as_a_plain_count_would(
     assert found.doubled == sum(count - 1 for count in times.values())
     assert found.unknown == len(seen - records)
     assert found.ahead == sum(offset >= 30 for offset, _ in rows)
-    assert found.before == sum(offset < 10 for offset, _ in rows)
+    assert counts.before == sum(offset < 10 for offset, _ in rows)
     assert counts.find_lost(3) == sorted(records - seen)[:3]
     doubled = {offset for (offset, _), count in times.items() if count > 1}
     assert counts.find_doubled(3) == sorted(doubled)[:3]
@@ -76,12 +76,13 @@ def test_keys_are_compared_as_a_plain_count_would(
         counts.take(hash_of((str(key),)))
     found = counts.compare(examples=100)
     wanted, written = Counter(key for key, _ in records), Counter(rows)
-    assert sum(each.lost for each in found.partitions.values()) == (wanted - written).total()
+    assert sum(each.lost or 0 for each in found.partitions.values()) == (wanted - written).total()
     too_many = {key: written[key] - wanted[key] for key in wanted if written[key] > wanted[key]}
     assert sum(each.doubled for each in found.partitions.values()) == sum(too_many.values())
     assert found.unknown == sum(count for key, count in written.items() if key not in wanted)
     for partition, each in found.partitions.items():
         assert each.records == sum(partition == place for _, place in records)
+        assert each.lost is not None
         assert 0 <= each.lost <= each.records
     assert found.lost_keys == {hash_of((str(key),)) for key in wanted - written}
     assert found.doubled_keys == {hash_of((str(key),)) for key in too_many}
@@ -153,14 +154,19 @@ def test_a_dead_letter_gives_its_record_unless_it_was_cut() -> None:
         "topic": "orders",
         "partition": 3,
         "offset": 7,
+        "timestamp": 1,
+        "code": "BAD_JSON",
+        "reason": "it is not JSON",
         "bytes": 3,
         "raw": "YWJj",
     }
     letter = parse_letter(json.dumps(content).encode())
-    assert letter == ("orders", "orders", 3, 7, b"abc")
+    assert letter is not None
+    assert (letter.source, letter.topic, letter.partition, letter.offset) == (*["orders"] * 2, 3, 7)
+    assert (letter.raw, letter.cut) == (b"abc", False)
     cut = parse_letter(json.dumps({**content, "bytes": 4}).encode())
     assert cut is not None
-    assert cut.raw is None
+    assert cut.cut
     assert parse_letter(b'{"source": "orders"}') is None
     assert parse_letter(b"no json") is None
     assert parse_letter(None) is None

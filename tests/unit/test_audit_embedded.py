@@ -51,6 +51,9 @@ def letter(place: tuple[int, int], raw: bytes, *, origin: str = "orders") -> byt
         "topic": "orders" if origin == "orders" else None,
         "partition": place[0],
         "offset": place[1],
+        "timestamp": 1,
+        "code": "BAD_JSON",
+        "reason": "it is not JSON",
         "bytes": len(raw),
         "raw": base64.b64encode(raw).decode(),
     }

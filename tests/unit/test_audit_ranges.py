@@ -13,7 +13,7 @@ from headgate.connectors.kafka.admin import TopicFacts
 from headgate.connectors.kafka.audit import doubts_of, input_of, range_of, same_topic
 from headgate.connectors.kafka.positions import TopicPosition
 from headgate.connectors.topics import FOREVER, TopicPart
-from headgate.jobs.audit.counts.source_counts import SourceCounts
+from headgate.jobs.audit.position_counts import SourceCounts
 from headgate.jobs.audit.shape import Shape
 
 ID = "HY_hVD2gR1yGSHSZuI2lIA"

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from headgate._codec import encode
+from headgate.connectors.audit import Passed
 from headgate.engine.settings import Delivery
-from headgate.jobs.audit.report import Audit, By, OutputAudit, PartitionAudit, SourceAudit
+from headgate.jobs.audit.report import Audit, By, PartitionAudit, SourceAudit
 
 GOOD: dict[str, Any] = {"records": 10, "written": 10, "lost": 0, "doubled": 0}
 WHERE = ("where 'w' drops rows",)
@@ -26,7 +27,7 @@ def audit(*, delivery: Delivery = Delivery.EXACTLY_ONCE, gaps: str = "", **found
         by=By.POSITION,
         delivery=delivery,
         sources={"orders": source},
-        outputs={"copies": OutputAudit(rows=10)},
+        outputs={"copies": Passed(rows=10)},
     )
 
 

@@ -85,9 +85,7 @@ def test_an_output_whose_rows_carry_no_position_hides_losses_and_is_named() -> N
     flow, orders = declare()
     orders.to(Files("copies", dir="data/copies"))
     shape = look(flow.graph(), without="copies")
-    assert shape.unseen == (
-        "rows in files copies in data/copies do not tell which record they came from",
-    )
+    assert shape.unseen == ("rows in files copies in data/copies do not name their record",)
 
 
 def test_dead_letters_that_cannot_be_read_hide_losses() -> None:

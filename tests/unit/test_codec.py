@@ -29,6 +29,7 @@ from headgate._codec import (
     left_out_while,
     shaped,
 )
+from headgate.connectors.audit import Passed
 from headgate.connectors.topics import (
     FOREVER,
     MadeTopic,
@@ -44,7 +45,6 @@ from headgate.jobs.audit.report import (
     By,
     Example,
     Kind,
-    OutputAudit,
     PartitionAudit,
     SourceAudit,
 )
@@ -995,7 +995,7 @@ WRITTEN: list[tuple[Any, dict[str, Any]]] = [
                     partitions={"0": PartitionAudit(records=2, written=1, lost=1, doubled=0)},
                 )
             },
-            outputs={"out": OutputAudit(rows=1, foreign=2)},
+            outputs={"out": Passed(rows=1, foreign=2)},
             examples=(Example(Kind.LOST, "orders", "/orders/0/1"),),
         ),
         {

@@ -137,8 +137,6 @@ INNER: dict[str, tuple[str, ...]] = {
         "control",
         "upkeep",
         "audit.report audit.scope audit.shape",
-        "audit.records",
-        "audit.counts",
         "audit",
         "topics",
         "sandbox",
@@ -368,12 +366,11 @@ BAD = [
     (
         "jobs/job_folder.py",
         "def f():\n    from headgate.jobs import registry",
-        "jobs.job_folder may",
+        "jobs.job_folder may not",
     ),
     ("jobs/runs/a.py", "from headgate.jobs import folder_home", "jobs.runs.a may not"),
     ("jobs/views/a.py", "import headgate.jobs.control.verbs", "jobs.views.a may not"),
-    ("jobs/audit/records/a.py", "from headgate.jobs.audit import by_key", "lies above it"),
-    ("jobs/audit/scope.py", "from headgate.jobs.audit.records import inputs", "lies above it"),
+    ("jobs/audit/scope.py", "from headgate.jobs.audit import by_key", "lies above it"),
     ("cli/a.py", "from headgate.jobs import spec", "cli may not import headgate.jobs"),
     ("cli/a.py", "from headgate.jobs.folder_homes import x", "cli may not"),
     (
@@ -432,8 +429,7 @@ GOOD = [
         "from headgate.jobs.job_folder import JobFolder\nfrom ..runs import lineage",
     ),
     ("jobs/values.py", "from headgate.jobs.totals import Totals\nfrom . import lifecycle"),
-    ("jobs/audit/records/a.py", "from headgate.jobs.audit.scope import Scope"),
-    ("jobs/audit/by_key.py", "from headgate.jobs.audit.records import outputs"),
+    ("jobs/audit/by_key.py", "from headgate.jobs.audit.scope import Scope"),
     ("jobs/folder_home.py", "from headgate.jobs.audit.job_audit import audit_job"),
     (
         "server/console/pages/a.py",
@@ -474,7 +470,7 @@ def test_a_crowded_folder_is_named(tmp_path: Path) -> None:
 
 def _write_tree(root: Path, path: str, source: str) -> None:
     rooms = ("flow/graph", "engine/plan", "jobs/folder_home", "jobs/spec", "errors", "_units")
-    inner = ("jobs/registry", "jobs/runs/lineage", "jobs/audit/by_key", "jobs/audit/records/inputs")
+    inner = ("jobs/registry", "jobs/runs/lineage", "jobs/audit/by_key", "jobs/audit/scope")
     shown = ("server/console/__init__", "server/console/parts/live", "server/console/pages/jobs")
     for name in (*rooms, *inner, *shown, "_kernel/bridge", "checkpoints/catalog", "cli/table"):
         file = root / f"{name}.py"

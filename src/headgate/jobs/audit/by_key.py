@@ -1,9 +1,8 @@
-"""An audit by key: how often each key is in the input against how often it is in the outputs."""
+"""An audit by key: compares how often each key is in the input and in the outputs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 
 from headgate._units import format_count
 from headgate.connectors.audit import Input, Meter, OutputRows, Passed
@@ -12,10 +11,9 @@ from headgate.errors import HeadgateError
 from headgate.flow.names import did_you_mean, split_path
 from headgate.flow.operators import Port, Source
 from headgate.flow.topics import Topic
-from headgate.jobs.audit.by_position import read_letters
-from headgate.jobs.audit.counts.key_tally import KeyTally
-from headgate.jobs.audit.counts.keys import KeyColumns, KeyFindings, hash_of
-from headgate.jobs.audit.report import Audit, By, Example, Kind, OutputAudit
+from headgate.jobs.audit.by_position import open_input, read_letters
+from headgate.jobs.audit.key_counts import KeyColumns, KeyFindings, KeyTally, hash_of
+from headgate.jobs.audit.report import Audit, By, Example, Kind
 from headgate.jobs.audit.scope import Scope
 from headgate.jobs.audit.shape import outputs_of, shape_of
 
@@ -23,28 +21,27 @@ from headgate.jobs.audit.shape import outputs_of, shape_of
 def audit_keys(
     scope: Scope, node: Source, key: Sequence[str], outputs: Sequence[str], meter: Meter
 ) -> Audit:
-    """Return which keys of a stream are lost and which are there too often.
+    """Return the lost and the surplus keys of a stream.
 
     Args:
-        key: The columns that tell records apart; dotted paths work.
-        outputs: Those that are looked at; all that the stream's rows may be in, and the dead
-            letters, where left out.
+        key: The columns that identify records; dotted paths work.
+        outputs: By default all outputs of the stream's rows, and the dead letters.
 
     Raises:
-        HeadgateError: UNKNOWN_COLUMN, NODE_UNKNOWN, TOPIC_WRONG_WAY, AUDIT_INPUT_GONE; what
-            reading raises.
+        HeadgateError: UNKNOWN_COLUMN, NODE_UNKNOWN, TOPIC_WRONG_WAY, AUDIT_INPUT_GONE; errors of
+            reading.
     """
     topics = _choose(scope, node, outputs)
     columns = _columns(scope, node, key, topics)
-    read = _open(scope, node)
+    read = open_input(scope, node)
     opened = {name: get_audit(topic).open_rows(scope, topic) for name, topic in topics.items()}
     tally = KeyTally(columns, node.id, read)
     passed = {name: _take(scope, name, rows, tally, meter) for name, rows in opened.items()}
     tally.expect(read.read(meter))
-    found = tally.compare()
-    result = tally.result(found)
+    findings = tally.compare()
+    result = tally.result(findings)
     examples = (
-        *_find_examples(node.id, columns, found, read, opened.values(), meter),
+        *_find_examples(node.id, columns, findings, read, opened.values(), meter),
         *tally.letter_examples(),
     )
     notes = [*scope.notes, *tally.notes(), *_keyless(result.keyless, passed)]
@@ -61,7 +58,7 @@ def audit_keys(
         key=tuple(key),
         delivery=scope.delivery,
         sources={node.id: result},
-        outputs={name: OutputAudit(**asdict(each)) for name, each in passed.items()},
+        outputs=passed,
         examples=examples,
         notes=tuple(notes),
     )
@@ -69,12 +66,12 @@ def audit_keys(
 
 def _take(scope: Scope, name: str, rows: OutputRows, tally: KeyTally, meter: Meter) -> Passed:
     passed = Passed()
-    found = rows.read(passed, meter)
+    read_rows = rows.read(passed, meter)
     if name == scope.flow.dead_letters.name:
-        for source, letter, row in read_letters(scope, found):
+        for source, letter, row in read_letters(scope, read_rows):
             tally.take_letter(source, letter, row, passed)
     else:
-        for row in found:
+        for row in read_rows:
             tally.take(row, passed)
     return passed
 
@@ -82,31 +79,31 @@ def _take(scope: Scope, name: str, rows: OutputRows, tally: KeyTally, meter: Met
 def _choose(scope: Scope, node: Source, wanted: Sequence[str]) -> dict[str, Topic]:
     flow = scope.flow
     letters = flow.dead_letters
-    there_are = {each.id: each.topic for each in outputs_of(flow, node.id)}
-    there_are[letters.name] = letters
+    topics = {output.id: output.topic for output in outputs_of(flow, node.id)}
+    topics[letters.name] = letters
     for name in wanted:
-        if name not in there_are:
+        if name not in topics:
             raise HeadgateError(
                 "NODE_UNKNOWN",
                 f"cannot audit output {name!r} of job {scope.job!r}: rows of {node.id!r} are "
-                f"written to {', '.join(there_are)}",
-                hint=did_you_mean(name, there_are),
+                f"written to {', '.join(topics)}",
+                hint=did_you_mean(name, topics),
             )
-        if find_audit(there_are[name]) is None:
+        if find_audit(topics[name]) is None:
             raise HeadgateError(
                 "TOPIC_WRONG_WAY",
                 f"cannot audit output {name!r} of job {scope.job!r}: it goes to "
-                f"{there_are[name].describe()}, which cannot be read",
+                f"{topics[name].describe()}, which cannot be read",
                 hint=f"headgate audit {scope.job} --key COLUMN --output {letters.name}",
             )
-    names = wanted or [name for name, topic in there_are.items() if find_audit(topic) is not None]
-    return {name: there_are[name] for name in names}
+    names = wanted or [name for name, topic in topics.items() if find_audit(topic) is not None]
+    return {name: topics[name] for name in names}
 
 
 def _columns(
     scope: Scope, node: Source, key: Sequence[str], topics: Mapping[str, Topic]
 ) -> KeyColumns:
-    """Return the way to the key's columns, which every output must have."""
+    """Return the paths of the key's columns, which every output must have."""
     what = f"cannot audit job {scope.job!r} by key"
     schemas = scope.flow.schemas()
     paths = []
@@ -119,55 +116,43 @@ def _columns(
                 hint=did_you_mean(column, schemas[Port(node.id, "out")].paths),
             )
         paths.append(path)
-    outputs = [each for each in scope.flow.outputs() if each.id in topics]
+    outputs = [output for output in scope.flow.outputs() if output.id in topics]
     able = [
-        each.id
-        for each in outputs
-        if all(schemas[each.input].find(column) is not None for column in key)
+        output.id
+        for output in outputs
+        if all(schemas[output.input].find(column) is not None for column in key)
     ]
-    for each in outputs:
-        if each.id not in able:
+    options = " ".join(f"--output {name}" for name in able)
+    narrowed = f"headgate audit {scope.job} --source {node.id} --key {','.join(key)} {options}"
+    for output in outputs:
+        if output.id not in able:
             raise HeadgateError(
                 "UNKNOWN_COLUMN",
-                f"{what}: output {each.id!r} does not have all of {', '.join(key)}",
-                hint=_narrowed(scope, node, key, able)
-                if able
-                else did_you_mean(key[0], schemas[each.input].paths),
+                f"{what}: output {output.id!r} does not have all of {', '.join(key)}",
+                hint=narrowed if able else did_you_mean(key[0], schemas[output.input].paths),
             )
     return KeyColumns(tuple(paths))
-
-
-def _narrowed(scope: Scope, node: Source, key: Sequence[str], outputs: Sequence[str]) -> str:
-    options = " ".join(f"--output {name}" for name in outputs)
-    return f"headgate audit {scope.job} --source {node.id} --key {','.join(key)} {options}"
-
-
-def _open(scope: Scope, node: Source) -> Input:
-    end = scope.ends[node.id]
-    if end is None:
-        return Input(node.topic.name)
-    return get_audit(node.topic).open_input(scope.job, node.topic, scope.begins[node.id], end)
 
 
 def _find_examples(
     source: str,
     columns: KeyColumns,
-    found: KeyFindings,
+    findings: KeyFindings,
     read: Input,
     outputs: Iterable[OutputRows],
     meter: Meter,
 ) -> Iterator[Example]:
-    """Yield some keys; what was counted by hash is read again, until they are found."""
+    """Yield some keys with problems; only hashes are known, so topics are read again."""
     records = (record.value for record in read.read(meter))
-    keys = _find_keys(columns, found.lost_keys | found.doubled_keys, records)
-    rows = (row.value for each in outputs for row in each.read(Passed(), meter))
-    keys |= _find_keys(columns, found.unknown_keys, rows)
+    keys = _find_keys(columns, findings.lost_keys | findings.doubled_keys, records)
+    rows = (row.value for output in outputs for row in output.read(Passed(), meter))
+    keys |= _find_keys(columns, findings.unknown_keys, rows)
     for kind, hashes in (
-        (Kind.LOST, found.lost_keys),
-        (Kind.DOUBLED, found.doubled_keys),
-        (Kind.UNKNOWN, found.unknown_keys),
+        (Kind.LOST, findings.lost_keys),
+        (Kind.DOUBLED, findings.doubled_keys),
+        (Kind.UNKNOWN, findings.unknown_keys),
     ):
-        yield from (Example(kind, source, key=keys[each]) for each in hashes if each in keys)
+        yield from (Example(kind, source, key=keys[key]) for key in hashes if key in keys)
 
 
 def _find_keys(
@@ -187,15 +172,14 @@ def _find_keys(
 
 def _keyless(records: int, outputs: Mapping[str, Passed]) -> Iterator[str]:
     if records:
-        yield f"{format_count(records)} records of the input have no key, and were not judged"
+        yield f"{format_count(records)} records of the input have no key, and were not audited"
     for name, passed in outputs.items():
         if passed.keyless:
             yield f"{format_count(passed.keyless)} rows of {name!r} have no key"
 
 
 def _by_design(scope: Scope, node: Source) -> list[str]:
-    """Return what in the flow makes keys vanish or multiply on purpose."""
-    readable = [each.id for each in scope.flow.outputs() if find_audit(each.topic) is not None]
+    """Return why the flow drops or copies keys on purpose."""
+    readable = [output.id for output in scope.flow.outputs() if find_audit(output.topic)]
     shape = shape_of(scope.flow, node.id, shows_places=readable, dead_letters_show=True)
-    reasons = (*shape.unseen, *shape.copied)
-    return [f"by design of the flow, {each}" for each in reasons]
+    return [f"by design of the flow, {reason}" for reason in (*shape.unseen, *shape.copied)]

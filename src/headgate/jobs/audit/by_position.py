@@ -1,50 +1,47 @@
-"""An audit by position: each record of the input against the rows that say they came from it."""
+"""An audit by position: each record of the input against the rows that name it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
 
 from headgate.connectors.audit import Input, Meter, Passed, Row
 from headgate.connectors.registry import find_audit, get_audit
 from headgate.errors import HeadgateError
 from headgate.flow.operators import Source
 from headgate.flow.topics import Topic
-from headgate.jobs.audit.counts.source_counts import SourceCounts
-from headgate.jobs.audit.records.marks import Letter, parse_letter
-from headgate.jobs.audit.report import Audit, By, OutputAudit
+from headgate.jobs.audit.position_counts import SourceCounts
+from headgate.jobs.audit.report import Audit, By
 from headgate.jobs.audit.scope import Scope
 from headgate.jobs.audit.shape import Shape, origins, shape_of
+from headgate.jobs.dead_letters.letter import DeadLetter, parse_letter
 
 
 def audit_positions(scope: Scope, sources: Iterable[Source], meter: Meter) -> Audit:
-    """Return what is lost and what is doubled of some streams, by the marks of their rows.
+    """Return the lost and duplicated records of some streams, by the marks of their rows.
 
     Raises:
-        HeadgateError: AUDIT_NEEDS_KEY where rows do not tell, or not clearly, which record they
-            came from; AUDIT_INPUT_GONE; what reading raises.
+        HeadgateError: AUDIT_NEEDS_KEY if rows do not name their record, or not clearly;
+            AUDIT_INPUT_GONE; errors of reading.
     """
     shapes = {node.id: _shape(scope, node) for node in sources}
     inputs = {node.id: _open(scope, node) for node in sources}
     counts = {name: SourceCounts(shape, inputs[name]) for name, shape in shapes.items()}
     for name, read in inputs.items():
-        if read is not None:
-            counts[name].expect(read.read(meter))
-    outputs: dict[str, OutputAudit] = {}
+        counts[name].expect(read.read(meter))
+    outputs: dict[str, Passed] = {}
     doubts: list[str] = []
     for name, topic in _outputs(scope, shapes.values()).items():
         rows = get_audit(topic).open_rows(scope, topic)
-        passed = Passed()
-        found = rows.read(passed, meter)
+        outputs[name] = Passed()
+        read_rows = rows.read(outputs[name], meter)
         if name == scope.flow.dead_letters.name:
-            _take_letters(scope, name, found, shapes, counts)
+            _take_letters(scope, name, read_rows, shapes, counts)
         else:
-            _take_rows(name, found, shapes, counts)
-        outputs[name] = OutputAudit(**asdict(passed))
+            _take_rows(name, read_rows, shapes, counts)
         doubts += rows.doubts
-    results = {name: each.result() for name, each in counts.items()}
-    notes = [*scope.notes, *(note for each in counts.values() for note in each.notes())]
-    if any(each.lost for each in results.values()):
+    results = {name: source.result() for name, source in counts.items()}
+    notes = [*scope.notes, *(note for source in counts.values() for note in source.notes())]
+    if any(source.lost for source in results.values()):
         notes += [f"rows may not have been seen: {doubt}" for doubt in doubts]
     return Audit(
         job=scope.job,
@@ -54,7 +51,7 @@ def audit_positions(scope: Scope, sources: Iterable[Source], meter: Meter) -> Au
         delivery=scope.delivery,
         sources=results,
         outputs=outputs,
-        examples=tuple(each for count in counts.values() for each in count.examples()),
+        examples=tuple(example for source in counts.values() for example in source.examples()),
         notes=tuple(notes),
     )
 
@@ -83,17 +80,17 @@ def _take_letters(
 ) -> None:
     for source, letter, row in read_letters(scope, rows):
         if source is not None and source in shapes:
-            group = shapes[source].group(output, letter.origin)
+            group = shapes[source].group(output, letter.source)
             counts[source].take(letter.partition, letter.offset, group, is_earlier=row.is_earlier)
 
 
-def read_letters(scope: Scope, rows: Iterable[Row]) -> Iterator[tuple[str | None, Letter, Row]]:
+def read_letters(scope: Scope, rows: Iterable[Row]) -> Iterator[tuple[str | None, DeadLetter, Row]]:
     """Yield the dead letters among rows, each with the source of its record."""
     sources = origins(scope.flow)
     for row in rows:
         letter = parse_letter(row.value)
         if letter is not None:
-            yield row.source or sources.get(letter.origin), letter, row
+            yield row.source or sources.get(letter.source), letter, row
 
 
 def _shape(scope: Scope, node: Source) -> Shape:
@@ -103,24 +100,27 @@ def _shape(scope: Scope, node: Source) -> Shape:
     shape = shape_of(flow, node.id, shows_places=shows, dead_letters_show=readable)
     if not any(output in shows for output in shape.outputs):
         why = "; ".join(shape.unseen) if not shape.outputs else ""
-        found = why or "rows tell which record they came from on Kafka alone"
-        raise _needs_key(scope, node, found)
+        raise _needs_key(scope, node, why or "only rows on Kafka name their record")
     return shape
 
 
-def _open(scope: Scope, node: Source) -> Input | None:
+def _open(scope: Scope, node: Source) -> Input:
     if not _shows_places(node.topic):
-        found = f"it reads {node.topic.describe()}, and positions are compared on Kafka alone"
-        raise _needs_key(scope, node, found)
+        why = f"it reads {node.topic.describe()}, and positions are compared on Kafka only"
+        raise _needs_key(scope, node, why)
+    read = open_input(scope, node)
+    if len(read.ranges) > 1:
+        why = f"it reads {len(read.ranges)} topics, and rows do not name the topic of their record"
+        raise _needs_key(scope, node, why)
+    return read
+
+
+def open_input(scope: Scope, node: Source) -> Input:
+    """Return the records that the run read from a stream."""
     end = scope.ends[node.id]
     if end is None:
-        return None
-    audit = get_audit(node.topic)
-    read = audit.open_input(scope.job, node.topic, scope.begins[node.id], end)
-    if len(read.ranges) > 1:
-        found = f"it reads {len(read.ranges)} topics, and rows do not tell which they came from"
-        raise _needs_key(scope, node, found)
-    return read if read.ranges else None
+        return Input(node.topic.name)
+    return get_audit(node.topic).open_input(scope.job, node.topic, scope.begins[node.id], end)
 
 
 def _shows_places(topic: Topic) -> bool:
@@ -129,24 +129,24 @@ def _shows_places(topic: Topic) -> bool:
 
 
 def _outputs(scope: Scope, shapes: Iterable[Shape]) -> dict[str, Topic]:
-    """Return the outputs whose rows tell of their records, dead letters last."""
+    """Return the outputs whose rows name their records, dead letters last."""
     reached = {name for shape in shapes for name in shape.outputs}
-    found: dict[str, Topic] = {
+    topics: dict[str, Topic] = {
         node.id: node.topic
         for node in scope.flow.outputs()
         if node.id in reached and _shows_places(node.topic)
     }
     letters = scope.flow.dead_letters
     if find_audit(letters) is not None:
-        found[letters.name] = letters
-    return found
+        topics[letters.name] = letters
+    return topics
 
 
-def _needs_key(scope: Scope, node: Source, found: str) -> HeadgateError:
+def _needs_key(scope: Scope, node: Source, why: str) -> HeadgateError:
     column = node.schema.names[0]
     return HeadgateError(
         "AUDIT_NEEDS_KEY",
-        f"cannot audit source {node.id!r} of job {scope.job!r} by position: {found}",
+        f"cannot audit source {node.id!r} of job {scope.job!r} by position: {why}",
         hint=f"compare columns that identify its records: headgate audit {scope.job} --source "
         f"{node.id} --key {column}",
     )

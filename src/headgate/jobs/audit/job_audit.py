@@ -1,4 +1,4 @@
-"""Auditing a job: are its records in its outputs, and each as often as it ought to be?
+"""The audit of a job: whether each of its records is in its outputs, and no more than once.
 
 Records are read, never inferred: offsets are not counts on topics with transactions.
 """
@@ -7,20 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from headgate.connectors.audit import AuditProgress, Meter
 from headgate.errors import HeadgateError
 from headgate.flow.names import did_you_mean
 from headgate.flow.operators import Source
 from headgate.jobs.audit.report import Audit
-from headgate.jobs.audit.scope import find_scope
+from headgate.jobs.audit.scope import Scope, find_scope
 from headgate.jobs.job_folder import JobFolder
-
-if TYPE_CHECKING:
-    from headgate.jobs.audit.scope import Scope
-
-__all__ = ["Audit", "AuditProgress", "AuditRequest", "audit_job"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,11 +22,11 @@ class AuditRequest:
     """What is to be audited.
 
     Attributes:
-        lineage: A run of the job; its present one where left out.
-        at: A kept checkpoint to which the run counts; its last committed batch where left out.
-        key: Columns to compare; positions are compared where there are none.
-        source: A stream of the flow; all of them where left out, by key the only one.
-        outputs: By key: those that are looked at; all where left out.
+        lineage: A run of the job; by default its present one.
+        at: The last kept checkpoint that counts; by default the last committed batch.
+        key: Columns to compare; by default positions are compared.
+        source: A stream of the flow; by default all of them, or by key the only one.
+        outputs: By key: the outputs to read; by default all.
     """
 
     lineage: str | None = None
@@ -48,18 +42,15 @@ def audit_job(
     *,
     progress: Callable[[AuditProgress], None] = lambda _: None,
 ) -> Audit:
-    """Return what of a job's records is lost and what is doubled. The job may run meanwhile.
+    """Return the lost and duplicated records of a job, which may be running.
 
     Args:
-        progress: Told now and then, topic by topic.
-
-    Raises:
-        HeadgateError: What cannot be audited, and why; what reading raises.
+        progress: Called now and then, topic by topic.
     """
     scope = find_scope(home, lineage=request.lineage, at=request.at)
     streams = _choose(scope, request.source)
     meter = Meter(progress)
-    # These bring numpy and Kafka's client, which the other verbs do not wait for.
+    # These import numpy and Kafka's client, which other verbs do not need.
     if not request.key:
         from headgate.jobs.audit.by_position import audit_positions
 

@@ -1,4 +1,4 @@
-"""What an audit found, as values, and what to make of it. Pure."""
+"""The result of an audit, and its verdict. Pure."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from dataclasses import dataclass, field
 
 from headgate._codec import left_out, shaped
 from headgate._units import format_count
+from headgate.connectors.audit import Passed
 from headgate.engine.settings import Delivery
 
 
 class By(enum.StrEnum):
-    """What ties a row to its record."""
+    """What links a row to its record."""
 
     POSITION = "position"
     KEY = "key"
 
 
 class Kind(enum.StrEnum):
-    """What can be wrong with a record or a row."""
+    """The kinds of problems of a record or a row."""
 
     LOST = "lost"
     DOUBLED = "doubled"
@@ -28,16 +29,15 @@ class Kind(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionAudit:
-    """What was found of one partition of a source.
+    """The counts of one partition of a source.
 
     Attributes:
-        records: In the range.
-        written: Of those, how many are in an output.
-        lost: Of those, how many ought to be in an output and are in none; None where the flow
-            does not tell.
-        doubled: Rows too many.
+        records: Records in the range.
+        written: Records that are in an output.
+        lost: Records that should be in an output and are not; None if the flow does not tell.
+        doubled: Surplus rows.
         ahead: Rows of batches that are not committed yet.
-        unknown: What rows say they came from, and the input does not have.
+        unknown: Records that rows name and that are not in the input.
     """
 
     records: int
@@ -50,15 +50,15 @@ class PartitionAudit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceAudit:
-    """What was found of one source.
+    """The counts of one source.
 
     Attributes:
         partitions: By number; of a source that reads several topics, by topic and number.
-        unjudged: Why losses cannot be told, a line for each place; empty where they can.
-        gaps: Why the input may have lost records since; empty where it may not.
+        unjudged: Reasons why losses cannot be found; empty if they can.
+        gaps: Why records of the input may have been deleted since; empty if they cannot.
         keyless: Records without the key, which are in no other count.
-        ahead: Rows of batches that are not committed yet, of no partition in particular.
-        unknown: Rows of keys that the input does not have.
+        ahead: Rows of uncommitted batches that belong to no partition.
+        unknown: Rows of keys that are not in the input.
     """
 
     topic: str
@@ -80,54 +80,35 @@ class SourceAudit:
 
     @property
     def records(self) -> int:
-        """Records in the range."""
-        return sum(each.records for each in self.partitions.values())
+        return sum(partition.records for partition in self.partitions.values())
 
     @property
     def lost(self) -> int | None:
-        """Records that are lost; None if unknown."""
-        return None if self.unjudged else sum(each.lost or 0 for each in self.partitions.values())
+        """Lost records; None if losses cannot be found."""
+        if self.unjudged:
+            return None
+        return sum(partition.lost or 0 for partition in self.partitions.values())
 
     @property
     def doubled(self) -> int:
-        """Rows too many."""
-        return sum(each.doubled for each in self.partitions.values())
+        return sum(partition.doubled for partition in self.partitions.values())
 
     @property
     def all_unknown(self) -> int:
-        """Rows of nothing that the input has."""
-        return self.unknown + sum(each.unknown for each in self.partitions.values())
+        return self.unknown + sum(partition.unknown for partition in self.partitions.values())
 
     @property
     def all_ahead(self) -> int:
-        """Rows of batches that are not committed yet."""
-        return self.ahead + sum(each.ahead for each in self.partitions.values())
-
-
-@dataclass(frozen=True, slots=True)
-class OutputAudit:
-    """What an output holds.
-
-    Attributes:
-        rows: Of this run.
-        other_runs: Rows of other runs of this job, or of other jobs.
-        foreign: Rows that no job marked.
-        keyless: Rows of this run without the key.
-    """
-
-    rows: int = 0
-    other_runs: int = 0
-    foreign: int = 0
-    keyless: int = 0
+        return self.ahead + sum(partition.ahead for partition in self.partitions.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One record or key that is not as it ought to be.
+    """A record or key with a problem.
 
     Attributes:
-        place: Topic, partition and offset between slashes; empty in an audit by key.
-        key: The values of the key's columns, as JSON writes them; empty otherwise.
+        place: `TOPIC/PARTITION/OFFSET`; empty in an audit by key.
+        key: The values of the key's columns as JSON; empty in an audit by position.
     """
 
     kind: Kind
@@ -143,14 +124,14 @@ class Example:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """What an audit found.
+    """The result of an audit.
 
     Attributes:
         checkpoint: The last batch that counts.
-        key: The columns compared; empty in an audit by position.
+        key: The compared columns; empty in an audit by position.
         sources: By id.
         outputs: By id, dead letters last.
-        notes: What has to be known besides.
+        notes: Further remarks.
     """
 
     job: str
@@ -160,7 +141,7 @@ class Audit:
     delivery: Delivery
     key: tuple[str, ...] = ()
     sources: Mapping[str, SourceAudit]
-    outputs: Mapping[str, OutputAudit] = field(metadata=left_out())
+    outputs: Mapping[str, Passed] = field(metadata=left_out())
     examples: tuple[Example, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -180,24 +161,25 @@ class Audit:
 
     @property
     def lost(self) -> int | None:
-        """Records that are lost; None where it can be told of no source."""
-        judged = [each.lost for each in self.sources.values() if each.lost is not None]
-        return sum(judged) if judged else None
+        """Lost records; None if losses cannot be found for any source."""
+        lost = [source.lost for source in self.sources.values() if source.lost is not None]
+        return sum(lost) if lost else None
 
     @property
     def doubled(self) -> int:
-        """Rows too many."""
-        return sum(each.doubled for each in self.sources.values())
+        return sum(source.doubled for source in self.sources.values())
 
     @property
     def unknown(self) -> int:
-        """Rows of nothing that the input has."""
-        return sum(each.all_unknown for each in self.sources.values())
+        return sum(source.all_unknown for source in self.sources.values())
 
     @property
     def records(self) -> int:
-        """Records that were looked for."""
-        return sum(each.records for each in self.sources.values())
+        return sum(source.records for source in self.sources.values())
+
+    @property
+    def ahead(self) -> int:
+        return sum(source.all_ahead for source in self.sources.values())
 
     @property
     def rows(self) -> dict[str, int]:
@@ -205,65 +187,47 @@ class Audit:
         return {name: output.rows for name, output in self.outputs.items()}
 
     @property
-    def ahead(self) -> int:
-        """Rows of batches that are not committed yet."""
-        return sum(source.all_ahead for source in self.sources.values())
-
-    @property
     def other_runs(self) -> int:
-        """Rows of other runs of this job, or of other jobs."""
         return sum(output.other_runs for output in self.outputs.values())
 
     @property
     def foreign(self) -> int:
-        """Rows that no job marked."""
         return sum(output.foreign for output in self.outputs.values())
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is lost, and nothing there more often than the job promised."""
-        invented = sum(each.all_unknown for each in self.sources.values() if not each.gaps)
+        """Whether nothing is lost, and no row occurs more often than the delivery allows."""
+        invented = sum(source.all_unknown for source in self.sources.values() if not source.gaps)
         doubled = self.doubled if self.delivery is Delivery.EXACTLY_ONCE else 0
         return not self.lost and not doubled and not invented
 
     @property
     def verdict(self) -> str:
-        """What was found, in a sentence or two."""
-        return verdict(self)
+        """The result in one or two sentences."""
+        if not self.records and not self.unknown:
+            return "There is nothing to audit: no record was read in the range."
+        problems = [
+            f"{format_count(count)} {singular if count == 1 else plural}"
+            for count, singular, plural in (
+                (self.lost, "record is lost", "records are lost"),
+                (self.doubled, "row is there too often", "rows are there too often"),
+                (self.unknown, "row has no record", "rows have no record"),
+            )
+            if count
+        ]
+        *first, last = problems or [self._praise()]
+        sentences = [f"{', '.join(first)} and {last}." if first else f"{last}."]
+        if self.doubled and self.delivery is Delivery.AT_LEAST_ONCE:
+            sentences.append("Delivery is at-least-once, which allows doubled rows.")
+        unjudged = [name for name, source in self.sources.items() if source.unjudged]
+        if unjudged:
+            sentences.append(f"Losses of {', '.join(unjudged)} were not judged.")
+        return " ".join(sentences)
 
-
-def verdict(audit: Audit) -> str:
-    """Return what was found, in a sentence or two."""
-    if not audit.records and not audit.unknown:
-        return "There is nothing to audit: no record was read in the range."
-    wrong = [
-        *_told(audit.lost or 0, "record is lost", "records are lost"),
-        *_told(audit.doubled, "row is there too often", "rows are there too often"),
-        *_told(audit.unknown, "row has no record", "rows have no record"),
-    ]
-    sentences = [_joined(wrong) if wrong else _all_well(audit)]
-    if audit.doubled and audit.delivery is Delivery.AT_LEAST_ONCE:
-        sentences.append("Delivery is at-least-once, which allows doubled rows.")
-    unjudged = [name for name, each in audit.sources.items() if each.unjudged]
-    if unjudged:
-        sentences.append(f"Losses of {', '.join(unjudged)} were not judged.")
-    return " ".join(sentences)
-
-
-def _all_well(audit: Audit) -> str:
-    judged = sum(each.records for each in audit.sources.values() if not each.unjudged)
-    if not judged:
-        return "No row is there too often."
-    if audit.by is By.KEY:
-        return f"Each key of {format_count(judged)} records is as often in the outputs."
-    return f"Each of {format_count(judged)} records is in exactly one output row."
-
-
-def _told(count: int, one: str, many: str) -> list[str]:
-    return [f"{format_count(count)} {one if count == 1 else many}"] if count else []
-
-
-def _joined(parts: list[str]) -> str:
-    *first, last = parts
-    text = f"{', '.join(first)} and {last}" if first else last
-    return f"{text}."
+    def _praise(self) -> str:
+        judged = sum(source.records for source in self.sources.values() if not source.unjudged)
+        if not judged:
+            return "No row is there too often"
+        if self.by is By.KEY:
+            return f"Each key of {format_count(judged)} records is as often in the outputs"
+        return f"Each of {format_count(judged)} records is in exactly one output row"

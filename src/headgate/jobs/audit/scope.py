@@ -1,4 +1,4 @@
-"""What of a job is audited: one run, its flow, and for each stream from where to where."""
+"""The scope of an audit: one run, its flow, and the range of each stream."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from headgate.jobs.runs.lineage import Run, find_run, walk_lineage
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """One run as far as it is audited.
+    """The audited part of one run.
 
     Attributes:
-        batch: The last one that counts.
-        begins: Where each stream was first read, by source id; None where nobody noted it.
-        ends: How far each was read, by source id; None before its first record.
-        notes: What has to be known besides.
-        earlier: The runs that this one comes from, and those that were left behind on the way,
-            each with the last batch whose rows do not count: those before the range.
+        batch: The last batch that counts.
+        begins: The start position of each stream, by source id; None if it was not recorded.
+        ends: The position after the last batch, by source id; None before its first record.
+        notes: Further remarks.
+        earlier: The ancestors of this run, and the runs that restores left behind, each with the
+            last batch whose rows are before the range.
     """
 
     job: str
@@ -47,17 +47,15 @@ class Scope:
 
     @property
     def checkpoint(self) -> str:
-        """The name of the last batch that counts."""
         return f"chk-{self.batch}"
 
 
 def find_scope(home: JobFolder, *, lineage: str | None, at: str | None) -> Scope:
-    """Return what is to be audited.
+    """Return the scope of an audit.
 
     Args:
-        lineage: A run of the job by itself; its present one, with those it comes from, where
-            left out.
-        at: A kept checkpoint of the run; its last committed batch where left out.
+        lineage: A run of the job, without its ancestors; by default its present one, with them.
+        at: A kept checkpoint of the run; by default its last committed batch.
 
     Raises:
         HeadgateError: JOB_NEVER_RAN, RUN_NOT_FOUND, NOTHING_COMMITTED, CHECKPOINT_NOT_FOUND.
@@ -67,7 +65,7 @@ def find_scope(home: JobFolder, *, lineage: str | None, at: str | None) -> Scope
     batch, positions, folders = _reached(home, run, kept, at)
     streams = [node.id for node in run.flow.streams()]
     past = [] if lineage is not None else list(_past(home, run))
-    alike = list(itertools.takewhile(lambda each: _is_alike(each[0].flow, run.flow), past))
+    alike = list(itertools.takewhile(lambda other: _ends(other[0]) == _ends(run), past))
     oldest = alike[-1][0] if alike else run
     seen = folders if oldest is run else [oldest.checkpoint]
     return Scope(
@@ -81,13 +79,13 @@ def find_scope(home: JobFolder, *, lineage: str | None, at: str | None) -> Scope
         (*_changes(run, kept), *_shortened(past, alike)),
         {
             **(dict.fromkeys(_family(home, run), -1) if lineage is None else {}),
-            **{each.lineage: after for each, after in past[len(alike) :]},
+            **{other.lineage: after for other, after in past[len(alike) :]},
         },
     )
 
 
 def _family(home: JobFolder, run: Run) -> Iterator[str]:
-    """Yield the other runs of the job that began as this one did, those left behind too."""
+    """Yield the other runs of the job with the same first ancestor."""
     root = _root(home, run)
     for folder in sorted((home.path / "runs").iterdir()):
         other = None if folder.name == run.lineage else find_run(home, folder.name)
@@ -96,23 +94,20 @@ def _family(home: JobFolder, run: Run) -> Iterator[str]:
 
 
 def _root(home: JobFolder, run: Run) -> str:
-    return next(reversed([run.lineage, *(each.lineage for each, _ in _past(home, run))]))
+    return [run.lineage, *(ancestor.lineage for ancestor, _ in _past(home, run))][-1]
 
 
 def _past(home: JobFolder, run: Run) -> Iterator[tuple[Run, int]]:
-    """Yield the runs that a run comes from, newest first, each with the batch it was left after."""
+    """Yield the ancestors of a run, newest first, each with its last batch before the restore."""
     for ancestor in walk_lineage(home, run.lineage):
         # A savepoint may be of another job, and a run's folder may have been removed.
         if ancestor.run is not None and ancestor.last_batch is not None:
             yield ancestor.run, ancestor.last_batch
 
 
-def _is_alike(flow: Graph, other: Graph) -> bool:
-    """Tell whether two flows read and write the same topics: their rows are audited as one."""
-    return _ends_of(flow) == _ends_of(other)
-
-
-def _ends_of(flow: Graph) -> tuple[object, ...]:
+def _ends(run: Run) -> tuple[object, ...]:
+    """Return the topics of a run; runs with the same topics are audited as one."""
+    flow = run.flow
     streams = {node.id: node.topic for node in flow.streams()}
     return streams, {node.id: node.topic for node in flow.outputs()}, flow.dead_letters
 
@@ -121,8 +116,8 @@ def _shortened(past: list[tuple[Run, int]], alike: list[tuple[Run, int]]) -> Ite
     if len(alike) < len(past):
         other = past[len(alike)][0].lineage
         yield (
-            f"run {other} read or wrote other topics: what it wrote before the range that was "
-            "audited is not looked at"
+            f"run {other} read or wrote other topics: its rows from before the audited range are "
+            "ignored"
         )
 
 
@@ -138,7 +133,7 @@ def _get_run(home: JobFolder, lineage: str | None) -> Run:
         )
     run = find_run(home, wanted)
     if run is None:
-        known = sorted(each.name for each in (home.path / "runs").glob("*") if each.is_dir())
+        known = sorted(run.name for run in (home.path / "runs").glob("*") if run.is_dir())
         raise HeadgateError(
             "RUN_NOT_FOUND",
             f"cannot audit run {wanted!r} of job {home.name!r}: it has no such run",
@@ -150,7 +145,7 @@ def _get_run(home: JobFolder, lineage: str | None) -> Run:
 def _reached(
     home: JobFolder, run: Run, kept: list[Checkpoint], at: str | None
 ) -> tuple[int, Mapping[str, str | None], list[Path]]:
-    """Return the last batch, how far it read each source, and folders with what sources noted."""
+    """Return the last batch, its position in each source, and folders with start positions."""
     if at is not None:
         for checkpoint in kept:
             if checkpoint.id in (at, f"chk-{at}"):
@@ -174,11 +169,11 @@ def _positions(kept: Checkpoint) -> dict[str, str | None]:
 
 
 def _begin(run: Run, source: str, folders: list[Path]) -> str | None:
-    # A run that was restored has a copy of what the first run noted, which is not where it began.
+    # A restored run has a copy of the first run's start position, which is not its own.
     if run.origin is not None and source in run.origin.began:
         return run.origin.began[source]
-    noted = (find_start(folder, source_name(source)) for folder in folders)
-    return next((each for each in noted if each is not None), None)
+    starts = (find_start(folder, source_name(source)) for folder in folders)
+    return next((start for start in starts if start is not None), None)
 
 
 def _delivery(home: JobFolder) -> Delivery:
@@ -187,19 +182,19 @@ def _delivery(home: JobFolder) -> Delivery:
 
 
 def _changes(run: Run, kept: list[Checkpoint]) -> list[str]:
-    # As graphs: what an older release wrote lacks fields that change nothing.
+    # Graphs are compared: JSON of an older release lacks fields that change nothing.
     flows = ((checkpoint.id, _find_flow(checkpoint)) for checkpoint in kept)
     changed = [name for name, flow in flows if flow is not None and flow != run.flow]
     if not changed:
         return []
     return [
-        f"the flow was changed since {changed[-1]}, and the run went on: what it wrote before to "
-        "outputs it no longer has is not looked at"
+        f"the flow was changed since {changed[-1]}, and the run went on: older rows in outputs "
+        "that it no longer has are ignored"
     ]
 
 
 def _find_flow(checkpoint: Checkpoint) -> Graph | None:
-    """Return the flow that a checkpoint is of, or None if the job has removed it meanwhile."""
+    """Return the flow of a checkpoint, or None if the job has removed it meanwhile."""
     try:
         return Graph.from_json(json.dumps(read_manifest(checkpoint.folder).facts.flow))
     except HeadgateError:

@@ -1,41 +1,32 @@
-"""What a flow's graph says of where a source's records must be. Pure.
+"""The outputs in which a flow's graph requires the records of a source. Pure.
 
-Each node takes rows from one port, so that a record has one way to any output. It may be in
-several outputs only behind a port that several nodes take rows from.
+Each node takes rows from one port, so a record has one way to each output. It can be in several
+outputs only behind a port with several consumers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container
 from dataclasses import dataclass
 
 from headgate.flow.graph import Graph
-from headgate.flow.operators import (
-    Enrich,
-    Node,
-    Output,
-    Port,
-    Source,
-    Transform,
-    Where,
-    Window,
-    label,
-)
+from headgate.flow.operators import Node, Output, Port, Source, Transform, Where, Window, label
+from headgate.jobs.dead_letters.way_back import find_takers
 
 _TOGETHER = "outputs"
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What becomes of the records of one source.
+    """Where the records of one source go.
 
     Attributes:
         source: Its id.
-        outputs: The outputs its rows may be in, without the dead letters; in the graph's order.
-        unseen: Why a record may be in no output that can be read: a line for each place.
+        outputs: The outputs of its rows, without the dead letters; in the graph's order.
+        unseen: Why a record may be in no readable output: a line for each place.
         copied: Where one record becomes several rows on purpose: a line for each place.
-        uncounted: Outputs, and operators that write dead letters, for which nobody can tell how
-            often a record may be there.
+        uncounted: Outputs, and operators that write dead letters, in which a record may occur any
+            number of times.
     """
 
     source: str
@@ -46,33 +37,33 @@ class Shape:
 
     @property
     def is_one_to_one(self) -> bool:
-        """Whether each record must be in exactly one row of all outputs together."""
+        """Whether each record must be in exactly one row of all outputs."""
         return not self.unseen and not self.copied
 
     def group(self, output: str, origin: str | None = None) -> str | None:
-        """Return the rows among which a record may be once; None where it may be often.
+        """Return the rows among which a record may occur once; None if it may occur often.
 
         Args:
-            output: The output that a row is in.
-            origin: Of a dead letter: the source or operator that it says it is of.
+            output: The output of a row.
+            origin: Of a dead letter: the source or operator that it names.
         """
         place = output if origin is None else origin
         if place in self.uncounted:
             return None
         if not self.copied:
             return _TOGETHER
-        # One record may fail in several branches, and in each only once.
+        # One record may fail in several branches, but only once in each.
         return output if origin is None else f"{output} {origin}"
 
 
 def shape_of(
     graph: Graph, source: str, *, shows_places: Container[str], dead_letters_show: bool
 ) -> Shape:
-    """Return what becomes of a source's records.
+    """Return where a source's records go.
 
     Args:
         source: The id of a stream.
-        shows_places: The outputs whose rows tell which record they came from.
+        shows_places: The outputs whose rows name their record.
         dead_letters_show: Whether dead letters can be read.
     """
     walk = _Walk(graph, shows_places)
@@ -90,20 +81,20 @@ def shape_of(
 
 
 def origins(graph: Graph) -> dict[str, str]:
-    """Return the source of each node's rows, by what dead letters call the node.
+    """Return the source of each node's rows, by the name of the node in dead letters.
 
-    Those of a source carry its id, those of an operator its kind and id.
+    Dead letters name a source by its id, and an operator by its kind and id.
     """
-    found: dict[str, str] = {}
+    sources: dict[str, str] = {}
     by_id: dict[str, str] = {}
     for node in graph.nodes:
         by_id[node.id] = node.id if isinstance(node, Source) else by_id[node.input.node]
-        found[node.id if isinstance(node, Source) else label(node)] = by_id[node.id]
-    return found
+        sources[node.id if isinstance(node, Source) else label(node)] = by_id[node.id]
+    return sources
 
 
 def outputs_of(graph: Graph, source: str) -> tuple[Output, ...]:
-    """Return the outputs that a source's rows may be in, without the dead letters."""
+    """Return the outputs of a source's rows, without the dead letters."""
     of = origins(graph)
     return tuple(
         node
@@ -113,7 +104,7 @@ def outputs_of(graph: Graph, source: str) -> tuple[Output, ...]:
 
 
 def _is_of_windows(graph: Graph, node: Node) -> bool:
-    """Tell whether a node's rows are made of many records each."""
+    """Tell whether each of a node's rows is made of many records."""
     at = node
     while not isinstance(at, Source):
         above = graph.node(at.input.node)
@@ -124,7 +115,7 @@ def _is_of_windows(graph: Graph, node: Node) -> bool:
 
 
 class _Walk:
-    """Follows rows from port to port, and notes what an audit cannot see."""
+    """Follows rows from port to port, and collects what an audit cannot see."""
 
     def __init__(self, graph: Graph, shows_places: Container[str]) -> None:
         self._graph = graph
@@ -135,9 +126,9 @@ class _Walk:
         self.uncounted: set[str] = set()
 
     def follow(self, port: Port, *, uncounted: bool) -> None:
-        takers = [node for node in self._graph.consumers(port) if not _is_its_table(node, port)]
+        takers = find_takers(self._graph, port)
         if not takers:
-            self.unseen.append(f"rows of {str(port)!r} are counted, and written nowhere")
+            self.unseen.append(f"rows of {str(port)!r} are counted, but not written")
         if len(takers) > 1:
             names = ", ".join(label(node) for node in takers)
             self.copied.append(f"rows of {str(port)!r} go to {names}")
@@ -149,9 +140,7 @@ class _Walk:
             case Output():
                 self.outputs.add(node.id)
                 if node.id not in self._shows_places:
-                    self.unseen.append(
-                        f"rows in {node.topic.describe()} do not tell which record they came from"
-                    )
+                    self.unseen.append(f"rows in {node.topic.describe()} do not name their record")
             case Where():
                 self.unseen.append(f"{label(node)} drops rows")
             case Transform():
@@ -165,13 +154,5 @@ class _Walk:
                 pass
         if uncounted:
             self.uncounted.add(node.id if isinstance(node, Output) else label(node))
-        for port in _ports(node):
-            self.follow(port, uncounted=uncounted)
-
-
-def _ports(node: Node) -> Iterator[Port]:
-    return (Port(node.id, output) for output in node.outputs)
-
-
-def _is_its_table(node: Node, port: Port) -> bool:
-    return isinstance(node, Enrich) and node.table == port.node and node.input != port
+        for output in node.outputs:
+            self.follow(Port(node.id, output), uncounted=uncounted)

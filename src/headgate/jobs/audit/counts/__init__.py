@@ -1,1 +1,0 @@
-"""The counts of an audit: by key and by position. Pure."""
