@@ -1,14 +1,14 @@
-"""The lifecycle room: jobs, what is wanted of them and what they are doing.
+"""The lifecycle room: jobs, their desired state and their status.
 
 Its inner rooms, from the door down; imports only go down:
 
     the door    folder_home.py
-    tools       host/  sandbox/  topics/      this machine; what to try a flow with; topics
-    a job       audit/  upkeep/  control/     what is asked of a job that exists
-                state/  views/  dead_letters/ what is read of it
-                startup/  supervision/        how it is started, and kept going
+    tools       host/  sandbox/  topics/      this machine; trial data; topics
+    a job       audit/  upkeep/  control/     requests to an existing job
+                state/  views/  dead_letters/ reads of it
+                startup/  supervision/        its start and its supervision
     its parts   checkpoints/  runs/  attempts/
     its values  options.py  flow_file.py  settings.py  values.py  totals.py  registry.py
     its life    lifecycle/                    pure decisions
-    its folder  home.py  event_files.py
+    its folder  job_folder.py  event_files.py
 """

@@ -1,14 +1,14 @@
 """The files of a job's events: `events.jsonl`, and `events.old.jsonl` with those before it.
 
-A full file becomes the old one, and the old one before it goes. The first line of a file that
-follows another is an event ROLLED, which says how many events of each kind there were before: so
-numbers go on, and what is counted stays counted. Ends are read and parsed; of what stands before
-only newlines and kinds are counted, and that once in a process.
+A full file replaces the old one. The first line of the next file is an event ROLLED with the number
+of events of each kind before it, so that numbers and counts continue. Readers parse only the end of
+a file; of the rest they count lines and kinds, once in a process.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -26,19 +26,18 @@ ROLLED = "ROLLED"
 FULL = 4 << 20
 
 _PIECE = 1 << 18
-# Quotes inside a text are escaped, so that no message looks like a kind.
+# Quotes inside a text are escaped, so a message never looks like a kind.
 KIND = re.compile(rb'"event": "([A-Z_]+)"')
 _MOST_COUNTED = 256
 
 
 @dataclass(frozen=True, slots=True)
 class EventCounts:
-    """How many events a job has had, and how many of each kind.
+    """The number of a job's events, and of each kind.
 
     Attributes:
-        size: The bytes of the file that were counted: whole lines.
-        head: The first line of the file that was counted, which tells it from others: the number
-            of a file that is gone (its inode) is soon given to the next.
+        size: The counted bytes of the file: complete lines.
+        head: The first line of the counted file, which identifies it: an inode is soon reused.
     """
 
     size: int = 0
@@ -52,22 +51,22 @@ _counting = threading.Lock()
 
 
 def append_event(folder: Path, event: dict[str, Any]) -> None:
-    """Add a line to the events in a folder; their one writer calls it."""
+    """Add a line to the events in a folder; only their one writer calls it."""
     file = folder / EVENTS
-    # A file that cannot be rolled grows: an event is worth more.
+    # A file that cannot be rolled grows, so that no event is lost.
     with contextlib.suppress(OSError):
         if file.exists() and file.stat().st_size >= FULL:
             _roll(folder, event)
     line = json.dumps(event)
     with file.open("ab+") as target:
-        # A full disk may have left half a line.
+        # A full disk may have left an incomplete line.
         if target.tell() and not _ends_whole(target):
             line = f"\n{line}"
         target.write(f"{line}\n".encode())
 
 
 def _roll(folder: Path, event: dict[str, Any]) -> None:
-    """Make the events the old ones; there is a file of either name at every moment."""
+    """Replace the old events by the present ones; both files exist at every moment."""
     counts = count_events(folder / EVENTS)
     rolled = {name: event[name] for name in ("format", "at")} | {"event": ROLLED}
     rolled["before"] = {"events": counts.lines, "kinds": dict(counts.kinds)}
@@ -81,7 +80,7 @@ def _roll(folder: Path, event: dict[str, Any]) -> None:
 
 
 def count_events(file: Path) -> EventCounts:
-    """Return how many events there are and of which kinds; what was counted stays known."""
+    """Return the number of events; only lines since the last call are counted."""
     try:
         with file.open("rb") as source:
             head, size = source.readline(), os.fstat(source.fileno()).st_size
@@ -90,11 +89,11 @@ def count_events(file: Path) -> EventCounts:
                 known = _counted.get(key)
                 if known is None or known.head != head or known.size > size:
                     known = _begin(head)
-                found = _count_on(source, known, size)
+                counts = _count_on(source, known, size)
                 while len(_counted) >= _MOST_COUNTED:
                     _counted.pop(next(iter(_counted)))
-                _counted[key] = found
-            return found
+                _counted[key] = counts
+            return counts
     except FileNotFoundError:
         return EventCounts()
 
@@ -112,28 +111,28 @@ def _count_on(source: IO[bytes], known: EventCounts, end: int) -> EventCounts:
 
 
 def _begin(head: bytes) -> EventCounts:
-    """Return what was counted before a file with this first line."""
+    """Return the counts before a file with this first line."""
     try:
-        told = json.loads(head)
-        if told["event"] == ROLLED:
-            kinds = {str(kind): int(count) for kind, count in told["before"]["kinds"].items()}
-            return EventCounts(0, int(told["before"]["events"]), Counter(kinds), head)
+        event = json.loads(head)
+        if event["event"] == ROLLED:
+            kinds = {str(kind): int(count) for kind, count in event["before"]["kinds"].items()}
+            return EventCounts(0, int(event["before"]["events"]), Counter(kinds), head)
     except (ValueError, TypeError, KeyError, AttributeError):
         pass
     return EventCounts(head=head)
 
 
 def lines_back(file: Path, counts: EventCounts) -> Iterator[tuple[int, bytes]]:
-    """Yield numbers and lines of the events that were counted, newest first, over both files."""
+    """Yield numbers and lines of the counted events, newest first, over both files."""
     number = counts.lines
     wanted = counts
-    # The file that was counted may have become the old one since.
-    for each in (file, file.with_name(OLD)):
-        with contextlib.suppress(FileNotFoundError), each.open("rb") as source:
+    # The counted file may have become the old one since.
+    for path in (file, file.with_name(OLD)):
+        with contextlib.suppress(FileNotFoundError), path.open("rb") as source:
             head = source.readline()
             if number < counts.lines and head != wanted.head:
-                # The one before it: its lines are those up to the first that was yielded.
-                wanted = count_events(each)
+                # The file before the counted one: its lines end where that one begins.
+                wanted = count_events(path)
             if head == wanted.head and wanted.lines == number:
                 for line in _lines_back(source, wanted.size):
                     yield number, line
@@ -141,11 +140,11 @@ def lines_back(file: Path, counts: EventCounts) -> Iterator[tuple[int, bytes]]:
 
 
 def _lines_back(source: IO[bytes], end: int) -> Iterator[bytes]:
-    """Yield the lines before a place that is behind a newline, the last one first."""
+    """Yield the lines before a position after a newline, the last one first."""
     if end == 0:
         return
     rest = b""
-    # The newline that ends the last line begins no other.
+    # Without the newline of the last line.
     at = end - 1
     while at > 0:
         start = max(0, at - _PIECE)
@@ -157,13 +156,11 @@ def _lines_back(source: IO[bytes], end: int) -> Iterator[bytes]:
 
 
 def lines_since(file: Path, number: int) -> list[bytes]:
-    """Return the lines of the events after a number that are there still, oldest first."""
-    found = []
-    for each, line in lines_back(file, count_events(file)):
-        if each <= number:
-            break
-        found.append(line)
-    return found[::-1]
+    """Return the lines of the events after a number, as far as they still exist, oldest first."""
+    newer = itertools.takewhile(
+        lambda event: event[0] > number, lines_back(file, count_events(file))
+    )
+    return [line for _, line in newer][::-1]
 
 
 def _ends_whole(file: IO[bytes]) -> bool:

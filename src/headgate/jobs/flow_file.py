@@ -20,11 +20,11 @@ _MODULE = "headgate_user_flow"
 
 @dataclass(frozen=True, slots=True)
 class LoadedFlow:
-    """A flow that was loaded.
+    """A loaded flow.
 
     Attributes:
-        reference: As `load_flow` took it.
-        folder: The folder of its file, where its functions are looked for.
+        reference: As `load_flow` takes it.
+        folder: The folder of its file, for its functions.
     """
 
     reference: str
@@ -79,7 +79,7 @@ def _execute(path: Path) -> ModuleType:
             hint="use a file that ends in .py, or a flow's JSON that ends in .json",
         )
     module = importlib.util.module_from_spec(spec)
-    # Dataclasses look their module up while they are made.
+    # Dataclasses look up their module when they are defined.
     sys.modules[_MODULE] = module
     try:
         spec.loader.exec_module(module)
@@ -106,28 +106,19 @@ def _place(error: BaseException, path: Path) -> str:
 
 
 def _find_flow(module: ModuleType, path: Path, name: str) -> Flow:
-    found = {key: value for key, value in vars(module).items() if isinstance(value, Flow)}
-    if name:
-        chosen = found.get(name)
-    elif "flow" in found:
-        chosen = found["flow"]
-    else:
-        chosen = next(iter(found.values())) if len(found) == 1 else None
-    if chosen is None:
-        known = ", ".join(found) if found else "none"
-        wanted = f"called {name!r}" if name else "called 'flow'"
-        raise HeadgateError(
-            "FLOW_NOT_FOUND",
-            f"cannot find a flow {wanted} in {path}: it has {known}",
-            hint=f"headgate run {path}:{next(iter(found), 'flow')}",
-        )
-    return chosen
+    flows = {key: value for key, value in vars(module).items() if isinstance(value, Flow)}
+    wanted = name or "flow"
+    if wanted in flows:
+        return flows[wanted]
+    if not name and len(flows) == 1:
+        return next(iter(flows.values()))
+    raise HeadgateError(
+        "FLOW_NOT_FOUND",
+        f"cannot find a flow called {wanted!r} in {path}: it has {', '.join(flows) or 'none'}",
+        hint=f"headgate run {path}:{next(iter(flows), 'flow')}",
+    )
 
 
 def name_of_flow(flow: str) -> str:
-    """Return the name of the job that a flow makes; its file is loaded here.
-
-    Args:
-        flow: As `load_flow` takes it.
-    """
+    """Return the name of a flow's job; `flow` is as `load_flow` takes it."""
     return load_flow(flow).graph.name

@@ -1,7 +1,6 @@
-"""The jobs of a folder on this machine, and all that can be asked of them.
+"""`FolderHome`: the interface to the jobs of a folder on this machine.
 
-Importing it brings neither Spark nor numpy, so that a verb that needs none starts at once; what
-needs them imports them when it is called.
+Importing it imports neither Spark nor numpy, so that a command that does not need them starts fast.
 """
 
 from __future__ import annotations
@@ -52,11 +51,8 @@ def _on_job(
 ) -> Callable[Concatenate[FolderHome, str, _Arguments], _Answer]:
     """Return an operation on a job's folder as a method that takes the job's name.
 
-    The method has the operation's other parameters, its answer and its errors. A name that no job
-    has is refused with JOB_NOT_FOUND.
-
     Args:
-        verb: What cannot be done then, as in `cannot stop job 'orders'`.
+        verb: For JOB_NOT_FOUND, as in `cannot stop job 'orders'`.
     """
 
     @wraps(operation)
@@ -83,10 +79,10 @@ def _on_folder(
 
 
 class FolderHome:
-    """The jobs of a folder on this machine: `Home` without a server, and what a server needs.
+    """The jobs of a folder on this machine: `Home` without a server, and more for a server.
 
     Attributes:
-        state: Answers questions on the state of jobs; nothing is started before the first one.
+        state: The state of the jobs; the first question starts the reader of state.
         session: The jobs that a server of this folder keeps up.
     """
 
@@ -97,19 +93,18 @@ class FolderHome:
 
     @property
     def where(self) -> str:
-        """The folder, as a person names it."""
         return str(self.folder)
 
-    # What there is.
+    # Views.
 
     names = _on_folder(list_job_names)
     jobs = _on_folder(list_jobs)
 
     def job(self, name: str, /, *, verb: str = "show") -> JobView:
-        """Return one job in short, with all that its supervisor last reported.
+        """Return the summary of a job.
 
         Args:
-            verb: What cannot be done if there is no such job.
+            verb: For JOB_NOT_FOUND.
         """
         return view_job(get_job(self.folder, name, verb=verb))
 
@@ -123,25 +118,22 @@ class FolderHome:
     operators = _on_job("read the state of", list_state)
 
     def tail_log(self, job: str, log: Log, /, *, last: int) -> list[bytes]:
-        """Return the last lines of a job's log, without their newlines."""
         return logs.tail_log(self._log(job, log), last=last)
 
     def follow_log(self, job: str, log: Log, /, *, last: int) -> Iterator[bytes]:
-        """Yield the last lines of a job's log, then every new one, for ever."""
         return logs.follow_log(self._log(job, log), last=last)
 
     def page_log(self, job: str, log: Log, /, *, last: int, after: str | None = None) -> LogPage:
-        """Return the last lines of a job's log, or those that came after a page."""
+        """Return the last lines of a job's log, or the lines after a page."""
         return logs.read_log(self._log(job, log), last=last, after=after)
 
     _log = _on_job("read the log of", logs.get_log)
 
     def last_checkpoint_took(self, view: JobView) -> timedelta | None:
-        """Return how long the batch of a job's newest checkpoint took; None if it has none."""
         return last_checkpoint_took(JobFolder(self.folder, view.name), view)
 
     def secrets(self, *texts: str) -> frozenset[str]:
-        """Return the values of secrets that the jobs refer to, and those that texts refer to."""
+        """Return the values of the secrets to which the jobs and some texts refer."""
         return find_secrets((JobFolder(self.folder, name) for name in self.names()), *texts)
 
     # Lifecycle.
@@ -156,14 +148,12 @@ class FolderHome:
     last_start = _on_job("start", verbs.get_start)
 
     def check_running(self, job: str, /, *, verb: str) -> JobView:
-        """Return a job that is running, or refuse to do something to it."""
         return requests.check_running(get_job(self.folder, job, verb=verb), verb=verb)
 
     def check_at_rest(self, job: str, /, *, verb: str) -> JobView:
-        """Return a job that is not running, or refuse to do something to it."""
         return requests.check_at_rest(get_job(self.folder, job, verb=verb), verb=verb)
 
-    # Lifecycle, as a server asks for it: the user's code runs in another process.
+    # Lifecycle for a server: the user's code runs in another process.
 
     submit = _on_folder(orders.submit_flow)
     start_kept = _on_job("start", orders.start_kept)
@@ -191,13 +181,11 @@ class FolderHome:
         to: Path | None = None,
         patience: Patience | None = None,  # noqa: ARG002 - only a server is waited for
     ) -> PortableSavepoint:
-        """Write the state of a job's last batch as Parquet, by operator."""
         return take_portable(get_job(self.folder, job, verb="take a savepoint of"), to=to)
 
     def preview_restore(
         self, job: str, /, *, source: str | None, at: str | None, drop: Collection[str]
     ) -> RestorePlan:
-        """Return what going back to a checkpoint would do; nothing is done."""
         return self.prepare_restore(job, source=source, at=at, drop=drop).plan
 
     # Records.

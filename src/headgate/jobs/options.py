@@ -14,30 +14,30 @@ from headgate.jobs.values import RunOptions
 
 
 def resolve_options(flow: str, flags: Mapping[str, Any], base: RunOptions) -> RunOptions:
-    """Return the options of a run: flags first, then headgate.toml, then what is the default.
+    """Return the options of a run: from flags, then headgate.toml, then the defaults.
 
-    Folders are made absolute, so that the job can be started again from anywhere.
+    Folders are made absolute, so that the job can be started again from any folder.
 
     Args:
         flow: The flow's file, as `load_flow` takes it; a headgate.toml may lie beside it.
-        flags: By the names of headgate.toml and in its terms; None is not given.
-        base: What no setting can say: home, until_caught_up, fresh, and the like.
+        flags: By the names of headgate.toml and in its terms; None if not given.
+        base: The options that are not settings: home, until_caught_up, fresh, and so on.
     """
-    found = read_settings(flow_folder(flow), flags=flags)
-    chosen = {each.field: found[each.name] for each in SETTINGS}
-    # Their effect is in the other settings.
+    settings = read_settings(flow_folder(flow), flags=flags)
+    chosen = {setting.field: settings[setting.name] for setting in SETTINGS}
+    # Their effect is in the other options.
     del chosen["profile"], chosen["on_cancel"]
-    folder = found["checkpoints"]
+    folder = settings["checkpoints"]
     chosen |= {
-        "on": anchored(found["on"]),
+        "on": anchored(settings["on"]),
         "checkpoints": None if folder is None else folder.absolute(),
-        "restart": str(found["restart"]),
-        "delete_on_cancel": found["on-cancel"] is OnCancel.DELETE,
+        "restart": str(settings["restart"]),
+        "delete_on_cancel": settings["on-cancel"] is OnCancel.DELETE,
     }
-    return replace(base, **chosen, settings=found.to_json())
+    return replace(base, **chosen, settings=settings.to_json())
 
 
 def flow_folder(flow: str) -> Path:
-    """Return the folder a flow's file lies in, whether the file is there or not."""
+    """Return the folder of a flow's file, which need not exist."""
     path = Path(flow.partition(":")[0])
     return path if path.is_dir() else path.parent

@@ -1,4 +1,4 @@
-"""Which jobs there are in a home."""
+"""The jobs of a home."""
 
 from __future__ import annotations
 
@@ -13,21 +13,18 @@ _SHOWN = 12
 
 
 def list_job_names(root: Path) -> list[str]:
-    """Return the names of the jobs of a home; a start that was refused made none."""
+    """Return the names of the jobs of a home; a refused start does not create a job."""
     jobs = root / "jobs"
     if not jobs.is_dir():
         return []
-    return sorted(each.name for each in jobs.iterdir() if _is_job(JobFolder(root, each.name)))
+    return sorted(job.name for job in jobs.iterdir() if _is_job(JobFolder(root, job.name)))
 
 
 def get_job(root: Path, name: str, *, verb: str) -> JobFolder:
-    """Return the folder of a job, or refuse with those that there are.
+    """Return the folder of a job, or raise JOB_NOT_FOUND with the names of those that exist.
 
     Args:
-        verb: What cannot be done to it then.
-
-    Raises:
-        HeadgateError: JOB_NOT_FOUND.
+        verb: For the error, as in `cannot stop job 'orders'`.
     """
     names = list_job_names(root)
     if name in names:

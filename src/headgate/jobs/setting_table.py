@@ -21,14 +21,14 @@ from headgate.jobs.lifecycle.restart import parse_strategy
 
 
 class OnCancel(enum.StrEnum):
-    """What becomes of a job's checkpoints when it is cancelled."""
+    """What happens to a job's checkpoints when it is cancelled."""
 
     RETAIN = "retain"
     DELETE = "delete"
 
 
 class LogLevel(enum.StrEnum):
-    """How much Spark says in its log."""
+    """The level of Spark's log."""
 
     ERROR = "error"
     WARN = "warn"
@@ -53,7 +53,7 @@ class Kind:
         parse: Turns the value of a flag, a file or a request into the setting's value, or raises
             HeadgateError or ValueError.
         show: Turns a value into JSON as a person writes it.
-        needs: What is needed, for a refusal.
+        needs: The valid values, for an error.
         metavar: The value in the help of the command line.
         flag: The type of the option on the command line.
     """
@@ -66,9 +66,9 @@ class Kind:
 
 
 class Scope(enum.Enum):
-    """Who may set a setting: headgate.toml alone, also the command line, or also a request.
+    """Where a setting may be set: in headgate.toml only, also by a flag, or also by a request.
 
-    A request may not set a folder, a machine or the memory of the server.
+    A request must not set a folder, a machine or the memory of the server.
     """
 
     FILE = enum.auto()
@@ -82,12 +82,12 @@ class Setting:
 
     Attributes:
         name: The key in headgate.toml; `--name` on the command line.
-        default: As a person writes it; None if the setting has no value by default.
-        panel: The group of options that it is listed in.
+        default: As a user writes it; None if the setting has no value by default.
+        panel: The group of options in the help.
         help: One sentence, for the command line and the reference.
-        unset: What holds if the setting has no value.
+        unset: The effect if the setting has no value.
         example: A value for hints, if the default is not a good one.
-        more_verbs: The verbs beside `run` that have an option for it.
+        more_verbs: The verbs besides `run` that have an option for it.
         in_profile: Whether it is a key of [profiles.NAME] in headgate.toml, and not of [job].
         short: The option's short name.
     """
@@ -112,12 +112,10 @@ class Setting:
 
     @property
     def field(self) -> str:
-        """The setting's name in Python."""
         return self.name.replace("-", "_")
 
     @property
     def default_value(self) -> Any:
-        """The default as the setting's value."""
         return None if self.default is None else self.kind.parse(self.default)
 
     @property
@@ -132,9 +130,9 @@ class Setting:
 
 
 def parse_typed(settings: Mapping[str, str]) -> dict[str, str | int]:
-    """Return settings that were typed as texts in the terms of headgate.toml.
+    """Return settings that a user typed as texts in the terms of headgate.toml.
 
-    A text that is not a number stays as it is, for `read_settings` to refuse.
+    A text that is not a number stays a text, which `read_settings` refuses.
     """
     return {
         name: int(text) if BY_NAME[name].kind.flag is int and text.isdecimal() else text
@@ -149,7 +147,7 @@ def _text(value: Any) -> str:
 
 
 def _count(value: Any) -> int:
-    # To Python, true is a whole number.
+    # In Python, True is an int.
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ValueError(value)
     return value
@@ -185,7 +183,7 @@ def _choice(choices: type[enum.StrEnum]) -> Kind:
     )
 
 
-_COUNT = Kind(_count, _show_optional(int), "a whole number of 1 or more", "N", int)
+_COUNT = Kind(_count, _show_optional(int), "a positive integer", "N", int)
 _SIZE = Kind(_size, format_size, "a size", "SIZE")
 _DURATION = Kind(_duration, format_duration, "a duration", "DURATION")
 _OPTIONAL_DURATION = Kind(
@@ -244,5 +242,5 @@ SETTINGS = (
     Setting("log-level", _choice(LogLevel), "info", _SPARK, _FILE, in_profile=True,
             help="Level of Spark's log."),
 )  # fmt: skip
-BY_NAME: Mapping[str, Setting] = {each.name: each for each in SETTINGS}
-DEFAULTS: Mapping[str, Any] = {each.name: each.default_value for each in SETTINGS}
+BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in SETTINGS}
+DEFAULTS: Mapping[str, Any] = {setting.name: setting.default_value for setting in SETTINGS}

@@ -1,8 +1,7 @@
-"""A job's settings: from flags, from headgate.toml, or as they are by default.
+"""A job's settings: from flags, from headgate.toml, or by default.
 
-A headgate.toml lies beside the flow or in the working directory; where both say something, the
-one beside the flow wins, key by key, and flags win over both. A relative folder in a
-headgate.toml is seen from that file.
+A headgate.toml lies beside the flow or in the working directory. The one beside the flow wins, key
+by key, and flags win over both. A relative folder in a headgate.toml is relative to that file.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from headgate.flow.names import did_you_mean
 from headgate.jobs.setting_table import BY_NAME, DEFAULTS, SETTINGS, Setting
 
 CONFIG_FILE = "headgate.toml"
-_JOB = {each.name: each for each in SETTINGS if not each.in_profile}
-_PROFILE = {each.name: each for each in SETTINGS if each.in_profile}
+_JOB = {setting.name: setting for setting in SETTINGS if not setting.in_profile}
+_PROFILE = {setting.name: setting for setting in SETTINGS if setting.in_profile}
 
 
 class Origin(enum.StrEnum):
-    """Where a setting came from."""
+    """The origin of a setting's value."""
 
     FLAG = "flag"
     FILE = "headgate.toml"
@@ -34,22 +33,16 @@ class Origin(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Every setting of a job, resolved.
-
-    Attributes:
-        values: By the names of headgate.toml.
-        origins: Where each value came from, by the same names.
-    """
+    """The values and their origins of all settings of a job, by the names of headgate.toml."""
 
     values: Mapping[str, Any]
     origins: Mapping[str, Origin]
 
     def __getitem__(self, name: str) -> Any:
-        """Return the value of a setting."""
         return self.values[name]
 
     def to_json(self) -> dict[str, Any]:
-        """Return each setting as a person writes it, and where it came from."""
+        """Return the value of each setting as a user writes it, and its origin."""
         return {
             name: {"value": BY_NAME[name].kind.show(value), "from": self.origins[name].value}
             for name, value in self.values.items()
@@ -58,7 +51,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class _Config:
-    """What the files say, checked: values by key, and by profile and key."""
+    """The checked values of the files, by key, and by profile and key."""
 
     job: Mapping[str, Any]
     profiles: Mapping[str, Mapping[str, Any]]
@@ -73,9 +66,9 @@ def read_settings(
     """Return the settings of the job whose flow lies in a folder.
 
     Args:
-        flags: What was given on the command line, by the names of headgate.toml and in its
-            terms: texts for durations and sizes, whole numbers for counts; None is not given.
-        working: The working directory, unless it is the process's own.
+        flags: By the names of headgate.toml and in its terms: texts for durations and sizes,
+            integers for counts; None if not given.
+        working: The working directory, by default the process's own.
     """
     config = _read_config(flow_folder, Path.cwd() if working is None else working)
     given = {
@@ -98,10 +91,10 @@ def _get_profile(config: _Config, name: str | None) -> Mapping[str, Any]:
     if name is None:
         return {}
     if name not in config.profiles:
-        found = ", ".join(config.profiles) or "none"
+        known = ", ".join(config.profiles) or "none"
         raise HeadgateError(
             "PROFILE_NOT_FOUND",
-            f"cannot use profile {name!r}: the profiles of {CONFIG_FILE} are {found}",
+            f"cannot use profile {name!r}: the profiles of {CONFIG_FILE} are {known}",
             hint=did_you_mean(name, config.profiles)
             if config.profiles
             else f"add a table [profiles.{name}] to {CONFIG_FILE}",
@@ -126,7 +119,7 @@ def _read_config(flow_folder: Path, working: Path) -> _Config:
 
 
 class _FileReader:
-    """Reads one headgate.toml, and knows where in it things stand."""
+    """Reads one headgate.toml; its errors name the line."""
 
     def __init__(self, file: Path, working: Path) -> None:
         self._folder = file.parent
@@ -141,10 +134,10 @@ class _FileReader:
             self._text = self._file.read_text(encoding="utf-8")
             content = tomllib.loads(self._text)
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            told = str(error)
+            problem = str(error)
             raise HeadgateError(
                 "CONFIG_BROKEN",
-                f"cannot read {self._shown}: {told[:1].lower()}{told[1:]}",
+                f"cannot read {self._shown}: {problem[:1].lower()}{problem[1:]}",
                 hint='put texts in quotes: min-pause = "500ms"',
             ) from error
         for name, value in content.items():
@@ -173,7 +166,7 @@ class _FileReader:
         path = (*above, name)
         raise HeadgateError(
             "BAD_SETTING",
-            f"cannot use {table!r} as {name}: it needs a table{self._place(above, name)}",
+            f"{name} must be a table, got {table!r}{self._place(above, name)}",
             hint=f"write [{'.'.join(path)}] on a line of its own, and its settings below",
         )
 
@@ -229,7 +222,7 @@ def _parse(setting: Setting, value: Any, *, place: str, hint: str) -> Any:
     except ValueError as error:
         raise HeadgateError(
             "BAD_SETTING",
-            f"cannot use {value!r} as {setting.name}: it needs {setting.kind.needs}{place}",
+            f"{setting.name} must be {setting.kind.needs}, got {value!r}{place}",
             hint=hint,
         ) from error
 
@@ -238,7 +231,7 @@ _HEADER = re.compile(r"\s*\[([^\[\]]+)\]\s*(?:#.*)?")
 
 
 def _find_line(text: str, path: tuple[str, ...], name: str) -> int | None:
-    """Return the line a setting or table stands on; tomllib tells only of broken ones."""
+    """Return the line of a setting or table, which tomllib does not report."""
     wanted = [*path, name]
     table: list[str] = []
     for number, line in enumerate(text.splitlines(), start=1):

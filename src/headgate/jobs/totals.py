@@ -1,4 +1,4 @@
-"""What a start of a job has done so far: an immutable snapshot beside the running query."""
+"""The counts of a job since its last start: an immutable snapshot beside the running query."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from headgate._codec import Form, Moment, alias, left_out, shaped
 from headgate.engine.event_times import StreamTimes, find_holder
 from headgate.engine.progress import BatchReport, Latency
 
-# The rate is over this many last batches, so that it follows the present.
+# The number of last batches over which rates are calculated.
 _RATE_BATCHES = 5
 _Count = TypeVar("_Count", int, float)
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What one batch did, as far as the present speed is told by it.
+    """The part of a batch report from which rates are calculated.
 
     Attributes:
         ports: Rows by port.
-        shares: Seconds of each operator, divided by the tasks that shared them.
+        shares: Seconds of each operator, divided by its tasks.
     """
 
     started: datetime
@@ -46,7 +46,7 @@ def _read_latency(quantiles: Mapping[str, int]) -> Latency:
     return Latency(p50, p95, p99, rows=0)
 
 
-# The status has the rate that the last batches make, and the latency in milliseconds.
+# The JSON has the rate over the last batches, and the latency in milliseconds.
 _Recent = Annotated[
     tuple[tuple[int, float], ...],
     Form(lambda recent: round(_rate(recent)), lambda rate: ((int(rate or 0), 1.0),)),
@@ -56,23 +56,22 @@ _Latency = Annotated[Latency, Form(_latency_ms, _read_latency)]
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Counts since the job was started this time.
+    """Counts since the last start of the job.
 
     Attributes:
         inputs: Records read, by source.
-        outputs: Rows written, by output; dead letters and side outputs nobody uses among them.
-        lag_bytes: What is left to read, by source, on logs that count bytes.
-        lag_records: Likewise on logs that count records.
-        lag_s: The age of the oldest unread record in seconds, by source, where it is known.
-        state_rows: Rows held, by operator.
-        batch: The last batch that committed, or None before the first.
+        outputs: Rows written, by output, with dead letters and unused side outputs.
+        lag_bytes: Unread bytes, by source, on logs that count bytes.
+        lag_records: Unread records, by source, on logs that count records.
+        lag_s: The age of the oldest unread record in seconds, by source, if known.
+        state_rows: Rows of state, by operator.
+        batch: The last committed batch, or None before the first.
         recent: Rows and seconds of the last few batches.
-        watermark: That of the last batch; None where there is none.
-        event_times: How far each timed stream and its partitions have come, by source id.
+        watermark: The watermark of the last batch, or None.
+        event_times: The event times of each timed stream and its partitions, by source id.
         ports: Rows that left each port of the flow, by its name; `NODE!` for dead letters of a
             node.
-        latency: That of the last batch that wrote rows with a record behind them.
-        work: The last few batches: when each ran, its rows by port, its seconds by operator.
+        latency: The latency of the last batch that wrote rows of records.
     """
 
     inputs: Mapping[str, int] = field(default_factory=dict)
@@ -102,7 +101,7 @@ class Totals:
     )
 
     def plus(self, report: BatchReport) -> Totals:
-        """Return the totals with one more batch."""
+        """Return the totals after one more batch."""
         sources = report.sources.items()
         seconds = report.duration.total_seconds()
         return replace(
@@ -131,32 +130,31 @@ class Totals:
 
     @property
     def rate(self) -> float:
-        """Records a second while the last few batches ran."""
+        """Records a second during the last few batches."""
         return _rate(self.recent)
 
     @property
     def held_back_by(self) -> str | None:
-        """The partition that the watermark waits for; None where there is no other, or none."""
+        """The partition that holds the watermark back, if any."""
         return find_holder(self.event_times)
 
     @property
     def recent_s(self) -> float:
-        """Seconds of the last few batches, waits between them too."""
         return round(self._work_span(), 3)
 
     def _work_span(self) -> float:
-        """Seconds from the start of the last few batches to their end, waits between them too."""
+        """Return the seconds of the last few batches, including waits between them."""
         if not self.work:
             return 0.0
         return (self.work[-1].ended - self.work[0].started).total_seconds()
 
     @property
     def busy(self) -> dict[str, float]:
-        """The share of its tasks' time that each operator took over the last few batches."""
+        """Each operator's share of its tasks' time over the last few batches."""
         wall = self._work_span()
         spent: dict[str, float] = {}
-        for each in self.work:
-            spent = _sum(spent, each.shares)
+        for batch in self.work:
+            spent = _sum(spent, batch.shares)
         return {uid: round(min(1.0, share / wall), 4) for uid, share in spent.items() if wall}
 
     @property
@@ -164,8 +162,8 @@ class Totals:
         """Rows a second that left each port over the last few batches."""
         wall = self._work_span()
         rows: dict[str, int] = {}
-        for each in self.work:
-            rows = _sum(rows, each.ports)
+        for batch in self.work:
+            rows = _sum(rows, batch.ports)
         return {port: round(count / wall, 1) for port, count in rows.items() if wall}
 
 

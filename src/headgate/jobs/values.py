@@ -1,4 +1,4 @@
-"""A job as values: what was asked for, what it is doing, and who is told."""
+"""A job as values: its options, its progress, and callbacks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEFAULT_HOME = Path(".headgate")
 
 
 class OpenBatch(enum.StrEnum):
-    """What becomes of a batch that was begun and cannot be finished."""
+    """What to do with a batch that was begun and cannot be finished."""
 
     REPEAT = "repeat"
     SKIP = "skip"
@@ -26,12 +26,12 @@ class OpenBatch(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consent:
-    """What the user agrees to, for one start alone.
+    """The user's consent, for one start only.
 
     Attributes:
-        open_batch: What to do with an open batch: repeat it in a new run, or leave it out.
-        allow_repeats: Whether a start may fall back to a checkpoint behind which rows were
-            written, which are written again then.
+        open_batch: Whether to repeat an open batch in a new run, or to skip it.
+        allow_repeats: Whether a start may fall back to an older checkpoint, so that rows written
+            since then are written again.
     """
 
     open_batch: OpenBatch | None = field(default=None, metadata=left_out_while(None))
@@ -48,24 +48,21 @@ _CheckpointNumber = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """What the user asks for. `setting_table` describes the fields that are settings.
+    """The options of a run. `setting_table` describes the fields that are settings.
 
     Attributes:
-        home: Where jobs live.
-        parallelism: State partitions; by default as many as there are cores, and what a run that
-            is resumed has.
+        home: The folder of the jobs.
+        parallelism: State partitions; by default those of the resumed run, or one per core.
         fresh: Start empty, in a new lineage; the old run stays as it is.
-        print_rows: Rows of each output and batch that are shown.
+        print_rows: The number of rows of each output and batch that are shown.
         restart: The restart strategy, as `parse_strategy` reads it.
-        delete_on_cancel: Whether a job that is cancelled takes its checkpoints along.
-        restore_from: Go on from this checkpoint, in a new run; as `find_target` reads it.
-        restore_at: Likewise, by the moment at which it was complete.
-        drop_state: Uids whose state a restore leaves behind.
-        strict: Stop where the newest checkpoint is damaged, rather than fall back.
-        consent: What the user agrees to, for this start alone.
-        start: Where sources begin to be read that have no position yet; as `parse_starts` reads it.
-        settings: What `headgate show` tells of them: value and where it came from, by the names
-            of headgate.toml.
+        delete_on_cancel: Whether a cancel deletes the job's checkpoints.
+        restore_from: Restore this checkpoint in a new run; as `find_target` reads it.
+        restore_at: Likewise, by the moment at which it was completed.
+        drop_state: Uids of operators that a restore starts without their state.
+        strict: Stop if the newest checkpoint is corrupted, instead of falling back.
+        start: Start positions of sources without a position; as `parse_starts` reads them.
+        settings: The value and the origin of each setting, by its name in headgate.toml.
     """
 
     on: str = DEFAULTS["on"]
@@ -112,21 +109,20 @@ class RunOptions:
         )
 
     def with_end(self, *, until_caught_up: bool) -> RunOptions:
-        """Return the options of a start that ends once it has caught up, or does not."""
         return replace(self, until_caught_up=until_caught_up)
 
 
 @dataclass(frozen=True, slots=True)
 class JobSnapshot:
-    """What a job is and has done, at one moment.
+    """The state and the counts of a job at one moment.
 
     Attributes:
-        resumed_from: The checkpoint this start went on from; None if it started empty.
-        loading: Whether streams wait for tables to be read.
+        resumed_from: The checkpoint from which this start resumed; None if it started empty.
+        loading: Whether streams wait until the tables have been read.
         attempt: Counts from 1 with each start of the job.
-        reason: Why the last attempt ended, or the job; empty while neither has.
+        reason: Why the last attempt, or the job, ended; empty if neither has.
         checkpoint: The newest kept checkpoint.
-        notice: What the user has to know about this start, such as a damaged checkpoint.
+        notice: A message on this start, such as a corrupted checkpoint.
     """
 
     job: str
@@ -147,10 +143,10 @@ class JobSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Watcher:
-    """Is told what happens, on the thread that runs the job.
+    """Callbacks on the thread that runs the job.
 
     Attributes:
-        on_notice: What the user has to know and no state tells: a topic lost records, say.
+        on_notice: Called with a message that no state shows, such as lost records of a topic.
     """
 
     on_snapshot: Callable[[JobSnapshot], None] = lambda _: None

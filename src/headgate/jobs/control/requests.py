@@ -1,7 +1,6 @@
-"""Asking something of a job's supervisor, and waiting until it is so.
+"""Requests to a job's supervisor, and waiting for their effect, from any process.
 
-What is asked is an intent beside the job; what became of it is read from the job's status, and from
-its events. It works from any process.
+A request is an intent in the job's folder; its effect is read from the job's status and events.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import getpass
 import json
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -20,34 +19,29 @@ from headgate.errors import Domain, HeadgateError
 from headgate.jobs.event_files import EVENTS, count_events, lines_since
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import write_intent
+from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.lifecycle.vocabulary import Verb
 from headgate.jobs.views.job import JobView, view_job
 
 LONGEST_WAIT = timedelta(minutes=10)
 _LOOK_EVERY = timedelta(milliseconds=100)
 
-Told = Callable[[JobView, timedelta], None]
-
-
-def _in_silence(_view: JobView, _waited: timedelta) -> None:
-    pass
-
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long a verb waits for what it asked for, and who is told meanwhile.
+    """How long a verb waits for its effect.
 
     Attributes:
-        longest: After this the verb gives up; what was asked for still holds.
-        told: Called with the job and the time waited, each time somebody looked.
+        longest: After this time the verb gives up; the request stays valid.
+        told: Called with the job and the time waited, again and again.
     """
 
     longest: timedelta = LONGEST_WAIT
-    told: Told = _in_silence
+    told: Callable[[JobView, timedelta], None] = lambda _view, _waited: None
     clock: Clock = field(default_factory=SystemClock)
 
     def gave_up(self, view: JobView, verb: str) -> HeadgateError:
-        """Return the error of a verb that waited this long in vain."""
+        """Return the error of a verb that gives up."""
         return HeadgateError(
             "WAITED_TOO_LONG",
             f"cannot wait any longer for job {view.name!r} to {verb}: after "
@@ -58,10 +52,11 @@ class Patience:
 
 
 class Request:
-    """One intent, from the asking to what became of it."""
+    """One intent, and its effect."""
 
-    def __init__(self, home: JobFolder, verb: Verb, patience: Patience) -> None:
+    def __init__(self, home: JobFolder, verb: Verb, patience: Patience | None) -> None:
         check_running(home, verb=verb.value)
+        patience = patience or Patience()
         self._home = home
         self._verb = verb
         self._patience = patience
@@ -69,31 +64,34 @@ class Request:
         self._events = count_events(self._home.path / EVENTS).lines
         self._began = patience.clock.monotonic()
 
-    def send(self, arguments: Mapping[str, Any]) -> None:
-        """Write the intent, and wait until the supervisor has seen it."""
-        self._number = write_intent(self._home, self._verb, arguments, by=_who())
+    def send(self, **arguments: Any) -> None:
+        """Write the intent, and wait until the supervisor has read it."""
+        self._number = write_intent(self._home, self._verb, arguments, by=_user())
         self._look_until(self._is_echoed)
 
-    def send_or_raise(self, arguments: Mapping[str, Any]) -> None:
-        """Write the intent, wait until the supervisor has seen it, and raise its refusal."""
-        self.send(arguments)
+    def send_or_raise(self, **arguments: Any) -> None:
+        """Write the intent, wait until the supervisor has read it, and raise its refusal."""
+        self.send(**arguments)
         refusal = self.find_refusal()
         if refusal is not None:
             raise refusal
 
     def wait_for(self, reached: Callable[[JobView], bool]) -> JobView:
-        """Wait until the job is as it was asked to be."""
+        """Wait until the job has reached a condition."""
         view = self._look_until(lambda view: reached(view) or not view.is_alive)
         if not reached(view):
             raise ended_otherwise(view, self._verb.value)
         return view
 
-    def wait_for_end(self) -> JobView:
-        """Wait until nobody holds the job any more."""
-        return self._look_until(lambda view: not view.is_alive)
+    def wait_for_end(self, state: JobState) -> JobView:
+        """Wait until no process holds the job, and refuse another final state."""
+        view = self._look_until(lambda view: not view.is_alive)
+        if view.state != state:
+            raise ended_otherwise(view, self._verb.value)
+        return view
 
     def find_refusal(self) -> HeadgateError | None:
-        """Return what the supervisor said against this intent, or None if it said nothing."""
+        """Return the supervisor's refusal of this intent, or None."""
         status = self._home.find_json("status.json") or {}
         error = status.get("intent_error")
         if not error or status.get("intent") != self._number:
@@ -101,11 +99,10 @@ class Request:
         return HeadgateError(error["code"], error["message"], hint=error["hint"])
 
     def wait_for_event(self, *kinds: str) -> dict[str, Any]:
-        """Wait for the first event of these kinds since the supervisor took up the intent.
+        """Wait for the first event of these kinds since the supervisor read the intent.
 
         Raises:
-            HeadgateError: What the supervisor said against the intent, or JOB_ENDED if nobody holds
-                the job any more.
+            HeadgateError: The supervisor's refusal, or JOB_ENDED if no process holds the job.
         """
         view = self._look_until(lambda view: bool(self._events_of(kinds)) or not view.is_alive)
         events = self._events_of(kinds)
@@ -114,11 +111,11 @@ class Request:
         return events[0]
 
     def find_last_event(self, *kinds: str) -> dict[str, Any] | None:
-        """Return the last event of these kinds since the supervisor took up the intent, or None."""
+        """Return the last event of these kinds since the supervisor read the intent, or None."""
         return next(reversed(self._events_of(kinds)), None)
 
     def _events_of(self, kinds: Collection[str]) -> list[dict[str, Any]]:
-        """Return events of these kinds, oldest first, without those before the intent."""
+        """Return the events of these kinds after the intent, oldest first."""
         lines = lines_since(self._home.path / EVENTS, self._events)
         events: list[dict[str, Any]] = [json.loads(line) for line in lines]
         for place, event in enumerate(events):
@@ -136,11 +133,11 @@ class Request:
             raise not_running(self._verb.value, view)
         raise ended_otherwise(view, self._verb.value)
 
-    def _look_until(self, enough: Callable[[JobView], bool]) -> JobView:
+    def _look_until(self, is_done: Callable[[JobView], bool]) -> JobView:
         patience = self._patience
         while True:
             view = view_job(self._home, clock=patience.clock)
-            if enough(view):
+            if is_done(view):
                 return view
             waited = timedelta(seconds=patience.clock.monotonic() - self._began)
             if waited >= patience.longest:
@@ -150,11 +147,7 @@ class Request:
 
 
 def check_running(home: JobFolder, *, verb: str) -> JobView:
-    """Return one job that is running, or refuse.
-
-    Raises:
-        HeadgateError: JOB_NOT_RUNNING.
-    """
+    """Return a running job, or raise JOB_NOT_RUNNING."""
     view = view_job(home)
     if not view.is_alive:
         raise not_running(verb, view)
@@ -162,11 +155,7 @@ def check_running(home: JobFolder, *, verb: str) -> JobView:
 
 
 def check_at_rest(home: JobFolder, *, verb: str) -> JobView:
-    """Return one job that nobody runs, or refuse.
-
-    Raises:
-        HeadgateError: JOB_RUNNING.
-    """
+    """Return a job that is not running, or raise JOB_RUNNING."""
     view = view_job(home)
     if view.is_alive:
         raise HeadgateError(
@@ -186,17 +175,17 @@ def not_running(verb: str, view: JobView) -> HeadgateError:
 
 
 def ended_otherwise(view: JobView, verb: str) -> HeadgateError:
-    """Return the error of a verb that waited for another end."""
+    """Return the error of a verb whose job ended in another state."""
     why = f" ({view.reason})" if view.reason else ""
     return HeadgateError(
         "JOB_ENDED",
-        f"cannot {verb} job {view.name!r}: it ended meanwhile, and is {view.state}{why}",
+        f"cannot {verb} job {view.name!r}: it ended meanwhile and is {view.state}{why}",
         hint=f"headgate show {view.name}",
         domain=Domain.EXTERNAL,
     )
 
 
-def _who() -> str:
+def _user() -> str:
     try:
         user = getpass.getuser()
     except (KeyError, OSError):

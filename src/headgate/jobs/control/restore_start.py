@@ -1,4 +1,4 @@
-"""Restoring a job that is known by name: resolved once, then shown, held and started."""
+"""The restore of a job: resolved once, then shown, held and started."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ from pathlib import Path
 from headgate._clock import Clock, SystemClock
 from headgate.checkpoints.catalog import hold
 from headgate.connectors.logs import bind, parse_log
-from headgate.errors import HeadgateError
 from headgate.jobs.checkpoints.restore_plan import RestorePlan, SealedPlan, resolve_restore
+from headgate.jobs.control.requests import check_at_rest
 from headgate.jobs.control.verbs import get_start
 from headgate.jobs.flow_file import LoadedFlow, load_flow
 from headgate.jobs.job_folder import JobFolder
-from headgate.jobs.lifecycle.intent import has_supervisor
 from headgate.jobs.values import RunOptions
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreStart:
-    """A start that restores a job, as it was resolved: `run_job` and `start_detached` follow it.
+    """A resolved start that restores a job, for `run_job` and `start_detached`.
 
     Attributes:
-        flow: Loaded; its file need not be executed again in this process.
-        options: They name the checkpoint that was chosen by its folder.
+        flow: Loaded, so that its file is executed once in this process.
+        options: With the folder of the chosen checkpoint.
     """
 
     flow: LoadedFlow
@@ -34,15 +33,14 @@ class RestoreStart:
 
     @property
     def plan(self) -> RestorePlan:
-        """What the restore does."""
         return self.sealed.plan
 
 
 def resolve_start(flow: str, options: RunOptions, *, clock: Clock | None = None) -> RestoreStart:
-    """Return what a start with these options restores, without doing it.
+    """Resolve a start with these options, without doing it.
 
     Args:
-        flow: As `load_flow` takes it; its file is executed here, once.
+        flow: As `load_flow` takes it; its file is executed here.
         options: With `restore_from` or `restore_at`.
     """
     loaded = load_flow(flow)
@@ -64,27 +62,21 @@ def prepare_restore(
     at: str | None,
     drop: Collection[str] = (),
 ) -> RestoreStart:
-    """Return how a job is started to restore it.
-
-    Refuses a job that is running: two runs of one job at once would both write its outputs.
+    """Resolve the restore of a job that is not running.
 
     Raises:
-        HeadgateError: JOB_NEVER_RAN, JOB_RUNNING, or what a restore refuses.
+        HeadgateError: JOB_NEVER_RAN, JOB_RUNNING, or the refusal of a restore.
     """
     flow, options = get_restore_options(home, source=source, at=at, drop=drop)
-    if has_supervisor(home):
-        raise HeadgateError(
-            "JOB_RUNNING",
-            f"cannot restore job {home.name!r}: it is running",
-            hint=f"headgate stop {home.name}",
-        )
+    # Two runs of one job at once would both write its outputs.
+    check_at_rest(home, verb="restore")
     return resolve_start(flow, options)
 
 
 def get_restore_options(
     home: JobFolder, *, source: str | None, at: str | None, drop: Collection[str]
 ) -> tuple[str, RunOptions]:
-    """Return how a job would be started to restore it, whether or not it is running now."""
+    """Return the flow and the options of a start that restores a job, which may be running."""
     flow, options = get_start(home)
     return flow, replace(
         options,
@@ -100,15 +92,9 @@ def get_restore_options(
 def hold_checkpoint(home: JobFolder, folder: Path) -> Iterator[None]:
     """Keep a checkpoint from being removed until the run that restores it is open.
 
-    Retention removes only checkpoints in the folders of a job's runs: a savepoint, or a folder
-    elsewhere, is left as it is.
-
-    Raises:
-        HeadgateError: CHECKPOINT_NOT_FOUND if it is gone already.
+    Retention removes only checkpoints in the folders of a job's runs, so other folders need no
+    hold. CHECKPOINT_NOT_FOUND is raised if the checkpoint is gone already.
     """
-    runs = (home.path / "runs").absolute()
-    if not folder.absolute().is_relative_to(runs):
-        yield
-        return
-    with hold(folder, job=home.name):
+    is_of_run = folder.absolute().is_relative_to((home.path / "runs").absolute())
+    with hold(folder, job=home.name) if is_of_run else contextlib.nullcontext():
         yield

@@ -1,4 +1,4 @@
-"""The verbs on jobs: each asks a job's supervisor for something, and waits until it is so."""
+"""The verbs on jobs: each sends a request to a job's supervisor, and waits for its effect."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from headgate._codec import DecodeError, alias, decode, shaped
 from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.checkpoints.listing import list_checkpoints
-from headgate.jobs.control.requests import Patience, Request, check_running, ended_otherwise
+from headgate.jobs.control.requests import Patience, Request, check_running
 from headgate.jobs.job_folder import JobFolder, broken_file
 from headgate.jobs.lifecycle.intent import has_supervisor
 from headgate.jobs.lifecycle.states import JobState
@@ -25,8 +25,6 @@ _SAVEPOINT_ENDS = ("SAVEPOINT", _FAILED)
 
 @dataclass(frozen=True, slots=True)
 class Savepoint:
-    """A savepoint that was taken."""
-
     name: str = field(metadata=alias("savepoint"))
     folder: Path
     batch: int
@@ -35,7 +33,7 @@ class Savepoint:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """A job that was stopped, with the savepoint that was asked for."""
+    """A stopped job, with its savepoint if one was requested."""
 
     view: JobView
     savepoint: Savepoint | None = None
@@ -45,12 +43,12 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What a cancel would take along.
+    """What a cancel would delete.
 
     Attributes:
-        deletes_state: Whether the job's state goes, as --on-cancel asks.
-        checkpoints: The ids of those that would go.
-        bytes: How much they hold that no other one does.
+        deletes_state: Whether it would delete the job's state, as --on-cancel says.
+        checkpoints: The ids of the checkpoints.
+        bytes: The size of the files that only these checkpoints have.
     """
 
     view: JobView
@@ -69,84 +67,70 @@ def stop_job(
     drain: bool = False,
     patience: Patience | None = None,
 ) -> Stopped:
-    """Stop a job between two batches, and wait until it has let go.
+    """Stop a job between two batches, and wait until its process has ended.
 
     Args:
-        savepoint: The folder of a savepoint to take at the end; empty for one in the job's own,
-            None for none.
-        drain: Read what is there first.
+        savepoint: The folder of a savepoint to take at the end; None for no savepoint, empty for
+            a folder in the job's own.
+        drain: Read all present records first.
     """
-    asked = Request(home, Verb.STOP, patience or Patience())
-    to = None if savepoint is None else _free_place(savepoint)
-    asked.send({"drain": drain, "savepoint": to})
-    refusal = asked.find_refusal()
+    request = Request(home, Verb.STOP, patience)
+    request.send(drain=drain, savepoint=None if savepoint is None else _free_place(savepoint))
+    refusal = request.find_refusal()
     if refusal is not None and view_job(home).state != JobState.STOPPED:
         raise refusal
-    view = asked.wait_for_end()
-    if view.state != JobState.STOPPED:
-        raise ended_otherwise(view, "stop")
-    if savepoint is None:
-        return Stopped(view)
-    return Stopped(view, _get_last_savepoint(asked, home.name))
+    view = request.wait_for_end(JobState.STOPPED)
+    return Stopped(view, None if savepoint is None else _get_last_savepoint(request, home.name))
 
 
 def cancel_job(home: JobFolder, *, patience: Patience | None = None) -> JobView:
-    """End a job at once, and wait until it has let go."""
-    asked = Request(home, Verb.CANCEL, patience or Patience())
-    asked.send_or_raise({})
-    view = asked.wait_for_end()
-    if view.state != JobState.CANCELED:
-        raise ended_otherwise(view, "cancel")
-    return view
+    """End a job at once, and wait until its process has ended."""
+    request = Request(home, Verb.CANCEL, patience)
+    request.send_or_raise()
+    return request.wait_for_end(JobState.CANCELED)
 
 
 def foresee_cancel(home: JobFolder) -> Loss:
-    """Return what a cancel of a job would take along; nothing is done.
-
-    Raises:
-        HeadgateError: JOB_NOT_RUNNING, as the cancel itself would.
-    """
-    check_running(home, verb="cancel")
+    """Return what a cancel of a job would delete, or raise JOB_NOT_RUNNING as a cancel would."""
+    view = check_running(home, verb="cancel")
     stored = (home.find_json("job.json") or {}).get("options") or {}
     deletes = bool(stored.get("delete_on_cancel"))
     kept = list_checkpoints(home) if deletes else []
-    lost = [each for each in kept if each.kind == "checkpoint"]
+    lost = [checkpoint for checkpoint in kept if checkpoint.kind == "checkpoint"]
     return Loss(
-        view=view_job(home),
+        view=view,
         deletes_state=deletes,
-        checkpoints=tuple(each.id for each in lost),
-        bytes=sum(each.new_bytes for each in lost if isinstance(each, Checkpoint)),
+        checkpoints=tuple(checkpoint.id for checkpoint in lost),
+        bytes=sum(kept.new_bytes for kept in lost if isinstance(kept, Checkpoint)),
     )
 
 
 def pause_job(home: JobFolder, *, patience: Patience | None = None) -> JobView:
-    """Make a job read nothing, and wait until it does; one that waits to restart stays paused."""
-    asked = Request(home, Verb.PAUSE, patience or Patience())
-    asked.send_or_raise({})
-    return asked.wait_for(
-        lambda view: (
-            view.state == JobState.PAUSED
-            or (view.state == JobState.RESTARTING and bool(view.status.get("held")))
-        )
-    )
+    """Make a job stop reading, and wait until it has; after a restart it stays paused."""
+    return _hold(home, Verb.PAUSE, JobState.PAUSED, patience)
 
 
 def resume_job(home: JobFolder, *, patience: Patience | None = None) -> JobView:
-    """Let a paused job go on, and wait until it does; one that waits to restart will."""
-    asked = Request(home, Verb.RESUME, patience or Patience())
-    asked.send_or_raise({})
-    return asked.wait_for(
-        lambda view: (
-            view.state == JobState.RUNNING
-            or (view.state == JobState.RESTARTING and not view.status.get("held"))
-        )
-    )
+    """Let a paused job read on, and wait until it does, or will after its restart."""
+    return _hold(home, Verb.RESUME, JobState.RUNNING, patience)
+
+
+def _hold(home: JobFolder, verb: Verb, state: JobState, patience: Patience | None) -> JobView:
+    request = Request(home, verb, patience)
+    request.send_or_raise()
+    held = verb is Verb.PAUSE
+
+    def is_done(view: JobView) -> bool:
+        restarts = view.state == JobState.RESTARTING
+        return view.state == state or (restarts and bool(view.status.get("held")) is held)
+
+    return request.wait_for(is_done)
 
 
 def take_savepoint(
     home: JobFolder, *, to: Path | None = None, patience: Patience | None = None
 ) -> Savepoint:
-    """Take a savepoint of a job: of its last batch, whether it is running or not.
+    """Take a savepoint of a job's last batch, whether the job is running or not.
 
     Args:
         to: The savepoint's folder, which must not exist; by default one in the job's own.
@@ -154,12 +138,12 @@ def take_savepoint(
     folder = "" if to is None else _free_place(str(to))
     if not has_supervisor(home):
         return _savepoint_at_rest(home, folder, (patience or Patience()).clock)
-    asked = Request(home, Verb.SAVEPOINT, patience or Patience())
-    asked.send_or_raise({"to": folder})
-    ended = asked.wait_for_event(*_SAVEPOINT_ENDS)
-    if ended["event"] == _FAILED:
-        raise HeadgateError(ended["code"], ended["message"], hint=ended["hint"])
-    return decode(Savepoint, ended)
+    request = Request(home, Verb.SAVEPOINT, patience)
+    request.send_or_raise(to=folder)
+    end = request.wait_for_event(*_SAVEPOINT_ENDS)
+    if end["event"] == _FAILED:
+        raise HeadgateError(end["code"], end["message"], hint=end["hint"])
+    return decode(Savepoint, end)
 
 
 def start_job(home: JobFolder, *, consent: Consent = NO_CONSENT) -> Detached:
@@ -169,13 +153,10 @@ def start_job(home: JobFolder, *, consent: Consent = NO_CONSENT) -> Detached:
 
 
 def get_start(home: JobFolder, *, consent: Consent = NO_CONSENT) -> tuple[str, RunOptions]:
-    """Return the flow and the options that a job was last run with.
-
-    Args:
-        consent: What the user agrees to this time.
+    """Return the flow and the options with which a job was last run.
 
     Raises:
-        HeadgateError: JOB_FILE_BROKEN, or JOB_NEVER_RAN if no attempt got as far as to run.
+        HeadgateError: JOB_FILE_BROKEN, or JOB_NEVER_RAN if no attempt ever ran.
     """
     stored = home.find_json("job.json")
     if stored is None:
@@ -188,46 +169,44 @@ def get_start(home: JobFolder, *, consent: Consent = NO_CONSENT) -> tuple[str, R
         flow, options = str(stored["flow"]), decode(RunOptions, stored["options"])
     except (KeyError, DecodeError) as error:
         raise broken_file(home.path / "job.json", error) from error
-    # The folder may have been moved since; where it was found is where it is.
+    # The folder may have been moved since.
     return flow, replace(options, home=home.root, consent=consent)
 
 
 def restart_job(
     home: JobFolder, *, patience: Patience | None = None, consent: Consent = NO_CONSENT
 ) -> Detached:
-    """Stop a job between two batches and start it again; one that is not running is started."""
-    # Asked first: a job that cannot be started again is better left running.
+    """Stop a job between two batches, if it is running, and start it again."""
+    # First: a job that cannot be started again is left running.
     flow, options = get_start(home, consent=consent)
     if has_supervisor(home):
-        asked = Request(home, Verb.RESTART, patience or Patience())
-        asked.send_or_raise({})
-        view = asked.wait_for_end()
-        if view.state != JobState.STOPPED:
-            raise ended_otherwise(view, "restart")
+        request = Request(home, Verb.RESTART, patience)
+        request.send_or_raise()
+        request.wait_for_end(JobState.STOPPED)
     return start_detached(flow, replace(options, print_rows=0, verbose=False))
 
 
-def _get_last_savepoint(asked: Request, name: str) -> Savepoint:
-    """Return the savepoint of a job that has stopped, or raise why it was not taken."""
-    ended = asked.find_last_event(*_SAVEPOINT_ENDS)
-    if ended is None:
+def _get_last_savepoint(request: Request, name: str) -> Savepoint:
+    """Return the savepoint of a stopped job, or raise why it was not taken."""
+    end = request.find_last_event(*_SAVEPOINT_ENDS)
+    if end is None:
         raise HeadgateError(
             "SAVEPOINT_NOT_TAKEN",
             f"cannot find the savepoint of job {name!r}: its events do not mention it",
             hint=f"headgate checkpoints {name}",
             domain=Domain.INTERNAL,
         )
-    if ended["event"] == _FAILED:
+    if end["event"] == _FAILED:
         raise HeadgateError(
-            ended["code"],
-            f"job {name!r} is STOPPED, and its savepoint was not taken: {ended['message']}",
+            end["code"],
+            f"job {name!r} is STOPPED, and its savepoint was not taken: {end['message']}",
             hint=f"headgate savepoint {name}",
         )
-    return decode(Savepoint, ended)
+    return decode(Savepoint, end)
 
 
 def _free_place(savepoint: str) -> str:
-    """Return a savepoint's folder as its supervisor finds it; one that is there is refused."""
+    """Return the absolute path of a savepoint's folder, or refuse one that exists."""
     if not savepoint:
         return savepoint
     folder = Path(savepoint).absolute()
@@ -244,7 +223,7 @@ def _savepoint_at_rest(home: JobFolder, to: str, clock: Clock) -> Savepoint:
     from headgate.jobs.checkpoints.keeper import CheckpointKeeper
     from headgate.jobs.runs.lineage import get_committed
 
-    # Held, so that nobody starts the job while its files are copied.
+    # The lock prevents a start of the job while its files are copied.
     with home.locked():
         run, _ = get_committed(home, verb="take a savepoint")
         keeper = CheckpointKeeper(home, run, RunOptions(), clock)

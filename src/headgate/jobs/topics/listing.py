@@ -1,4 +1,4 @@
-"""Topics as a user sees them: which there are, what is in them, their last records."""
+"""The topics of a log: listed, shown, created, and their last records."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def list_topics(on: str, *, count: bool = False) -> list[TopicSummary]:
 
 
 def show_topic(on: str, name: str, *, count: bool = False, last_files: int = 10) -> TopicDetails:
-    """Return all about one topic, or raise TOPIC_NOT_FOUND."""
+    """Return the details of a topic, or raise TOPIC_NOT_FOUND."""
     return parse_log(on).open_topics().show(name, count=count, last_files=last_files)
 
 
@@ -42,19 +42,14 @@ def create_topic(
     replication: int | None = None,
     deduplicate: bool = False,
 ) -> MadeTopic:
-    """Make a topic unless it is there; what is not said is left to the log.
+    """Create a topic unless it exists; `WantedTopic` describes the parameters.
 
     Args:
         on: The log, as `--on` names it.
-        name: The topic's name.
-        partitions: How many; on embedded topics 1 by default.
         retention: A duration, or `infinite`.
-        compact: Keep the last record of each key, whatever its age.
-        replication: How many brokers keep a copy.
-        deduplicate: Let the brokers drop what a producer sends again.
 
     Raises:
-        HeadgateError: TOPIC_EXISTS: it is there, and not like that.
+        HeadgateError: TOPIC_EXISTS if the topic exists and differs.
     """
     wanted = WantedTopic(
         name=name,
@@ -81,5 +76,5 @@ def tail_topic(on: str, name: str, *, last: int) -> list[bytes]:
 
 
 def follow_topic(on: str, name: str, *, last: int, clock: Clock | None = None) -> Iterator[bytes]:
-    """Yield the last records of a topic, then every new one, for ever."""
+    """Yield the last records of a topic, then every new one, without end."""
     return parse_log(on).open_topics().follow(name, last=last, clock=clock or SystemClock())

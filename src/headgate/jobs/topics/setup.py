@@ -1,4 +1,4 @@
-"""Making the topics of a flow before its first run."""
+"""Creation of a flow's topics before its first run."""
 
 from __future__ import annotations
 
@@ -14,35 +14,23 @@ from headgate.connectors.setup import SetupOptions, TopicRole
 from headgate.connectors.topics import MadeTopic
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
-from headgate.flow.schema import Field, Primitive, Schema
+from headgate.flow.schema import Schema, schema_of
 from headgate.flow.topics import Topic
 from headgate.jobs.flow_file import load_flow
 from headgate.jobs.options import flow_folder
 from headgate.jobs.settings import read_settings
 
 # As the kernel writes them.
-DEAD_LETTER = Schema(
-    (
-        Field("source", Primitive("string"), nullable=False),
-        Field("topic", Primitive("string"), nullable=True),
-        Field("partition", Primitive("int"), nullable=False),
-        Field("offset", Primitive("bigint"), nullable=False),
-        Field("timestamp", Primitive("bigint"), nullable=False),
-        Field("code", Primitive("string"), nullable=False),
-        Field("reason", Primitive("string"), nullable=True),
-        Field("bytes", Primitive("bigint"), nullable=False),
-        Field("raw", Primitive("binary"), nullable=True),
-    )
+DEAD_LETTER = schema_of(
+    "source STRING NOT NULL, topic STRING, partition INT NOT NULL, offset BIGINT NOT NULL, "
+    "timestamp BIGINT NOT NULL, code STRING NOT NULL, reason STRING, bytes BIGINT NOT NULL, "
+    "raw BINARY"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class FlowTopic:
-    """A topic of a flow that is there now.
-
-    Attributes:
-        warnings: In what one that was there will not do, or is not as it was asked for.
-    """
+    """A created or existing topic of a flow; `warnings` are problems of an existing one."""
 
     role: TopicRole
     made: MadeTopic
@@ -53,10 +41,10 @@ class FlowTopic:
 
 @dataclass(frozen=True, slots=True)
 class FlowSetup:
-    """The topics of a flow, and those that nobody can make.
+    """The topics of a flow.
 
     Attributes:
-        left_out: Topics that are no one topic, in words.
+        left_out: Topics that cannot be created: patterns and consoles.
     """
 
     flow: str
@@ -67,21 +55,20 @@ class FlowSetup:
 def set_up(
     flow: str, on: str | None, options: SetupOptions, *, profile: str | None = None
 ) -> FlowSetup:
-    """Make the topics of a flow that are missing; those that are there stay as they are.
+    """Create the missing topics of a flow; existing ones stay as they are.
 
-    On Kafka, tables are compacted and kept for ever; streams, outputs and dead letters are kept
-    for 7 days unless it is said otherwise. A cluster that is written to gets the topic that
-    exactly-once keeps its epochs in. On Pulsar tables are kept for ever, and topics get a JSON
-    schema of their columns and, where they are written, deduplication; a topic that is there gets
-    these two where it lacks them.
+    On Kafka, tables are compacted and kept without limit; streams, outputs and dead letters are
+    kept for 7 days by default. A cluster with outputs gets the topic in which exactly-once stores
+    its epochs. On Pulsar, tables are kept without limit, topics get a JSON schema of their columns,
+    and outputs get deduplication; an existing topic gets these two if it lacks them.
 
     Args:
         flow: As `load_flow` takes it.
-        on: The log of topics that are known by name alone; None is what headgate.toml says.
-        profile: Of headgate.toml.
+        on: The log of topics without a location; None for that of headgate.toml.
+        profile: A profile of headgate.toml.
 
     Raises:
-        HeadgateError: TOPIC_OPTION_UNSUPPORTED: an option that no log of the flow has.
+        HeadgateError: TOPIC_OPTION_UNSUPPORTED for an option that no log of the flow has.
     """
     loaded = load_flow(flow)
     settings = read_settings(flow_folder(flow), flags={"on": on, "profile": profile})
@@ -101,9 +88,9 @@ def set_up(
 def judge(
     connector: Connector[Any], role: TopicRole, made: MadeTopic, options: SetupOptions
 ) -> tuple[str, ...]:
-    """Return what is wrong with a topic that was there before, in words.
+    """Return the problems of an existing topic, in words.
 
-    Its number of partitions and its retention are its owner's matter, unless they were asked for.
+    Its number of partitions and its retention are problems only if they were requested.
     """
     if not made.existed or (made.retention is None and options.partitions is None):
         return made.warnings
@@ -111,7 +98,7 @@ def judge(
 
 
 def _schemas(graph: Graph) -> dict[Topic, Schema]:
-    """Return the columns of each topic; what is read counts more than what is written."""
+    """Return the columns of each topic; those of a source win over those of an output."""
     ports = graph.schemas()
     written = {node.topic: ports[node.input] for node in graph.outputs()}
     read = {node.topic: node.schema for node in (*graph.streams(), *graph.tables())}
@@ -119,7 +106,7 @@ def _schemas(graph: Graph) -> dict[Topic, Schema]:
 
 
 def _topics(graph: Graph) -> Iterator[tuple[Topic, TopicRole]]:
-    """Yield each topic with what it is, what counts most last."""
+    """Yield each topic with its role: that of a table wins, then stream, then output."""
     written = [*(node.topic for node in graph.outputs()), graph.dead_letters]
     ordered: dict[Topic, TopicRole] = {}
     for topic in (node.topic for node in graph.streams()):
@@ -155,14 +142,14 @@ def _check_options(options: SetupOptions, topics: Iterable[Topic]) -> None:
         for option in connector.setup.options
     }
     if options.retention is not None and "retention" not in known:
-        raise _unsupported("--retention", "keep every file, once, until somebody deletes it")
+        raise _unsupported("--retention", "keep every file until it is deleted by hand")
     if options.replication is not None and "replication" not in known:
-        raise _unsupported("--replication", "have no copies that a topic could say anything of")
+        raise _unsupported("--replication", "have no replicas")
 
 
-def _unsupported(option: str, found: str) -> HeadgateError:
+def _unsupported(option: str, why: str) -> HeadgateError:
     return HeadgateError(
         "TOPIC_OPTION_UNSUPPORTED",
-        f"cannot set up topics with {option}: all of them {found}",
+        f"cannot set up topics with {option}: all topics of the flow {why}",
         hint=f"omit {option}, or use Kafka: --on kafka://HOST:9092",
     )

@@ -1,4 +1,4 @@
-"""What happened to a job, as those see it who look from outside: lines of its event files."""
+"""The events of a job: the lines of its event files."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _NO_FACTS = frozenset({"format", "at", "event"})
 
 @dataclass(frozen=True, slots=True)
 class JobEvent:
-    """One thing that happened.
+    """An event of a job.
 
     Attributes:
-        number: Counts from 1 with the first that ever happened to the job.
-        kind: A state of the job, or what else happened: CHECKPOINT, FAILURE, INTENT.
-        facts: What else is told of it.
+        number: Counts from 1 over the life of the job.
+        kind: A state of the job, or another kind such as CHECKPOINT, FAILURE or INTENT.
+        facts: The other fields of the event.
     """
 
     number: int
@@ -36,11 +36,11 @@ class JobEvent:
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """The newest events of a job behind some number, oldest first.
+    """The newest events of a job after a number, oldest first.
 
     Attributes:
-        total: How many there ever were.
-        skipped: How many lie between the number that was asked for and the first one here.
+        total: The number of all events of the job.
+        skipped: The number of events between the requested number and the first one here.
     """
 
     job: str
@@ -52,38 +52,39 @@ class Events:
 def list_events(
     home: JobFolder, *, after: int = 0, limit: int = DEFAULT_LIMIT, before: int | None = None
 ) -> Events:
-    """Return what happened to a job: the newest events, oldest of them first.
+    """Return the newest events of a job, oldest first.
 
     Args:
-        after: Only events with a greater number; whoever follows a job gives the last one seen.
-        limit: How many at most; the newest stay.
-        before: Only events with a smaller number, to page back from the first one seen.
+        after: Only events with a greater number, such as the last one seen.
+        limit: The maximum number of events.
+        before: Only events with a smaller number, to page back.
     """
     file = home.path / EVENTS
     counts = count_events(file)
     last = counts.lines if before is None else min(counts.lines, before - 1)
     first = max(after + 1, last - limit + 1, 1)
-    found = []
+    events = []
     for event in read_back(file, counts):
         if event.number < first:
             break
         if event.number <= last:
-            found.append(event)
-    return Events(home.name, tuple(found[::-1]), counts.lines, max(0, first - 1 - after))
+            events.append(event)
+    return Events(home.name, tuple(events[::-1]), counts.lines, max(0, first - 1 - after))
 
 
 def read_back(
     file: Path, counts: EventCounts, *, kinds: Container[str] | None = None
 ) -> Iterator[JobEvent]:
-    """Yield the events of the lines that were counted, newest first; damaged ones are left out.
+    """Yield the events of the counted lines, newest first, without corrupted ones.
 
     Args:
-        kinds: Those that are wanted, all by default; others are not parsed.
+        kinds: By default all; lines of other kinds are not parsed.
     """
     for number, line in lines_back(file, counts):
-        found = None if kinds is None else KIND.search(line)
-        if kinds is not None and (found is None or found[1].decode() not in kinds):
-            continue
+        if kinds is not None:
+            kind = KIND.search(line)
+            if kind is None or kind[1].decode() not in kinds:
+                continue
         event = _event(number, line)
         if event is not None:
             yield event
@@ -91,8 +92,8 @@ def read_back(
 
 def _event(number: int, line: bytes) -> JobEvent | None:
     try:
-        told = json.loads(line)
-        facts = {name: value for name, value in told.items() if name not in _NO_FACTS}
-        return JobEvent(number, datetime.fromisoformat(told["at"]), str(told["event"]), facts)
+        content = json.loads(line)
+        facts = {name: value for name, value in content.items() if name not in _NO_FACTS}
+        return JobEvent(number, datetime.fromisoformat(content["at"]), content["event"], facts)
     except (ValueError, TypeError, KeyError, AttributeError):
         return None

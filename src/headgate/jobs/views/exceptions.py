@@ -1,4 +1,4 @@
-"""Why attempts of a job failed, and which attempts there were: out of its events."""
+"""The failures and the attempts of a job: read from its events."""
 
 from __future__ import annotations
 
@@ -6,35 +6,36 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from headgate._clock import Clock, SystemClock
-from headgate._codec import Moment, RoundedSeconds, alias
+from headgate._codec import Moment, RoundedSeconds, alias, decode
 from headgate.jobs.event_files import EVENTS, count_events
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import has_supervisor
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.views.events import JobEvent, read_back
+from headgate.jobs.views.job import DEAD
 
 DEFAULT_LIMIT = 50
-_STATES = frozenset(each.value for each in JobState)
+_STATES = frozenset(state.value for state in JobState)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFailure:
-    """Why one attempt ended.
+    """Why one attempt ended; fields that the event does not have are empty.
 
     Attributes:
-        root_cause: The innermost cause, in the words of whoever threw it.
-        where: The room it came from: flow, driver, query.
-        hint: One next step; empty in events of releases that did not keep it.
+        root_cause: The message of the innermost cause.
+        where: The part that failed: flow, driver, query.
+        hint: The next step.
     """
 
-    root_cause: str
-    attempt: int
+    root_cause: str = ""
+    attempt: int = 0
     at: Moment
-    code: str
-    message: str
-    where: str
-    hint: str
-    retryable: bool
+    code: str = ""
+    message: str = ""
+    where: str = ""
+    hint: str = ""
+    retryable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +44,10 @@ class JobAttempt:
 
     Attributes:
         number: Counts from 1 with each start of the job.
-        ended: None while it lives, and where nobody was left to tell of its end.
-        state: The state the job was in after it, or is in.
-        lasted: None where its end is not known.
-        reason: Why it ended, where that was told.
+        ended: None while it runs, and if its supervisor was killed.
+        state: The state of the job after it, or now.
+        lasted: None if its end is unknown.
+        reason: Why it ended, if known.
     """
 
     number: int
@@ -54,7 +55,7 @@ class JobAttempt:
     ended: Moment | None
     state: str
     lasted: RoundedSeconds | None = field(metadata=alias("lasted_s"))
-    reason: str
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class Exceptions:
     """The failures and the attempts of a job, newest first.
 
     Attributes:
-        total: How many failures there ever were.
+        total: The number of all failures of the job.
     """
 
     job: str
@@ -74,10 +75,10 @@ class Exceptions:
 def list_exceptions(
     home: JobFolder, *, limit: int = DEFAULT_LIMIT, clock: Clock | None = None
 ) -> Exceptions:
-    """Return why attempts of a job failed and which attempts there were.
+    """Return the failures and the attempts of a job, newest first.
 
     Args:
-        limit: How many failures and how many attempts at most.
+        limit: The maximum number of failures, and of attempts.
     """
     file = home.path / EVENTS
     counts = count_events(file)
@@ -90,60 +91,42 @@ def list_exceptions(
         elif event.kind != "FAILURE" and starts < limit:
             states.append(event)
             starts += event.kind == JobState.STARTING
-        full = starts >= limit and len(failures) >= min(limit, counts.kinds["FAILURE"])
-        if full:
+        if starts >= limit and len(failures) >= min(limit, counts.kinds["FAILURE"]):
             break
     attempts = _attempts(reversed(states), home, clock or SystemClock())
     return Exceptions(home.name, tuple(failures), tuple(attempts[::-1]), counts.kinds["FAILURE"])
 
 
 def _failure(event: JobEvent) -> JobFailure:
-    told = event.facts
-    return JobFailure(
-        attempt=int(told.get("attempt") or 0),
-        at=event.at,
-        code=str(told.get("code") or ""),
-        message=str(told.get("message") or ""),
-        root_cause=str(told.get("root_cause") or ""),
-        where=str(told.get("where") or ""),
-        hint=str(told.get("hint") or ""),
-        retryable=bool(told.get("retryable")),
-    )
+    known = {name: value for name, value in event.facts.items() if value is not None}
+    return decode(JobFailure, {**known, "at": event.at})
 
 
 def _attempts(states: Iterable[JobEvent], home: JobFolder, clock: Clock) -> list[JobAttempt]:
-    found: list[JobAttempt] = []
+    attempts: list[JobAttempt] = []
     start: JobEvent | None = None
     last: JobEvent | None = None
     for event in states:
         if event.kind == JobState.STARTING:
             if start is not None and last is not None:
-                # Its supervisor was killed: the next start is all that tells of its end.
-                found.append(_unended(start, last))
+                # Its supervisor was killed: only the next start shows that it ended.
+                attempts.append(JobAttempt(_number(start, last), start.at, None, DEAD, None))
             start = last = event
         elif start is not None:
             last = event
             if event.kind == JobState.RESTARTING or JobState(event.kind).is_final:
-                found.append(_ended(start, event))
+                number, reason = _number(start, event), str(event.facts.get("reason") or "")
+                lasted = event.at - start.at
+                attempts.append(JobAttempt(number, start.at, event.at, event.kind, lasted, reason))
                 start = None
     if start is not None and last is not None:
-        lives = has_supervisor(home)
-        lasted = clock.now() - start.at if lives else None
-        state = last.kind if lives else "DEAD"
-        found.append(JobAttempt(_number(start, last), start.at, None, state, lasted, ""))
-    return found
-
-
-def _ended(start: JobEvent, end: JobEvent) -> JobAttempt:
-    reason = str(end.facts.get("reason") or "")
-    lasted = end.at - start.at
-    return JobAttempt(_number(start, end), start.at, end.at, end.kind, lasted, reason)
-
-
-def _unended(start: JobEvent, last: JobEvent) -> JobAttempt:
-    return JobAttempt(_number(start, last), start.at, None, "DEAD", None, "")
+        running = has_supervisor(home)
+        lasted_so_far = clock.now() - start.at if running else None
+        state = last.kind if running else DEAD
+        attempts.append(JobAttempt(_number(start, last), start.at, None, state, lasted_so_far))
+    return attempts
 
 
 def _number(start: JobEvent, last: JobEvent) -> int:
-    # The first start of a job is told before its attempt is counted.
+    # The first STARTING of a job is written before its attempt is counted.
     return max(1, int(start.facts.get("attempt") or 0), int(last.facts.get("attempt") or 0))

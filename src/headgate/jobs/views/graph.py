@@ -1,4 +1,4 @@
-"""A job's flow as a graph with what goes through it: read from its folder, running or not."""
+"""A job's flow as a graph, with its row counts and rates: read from the job's folder."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ OPERATOR = "operator"
 OUTPUT = "output"
 DEAD_LETTERS = "dead-letters"
 
-# A job without a batch for so long does nothing: its last rates are of the past.
+# After this time without a batch, rates are zero.
 _IDLE = timedelta(seconds=10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFacts:
-    """What goes through a node and what it holds; None where it does not apply or is not known.
+    """The measurements of a node; None if unknown or not applicable.
 
-    Counts are of this start of the job, rates and the busy share of its last few batches.
+    Counts are since the last start of the job; rates and the busy share are of its last batches.
 
     Attributes:
-        records_in: Records read, by a source; rows taken, by an operator or an output.
-        records_out: Rows handed on.
-        busy: The share of its tasks' time that the operator took, from 0 to 1.
+        records_in: Records read by a source; rows received by an operator or an output.
+        records_out: Rows sent.
+        busy: The operator's share of its tasks' time, from 0 to 1.
     """
 
     records_in: int | None = None
@@ -68,9 +68,9 @@ class GraphNode:
 
     Attributes:
         kind: `source`, `table`, `operator`, `output` or `dead-letters`.
-        operator: What an operator does, in a word: enrich, window, select.
-        side: Whether only side outputs lead here.
-        detail: What it does, in a few words.
+        operator: The kind of operator: enrich, window, select.
+        side: Whether its rows come from side outputs only.
+        detail: A short description.
     """
 
     id: str
@@ -87,10 +87,10 @@ class GraphEdge:
     """Rows from one node to another.
 
     Attributes:
-        label: Which rows, where the node has several outputs: matched, missing, changes.
-        exchange: How rows find their task: `keyed by userId`; empty where they stay in theirs.
-        records: How many so far in this start; None where nobody counted.
-        per_s: How many a second, over the last few batches.
+        label: The output of a node with several: matched, missing, changes.
+        exchange: How rows are partitioned: `keyed by userId`; empty if they stay in their task.
+        records: Rows since the last start; None if they were not counted.
+        per_s: Rows a second, over the last few batches.
     """
 
     source: str
@@ -103,7 +103,7 @@ class GraphEdge:
 
 @dataclass(frozen=True, slots=True)
 class GraphView:
-    """The graph of a job; without nodes if the job never got as far as to have one."""
+    """The graph of a job; without nodes if the job has no run yet."""
 
     job: str
     nodes: tuple[GraphNode, ...]
@@ -111,17 +111,18 @@ class GraphView:
 
 
 def view_graph(home: JobFolder, *, clock: Clock | None = None) -> GraphView:
-    """Return a job's flow as it was last run, with what went through it since it was started."""
+    """Return a job's flow as it was last run, with its row counts since the last start."""
     status = home.find_json("status.json") or {}
-    graph = _find_graph(home, status)
-    if graph is None:
+    lineage = home.find_present_run() or status.get("lineage")
+    run = find_run(home, str(lineage)) if lineage else None
+    if run is None:
         return GraphView(home.name, (), ())
-    alive = has_supervisor(home)
-    return build_view(home.name, graph, _present(status, alive, (clock or SystemClock()).now()))
+    alive, now = has_supervisor(home), (clock or SystemClock()).now()
+    return build_view(home.name, run.flow, _present(status, alive, now))
 
 
 def build_view(job: str, graph: Graph, status: Mapping[str, Any]) -> GraphView:
-    """Return the view of a graph by what the job's status tells."""
+    """Return the view of a graph with the counts of a job's status."""
     flow = _Flow(graph, status)
     nodes = [flow.view(node) for node in graph.nodes]
     nodes += [flow.unused(port) for port in graph.unused_side_outputs()]
@@ -130,7 +131,7 @@ def build_view(job: str, graph: Graph, status: Mapping[str, Any]) -> GraphView:
 
 
 class _Flow:
-    """A graph, and the counts of its ports."""
+    """A graph with the counts of its ports."""
 
     def __init__(self, graph: Graph, status: Mapping[str, Any]) -> None:
         self._graph = graph
@@ -140,7 +141,6 @@ class _Flow:
         self._rates = _port_counts(graph, self._map("ports_per_s"), {})
 
     def view(self, node: Node) -> GraphNode:
-        """Return one node of the graph."""
         match node:
             case Source():
                 kind = TABLE if node.kind is SourceKind.TABLE else SOURCE
@@ -151,20 +151,20 @@ class _Flow:
                 return self._node(node, OPERATOR, self._operator_facts(node))
 
     def unused(self, port: Port) -> GraphNode:
-        """Return a side output that nobody takes rows from."""
+        """Return the node of a side output without a consumer."""
         count, rate = self._rows.get(port), self._rates.get(port)
         return GraphNode(
             id=str(port),
             kind=OUTPUT,
             title=str(port),
-            detail="a side output nobody uses: counted, not written",
+            detail="an unused side output: counted, not written",
             facts=NodeFacts(records_in=_whole(count), in_per_s=rate),
             operator="count",
             side=True,
         )
 
     def dead_letters(self) -> GraphNode:
-        """Return where records go that cannot be used."""
+        """Return the node of the dead letters."""
         topic = self._graph.dead_letters
         count = self._map("outputs").get(topic.name)
         return GraphNode(
@@ -199,7 +199,7 @@ class _Flow:
             )
         for node in self._graph.nodes:
             count = self._map("ports").get(f"{node.id}!")
-            # Any record may turn out to be no record; that an operator refuses a row is rare.
+            # Any source may have bad records; rows rarely fail in an operator.
             if isinstance(node, Source) or count:
                 yield GraphEdge(
                     source=node.id,
@@ -259,7 +259,7 @@ class _Flow:
         )
 
     def _is_side(self, port: Port) -> bool:
-        """Tell whether rows of a port come out of a side output, maybe by way of plain steps."""
+        """Tell whether rows of a port come from a side output, maybe through stateless steps."""
         node = self._graph.node(port.node)
         if port.output in node.side_outputs:
             return True
@@ -276,14 +276,8 @@ class _Flow:
         return self._status.get(name) or {}
 
 
-def _find_graph(home: JobFolder, status: Mapping[str, Any]) -> Graph | None:
-    lineage = home.find_present_run() or status.get("lineage")
-    run = find_run(home, str(lineage)) if lineage else None
-    return None if run is None else run.flow
-
-
 def _present(status: Mapping[str, Any], alive: bool, now: datetime) -> Mapping[str, Any]:
-    """Return a status without what was true of the last batches and is no longer."""
+    """Return a status without rates that are outdated."""
     speeds = ("ports_per_s", "busy")
     if not alive:
         return {**status, **dict.fromkeys(speeds)}
@@ -297,25 +291,25 @@ def _present(status: Mapping[str, Any], alive: bool, now: datetime) -> Mapping[s
 def _port_counts(
     graph: Graph, ports: Mapping[str, float], outputs: Mapping[str, float]
 ) -> dict[Port, float]:
-    """Return rows by port, of those that were counted or follow from what was.
+    """Return the rows of each port whose count is known.
 
-    The kernel counts every port but that of a select whose columns are picked as rows are written:
-    there as many rows leave as come. A job of an older release counted rows at its ends alone.
+    The kernel does not count a select that is applied when rows are written: as many rows leave it
+    as arrive. A job of an older release counted rows of its outputs only.
     """
-    found: dict[Port, float] = {}
+    counts: dict[Port, float] = {}
     for node in graph.nodes:
         for output in node.outputs:
             port = Port(node.id, output)
             if str(port) in ports:
-                found[port] = ports[str(port)]
-            elif isinstance(node, Select) and node.input in found and ports:
-                found[port] = found[node.input]
+                counts[port] = ports[str(port)]
+            elif isinstance(node, Select) and node.input in counts and ports:
+                counts[port] = counts[node.input]
             else:
-                ends = [each.id for each in graph.consumers(port) if isinstance(each, Output)]
-                told = [outputs[end] for end in (*ends, str(port)) if end in outputs]
-                if told:
-                    found[port] = told[0]
-    return found
+                ends = [end.id for end in graph.consumers(port) if isinstance(end, Output)]
+                counted = [outputs[end] for end in (*ends, str(port)) if end in outputs]
+                if counted:
+                    counts[port] = counted[0]
+    return counts
 
 
 def _exchange(edge: Edge) -> str:
@@ -325,7 +319,7 @@ def _exchange(edge: Edge) -> str:
 
 
 def _total(counts: Mapping[Port, float], ports: list[Port]) -> float | None:
-    """Return the sum over ports; None where one of them is not known."""
+    """Return the sum over ports; None if one of them is unknown."""
     if not ports or any(port not in counts for port in ports):
         return None
     return sum(counts[port] for port in ports)

@@ -1,4 +1,4 @@
-"""The logs of a job: their last lines, and those that come."""
+"""The logs of a job: their last lines, and new ones."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from headgate.jobs.startup.background import supervisor_output
 
 _PIECE = 1 << 16
 _LOOK_EVERY = timedelta(milliseconds=250)
-# What one answer brings of a log that grows fast; the next one goes on from there.
+# The maximum size of a page.
 _MOST_BYTES = 1 << 20
-# How far back the last lines are looked for.
+# The size of the end of a log in which the last lines are searched.
 _MOST_BACK = 8 << 20
 _POSITION = re.compile(r"(?P<inode>[0-9]{1,20}):(?P<byte>[0-9]{1,19})")
 
 
 class Log(enum.StrEnum):
-    """Whose words a log holds."""
+    """The logs of a job."""
 
     SPARK = "spark"
     DRIVER = "driver"
@@ -36,11 +36,11 @@ class Log(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """Some lines of a log, and where the next ones come.
+    """Some lines of a log.
 
     Attributes:
-        lines: As text; bytes that are none are shown as `\\xff`.
-        position: For `after`.
+        lines: As text; bytes that are not UTF-8 are shown as `\\xff`.
+        position: The `after` of the next page.
     """
 
     lines: tuple[str, ...]
@@ -48,11 +48,7 @@ class LogPage:
 
 
 def get_log(home: JobFolder, log: Log) -> Path:
-    """Return the file of a job's log, or refuse where nothing was written yet.
-
-    Raises:
-        HeadgateError: LOG_NOT_FOUND.
-    """
+    """Return the file of a job's log, or raise LOG_NOT_FOUND if it does not exist yet."""
     files = {
         Log.SPARK: home.log_file,
         Log.DRIVER: home.driver_output,
@@ -62,34 +58,28 @@ def get_log(home: JobFolder, log: Log) -> Path:
     file = files[log]
     if file.is_file():
         return file
-    there = [f"--{each}" for each in files if files[each].is_file() and each is not Log.SPARK]
+    others = [f"--{other}" for other in files if files[other].is_file() and other is not Log.SPARK]
     raise HeadgateError(
         "LOG_NOT_FOUND",
         f"cannot read the log of job {home.name!r}: nothing was written to {file} yet",
-        hint=" ".join(("headgate logs", home.name, *there[:1])),
+        hint=" ".join(("headgate logs", home.name, *others[:1])),
     )
 
 
 def tail_log(file: Path, *, last: int) -> list[bytes]:
-    """Return the last lines of a file, without their newlines.
-
-    No more is read than its last 8 MiB; a line that begins before them begins there.
-    """
+    """Return the last lines of a file, without their newlines; only its last 8 MiB are read."""
     with file.open("rb") as source:
         return _tail(source, last)
 
 
 def read_log(file: Path, *, last: int, after: str | None = None) -> LogPage:
-    """Return the last lines of a log, or those that came after a page, and where it goes on.
+    """Return the last lines of a log, or the lines after a page.
 
-    A log that was rolled meanwhile goes on with the new file's first line.
+    A log that was rolled meanwhile continues with the first line of the new file.
 
     Args:
-        last: How many lines; those after a page are as many as a megabyte holds.
-        after: A page's position.
-
-    Raises:
-        HeadgateError: BAD_POSITION.
+        last: The number of lines; a page after another one has at most a megabyte.
+        after: A page's position, or BAD_POSITION is raised.
     """
     with file.open("rb") as source:
         there = os.fstat(source.fileno())
@@ -100,7 +90,7 @@ def read_log(file: Path, *, last: int, after: str | None = None) -> LogPage:
             piece = source.read(_MOST_BYTES)
             whole, newline, rest = piece.rpartition(b"\n")
             if len(rest) == _MOST_BYTES:
-                # A line without end would hold up all that follow it.
+                # A line that is longer than a page is split.
                 whole, rest = rest, b""
             lines = whole.split(b"\n") if newline or whole else []
             reached = start + len(piece) - len(rest)
@@ -121,7 +111,7 @@ def _find_place(position: str, there: os.stat_result) -> int:
 
 
 def follow_log(file: Path, *, last: int, clock: Clock | None = None) -> Iterator[bytes]:
-    """Yield the last lines of a file, then every new one, for ever; a rolled file is followed."""
+    """Yield the last lines of a file, then every new one, without end, also after a roll."""
     clock = clock or SystemClock()
     source = file.open("rb")
     try:
@@ -143,7 +133,7 @@ def follow_log(file: Path, *, last: int, clock: Clock | None = None) -> Iterator
 
 
 def _tail(source: IO[bytes], last: int) -> list[bytes]:
-    """Return the last whole lines, and leave the file behind them."""
+    """Return the last complete lines, and leave the file positioned after them."""
     end = source.seek(0, os.SEEK_END)
     earliest = max(0, end - _MOST_BACK)
     start, newlines = end, 0

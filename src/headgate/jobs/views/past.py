@@ -1,4 +1,4 @@
-"""A job's past: what it can go back to, and the restores that did."""
+"""A job's past: the checkpoints it can go back to, and its restores."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from headgate.jobs.checkpoints.listing import read_past
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import read_manifest
 
-# More checkpoints than these cannot be told apart on a line.
+# More checkpoints are not legible on the timeline.
 MOST = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastRestore:
-    """A run that began with a restore.
+    """A restore.
 
     Attributes:
-        run: The lineage that began.
-        checkpoint: The id of the checkpoint that was restored.
+        run: The lineage that began with it.
+        checkpoint: The id of the restored checkpoint.
         of: The lineage in which that checkpoint was taken.
     """
 
@@ -33,10 +33,10 @@ class PastRestore:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What a job can go back to, and its restores; both oldest first.
+    """The checkpoints that a job can go back to, and its restores; both oldest first.
 
     Attributes:
-        left_off: How many older checkpoints there are beside.
+        left_off: The number of older checkpoints.
     """
 
     checkpoints: tuple[Checkpoint, ...]
@@ -44,19 +44,18 @@ class Past:
     left_off: int = 0
 
     def find_at(self, at: datetime) -> Checkpoint | None:
-        """Return what a restore to a moment takes: the newest that was complete by then."""
+        """Return the checkpoint of a restore to a moment: the newest completed by then."""
         before = [checkpoint for checkpoint in self.checkpoints if checkpoint.completed_at <= at]
         return before[-1] if before else None
 
 
 def view_past(home: JobFolder, *, most: int = MOST) -> Past:
-    """Return what a job can go back to, and its restores; the job may be running.
+    """Return the checkpoints that a job can go back to, and its restores.
 
-    Checkpoints of a run that was left behind by a restore are not among them: they are of a past
-    that the present run does not have.
+    Checkpoints that a restore left behind are not part of the present run's past.
 
     Args:
-        most: Of more checkpoints than these only the newest are read; savepoints are all there.
+        most: The maximum number of checkpoints; savepoints are always included.
     """
     checkpoints, left_off = read_past(home, most=most)
     return Past(tuple(checkpoints), _list_restores(home), left_off)

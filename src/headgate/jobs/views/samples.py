@@ -1,4 +1,4 @@
-"""What a job measured of itself, as series for charts; running or not, read from its folder."""
+"""The measurements of a job as series for charts: read from its folder."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ DEFAULT_POINTS = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Samples:
-    """What a job did over time: lists of one length, a place for each span of `every`.
+    """The measurements of a job: lists of the same length, with one value for each span of `every`.
 
-    A place is None where nothing is known: the job was not up, or no batch ended in that span.
+    A value is None if nothing was measured: the job was not running, or no batch ended in the span.
+    Rates and times of batches are averages of the span, lags and latencies its maximum, state and
+    watermark its last value.
 
     Attributes:
         at: The end of each span.
-        in_per_s: Records read; the average of the span, as all rates.
+        in_per_s: Records read.
         out_per_s: Rows written to topics.
         inputs: Records a second, by source.
-        outputs: Rows a second by output, those among them that are only counted.
-        lag_records: Left to read; the most of the span, as bytes and seconds.
-        lag_s: How old the oldest unread record was.
-        batch_ms: The average time of a batch.
-        phases: Likewise, by the parts of it: waiting, planning, processing, committing.
-        latency_p50_ms: From a record's timestamp to the commit of its batch; the most of the span.
-        watermark: The last of the span, as state.
+        outputs: Rows a second by output, including outputs that are only counted.
+        lag_records: Unread records.
+        lag_s: The age of the oldest unread record.
+        batch_ms: The time of a batch.
+        phases: The time of its phases: waiting, planning, processing, committing.
+        latency_p50_ms: From a record's timestamp to the commit of its batch.
     """
 
     job: str
@@ -57,11 +58,11 @@ class Samples:
 def read_samples(
     home: JobFolder, *, since: datetime | None = None, points: int = DEFAULT_POINTS
 ) -> Samples:
-    """Return what a job did over time, running or not; empty where nothing was measured.
+    """Return the measurements of a job.
 
     Args:
-        since: From when on; None for all that is kept.
-        points: How many places the lists have at most.
+        since: The first moment; None for all measurements.
+        points: The maximum length of the lists.
 
     Raises:
         HeadgateError: JOB_FORMAT_UNSUPPORTED for files of a newer release.
@@ -71,22 +72,22 @@ def read_samples(
 
 
 def thin(job: str, samples: Sequence[Sample], *, since: int | None, points: int) -> Samples:
-    """Return samples, oldest first, as series of at most so many places."""
+    """Return samples, oldest first, as series of at most `points` values."""
     if not samples:
         return _Buckets(0, 1000, 0).series(job, 0)
     end = max(samples[-1].end, samples[0].end)
     begin = max(samples[0].start, since or 0)
-    # Whole seconds on whole places, so that a look a second later finds the same spans.
+    # Spans are aligned to their width, so that the next look has the same spans.
     width = 1000 * max(1, math.ceil((end - begin) / 1000 / max(1, points - 1)))
     origin = begin // width * width
     buckets = _Buckets(origin, width, max(1, -(-(end - origin) // width)))
-    for each in samples:
-        buckets.add(each)
+    for sample in samples:
+        buckets.add(sample)
     return buckets.series(job, end)
 
 
 class _Buckets:
-    """Spans of one width, each of which gathers the samples that overlap it."""
+    """Spans of one width, each with the samples that overlap it."""
 
     def __init__(self, origin: int, width: int, count: int) -> None:
         self._origin = origin
@@ -104,9 +105,9 @@ class _Buckets:
         self._watermark: list[int | None] = [None] * count
 
     def add(self, sample: Sample) -> None:
-        """Put a sample where it belongs: what it counted is spread over its span."""
+        """Add a sample; its counts are spread over its span."""
         width, span = self._width, sample.span
-        # A span that ends where a bucket does belongs to it, not to the next.
+        # A sample that ends with a bucket does not overlap the next one.
         last = (sample.end - 1 - self._origin) // width
         first = min(last, (sample.start - self._origin) // width)
         if first == last:
@@ -144,19 +145,18 @@ class _Buckets:
             self._watermark[place] = sample.watermark
 
     def series(self, job: str, end: int) -> Samples:
-        """Return what was gathered."""
         origin, width, count = self._origin, self._width, self._count
         ends = [min(origin + (place + 1) * width, end) for place in range(count)]
-        total = [sum(each[place] for each in self._inputs.values()) for place in range(count)]
-        states = [_state(each) for each in self._state]
+        total = [sum(rows[place] for rows in self._inputs.values()) for place in range(count)]
+        states = [_state(state) for state in self._state]
         return Samples(
             job=job,
             every=timedelta(milliseconds=width),
-            at=tuple(_moment(each) for each in ends),
+            at=tuple(_moment(end) for end in ends),
             in_per_s=self._rates(total),
             out_per_s=self._rates(self._written),
-            inputs={name: self._rates(each) for name, each in sorted(self._inputs.items())},
-            outputs={name: self._rates(each) for name, each in sorted(self._outputs.items())},
+            inputs={name: self._rates(rows) for name, rows in sorted(self._inputs.items())},
+            outputs={name: self._rates(rows) for name, rows in sorted(self._outputs.items())},
             lag_records=tuple(self._lag[0]),
             lag_bytes=tuple(self._lag[1]),
             lag_s=tuple(self._lag[2]),
@@ -168,9 +168,9 @@ class _Buckets:
             latency_p50_ms=tuple(self._latency[0]),
             latency_p95_ms=tuple(self._latency[1]),
             latency_p99_ms=tuple(self._latency[2]),
-            state_rows=tuple(each[0] for each in states),
-            state_bytes=tuple(each[1] for each in states),
-            watermark=tuple(None if each is None else _moment(each) for each in self._watermark),
+            state_rows=tuple(rows for rows, _ in states),
+            state_bytes=tuple(size for _, size in states),
+            watermark=tuple(None if ms is None else _moment(ms) for ms in self._watermark),
         )
 
     def _rates(self, rows: Sequence[float]) -> tuple[float | None, ...]:
@@ -189,7 +189,7 @@ class _Buckets:
 def _state(state: Mapping[str, Sequence[int]]) -> tuple[int | None, int | None]:
     if not state:
         return None, None
-    return sum(each[0] for each in state.values()), sum(each[1] for each in state.values())
+    return sum(rows for rows, _ in state.values()), sum(size for _, size in state.values())
 
 
 def _ms(moment: datetime) -> int:

@@ -1,7 +1,7 @@
-"""The secrets that a job's clients use, so that whoever shows a text can take them out.
+"""The secrets that a job's clients use, to remove them from texts that are shown.
 
 Flows and options hold references, `${env:NAME}` and `${file:/path}`; a client's properties file
-may hold the secret itself. What a broker's client or Spark says of them is not ours to choose.
+may hold the secret itself. Messages of Spark or of a broker's client may contain either.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from headgate.jobs.job_folder import JobFolder
 _REFERENCE = re.compile(r"\$\{(?:env|file):[^}]+\}")
 _CONFIG = re.compile(r"[?&]config=([^&\s\"]+)")
 _PROPERTY = re.compile(r"\s*([A-Za-z][\w.\-]*)\s*[=:]\s*(.+?)\s*")
-# Shorter ones would be found in the middle of words.
+# Shorter secrets would match parts of words.
 _SHORTEST = 4
-# A login in an address, and a name that says what its value is; as texts of others have them.
+# A login in an address, and a value whose name says that it is secret.
 _LOGIN = re.compile(r"(?<=://)[^/\s:@]+:[^/\s@]+(?=@)")
-# None of them begins with a run of any length, which would be tried from each of its characters.
+# No pattern begins with a run of any length, which would make a search quadratic.
 _NAMED = re.compile(
     r"(?P<name>(?:password|passwd|secret|token)[\"']?\s*[=:]\s*)"
     r"(?P<quote>\\?[\"']?)(?P<value>(?!\$\{|\*\*\*|null\b|none\b)[^\s\"',;&}\]\\]{4,})",
@@ -38,32 +38,25 @@ def find_secrets(jobs: Iterable[JobFolder], *texts: str) -> frozenset[str]:
     """Return the values of secrets that jobs refer to.
 
     Args:
-        texts: More places with references, such as the log that a server was given.
+        texts: More texts with references, such as a server's `--on`.
     """
-    found: set[str] = set()
-    for text in (*texts, *_job_texts(jobs)):
-        found |= set(_referred(text))
-    return frozenset(each for each in found if len(each) >= _SHORTEST)
+    secrets = (secret for text in (*texts, *_job_texts(jobs)) for secret in _referred(text))
+    return frozenset(secret for secret in secrets if len(secret) >= _SHORTEST)
 
 
 def hide_secrets(text: str, known: Collection[str], *, guess: bool = True) -> str:
     """Return a text without the known secrets.
 
     Args:
-        guess: Leave out what looks like a secret, too. Not for a user's own records, which are to
-            be shown as they are.
+        guess: Also remove what looks like a secret; not for a user's own records.
     """
-    for each in sorted(known, key=len, reverse=True):
-        text = text.replace(each, MASK)
+    for secret in sorted(known, key=len, reverse=True):
+        text = text.replace(secret, MASK)
     if not guess:
         return text
     text = _LOGIN.sub(MASK, text)
     text = _BEARER.sub(rf"\g<1>{MASK}", text)
-    return _NAMED.sub(_masked, text)
-
-
-def _masked(match: re.Match[str]) -> str:
-    return f"{match['name']}{match['quote']}{MASK}"
+    return _NAMED.sub(rf"\g<name>\g<quote>{MASK}", text)
 
 
 def _job_texts(jobs: Iterable[JobFolder]) -> Iterator[str]:
@@ -80,7 +73,7 @@ def _referred(text: str) -> Iterator[str]:
     for reference in set(_REFERENCE.findall(text)):
         with contextlib.suppress(HeadgateError):
             yield resolve("a secret", reference)
-    files = {unquote_plus(each) for each in _CONFIG.findall(text)} | set(_configs(text))
+    files = {unquote_plus(file) for file in _CONFIG.findall(text)} | set(_configs(text))
     for file in files:
         yield from _properties(Path(file))
 
@@ -92,13 +85,13 @@ def _configs(text: str) -> Iterator[str]:
         return
     stack: list[Any] = [value]
     while stack:
-        each = stack.pop()
-        if isinstance(each, dict):
-            if isinstance(each.get("config"), str):
-                yield each["config"]
-            stack += each.values()
-        elif isinstance(each, list):
-            stack += each
+        part = stack.pop()
+        if isinstance(part, dict):
+            if isinstance(part.get("config"), str):
+                yield part["config"]
+            stack += part.values()
+        elif isinstance(part, list):
+            stack += part
 
 
 def _properties(file: Path) -> Iterator[str]:
@@ -115,5 +108,5 @@ def _properties(file: Path) -> Iterator[str]:
                 yield resolve(match[1], match[2])
         else:
             yield match[2]
-            # A login module's line holds its secrets in quotes.
+            # The line of a login module has its secrets in quotes.
             yield from re.findall(r"[\"']([^\"']+)[\"']", match[2])
