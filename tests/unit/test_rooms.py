@@ -29,7 +29,7 @@ OPERATIONS = frozenset(
         "jobs.folder_home",
         # A flow that is planned, run or started here, and what its settings are.
         "jobs.flow_file",
-        "jobs.options",
+        "jobs.settings",
         "jobs.setting_table",
         "jobs.startup",
         "jobs.topics",
@@ -125,7 +125,7 @@ INNER: dict[str, tuple[str, ...]] = {
     "jobs": (
         "event_files job_folder processes",
         "lifecycle",
-        "registry totals setting_table values settings flow_file options",
+        "registry totals setting_table values settings flow_file",
         "attempts",
         "runs",
         "checkpoints",

@@ -8,9 +8,8 @@ import pytest
 
 from headgate._codec import decode, encode
 from headgate.engine.settings import AttemptSettings, SparkSettings
-from headgate.jobs.options import resolve_options
 from headgate.jobs.setting_table import BY_NAME, SETTINGS, Setting, parse_typed
-from headgate.jobs.settings import CONFIG_FILE, Origin, read_settings
+from headgate.jobs.settings import CONFIG_FILE, Origin, read_settings, resolve_options
 from headgate.jobs.values import RunOptions
 from headgate.server.security import names
 

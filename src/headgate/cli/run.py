@@ -15,8 +15,8 @@ from headgate.cli.output import note
 from headgate.cli.place import find_server, list_options, refuse_with_server, was_typed
 from headgate.cli.running import show_detached, show_run
 from headgate.jobs.flow_file import name_of_flow
-from headgate.jobs.options import resolve_options
 from headgate.jobs.setting_table import Panel
+from headgate.jobs.settings import resolve_options
 from headgate.jobs.values import DEFAULT_HOME, Consent, RunOptions
 
 _HELP = """Run a flow as a job, until Ctrl-C or until it has caught up.

@@ -8,7 +8,7 @@ Its inner rooms, from the door down; imports only go down:
                 state/  views/  dead_letters/ reads of it
                 startup/  supervision/        its start and its supervision
     its parts   checkpoints/  runs/  attempts/
-    its values  options.py  flow_file.py  settings.py  values.py  totals.py  registry.py
+    its values  flow_file.py  settings.py  values.py  totals.py  registry.py
     its life    lifecycle/                    pure decisions
     its folder  job_folder.py  event_files.py
 """

@@ -1,4 +1,4 @@
-"""A job's settings: from flags, from headgate.toml, or by default.
+"""A job's settings and options: from flags, from headgate.toml, or by default.
 
 A headgate.toml lies beside the flow or in the working directory. The one beside the flow wins, key
 by key, and flags win over both. A relative folder in a headgate.toml is relative to that file.
@@ -10,13 +10,15 @@ import enum
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from headgate.connectors.logs import anchored
 from headgate.errors import HeadgateError
 from headgate.flow.names import did_you_mean
-from headgate.jobs.setting_table import BY_NAME, DEFAULTS, SETTINGS, Setting
+from headgate.jobs.setting_table import BY_NAME, DEFAULTS, SETTINGS, OnCancel, Setting
+from headgate.jobs.values import RunOptions
 
 CONFIG_FILE = "headgate.toml"
 _JOB = {setting.name: setting for setting in SETTINGS if not setting.in_profile}
@@ -55,6 +57,36 @@ class _Config:
 
     job: Mapping[str, Any]
     profiles: Mapping[str, Mapping[str, Any]]
+
+
+def resolve_options(flow: str, flags: Mapping[str, Any], base: RunOptions) -> RunOptions:
+    """Return the options of a run: from flags, then headgate.toml, then the defaults.
+
+    Folders are made absolute, so that the job can be started again from any folder.
+
+    Args:
+        flow: The flow's file, as `load_flow` takes it; a headgate.toml may lie beside it.
+        flags: By the names of headgate.toml and in its terms; None if not given.
+        base: The options that are not settings: home, until_caught_up, fresh, and so on.
+    """
+    settings = read_settings(flow_folder(flow), flags=flags)
+    chosen = {setting.field: settings[setting.name] for setting in SETTINGS}
+    # Their effect is in the other options.
+    del chosen["profile"], chosen["on_cancel"]
+    folder = settings["checkpoints"]
+    chosen |= {
+        "on": anchored(settings["on"]),
+        "checkpoints": None if folder is None else folder.absolute(),
+        "restart": str(settings["restart"]),
+        "delete_on_cancel": settings["on-cancel"] is OnCancel.DELETE,
+    }
+    return replace(base, **chosen, settings=settings.to_json())
+
+
+def flow_folder(flow: str) -> Path:
+    """Return the folder of a flow's file, which need not exist."""
+    path = Path(flow.partition(":")[0])
+    return path if path.is_dir() else path.parent
 
 
 def read_settings(

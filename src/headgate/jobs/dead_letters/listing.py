@@ -11,10 +11,9 @@ from headgate.connectors.registry import get_connector
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
 from headgate.jobs.dead_letters.letter import DeadLetter, find_letter
-from headgate.jobs.dead_letters.ownership import Ownership
 from headgate.jobs.dead_letters.replay_memory import ReplayMemory, read_memory
 from headgate.jobs.dead_letters.tally import AT_MOST, Counting, Tally
-from headgate.jobs.dead_letters.way_back import find_way_back, topics_of_operators
+from headgate.jobs.dead_letters.way_back import Ownership, find_way_back, topics_of_operators
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import get_flow
 

@@ -22,7 +22,6 @@ from headgate.flow.graph import Graph
 from headgate.flow.topics import Topic
 from headgate.jobs.dead_letters.letter import DeadLetter, find_letter
 from headgate.jobs.dead_letters.listing import get_letters
-from headgate.jobs.dead_letters.ownership import Ownership
 from headgate.jobs.dead_letters.replay_memory import (
     ReplayJournal,
     ReplayMemory,
@@ -30,7 +29,7 @@ from headgate.jobs.dead_letters.replay_memory import (
     open_journal,
     read_memory,
 )
-from headgate.jobs.dead_letters.way_back import find_way_back
+from headgate.jobs.dead_letters.way_back import Ownership, find_way_back
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import get_flow
 

@@ -1,4 +1,4 @@
-"""The topic to which the record of a dead letter is sent again.
+"""A dead letter and its job's flow: whether it is the job's, and where its record goes back to.
 
 A record that could not be decoded is nowhere else, unless another source reads its topic too. The
 record of a row that failed inside the flow can be sent again only if no operator before has
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from headgate.connectors.broker import has_name
 from headgate.connectors.registry import find_connector, get_connector
 from headgate.flow.graph import Graph
 from headgate.flow.operators import (
@@ -23,7 +24,32 @@ from headgate.flow.operators import (
     label,
 )
 from headgate.flow.topics import Topic
-from headgate.jobs.dead_letters.letter import DeadLetter
+from headgate.jobs.dead_letters.letter import DeadLetter, Kind
+
+
+class Ownership:
+    """Distinguishes the letters of one job from those of others.
+
+    Letters of release 0.7 do not name their job. Such a letter counts as the job's if its flow
+    reads the topic of the record, or has the operator at which the row failed.
+
+    Args:
+        graph: The job's flow as it was last run.
+    """
+
+    def __init__(self, job: str, graph: Graph) -> None:
+        self._job = job
+        self._operators = {label(node) for node in graph.nodes}
+        self._topics = [node.topic for node in graph.nodes if isinstance(node, Source)]
+
+    def has(self, kind: Kind) -> bool:
+        """Tell whether letters of a kind are the job's."""
+        if kind.job:
+            return kind.job == self._job
+        name = kind.topic
+        if name is None:
+            return kind.source in self._operators
+        return any(has_name(topic, name) for topic in self._topics)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,7 @@ from headgate.flow.graph import Graph
 from headgate.flow.schema import Schema, schema_of
 from headgate.flow.topics import Topic
 from headgate.jobs.flow_file import load_flow
-from headgate.jobs.options import flow_folder
-from headgate.jobs.settings import read_settings
+from headgate.jobs.settings import flow_folder, read_settings
 
 # As the kernel writes them.
 DEAD_LETTER = schema_of(

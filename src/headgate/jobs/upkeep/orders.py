@@ -19,9 +19,9 @@ from headgate.jobs.control.restore_start import get_restore_options, resolve_sta
 from headgate.jobs.control.verbs import get_start, restart_job
 from headgate.jobs.flow_file import load_flow
 from headgate.jobs.job_folder import JobFolder
-from headgate.jobs.options import resolve_options
 from headgate.jobs.processes.child import ChildDiedError, open_output, spawn
 from headgate.jobs.processes.parent import Parent
+from headgate.jobs.settings import resolve_options
 from headgate.jobs.startup.background import start_detached
 from headgate.jobs.upkeep.kept_jobs import KeptJob, Session
 from headgate.jobs.values import NO_CONSENT, Consent, RunOptions

@@ -152,13 +152,14 @@ class _Flow:
 
     def unused(self, port: Port) -> GraphNode:
         """Return the node of a side output without a consumer."""
-        count, rate = self._rows.get(port), self._rates.get(port)
         return GraphNode(
             id=str(port),
             kind=OUTPUT,
             title=str(port),
             detail="an unused side output: counted, not written",
-            facts=NodeFacts(records_in=_whole(count), in_per_s=rate),
+            facts=NodeFacts(
+                records_in=_whole(self._rows.get(port)), in_per_s=self._rates.get(port)
+            ),
             operator="count",
             side=True,
         )
@@ -166,13 +167,12 @@ class _Flow:
     def dead_letters(self) -> GraphNode:
         """Return the node of the dead letters."""
         topic = self._graph.dead_letters
-        count = self._map("outputs").get(topic.name)
         return GraphNode(
             id=topic.name,
             kind=DEAD_LETTERS,
             title=topic.name,
             detail=f"records that cannot be used, to {topic.describe()}",
-            facts=NodeFacts(records_in=_whole(count)),
+            facts=NodeFacts(records_in=_whole(self._map("outputs").get(topic.name))),
             operator=DEAD_LETTERS,
             side=True,
         )
@@ -180,25 +180,12 @@ class _Flow:
     def edges(self) -> Iterator[GraphEdge]:
         """Yield every edge, those to dead letters last."""
         for edge in self._edges:
-            yield GraphEdge(
-                source=edge.source.node,
-                target=edge.target,
-                label=self._label(edge),
-                exchange=_exchange(edge),
-                records=_whole(self._rows.get(edge.source)),
-                per_s=self._rates.get(edge.source),
-            )
+            yield self._edge(edge.source, edge.target, self._label(edge), _exchange(edge))
         for port in self._graph.unused_side_outputs():
-            yield GraphEdge(
-                source=port.node,
-                target=str(port),
-                label=port.output,
-                exchange="",
-                records=_whole(self._rows.get(port)),
-                per_s=self._rates.get(port),
-            )
+            yield self._edge(port, str(port), port.output)
         for node in self._graph.nodes:
-            count = self._map("ports").get(f"{node.id}!")
+            failed = f"{node.id}!"
+            count = self._map("ports").get(failed)
             # Any source may have bad records; rows rarely fail in an operator.
             if isinstance(node, Source) or count:
                 yield GraphEdge(
@@ -207,11 +194,20 @@ class _Flow:
                     label="cannot be used",
                     exchange="",
                     records=_whole(count),
-                    per_s=self._map("ports_per_s").get(f"{node.id}!"),
+                    per_s=self._map("ports_per_s").get(failed),
                 )
 
+    def _edge(self, port: Port, target: str, label: str, exchange: str = "") -> GraphEdge:
+        return GraphEdge(
+            source=port.node,
+            target=target,
+            label=label,
+            exchange=exchange,
+            records=_whole(self._rows.get(port)),
+            per_s=self._rates.get(port),
+        )
+
     def _node(self, node: Node, kind: str, facts: NodeFacts) -> GraphNode:
-        side = isinstance(node, Output) and self._is_side(node.input)
         return GraphNode(
             id=node.id,
             kind=kind,
@@ -219,7 +215,7 @@ class _Flow:
             detail=describe_node(node),
             facts=facts,
             operator=node.operator,
-            side=side,
+            side=isinstance(node, Output) and self._is_side(node.input),
         )
 
     def _source_facts(self, node: Source) -> NodeFacts:

@@ -14,7 +14,7 @@ from headgate.flow.names import did_you_mean
 from headgate.flow.operators import Output, Source
 from headgate.flow.topics import Topic
 from headgate.jobs.dead_letters.letter import find_kind, find_moment, show_bytes
-from headgate.jobs.dead_letters.ownership import Ownership
+from headgate.jobs.dead_letters.way_back import Ownership
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import get_flow
 
