@@ -95,7 +95,7 @@ def read_letters(scope: Scope, rows: Iterable[Row]) -> Iterator[tuple[str | None
 
 def _shape(scope: Scope, node: Source) -> Shape:
     flow = scope.flow
-    shows = [each.id for each in flow.outputs() if _shows_places(each.topic)]
+    shows = [output.id for output in flow.outputs() if _shows_places(output.topic)]
     readable = find_audit(flow.dead_letters) is not None
     shape = shape_of(flow, node.id, shows_places=shows, dead_letters_show=readable)
     if not any(output in shows for output in shape.outputs):
