@@ -229,7 +229,7 @@ def test_the_examples_of_the_verbs_work(kafka: KafkaBroker) -> None:
     names = {"orders": kafka.make_topic(), "users": new_name()}
     lines = [
         line.strip()
-        for each in (topics._list, topics._show, topics._create, topics._tail)
+        for each in (topics.list_all, topics.show_one, topics.create, topics.tail)
         for line in (inspect.getdoc(each) or "").splitlines()
         if "kafka://localhost:9092" in line
     ]

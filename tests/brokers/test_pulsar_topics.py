@@ -176,7 +176,7 @@ def test_the_examples_of_topics_work(pulsar: PulsarBroker) -> None:
     names = {"orders": pulsar.make_topic(), "enriched": new_name()}
     lines = [
         line.strip()
-        for each in (topics._list, topics._show, topics._create, topics._tail)
+        for each in (topics.list_all, topics.show_one, topics.create, topics.tail)
         for line in (inspect.getdoc(each) or "").splitlines()
         if "pulsar://localhost:6650" in line
     ]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from headgate.cli import doctor
+from headgate.cli import machine
 from headgate.cli.app import app
 from headgate.jobs.host.doctor import Finding, Status
 
@@ -16,7 +16,7 @@ BROKEN = Finding("java", Status.FAIL, "there is no java on the path", "install a
 
 
 def run(monkeypatch: pytest.MonkeyPatch, findings: list[Finding], *args: str) -> Result:
-    monkeypatch.setattr(doctor, "diagnose", lambda _on, _home: findings)
+    monkeypatch.setattr(machine, "diagnose", lambda _on, _home: findings)
     return CliRunner().invoke(app, ["doctor", *args])
 
 

@@ -155,7 +155,7 @@ def test_a_dry_run_of_cancel_says_what_would_be_lost(home: JobFolder) -> None:
 def test_a_verb_that_waits_tells_of_it_and_gives_up(
     home: JobFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headgate.cli.job_options._TOLD_EVERY", timedelta(seconds=0.1))
+    monkeypatch.setattr("headgate.cli.place._NOTE_EVERY", timedelta(seconds=0.1))
     with FakeSupervisor(home, deaf=True):
         result = run("stop", "orders", "--timeout", "400ms")
     assert (result.exit_code, result.stdout) == (2, "")

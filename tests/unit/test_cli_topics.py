@@ -318,7 +318,7 @@ def test_every_verb_explains_itself_with_examples(verb: str) -> None:
 
 def test_the_examples_of_topics_work() -> None:
     topic()
-    docs = [topics._topics, topics._list, topics._show, topics._create]
+    docs = [topics.topics, topics.list_all, topics.show_one, topics.create]
     lines = [
         line.strip().partition(" # ")[0]
         for each in docs

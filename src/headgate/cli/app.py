@@ -17,17 +17,15 @@ from headgate.cli import (
     control,
     dead_letters,
     demo,
-    doctor,
     failures,
     jobs,
     logs,
+    machine,
     output,
     plan,
-    prepare,
     produce,
     restore,
     run,
-    savepoint,
     serve,
     setup,
     state,
@@ -35,23 +33,56 @@ from headgate.cli import (
     watching,
 )
 from headgate.cli.help import lay_out
+from headgate.cli.options import Command
+from headgate.cli.place import expand_options
 from headgate.errors import HeadgateError
 
-# The modules of commands; each has a function `register`.
-GROUPS = (
-    *(demo, run, plan, serve),
-    *(jobs, watching, logs, control),
-    *(checkpoints, savepoint, restore, state, audit, dead_letters),
-    *(setup, produce, topics, broker, prepare, doctor),
-)
-# The commands in the order of the help; others follow.
-ORDER = (
-    *("run", "plan", "demo", "serve"),
-    *("jobs", "show", "graph", "events", "exceptions", "logs", "lag"),
-    *("start", "stop", "cancel", "restart", "pause", "resume"),
-    *("checkpoints", "savepoint", "restore", "state", "verify", "audit", "dead-letters"),
-    *("setup", "produce", "topics", "tail", "broker", "prepare", "doctor"),
-)
+# The commands, in the order of the help. A group is its own help and its commands.
+_COMMANDS: dict[str, Command | tuple[Command, dict[str, Command]]] = {
+    "run": run.run,
+    "plan": plan.plan,
+    "demo": demo.demo,
+    "serve": serve.serve,
+    "jobs": jobs.jobs,
+    "show": jobs.show,
+    "graph": watching.graph,
+    "events": watching.events,
+    "exceptions": watching.exceptions,
+    "logs": logs.logs,
+    "lag": jobs.lag,
+    "start": control.start,
+    "stop": control.stop,
+    "cancel": control.cancel,
+    "restart": control.restart,
+    "pause": control.pause,
+    "resume": control.resume,
+    "checkpoints": checkpoints.checkpoints,
+    "savepoint": checkpoints.savepoint,
+    "restore": restore.restore,
+    "state": state.state,
+    "verify": checkpoints.verify,
+    "audit": audit.audit,
+    "dead-letters": dead_letters.dead_letters,
+    "setup": setup.setup,
+    "produce": (produce.produce, {"store": produce.store, "visits": produce.visits}),
+    "topics": (
+        topics.topics,
+        {"list": topics.list_all, "show": topics.show_one, "create": topics.create},
+    ),
+    "tail": topics.tail,
+    "broker": (
+        broker.broker,
+        {
+            "start": broker.start,
+            "stop": broker.stop,
+            "status": broker.status,
+            "url": broker.url,
+            "logs": broker.logs,
+        },
+    ),
+    "prepare": machine.prepare,
+    "doctor": machine.doctor,
+}
 
 # The base class of typer's errors about a command line; typer exports only this one.
 _BadCommandLine: type[Exception] = typer.BadParameter.__mro__[2]
@@ -78,9 +109,9 @@ class _Door(TyperGroup):
         sys.exit(code if isinstance(code, int) else 0)
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
-        """Return the commands in the order of the help."""
-        verbs = super().list_commands(ctx)
-        return sorted(verbs, key=lambda verb: ORDER.index(verb) if verb in ORDER else len(ORDER))
+        """Return the commands in the order of the help; groups are not last."""
+        known = super().list_commands(ctx)
+        return [name for name in _COMMANDS if name in known]
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         try:
@@ -96,16 +127,16 @@ def _end(raised: Exception, args: Sequence[str]) -> int:
         return failures.PIPE_CLOSED
     if type(error).__name__ == _HELP_WAS_SHOWN:
         return 2
-    told = _explain(error, args)
-    failures.show(told, as_json=_wants_json(args))
-    return told.exit_code
+    explained = _explain(error, args)
+    failures.show(explained, as_json=_wants_json(args))
+    return explained.exit_code
 
 
 def _explain(error: BaseException, args: Sequence[str]) -> HeadgateError:
     if isinstance(error, _BadCommandLine):
-        told: Any = error
-        command = told.ctx.command_path if getattr(told, "ctx", None) else "headgate"
-        return failures.usage_error(told.format_message(), command)
+        usage: Any = error
+        command = usage.ctx.command_path if getattr(usage, "ctx", None) else "headgate"
+        return failures.usage_error(usage.format_message(), command)
     return failures.explain(error, " ".join(("headgate", *_verb(args))))
 
 
@@ -148,9 +179,24 @@ def _headgate(
     pass
 
 
-for group in GROUPS:
-    group.register(app)
-lay_out(app)
+def _register() -> None:
+    for name, command in _COMMANDS.items():
+        if not isinstance(command, tuple):
+            own_class = {"cls": control.StopCommand} if name == "stop" else {}
+            app.command(name, **own_class)(expand_options(command))
+            continue
+        callback, members = command
+        # `headgate topics` alone lists the topics.
+        alone = {"invoke_without_command": True} if name == "topics" else {}
+        group = typer.Typer(rich_markup_mode="rich", no_args_is_help=not alone)
+        group.callback(**alone)(expand_options(callback))
+        for verb, member in members.items():
+            group.command(verb)(expand_options(member))
+        app.add_typer(group, name=name)
+    lay_out(app)
+
+
+_register()
 
 
 def main() -> NoReturn:

@@ -12,10 +12,19 @@ from rich.text import Text
 
 from headgate._codec import encode
 from headgate._units import format_count
-from headgate.cli.bars import open_bars
-from headgate.cli.job_options import Job, complete_checkpoint
-from headgate.cli.options import Home, Json
-from headgate.cli.output import Right, note, print_json, print_table, say, visible
+from headgate.cli.options import HomeFolder, Json
+from headgate.cli.output import (
+    Right,
+    note,
+    open_bars,
+    or_dash,
+    print_section,
+    print_table,
+    say,
+    show,
+    visible,
+)
+from headgate.cli.place import Job, complete_checkpoint
 from headgate.connectors.audit import AuditProgress
 from headgate.jobs.audit.job_audit import AuditRequest
 from headgate.jobs.audit.report import Audit
@@ -25,30 +34,17 @@ from headgate.jobs.values import DEFAULT_HOME
 _NOT_WELL = 1
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("audit")(_audit)
-
-
 _Key: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        metavar="COLUMNS",
-        help="Compare these columns (a,b.c) instead of positions.",
-        show_default=False,
-    ),
+    typer.Option(metavar="COLUMNS", help="Compare these columns (a,b.c) instead of positions."),
 ]
 _Source: TypeAlias = Annotated[
-    str | None,
-    typer.Option(metavar="ID", help="Audit only this stream of the flow.", show_default=False),
+    str | None, typer.Option(metavar="ID", help="Audit only this stream of the flow.")
 ]
 _Outputs: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
-        "--output",
-        metavar="ID",
-        help="With --key: read only this output; may be repeated.",
-        show_default=False,
+        "--output", metavar="ID", help="With --key: read only this output; may be repeated."
     ),
 ]
 _At: TypeAlias = Annotated[
@@ -57,21 +53,18 @@ _At: TypeAlias = Annotated[
         "--at",
         metavar="CHECKPOINT",
         help="Audit up to this retained checkpoint instead of the last batch.",
-        show_default=False,
         autocompletion=complete_checkpoint,
     ),
 ]
 _Lineage: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        metavar="LINEAGE",
-        help="Audit only this run, instead of the current one and its ancestors.",
-        show_default=False,
+        metavar="LINEAGE", help="Audit only this run, instead of the current one and its ancestors."
     ),
 ]
 
 
-def _audit(
+def audit(
     context: typer.Context,
     job: Job,
     key: _Key = None,
@@ -79,7 +72,7 @@ def _audit(
     outputs: _Outputs = None,
     at: _At = None,
     lineage: _Lineage = None,
-    home: Home = DEFAULT_HOME,
+    home: HomeFolder = DEFAULT_HOME,
     as_json: Json = False,
 ) -> None:
     """Find lost and duplicated records: read a job's inputs and outputs, and compare them.
@@ -103,51 +96,41 @@ def _audit(
         source=source,
         outputs=tuple(outputs or ()),
     )
-    with _bars() as show:
-        found = FolderHome(home).audit(job, request, progress=show)
-    if as_json:
-        print_json(found)
-    else:
-        _show(found)
-    if not found.ok:
+    with _bars() as progress:
+        result = FolderHome(home).audit(job, request, progress=progress)
+    show(result, _print_audit, as_json=as_json)
+    if not result.ok:
         raise typer.Exit(_NOT_WELL)
 
 
-def _show(audit: Audit) -> None:
+def _print_audit(audit: Audit) -> None:
     by = f"by key {', '.join(audit.key)}" if audit.key else "by position"
     say(f"Job '{audit.job}', run {audit.lineage}, up to {audit.checkpoint}, {by}")
     say("")
-    _show_sources(audit)
-    say("")
-    print_table(
+    counts = ("records", "written", "lost", "doubled", "unknown", "ahead")
+    rows: list[list[str]] = []
+    for name, source in audit.sources.items():
+        for number, partition in source.partitions.items():
+            values = encode(partition)
+            rows.append(
+                [name, number, *(or_dash(values[column], format_count) for column in counts)]
+            )
+    print_table(["source", Right("partition"), *map(Right, counts)], rows)
+    print_section(
         ["output", Right("rows"), Right("of other runs"), Right("without a mark")],
         [
-            [name, *map(format_count, (each.rows, each.other_runs, each.foreign))]
-            for name, each in audit.outputs.items()
+            [name, *map(format_count, (output.rows, output.other_runs, output.foreign))]
+            for name, output in audit.outputs.items()
         ],
     )
     if audit.examples:
         say("")
-        for each in audit.examples:
-            say(Text(f"{each.kind.value:<9}{visible(each.source)}  {visible(str(each))}"))
+        for example in audit.examples:
+            say(f"{example.kind.value:<9}{visible(example.source)}  {visible(str(example))}")
     say("")
     for line in audit.notes:
         note(f"note: {visible(line)}")
     say(Text(audit.verdict, style="green" if audit.ok else "bold red"))
-
-
-def _show_sources(audit: Audit) -> None:
-    counts = ("records", "written", "lost", "doubled", "unknown", "ahead")
-    rows: list[list[str | Text]] = []
-    for name, source in audit.sources.items():
-        for number, each in source.partitions.items():
-            told = encode(each)
-            rows.append([name, number, *(_count(told[column]) for column in counts)])
-    print_table(["source", Right("partition"), *map(Right, counts)], rows)
-
-
-def _count(count: int | None) -> str:
-    return "-" if count is None else format_count(count)
 
 
 @contextmanager

@@ -14,9 +14,9 @@ from rich.text import Text
 from headgate._codec import encode
 from headgate._units import parse_size
 from headgate.brokers.broker import Broker, BrokerOptions, BrokerState
-from headgate.cli.logs import show_log
-from headgate.cli.options import Json
-from headgate.cli.output import format_age, note, print_json, say, stderr
+from headgate.cli.logs import print_log
+from headgate.cli.options import Follow, Json, Lines
+from headgate.cli.output import format_age, note, print_json, say, show, stderr
 from headgate.jobs.sandbox.brokers import (
     BrokerKind,
     broker_folder,
@@ -26,6 +26,7 @@ from headgate.jobs.sandbox.brokers import (
     start_broker,
     stop_broker,
 )
+from headgate.jobs.views.logs import follow_log, tail_log
 
 Kind: TypeAlias = Annotated[BrokerKind, typer.Argument(metavar="KIND", help="kafka or pulsar.")]
 Data: TypeAlias = Annotated[
@@ -35,25 +36,12 @@ Data: TypeAlias = Annotated[
         metavar="DIR",
         help="The broker's folder; by default .headgate/brokers/KIND.",
         file_okay=False,
-        show_default=False,
     ),
 ]
 _NAMES = {BrokerKind.KAFKA: "Kafka", BrokerKind.PULSAR: "Pulsar"}
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to the app."""
-    group = typer.Typer(rich_markup_mode="rich", no_args_is_help=True)
-    group.callback()(_broker)
-    group.command("start")(_start)
-    group.command("stop")(_stop)
-    group.command("status")(_status)
-    group.command("url")(_url)
-    group.command("logs")(_logs)
-    app.add_typer(group, name="broker")
-
-
-def _broker() -> None:
+def broker() -> None:
     """Start and stop a broker on this machine, to try flows.
 
     It is a real broker for development and tests: one background process, on 127.0.0.1 only,
@@ -78,7 +66,6 @@ _Port: TypeAlias = Annotated[
         max=65535,
         help="Port for clients; by default the last one, or 9092 (Kafka), 6650 (Pulsar, 6651 "
         "secured); 0 takes a free port.",
-        show_default=False,
     ),
 ]
 _AdminPort: TypeAlias = Annotated[
@@ -90,28 +77,21 @@ _AdminPort: TypeAlias = Annotated[
         max=65535,
         help="Port of Pulsar's admin API; by default the last one, or 8080 (8443 secured), or "
         "a free port.",
-        show_default=False,
     ),
 ]
 _Memory: TypeAlias = Annotated[
     str, typer.Option("--memory", metavar="SIZE", help="Heap size of the broker.")
 ]
 _Secure: TypeAlias = Annotated[
-    bool,
-    typer.Option("--secure", help="Require TLS and a generated password or token."),
+    bool, typer.Option("--secure", help="Require TLS and a generated password or token.")
 ]
 _Settings: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="NAME=VALUE",
-        help="A setting of the broker; may be repeated.",
-        show_default=False,
-    ),
+    typer.Option("--set", metavar="NAME=VALUE", help="A setting of the broker; may be repeated."),
 ]
 
 
-def _start(
+def start(
     kind: Kind,
     port: _Port = None,
     admin_port: _AdminPort = None,
@@ -161,7 +141,7 @@ def _start(
         say(f"  {command}")
 
 
-def _stop(kind: Kind, data: Data = None, as_json: Json = False) -> None:
+def stop(kind: Kind, data: Data = None, as_json: Json = False) -> None:
     """Stop a broker, and wait until it has exited; its records stay.
 
     [bold]Examples[/bold]
@@ -177,7 +157,7 @@ def _stop(kind: Kind, data: Data = None, as_json: Json = False) -> None:
         say(f"{_NAMES[kind]} is not running in {_near(broker.data)}")
 
 
-def _status(kind: Kind, data: Data = None, as_json: Json = False) -> None:
+def status(kind: Kind, data: Data = None, as_json: Json = False) -> None:
     """Show whether a broker is running, and its address.
 
     [bold]Examples[/bold]
@@ -186,9 +166,10 @@ def _status(kind: Kind, data: Data = None, as_json: Json = False) -> None:
       headgate broker status kafka --json
     """
     broker = show_broker(kind, broker_folder(kind, data))
-    if as_json:
-        print_json(broker)
-        return
+    show(broker, lambda _: _print_status(kind, broker, data), as_json=as_json)
+
+
+def _print_status(kind: BrokerKind, broker: Broker, data: Path | None) -> None:
     at = "" if broker.state is BrokerState.STOPPED else f" at {broker.address}"
     say(f"{_NAMES[kind]} is {broker.state.value}{at}")
     _print_facts(broker)
@@ -196,7 +177,7 @@ def _status(kind: Kind, data: Data = None, as_json: Json = False) -> None:
         say(f"headgate broker start {kind}{_data(data)} starts it")
 
 
-def _url(kind: Kind, data: Data = None, as_json: Json = False) -> None:
+def url(kind: Kind, data: Data = None, as_json: Json = False) -> None:
     """Print the address of a broker as a value for --on.
 
     [bold]Examples[/bold]
@@ -205,18 +186,13 @@ def _url(kind: Kind, data: Data = None, as_json: Json = False) -> None:
       headgate topics list --on $(headgate broker url kafka)
     """
     url = get_broker_url(kind, broker_folder(kind, data))
-    if as_json:
-        print_json({"url": url})
-    else:
-        print(url)
+    show({"url": url}, lambda _: print(url), as_json=as_json)
 
 
-def _logs(
+def logs(
     kind: Kind,
-    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="Number of lines.")] = 50,
-    follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Print new lines until Ctrl-C.")
-    ] = False,
+    lines: Lines = 50,
+    follow: Follow = False,
     data: Data = None,
     as_json: Json = False,  # noqa: ARG001 - errors are JSON then; lines are what they are
 ) -> None:
@@ -227,7 +203,8 @@ def _logs(
       headgate broker logs kafka -n 100
       headgate broker logs kafka -f
     """
-    show_log(get_broker_log(kind, broker_folder(kind, data)), lines=lines, follow=follow)
+    read = follow_log if follow else tail_log
+    print_log(read(get_broker_log(kind, broker_folder(kind, data)), last=lines), follow=follow)
 
 
 @contextlib.contextmanager
@@ -235,16 +212,12 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
     """Open a function for progress: one changing line on a terminal, plain lines elsewhere."""
     console = stderr()
     if quiet:
-        yield _nowhere
+        yield lambda _: None
     elif console.is_terminal:
         with console.status("checking the broker") as status:
             yield status.update
     else:
         yield note
-
-
-def _nowhere(line: str) -> None:
-    pass
 
 
 def _print_facts(broker: Broker) -> None:

@@ -1,10 +1,11 @@
-"""The verbs on checkpoints: list, show, pin and unpin them, and verify their files."""
+"""The commands on checkpoints: list, show, pin, unpin and verify them, and take savepoints."""
 
 from __future__ import annotations
 
 import enum
 import json
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,59 +13,67 @@ from rich.text import Text
 
 from headgate._units import format_count, format_duration, format_size
 from headgate.checkpoints.checkpoint import AnyCheckpoint, Checkpoint, UnreadableCheckpoint
-from headgate.cli.job_options import Job, complete_checkpoint, complete_job
-from headgate.cli.options import Home, Json, Server, TokenFile
-from headgate.cli.output import Right, note, print_json, print_table, say, visible
-from headgate.cli.place import open_home
+from headgate.cli.options import HomeFolder, Json
+from headgate.cli.output import (
+    Right,
+    format_time,
+    note,
+    or_dash,
+    print_facts,
+    print_section,
+    print_table,
+    say,
+    show,
+    visible,
+)
+from headgate.cli.place import (
+    DEFAULT_TIMEOUT,
+    Job,
+    Place,
+    Timeout,
+    complete_checkpoint,
+    complete_job,
+    patience,
+)
+from headgate.jobs.checkpoints.portable import PortableSavepoint
+from headgate.jobs.control.verbs import Savepoint
 from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.values import DEFAULT_HOME
 
-_DAMAGED = 3
+_CORRUPTED = 3
 
 Columns = list[str | Right]
 Rows = list[list[str | Text]]
 
 
 class Action(enum.StrEnum):
-    """What can be done with one checkpoint."""
+    """The actions on one checkpoint."""
 
     SHOW = "show"
     PIN = "pin"
     UNPIN = "unpin"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verbs."""
-    app.command("checkpoints")(_checkpoints)
-    app.command("verify")(_verify)
-
-
-def _checkpoints(
-    context: typer.Context,
+def checkpoints(
     job: Job,
-    action: Annotated[
-        Action | None, typer.Argument(help="What to do with one.", show_default=False)
-    ] = None,
+    action: Annotated[Action | None, typer.Argument(help="What to do with one.")] = None,
     checkpoint: Annotated[
         str | None,
         typer.Argument(
             metavar="ID",
             help="chk-17, a savepoint's name, or latest.",
-            show_default=False,
             autocompletion=complete_checkpoint,
         ),
     ] = None,
+    *,
     every_run: Annotated[
-        bool, typer.Option("--all", help="Those of the job's earlier runs, too.")
+        bool, typer.Option("--all", help="Include those of the job's earlier runs.")
     ] = False,
-    home: Home = DEFAULT_HOME,
-    server: Server = None,
-    token_file: TokenFile = None,
-    as_json: Json = False,
+    place: Place,
 ) -> None:
     """List a job's checkpoints and savepoints, oldest first; show, pin or unpin one.
 
-    A pinned checkpoint stays, whatever --retain says.
+    A pinned checkpoint is kept, whatever --retain says.
 
     [bold]Examples[/bold]
 
@@ -73,41 +82,36 @@ def _checkpoints(
       headgate checkpoints order-enrichment pin chk-17
       headgate checkpoints order-enrichment unpin chk-17
     """
-    place = open_home(context, home, server, token_file)
     if action is None:
-        _list(place.checkpoints(job, every_run=every_run), job, as_json=as_json)
+        listed = place.home.checkpoints(job, every_run=every_run)
+        place.show(listed, lambda _: _print_list(listed, job))
         return
     if checkpoint is None:
-        raise typer.BadParameter(f"name the checkpoint to {action}, as in chk-17", context)
+        raise typer.BadParameter(f"name the checkpoint to {action}, as in chk-17", place.context)
     if action is Action.SHOW:
-        found = place.checkpoint(job, checkpoint)
+        place.show(place.home.checkpoint(job, checkpoint), _print_one)
     else:
-        found = place.pin(job, checkpoint, pinned=action is Action.PIN)
-    if as_json:
-        print_json(found)
-    elif action is Action.SHOW:
-        _show(found)
-    else:
-        say(f"{found.id} is {'pinned' if found.pinned else 'not pinned'}")
+        pinned = place.home.pin(job, checkpoint, pinned=action is Action.PIN)
+        words = "pinned" if pinned.pinned else "not pinned"
+        place.show(pinned, lambda _: say(f"{pinned.id} is {words}"))
 
 
-def _list(found: Sequence[AnyCheckpoint], job: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json(found)
-    elif found:
-        print_table(*checkpoint_rows(found))
+def _print_list(listed: Sequence[AnyCheckpoint], job: str) -> None:
+    if listed:
+        print_table(*checkpoint_rows(listed))
     else:
         say(f"Job '{job}' has no checkpoints yet")
 
 
-def checkpoint_rows(found: Sequence[AnyCheckpoint]) -> tuple[Columns, Rows]:
+def checkpoint_rows(listed: Sequence[AnyCheckpoint]) -> tuple[Columns, Rows]:
     """Return a table of checkpoints: its headings and its rows."""
-    runs = {each.run for each in found if each.run is not None}
+    runs = {checkpoint.run for checkpoint in listed if checkpoint.run is not None}
     columns: Columns = ["checkpoint", "completed (UTC)", Right("took"), Right("records")]
     columns += ["watermark (UTC)", Right("state rows"), Right("state"), Right("size")]
     columns += [Right("new"), "status", "kind", "pinned"]
-    columns += ["run"] if len(runs) > 1 else []
-    return columns, [[*_row(each), *([each.run or "-"] if len(runs) > 1 else [])] for each in found]
+    if len(runs) < 2:
+        return columns, [_row(checkpoint) for checkpoint in listed]
+    return [*columns, "run"], [[*_row(each), each.run or "-"] for each in listed]
 
 
 def _row(checkpoint: AnyCheckpoint) -> list[str | Text]:
@@ -118,37 +122,33 @@ def _row(checkpoint: AnyCheckpoint) -> list[str | Text]:
     state = checkpoint.state.values()
     return [
         checkpoint.id,
-        f"{checkpoint.completed_at:%Y-%m-%d %H:%M:%S}",
+        format_time(checkpoint.completed_at),
         format_duration(checkpoint.duration),
         format_count(checkpoint.records),
-        "-" if checkpoint.watermark is None else f"{checkpoint.watermark:%Y-%m-%d %H:%M:%S}",
-        format_count(sum(each.rows for each in state)) if state else "-",
-        format_size(sum(each.bytes for each in state)) if state else "-",
+        or_dash(checkpoint.watermark, format_time),
+        format_count(sum(operator.rows for operator in state)) if state else "-",
+        format_size(sum(operator.bytes for operator in state)) if state else "-",
         format_size(checkpoint.full_bytes),
         format_size(checkpoint.new_bytes),
         *end,
     ]
 
 
-def _show(checkpoint: AnyCheckpoint) -> None:
-    for label, value in _facts(checkpoint):
-        say(f"{label:<12}{value}")
-    if isinstance(checkpoint, Checkpoint) and checkpoint.sources:
-        say("")
-        print_table(
+def _print_one(checkpoint: AnyCheckpoint) -> None:
+    print_facts(_facts(checkpoint))
+    if isinstance(checkpoint, Checkpoint):
+        print_section(
             ["source", Right("records"), "position"],
             [
-                [name, format_count(each.records), visible(_compact(each.position))]
-                for name, each in sorted(checkpoint.sources.items())
+                [name, format_count(source.records), visible(or_dash(source.position, _compact))]
+                for name, source in sorted(checkpoint.sources.items())
             ],
         )
-    if isinstance(checkpoint, Checkpoint) and checkpoint.state:
-        say("")
-        print_table(
+        print_section(
             ["operator", Right("rows"), Right("size")],
             [
-                [uid, format_count(each.rows), format_size(each.bytes)]
-                for uid, each in checkpoint.state.items()
+                [uid, format_count(operator.rows), format_size(operator.bytes)]
+                for uid, operator in checkpoint.state.items()
             ],
         )
     _say_problems(checkpoint)
@@ -160,28 +160,26 @@ def _facts(checkpoint: AnyCheckpoint) -> Iterable[tuple[str, str]]:
     yield "status", checkpoint.status
     yield "pinned", "yes" if checkpoint.pinned else "no"
     if isinstance(checkpoint, Checkpoint):
-        yield "completed", f"{checkpoint.completed_at:%Y-%m-%d %H:%M:%S} UTC"
+        yield "completed", f"{format_time(checkpoint.completed_at)} UTC"
         yield "took", format_duration(checkpoint.duration)
         if checkpoint.watermark is not None:
-            yield "watermark", f"{checkpoint.watermark:%Y-%m-%d %H:%M:%S} UTC"
-        yield (
-            "size",
-            f"{format_size(checkpoint.full_bytes)}, {format_size(checkpoint.new_bytes)} new",
-        )
+            yield "watermark", f"{format_time(checkpoint.watermark)} UTC"
+        size, new = format_size(checkpoint.full_bytes), format_size(checkpoint.new_bytes)
+        yield "size", f"{size}, {new} new"
         yield "files", format_count(checkpoint.files)
         yield "parallelism", format_count(checkpoint.parallelism)
     yield "run", checkpoint.run or "-"
     yield "folder", str(checkpoint.folder)
 
 
-def _compact(position: str | None) -> str:
+def _compact(position: str) -> str:
     try:
-        return "-" if position is None else json.dumps(json.loads(position), separators=(",", ":"))
+        return json.dumps(json.loads(position), separators=(",", ":"))
     except ValueError:
-        return str(position)
+        return position
 
 
-def _verify(
+def verify(
     subject: Annotated[
         str,
         typer.Argument(
@@ -193,38 +191,37 @@ def _verify(
     files_only: Annotated[
         bool, typer.Option("--files-only", help="Do not have Spark open the state.")
     ] = False,
-    home: Home = DEFAULT_HOME,
+    home: HomeFolder = DEFAULT_HOME,
     as_json: Json = False,
 ) -> None:
     """Check every file of a job's checkpoints and savepoints, or of one folder.
 
-    Reads them all, so that it takes as long as reading them does; the job may run meanwhile. Of
-    the newest one that is whole Spark opens the state and counts its rows. It exits with 3 if
-    anything is wrong.
+    It reads every file; the job may run meanwhile. Spark opens the state of the newest checkpoint
+    without a problem and counts its rows. Exits with 3 if a file is missing or corrupted.
 
     [bold]Examples[/bold]
 
       headgate verify order-enrichment
       headgate verify /backup/orders-before-upgrade
     """
-    found = FolderHome(home).verify(subject, open_newest=not files_only)
-    if as_json:
-        print_json(found)
-    elif not found:
+    verified = FolderHome(home).verify(subject, open_newest=not files_only)
+    show(verified, lambda _: _print_verified(verified, subject), as_json=as_json)
+    if any(checkpoint.problems for checkpoint in verified):
+        raise typer.Exit(_CORRUPTED)
+
+
+def _print_verified(verified: Sequence[AnyCheckpoint], subject: str) -> None:
+    if not verified:
         say(f"Job '{subject}' has no checkpoints yet")
-    else:
-        for each in found:
-            files = f", {each.files} files" if isinstance(each, Checkpoint) else ""
-            rows = "".join(
-                f", {uid} {format_count(count)} rows" for uid, count in (each.rows or {}).items()
-            )
-            say(f"{each.id}: {_verdict(each)}{files}{rows}")
-            _say_problems(each)
-    bad = [each.id for each in found if each.problems]
+    for checkpoint in verified:
+        files = f", {checkpoint.files} files" if isinstance(checkpoint, Checkpoint) else ""
+        counts = (checkpoint.rows or {}).items()
+        rows = "".join(f", {uid} {format_count(count)} rows" for uid, count in counts)
+        say(f"{checkpoint.id}: {_verdict(checkpoint)}{files}{rows}")
+        _say_problems(checkpoint)
+    bad = [checkpoint.id for checkpoint in verified if checkpoint.problems]
     if bad:
-        if not as_json:
-            note(f"damaged: {', '.join(bad)}")
-        raise typer.Exit(_DAMAGED)
+        note(f"corrupted: {', '.join(bad)}")
 
 
 def _verdict(checkpoint: AnyCheckpoint) -> str:
@@ -235,5 +232,54 @@ def _verdict(checkpoint: AnyCheckpoint) -> str:
 
 
 def _say_problems(checkpoint: AnyCheckpoint) -> None:
-    for each in checkpoint.problems:
-        say(Text(f"  {visible(str(each))}", style="red"))
+    for problem in checkpoint.problems:
+        say(Text(f"  {visible(str(problem))}", style="red"))
+
+
+def savepoint(
+    job: Job,
+    *,
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            "--to",
+            metavar="DIR",
+            help="Its folder, which must not exist; by default in the job's folder.",
+        ),
+    ] = None,
+    portable: Annotated[
+        bool,
+        typer.Option(
+            "--portable", help="Write state as Parquet files that any tool can read and change."
+        ),
+    ] = False,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+    place: Place,
+) -> None:
+    """Take a savepoint of a job: a folder that can be moved and restored from anywhere.
+
+    It holds the last committed batch. A running job continues; a stopped job stays stopped.
+    Savepoints are never deleted automatically. A portable savepoint holds each operator's state as
+    Parquet, by uid: rows can be changed, and the job can start from it with another parallelism.
+
+    [bold]Examples[/bold]
+
+      headgate savepoint order-enrichment
+      headgate savepoint order-enrichment --to /backup/orders-before-upgrade
+      headgate savepoint order-enrichment --portable --to /tmp/orders-state
+    """
+    home, waits = place.home, patience(timeout, place)
+    if portable:
+        place.show(home.take_portable_savepoint(job, to=to, patience=waits), _say_portable)
+    else:
+        place.show(home.take_savepoint(job, to=to, patience=waits), say_savepoint)
+
+
+def say_savepoint(savepoint: Savepoint) -> None:
+    """Print the name, size and folder of a savepoint."""
+    say(f"Savepoint '{savepoint.name}': {format_size(savepoint.bytes)} in {savepoint.folder}")
+
+
+def _say_portable(savepoint: PortableSavepoint) -> None:
+    rows = ", ".join(f"{uid} {format_count(n)} rows" for uid, n in savepoint.rows.items())
+    say(f"Portable savepoint '{savepoint.name}': {rows} in {savepoint.folder}")

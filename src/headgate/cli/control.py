@@ -8,22 +8,12 @@ import typer
 from typer.core import TyperCommand
 
 from headgate._units import format_size
-from headgate.cli.following import show_started
-from headgate.cli.job_options import (
-    DEFAULT_TIMEOUT,
-    AllowRepeats,
-    Job,
-    OpenBatchChoice,
-    Timeout,
-    patience,
-)
-from headgate.cli.options import Home, Json, Server, TokenFile
-from headgate.cli.output import print_json, say
-from headgate.cli.place import find_server, open_home
-from headgate.cli.running import show_run, tell_detached
-from headgate.jobs.control.verbs import Loss
-from headgate.jobs.folder_home import FolderHome
-from headgate.jobs.values import DEFAULT_HOME, Consent
+from headgate.cli.checkpoints import say_savepoint
+from headgate.cli.output import say
+from headgate.cli.place import DEFAULT_TIMEOUT, Job, Place, Timeout, patience
+from headgate.cli.running import show_run, show_started, tell_detached
+from headgate.jobs.control.verbs import Loss, Stopped
+from headgate.jobs.values import Consent
 from headgate.jobs.views.job import JobView
 
 _SAVEPOINT = "--savepoint"
@@ -31,17 +21,7 @@ _SAVEPOINT = "--savepoint"
 _WITH_VALUE = ("--timeout", "--home", "--server", "--token-file")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command("start")(_start)
-    app.command("stop", cls=_StopCommand)(_stop)
-    app.command("cancel")(_cancel)
-    app.command("restart")(_restart)
-    app.command("pause")(_pause)
-    app.command("resume")(_resume)
-
-
-class _StopCommand(TyperCommand):
+class StopCommand(TyperCommand):
     """Allows `--savepoint` without a folder, which typer does not support."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -65,18 +45,14 @@ def fill_savepoint(args: list[str]) -> list[str]:
     return args
 
 
-def _start(
-    context: typer.Context,
+def start(
     job: Job,
+    *,
     attach: Annotated[
         bool, typer.Option("--attach", help="Stay attached and show the job, like 'headgate run'.")
     ] = False,
-    open_batch: OpenBatchChoice = None,
-    allow_repeats: AllowRepeats = False,
-    home: Home = DEFAULT_HOME,
-    server: Server = None,
-    token_file: TokenFile = None,
-    as_json: Json = False,
+    consent: Consent,
+    place: Place,
 ) -> None:
     """Start a job with its last settings: from its newest checkpoint, in the background.
 
@@ -87,21 +63,20 @@ def _start(
       headgate start order-enrichment
       headgate start order-enrichment --attach
     """
-    consent = Consent(open_batch=open_batch, allow_repeats=allow_repeats)
-    remote = find_server(context, server, token_file)
-    if remote is not None:
-        started = remote.start(job, consent=consent)
-        show_started(remote, started, detach=not attach, as_json=as_json)
+    as_json = place.as_json
+    if place.server is not None:
+        started = place.server.start(job, consent=consent)
+        show_started(place.server, started, detach=not attach, as_json=as_json)
     elif attach:
-        flow, options = FolderHome(home).last_start(job, consent=consent)
+        flow, options = place.local.last_start(job, consent=consent)
         show_run(flow, options, as_json=as_json)
     else:
-        tell_detached(FolderHome(home).start(job, consent=consent), as_json=as_json)
+        tell_detached(place.local.start(job, consent=consent), as_json=as_json)
 
 
-def _stop(
-    context: typer.Context,
+def stop(
     job: Job,
+    *,
     savepoint: Annotated[
         str | None,
         typer.Option(
@@ -117,10 +92,7 @@ def _stop(
         ),
     ] = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
-    home: Home = DEFAULT_HOME,
-    server: Server = None,
-    token_file: TokenFile = None,
-    as_json: Json = False,
+    place: Place,
 ) -> None:
     """Stop a job between two batches, and wait until it has stopped.
 
@@ -133,30 +105,26 @@ def _stop(
       headgate stop order-enrichment --savepoint
       headgate stop order-enrichment --savepoint /backup/orders --drain
     """
-    place = open_home(context, home, server, token_file)
-    stopped = place.stop(
-        job, savepoint=savepoint, drain=drain, patience=patience(timeout, as_json=as_json)
+    stopped = place.home.stop(
+        job, savepoint=savepoint, drain=drain, patience=patience(timeout, place)
     )
-    if as_json:
-        print_json(stopped)
-        return
-    _tell(stopped.view)
-    taken = stopped.savepoint
-    if taken is not None:
-        say(f"Savepoint '{taken.name}': {format_size(taken.bytes)} in {taken.folder}")
+    place.show(stopped, _say_stopped)
 
 
-def _cancel(
-    context: typer.Context,
+def _say_stopped(stopped: Stopped) -> None:
+    _say_state(stopped.view)
+    if stopped.savepoint is not None:
+        say_savepoint(stopped.savepoint)
+
+
+def cancel(
     job: Job,
+    *,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be lost, and do nothing.")
     ] = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
-    home: Home = DEFAULT_HOME,
-    server: Server = None,
-    token_file: TokenFile = None,
-    as_json: Json = False,
+    place: Place,
 ) -> None:
     """End a job at once, even in the middle of a batch.
 
@@ -168,27 +136,17 @@ def _cancel(
       headgate cancel order-enrichment --dry-run
       headgate cancel order-enrichment
     """
-    place = open_home(context, home, server, token_file)
-    loss = place.preview_cancel(job)
+    loss = place.home.preview_cancel(job)
     if dry_run:
-        _tell_loss(loss, as_json=as_json)
+        place.show(loss, _say_loss)
         return
-    view = place.cancel(job, patience=patience(timeout, as_json=as_json))
-    _tell(view, as_json=as_json)
-    if not as_json and loss.deletes_state:
+    place.show(place.home.cancel(job, patience=patience(timeout, place)), _say_state)
+    if not place.as_json and loss.deletes_state:
         say("Its checkpoints were deleted (--on-cancel delete)")
 
 
-def _restart(
-    context: typer.Context,
-    job: Job,
-    open_batch: OpenBatchChoice = None,
-    allow_repeats: AllowRepeats = False,
-    timeout: Timeout = DEFAULT_TIMEOUT,
-    home: Home = DEFAULT_HOME,
-    server: Server = None,
-    token_file: TokenFile = None,
-    as_json: Json = False,
+def restart(
+    job: Job, *, consent: Consent, timeout: Timeout = DEFAULT_TIMEOUT, place: Place
 ) -> None:
     """Stop a job between two batches and start it again, in the background.
 
@@ -198,24 +156,11 @@ def _restart(
 
       headgate restart order-enrichment
     """
-    place = open_home(context, home, server, token_file)
-    started = place.restart(
-        job,
-        patience=patience(timeout, as_json=as_json),
-        consent=Consent(open_batch=open_batch, allow_repeats=allow_repeats),
-    )
-    tell_detached(started, as_json=as_json)
+    started = place.home.restart(job, patience=patience(timeout, place), consent=consent)
+    tell_detached(started, as_json=place.as_json)
 
 
-def _pause(
-    context: typer.Context,
-    job: Job,
-    timeout: Timeout = DEFAULT_TIMEOUT,
-    home: Home = DEFAULT_HOME,
-    server: Server = None,
-    token_file: TokenFile = None,
-    as_json: Json = False,
-) -> None:
+def pause(job: Job, *, timeout: Timeout = DEFAULT_TIMEOUT, place: Place) -> None:
     """Pause a job: it reads nothing until it is resumed, and keeps its driver and its state.
 
     The current batch is finished. A job that restarts meanwhile stays paused.
@@ -224,42 +169,27 @@ def _pause(
 
       headgate pause order-enrichment
     """
-    place = open_home(context, home, server, token_file)
-    view = place.pause(job, patience=patience(timeout, as_json=as_json))
-    _tell(view, as_json=as_json, more="; it will be paused when it runs again")
+    view = place.home.pause(job, patience=patience(timeout, place))
+    place.show(view, lambda _: _say_state(view, "; it will be paused when it runs again"))
 
 
-def _resume(
-    context: typer.Context,
-    job: Job,
-    timeout: Timeout = DEFAULT_TIMEOUT,
-    home: Home = DEFAULT_HOME,
-    server: Server = None,
-    token_file: TokenFile = None,
-    as_json: Json = False,
-) -> None:
+def resume(job: Job, *, timeout: Timeout = DEFAULT_TIMEOUT, place: Place) -> None:
     """Resume a paused job.
 
     [bold]Examples[/bold]
 
       headgate resume order-enrichment
     """
-    place = open_home(context, home, server, token_file)
-    view = place.resume(job, patience=patience(timeout, as_json=as_json))
-    _tell(view, as_json=as_json, more="; it will resume when it runs again")
+    view = place.home.resume(job, patience=patience(timeout, place))
+    place.show(view, lambda _: _say_state(view, "; it will resume when it runs again"))
 
 
-def _tell(view: JobView, *, as_json: bool = False, more: str = "") -> None:
-    if as_json:
-        print_json(view)
-    else:
-        say(f"Job '{view.name}' is {view.state}{more if view.state == 'RESTARTING' else ''}")
+def _say_state(view: JobView, while_restarting: str = "") -> None:
+    more = while_restarting if view.state == "RESTARTING" else ""
+    say(f"Job '{view.name}' is {view.state}{more}")
 
 
-def _tell_loss(loss: Loss, *, as_json: bool) -> None:
-    if as_json:
-        print_json(loss)
-        return
+def _say_loss(loss: Loss) -> None:
     say(f"Job '{loss.view.name}' is {loss.view.state} and would end at once")
     if not loss.deletes_state:
         say("Its checkpoints would stay (--on-cancel retain); nothing would be lost")

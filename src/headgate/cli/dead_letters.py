@@ -13,23 +13,22 @@ import typer
 from rich.text import Text
 
 from headgate._units import format_count, format_size
-from headgate.cli.bars import open_bars
-from headgate.cli.job_options import Job
-from headgate.cli.options import Home, Json, Server, TokenFile
 from headgate.cli.output import (
     Right,
     format_age,
+    format_time,
     note,
-    print_json,
-    print_table,
+    open_bars,
+    plural,
+    print_facts,
+    print_section,
     say,
     visible,
 )
-from headgate.cli.place import open_home
+from headgate.cli.place import Job, Place
 from headgate.jobs.dead_letters.letter import DeadLetter
 from headgate.jobs.dead_letters.listing import DeadLetters
 from headgate.jobs.dead_letters.replay import Replayed, ReplayProgress, ReplayRequest
-from headgate.jobs.values import DEFAULT_HOME
 
 # Some records could not be sent, or may not have arrived.
 _NOT_ALL = 1
@@ -46,21 +45,13 @@ class Action(enum.StrEnum):
     REPLAY = "replay"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("dead-letters")(_dead_letters)
-
-
 _Ids: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="ID...", help="Ids of letters, as shown by list.", show_default=False),
+    list[str] | None, typer.Argument(metavar="ID...", help="Ids of letters, as shown by list.")
 ]
 _Reason: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        metavar="REASON",
-        help="list, replay: only letters with this reason, such as BAD_JSON.",
-        show_default=False,
+        metavar="REASON", help="list, replay: only letters with this reason, such as BAD_JSON."
     ),
 ]
 _Limit: TypeAlias = Annotated[
@@ -73,30 +64,27 @@ _DryRun: TypeAlias = Annotated[
     bool, typer.Option("--dry-run", help="replay: show what would be sent, and send nothing.")
 ]
 _Again: TypeAlias = Annotated[
-    bool,
-    typer.Option("--again", help="replay: include letters that were or may have been sent."),
+    bool, typer.Option("--again", help="replay: include letters that were or may have been sent.")
 ]
 _WithoutKey: TypeAlias = Annotated[
     bool,
     typer.Option(
-        "--without-key",
-        help="replay: send values without a key if the record was deleted.",
+        "--without-key", help="replay: send values without a key if the record was deleted."
     ),
 ]
 _IntoTables: TypeAlias = Annotated[
     bool,
     typer.Option(
-        "--into-tables",
-        help="replay: include rows of tables without a version, over newer ones.",
+        "--into-tables", help="replay: include rows of tables without a version, over newer ones."
     ),
 ]
 
 
-def _dead_letters(
-    context: typer.Context,
+def dead_letters(
     job: Job,
     action: Annotated[Action, typer.Argument(help="The action.", show_default=True)] = Action.LIST,
     ids: _Ids = None,
+    *,
     reason: _Reason = None,
     limit: _Limit = 20,
     raw: _Raw = False,
@@ -105,10 +93,7 @@ def _dead_letters(
     again: _Again = False,
     without_key: _WithoutKey = False,
     into_tables: _IntoTables = False,
-    home: Home = DEFAULT_HOME,
-    server: Server = None,
-    token_file: TokenFile = None,
-    as_json: Json = False,
+    place: Place,
 ) -> None:
     """Show the records that a job could not process, and replay them after a fix.
 
@@ -125,20 +110,28 @@ def _dead_letters(
       headgate dead-letters order-enrichment replay --reason WRONG_TYPE --dry-run
     """
     chosen = tuple(ids or ())
-    place = open_home(context, home, server, token_file)
     match action:
         case Action.LIST:
             if chosen:
-                raise typer.BadParameter("list takes no ids; show and replay do", context)
-            found = place.dead_letters(job, reason=reason, limit=limit)
-            _print_list(found, reason, as_json=as_json)
+                raise typer.BadParameter("list takes no ids; show and replay do", place.context)
+            letters = place.home.dead_letters(job, reason=reason, limit=limit)
+            place.show(letters, lambda _: _print_list(letters, reason))
         case Action.SHOW:
             if len(chosen) != 1:
-                raise typer.BadParameter("give one id, as shown by list", context)
-            _print_one(place.dead_letter(job, chosen[0]), raw=raw, as_json=as_json)
+                raise typer.BadParameter("give one id, as shown by list", place.context)
+            letter = place.home.dead_letter(job, chosen[0])
+            if raw:
+                sys.stdout.flush()
+                sys.stdout.buffer.write(letter.raw or b"")
+                sys.stdout.buffer.flush()
+            else:
+                place.show(letter, _print_one)
         case Action.REPLAY:
-            _check_replay(context, chosen, reason, every=every)
-            with _bar() as show:
+            if not (chosen or reason or every):
+                raise typer.BadParameter("give ids, --reason or --all", place.context)
+            if chosen and every:
+                raise typer.BadParameter("give ids or --all, not both", place.context)
+            with _bar() as progress:
                 request = ReplayRequest(
                     ids=chosen,
                     reason=reason,
@@ -147,45 +140,31 @@ def _dead_letters(
                     into_tables=into_tables,
                     dry_run=dry_run,
                 )
-                done = place.replay_dead_letters(job, request, by=_user(), progress=show)
-            _print_replayed(done, as_json=as_json)
+                done = place.home.replay_dead_letters(job, request, by=_user(), progress=progress)
+            place.show(done, _say_replayed)
+            if done.refused_total or done.in_doubt:
+                raise typer.Exit(_NOT_ALL)
 
 
-def _check_replay(
-    context: typer.Context, ids: Sequence[str], reason: str | None, *, every: bool
-) -> None:
-    if not (ids or reason or every):
-        raise typer.BadParameter("give ids, --reason or --all", context)
-    if ids and every:
-        raise typer.BadParameter("give ids or --all, not both", context)
-
-
-def _print_list(found: DeadLetters, reason: str | None, *, as_json: bool) -> None:
-    if as_json:
-        print_json(found)
+def _print_list(page: DeadLetters, reason: str | None) -> None:
+    if not page.total:
+        say(f"Job '{page.job}' has no dead letters in topic '{page.topic}', {page.log}")
         return
-    if not found.total:
-        say(f"Job '{found.job}' has no dead letters in topic '{found.topic}', {found.log}")
-        return
-    least = "at least " if found.at_least else ""
-    total = format_count(found.total)
-    say(f"{least}{total} dead letters in topic '{found.topic}', {found.log}")
-    say("")
-    print_table(
+    least = "at least " if page.at_least else ""
+    say(f"{least}{format_count(page.total)} dead letters in topic '{page.topic}', {page.log}")
+    print_section(
         ["topic", "reason", Right("letters")],
-        [[visible(each.topic), each.reason, format_count(each.count)] for each in found.counts],
+        [[visible(row.topic), row.reason, format_count(row.count)] for row in page.counts],
     )
-    if found.others:
-        note(f"note: {format_count(found.others)} letters in the topic belong to other jobs")
-    if found.foreign:
-        note(f"note: {format_count(found.foreign)} records in the topic are not dead letters")
-    if found.letters:
-        say("")
-        print_table(
-            ["id", Right("age"), "topic", "reason", "detail", Right("size"), "replayed"],
-            [_row(each) for each in found.letters],
-        )
-    elif reason is not None:
+    if page.others:
+        note(f"note: {format_count(page.others)} letters in the topic belong to other jobs")
+    if page.foreign:
+        note(f"note: {format_count(page.foreign)} records in the topic are not dead letters")
+    print_section(
+        ["id", Right("age"), "topic", "reason", "detail", Right("size"), "replayed"],
+        [_row(letter) for letter in page.letters],
+    )
+    if not page.letters and reason is not None:
         say("")
         say(f"None of the newest letters has reason {reason.upper()}")
 
@@ -211,18 +190,10 @@ def _replayed(letter: DeadLetter) -> str:
     return f"{format_age(letter.replayed_at)} ago"
 
 
-def _print_one(letter: DeadLetter, *, raw: bool, as_json: bool) -> None:
-    if raw:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(letter.raw or b"")
-        sys.stdout.buffer.flush()
-    elif as_json:
-        print_json(letter)
-    else:
-        for name, value in _facts(letter):
-            say(f"{name:<12}{visible(value)}")
-        say("")
-        _print_record(letter)
+def _print_one(letter: DeadLetter) -> None:
+    print_facts((name, visible(value)) for name, value in _facts(letter))
+    say("")
+    _print_record(letter)
 
 
 def _facts(letter: DeadLetter) -> Iterator[tuple[str, str]]:
@@ -236,16 +207,16 @@ def _facts(letter: DeadLetter) -> Iterator[tuple[str, str]]:
     yield "partition", str(letter.partition)
     yield "offset", str(letter.offset)
     if letter.record_at is not None:
-        yield "record of", f"{letter.record_at:%Y-%m-%d %H:%M:%S} UTC"
+        yield "record of", f"{format_time(letter.record_at)} UTC"
     if letter.at is not None:
-        yield "written", f"{letter.at:%Y-%m-%d %H:%M:%S} UTC"
+        yield "written", f"{format_time(letter.at)} UTC"
     yield "size", f"{format_count(letter.size)} bytes"
     if letter.replayed_at is None:
         yield "replayed", "no"
     else:
         what = "in doubt, begun" if letter.in_doubt else "yes,"
         by = f" by {letter.replayed_by}"
-        yield "replayed", f"{what} {letter.replayed_at:%Y-%m-%d %H:%M:%S} UTC{by}"
+        yield "replayed", f"{what} {format_time(letter.replayed_at)} UTC{by}"
 
 
 def _print_record(letter: DeadLetter) -> None:
@@ -274,36 +245,25 @@ def dump(raw: bytes) -> Iterator[str]:
         yield f"{start:08x}  {some[:8].hex(' '):<23}  {some[8:].hex(' '):<23}  {shown}"
 
 
-def _print_replayed(done: Replayed, *, as_json: bool) -> None:
-    if as_json:
-        print_json(done)
-    else:
-        _say_replayed(done)
-    if done.refused_total or done.in_doubt:
-        raise typer.Exit(_NOT_ALL)
-
-
 def _say_replayed(done: Replayed) -> None:
     to = ", ".join(f"{format_count(count)} to '{topic}'" for topic, count in done.sent.items())
     verb = "would be sent" if done.dry_run else "sent and acknowledged"
-    say(f"{_records(done.total)} {verb}{f': {to}' if to else ''}")
+    say(f"{plural(done.total, 'record')} {verb}{f': {to}' if to else ''}")
     if done.without_key:
         say(f"{format_count(done.without_key)} of them without a message key")
     if done.skipped:
-        say(f"{_records(done.skipped)} skipped: already replayed (--again sends them again)")
+        say(
+            f"{plural(done.skipped, 'record')} skipped: already replayed (--again sends them again)"
+        )
     if done.in_doubt:
         say(
-            f"{_records(done.in_doubt)} skipped: an interrupted replay may have sent them "
+            f"{plural(done.in_doubt, 'record')} skipped: an interrupted replay may have sent them "
             f"(--again sends them): {_some(done.doubts, done.in_doubt)}"
         )
     for refusal in done.named[:_NAMED]:
         say(Text(f"refused {refusal.id}: {visible(refusal.words)}", style="red"))
     if done.refused_total > _NAMED:
         say(f"refused {format_count(done.refused_total)} in total")
-
-
-def _records(count: int) -> str:
-    return f"{format_count(count)} record{'' if count == 1 else 's'}"
 
 
 def _some(ids: Sequence[str], total: int) -> str:

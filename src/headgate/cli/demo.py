@@ -13,7 +13,7 @@ import typer
 from rich.text import Text
 
 from headgate._units import format_count
-from headgate.cli.options import Home, Json
+from headgate.cli.options import HomeFolder, Json
 from headgate.cli.output import Right, note, print_json, print_table, say, visible
 from headgate.cli.produce import show_production
 from headgate.cli.running import show_run
@@ -21,30 +21,23 @@ from headgate.jobs.sandbox.demo import DemoPlace, DemoResults, prepare_demo, rea
 from headgate.jobs.sandbox.store import StoreOptions
 from headgate.jobs.values import DEFAULT_HOME, RunOptions
 
-_HELP = """Run the online store's flow on generated data, and show results.
-
-It lives in a folder of its own, .headgate/demo, which is emptied first.
-
-[bold]Examples[/bold]
-
-  headgate demo
-
-  headgate demo --orders 20000
-"""
-
 _LONGEST_SAMPLE = 600
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("demo", help=_HELP)(_demo)
-
-
-def _demo(
+def demo(
     orders: Annotated[int, typer.Option("--orders", min=1, help="Number of orders.")] = 200_000,
-    home: Home = DEFAULT_HOME,
+    home: HomeFolder = DEFAULT_HOME,
     as_json: Json = False,
 ) -> None:
+    """Run the online store's flow on generated data, and show results.
+
+    It uses a folder of its own, .headgate/demo, which is emptied first.
+
+    [bold]Examples[/bold]
+
+      headgate demo
+      headgate demo --orders 20000
+    """
     place = prepare_demo(home)
     _head(1, "Users, items and orders of a store, 1 % of them unknown and a few bad", as_json)
     options = StoreOptions(orders=orders, unknown=0.01, bad=0.0005)
@@ -53,11 +46,7 @@ def _demo(
         say(produced.sent.summary)
     _head(2, f"Each order with its user and its item: {place.flow}", as_json)
     run = RunOptions(
-        on=place.on,
-        home=place.home,
-        until_caught_up=True,
-        batch_every=timedelta(0),
-        restart="none",
+        on=place.on, home=place.home, until_caught_up=True, batch_every=timedelta(0), restart="none"
     )
     ended = show_run(str(place.flow), run, as_json=as_json)
     results = read_demo(place)

@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-import typer
 from rich.text import Text
 
 from headgate._units import format_count, format_size
 from headgate.cli.checkpoints import checkpoint_rows
-from headgate.cli.job_options import Job, whole
-from headgate.cli.lag import lag_text, source_lags
-from headgate.cli.options import Home, Json, Server, TokenFile
-from headgate.cli.output import Right, format_age, note, print_json, print_table, say, visible
-from headgate.cli.place import open_home
-from headgate.cli.status import state_style
-from headgate.jobs.values import DEFAULT_HOME
+from headgate.cli.output import (
+    Right,
+    format_age,
+    note,
+    or_dash,
+    plural,
+    print_facts,
+    print_section,
+    print_table,
+    say,
+    visible,
+)
+from headgate.cli.place import Job, Place, whole
+from headgate.cli.status import lag_text, source_lags, state_style
 from headgate.jobs.views.job import DEAD, JobDetails, JobView
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command("jobs")(_jobs)
-    app.command("show")(_show)
-    app.command("lag")(_lag)
-
-
-def _jobs(
-    context: typer.Context,
-    home: Home = DEFAULT_HOME,
-    server: Server = None,
-    token_file: TokenFile = None,
-    as_json: Json = False,
-) -> None:
+def jobs(*, place: Place) -> None:
     """List the jobs: state, attempt, uptime, rate, lag and last checkpoint.
 
     A job is DEAD if its supervisor was killed; 'headgate start' restarts it.
@@ -45,22 +38,23 @@ def _jobs(
       headgate jobs --json
       headgate jobs --server http://build-7:8270
     """
-    place = open_home(context, home, server, token_file)
-    found = place.jobs()
-    if as_json:
-        print_json(found)
-        return
-    if not found:
-        say(f"There are no jobs in {place.where}; headgate run FLOW starts one")
-        return
+    views = place.home.jobs()
+    if views:
+        place.show(views, _print_jobs)
+    else:
+        nothing = f"There are no jobs in {place.home.where}; headgate run FLOW starts one"
+        place.show(views, lambda _: say(nothing))
+
+
+def _print_jobs(views: Sequence[JobView]) -> None:
     columns = ["job", "state", Right("attempt"), Right("uptime"), Right("records/s")]
     print_table(
-        [*columns, Right("lag"), "checkpoint", Right("age")], [_row(each) for each in found]
+        [*columns, Right("lag"), "checkpoint", Right("age")], [_row(view) for view in views]
     )
-    for each in found:
-        if each.reason and each.todo:
-            note(f"{each.name} is {each.state}: {visible(each.reason)}")
-            note(Text.assemble(("hint", "bold cyan"), f": {each.todo}"))
+    for view in views:
+        if view.reason and view.todo:
+            note(f"{view.name} is {view.state}: {visible(view.reason)}")
+            note(Text.assemble(("hint", "bold cyan"), f": {view.todo}"))
 
 
 def _row(view: JobView) -> list[str | Text]:
@@ -68,7 +62,7 @@ def _row(view: JobView) -> list[str | Text]:
         view.name,
         Text(view.state, style=state_style(view.state)),
         format_count(view.attempt),
-        _uptime(view),
+        or_dash(view.uptime, _uptime),
         format_count(view.records_per_s),
         lag_text(view.lag_bytes, view.lag_records, view.lag),
         view.checkpoint or "-",
@@ -76,18 +70,11 @@ def _row(view: JobView) -> list[str | Text]:
     ]
 
 
-def _uptime(view: JobView) -> str:
-    return "-" if view.uptime is None else whole(max(view.uptime, timedelta(0)))
+def _uptime(uptime: timedelta) -> str:
+    return whole(max(uptime, timedelta(0)))
 
 
-def _show(
-    context: typer.Context,
-    job: Job,
-    home: Home = DEFAULT_HOME,
-    server: Server = None,
-    token_file: TokenFile = None,
-    as_json: Json = False,
-) -> None:
+def show(job: Job, *, place: Place) -> None:
     """Show one job: its status, the end of its last attempt, its settings and checkpoints.
 
     [bold]Examples[/bold]
@@ -95,30 +82,26 @@ def _show(
       headgate show order-enrichment
       headgate show order-enrichment --json
     """
-    details = open_home(context, home, server, token_file).details(job)
-    if as_json:
-        print_json(details)
-        return
-    for label, value in _facts(details):
-        say(f"{label:<12}{value}")
-    failure = details.view.status.get("last_failure")
+    details = place.home.details(job)
+    place.show(details, _print_details)
+
+
+def _print_details(details: JobDetails) -> None:
+    status = details.view.status
+    print_facts(_facts(details))
+    failure = status.get("last_failure")
     if failure:
         _say_failure(failure)
-    _say_counts(details.view.status)
-    _say_event_times(details.view.status)
-    if details.checkpoints:
-        say("")
-        columns, rows = checkpoint_rows(details.checkpoints)
-        print_table(columns, rows)
-    if details.settings:
-        say("")
-        print_table(
-            ["setting", "value", "from"],
-            [
-                [name, _value(each["value"]), each["from"]]
-                for name, each in details.settings.items()
-            ],
-        )
+    print_section(["", "topic or operator", Right("records"), Right("size")], _counts(status))
+    _say_event_times(status)
+    print_section(*checkpoint_rows(details.checkpoints))
+    print_section(
+        ["setting", "value", "from"],
+        [
+            [name, or_dash(setting["value"]), setting["from"]]
+            for name, setting in details.settings.items()
+        ],
+    )
 
 
 def _facts(details: JobDetails) -> Iterable[tuple[str, str]]:
@@ -133,11 +116,11 @@ def _facts(details: JobDetails) -> Iterable[tuple[str, str]]:
     if status.get("notice"):
         yield "warning", visible(str(status["notice"]))
     restarts = int(status.get("restarts") or 0)
-    yield "attempt", f"{view.attempt}, after {restarts} restart{'' if restarts == 1 else 's'}"
+    yield "attempt", f"{view.attempt}, after {plural(restarts, 'restart')}"
     if status.get("restart_after_s") is not None:
         yield "restart", f"after {status['restart_after_s']:g}s"
     if view.is_alive:
-        yield "uptime", _uptime(view)
+        yield "uptime", or_dash(view.uptime, _uptime)
         yield "supervisor", f"process {status.get('pid')}, driver {status.get('child') or 'none'}"
     if status.get("lineage"):
         resumed = status.get("resumed_from")
@@ -150,7 +133,7 @@ def _facts(details: JobDetails) -> Iterable[tuple[str, str]]:
     if status.get("watermark"):
         holder = status.get("held_back_by")
         held = f", held back by {visible(holder)}" if holder else ""
-        yield "watermark", f"{status['watermark'][:19].replace('T', ' ')} UTC{held}"
+        yield "watermark", f"{_to_second(status['watermark'])} UTC{held}"
     error = status.get("intent_error")
     if error:
         yield "last wish", visible(f"{error['code']} {error['message']}")
@@ -158,59 +141,48 @@ def _facts(details: JobDetails) -> Iterable[tuple[str, str]]:
 
 def _say_failure(failure: Mapping[str, Any]) -> None:
     say("")
-    say(f"Attempt {failure['attempt']} ended at {failure['at'][:19].replace('T', ' ')} UTC:")
+    say(f"Attempt {failure['attempt']} ended at {_to_second(failure['at'])} UTC:")
     say(f"  {failure['code']}: {visible(failure['message'])}")
     say(f"  root cause: {visible(failure['root_cause'])} (in the {failure['where']})")
 
 
-def _say_counts(status: Mapping[str, Any]) -> None:
-    lags = source_lags(status)
-    rows = [
-        ["in", name, format_count(count), f"{lags[name]} left" if name in lags else ""]
-        for name, count in sorted((status.get("inputs") or {}).items())
+def _counts(status: Mapping[str, Any]) -> list[list[str]]:
+    """Return the rows in, out and in state, with the lag of sources and the size of state."""
+    lags, sizes = source_lags(status), status.get("state_bytes") or {}
+    left = {name: f"{lag} left" for name, lag in lags.items()}
+    state = {name: format_size(size) for name, size in sizes.items()}
+    return [
+        [head, name, format_count(count), more.get(name, missing)]
+        for head, counts, more, missing in (
+            ("in", "inputs", left, ""),
+            ("out", "outputs", {}, ""),
+            ("state", "state_rows", state, format_size(0)),
+        )
+        for name, count in sorted((status.get(counts) or {}).items())
     ]
-    rows += [
-        ["out", name, format_count(count), ""]
-        for name, count in sorted((status.get("outputs") or {}).items())
-    ]
-    sizes: Mapping[str, int] = status.get("state_bytes") or {}
-    rows += [
-        ["state", name, format_count(count), format_size(sizes.get(name, 0))]
-        for name, count in sorted((status.get("state_rows") or {}).items())
-    ]
-    if rows:
-        say("")
-        print_table(["", "topic or operator", Right("records"), Right("size")], rows)
 
 
 def _say_event_times(status: Mapping[str, Any]) -> None:
     """Print the event time of each partition if there are several."""
     rows = [
-        [stream, visible(name), _moment(each["time"]), "idle" if each["idle"] else ""]
-        for stream, told in sorted((status.get("event_times") or {}).items())
-        for name, each in sorted(told["partitions"].items())
+        [
+            stream,
+            visible(name),
+            or_dash(partition["time"], _to_second),
+            "idle" if partition["idle"] else "",
+        ]
+        for stream, times in sorted((status.get("event_times") or {}).items())
+        for name, partition in sorted(times["partitions"].items())
     ]
     if len(rows) > 1:
-        say("")
-        print_table(["stream", "partition", "event time (UTC)", ""], rows)
+        print_section(["stream", "partition", "event time (UTC)", ""], rows)
 
 
-def _moment(text: str | None) -> str:
-    return "-" if text is None else text[:19].replace("T", " ")
+def _to_second(moment: str) -> str:
+    return moment[:19].replace("T", " ")
 
 
-def _value(value: Any) -> str:
-    return "-" if value is None else str(value)
-
-
-def _lag(
-    context: typer.Context,
-    job: Job,
-    home: Home = DEFAULT_HOME,
-    server: Server = None,
-    token_file: TokenFile = None,
-    as_json: Json = False,
-) -> None:
+def lag(job: Job, *, place: Place) -> None:
     """Show the lag of each source: bytes of files, records of Kafka and their age.
 
     As of the job's last batch; for a stopped job, as of its end.
@@ -220,23 +192,21 @@ def _lag(
       headgate lag order-enrichment
       headgate lag order-enrichment --json
     """
-    view = open_home(context, home, server, token_file).job(job)
+    view = place.home.job(job)
     status = view.status
-    lags = source_lags(status)
-    if as_json:
-        print_json(
-            {
-                "job": view.name,
-                "state": view.state,
-                "at": status.get("at"),
-                "lag_bytes": status.get("lag_bytes") or {},
-                "lag_records": status.get("lag_records") or {},
-                "lag_s": status.get("lag_s") or {},
-                "total_bytes": view.lag_bytes,
-                "total_records": view.lag_records,
-            }
-        )
-        return
+    content = {
+        "job": view.name,
+        "state": view.state,
+        "at": status.get("at"),
+        **{name: status.get(name) or {} for name in ("lag_bytes", "lag_records", "lag_s")},
+        "total_bytes": view.lag_bytes,
+        "total_records": view.lag_records,
+    }
+    place.show(content, lambda _: _print_lag(view))
+
+
+def _print_lag(view: JobView) -> None:
+    lags = source_lags(view.status)
     if not lags:
         say(f"Job '{view.name}' has read nothing yet; it is {view.state}")
         return

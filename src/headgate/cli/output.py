@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from rich.console import Console, JustifyMethod
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from headgate._codec import encode
+from headgate._units import format_count
+
+Shown = TypeVar("Shown")
 
 _AGES = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
 # A table row outside a terminal has no maximum length.
@@ -50,6 +54,19 @@ def note(text: str | Text) -> None:
     stderr().print(text, soft_wrap=True)
 
 
+def warn(warning: str) -> None:
+    """Print a warning on standard error; control characters are made visible."""
+    note(Text.assemble(("warning", "bold yellow"), f": {visible(warning)}"))
+
+
+def show(value: Shown, print_: Callable[[Shown], object], *, as_json: bool) -> None:
+    """Print a result: as JSON, or by a function."""
+    if as_json:
+        print_json(value)
+    else:
+        print_(value)
+
+
 def print_json(value: Any) -> None:
     """Print a value as JSON on one line."""
     sys.stdout.write(json.dumps(encode(value)) + "\n")
@@ -80,6 +97,19 @@ def print_table(columns: Sequence[str | Right], rows: Sequence[Sequence[str | Te
         sys.stdout.write(line.rstrip() + "\n")
 
 
+def print_section(columns: Sequence[str | Right], rows: Sequence[Sequence[str | Text]]) -> None:
+    """Print a blank line and a table; nothing if there are no rows."""
+    if rows:
+        say("")
+        print_table(columns, rows)
+
+
+def print_facts(facts: Iterable[tuple[str, str]]) -> None:
+    """Print a line for each label and value."""
+    for label, value in facts:
+        say(f"{label:<12}{value}")
+
+
 class Right(str):
     """The heading of a column of numbers, aligned right."""
 
@@ -98,3 +128,37 @@ def format_age(moment: datetime | None, now: datetime | None = None) -> str:
 def visible(text: str) -> str:
     """Return text with control characters made visible."""
     return text.translate(_CONTROLS)
+
+
+def format_time(moment: datetime) -> str:
+    """Return a moment to the second."""
+    return f"{moment:%Y-%m-%d %H:%M:%S}"
+
+
+def or_dash(value: Shown | None, format_: Callable[[Shown], str] = str) -> str:
+    """Return a value as text; a dash for None."""
+    return "-" if value is None else format_(value)
+
+
+def plural(count: int, noun: str, ending: str = "s") -> str:
+    """Return a count with its noun: `1 record`, `2,000 records`."""
+    return f"{format_count(count)} {noun}{'' if count == 1 else ending}"
+
+
+def open_bars(label: str) -> Progress:
+    """Return bars on standard error that disappear at the end; only terminals show them.
+
+    Args:
+        label: The text before a bar, as rich formats it.
+    """
+    console = stderr()
+    return Progress(
+        TextColumn(label),
+        BarColumn(bar_width=None, complete_style="cyan", finished_style="green"),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        disable=not console.is_terminal,
+        transient=True,
+        expand=True,
+    )

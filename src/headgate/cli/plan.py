@@ -7,29 +7,13 @@ from typing import Annotated
 import typer
 
 from headgate.cli.options import FlowFile, Json, On
-from headgate.cli.output import note, print_json, print_table, say
+from headgate.cli.output import note, print_table, say, show
 from headgate.connectors.logs import DEFAULT_LOG
 from headgate.engine.settings import Delivery
-from headgate.jobs.startup.plan import plan_job
-
-_HELP = """Show a flow's graph, with the exchange on every edge.
-
-SQL in the flow is checked by Spark, which takes a few seconds; --no-check leaves that out.
-
-[bold]Examples[/bold]
-
-  headgate plan examples/orders/flow.py
-
-  headgate plan examples/orders/flow.py --spark
-"""
+from headgate.jobs.startup.plan import JobPlan, plan_job
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("plan", help=_HELP)(_plan)
-
-
-def _plan(
+def plan(
     flow: FlowFile,
     on: On = DEFAULT_LOG,
     delivery: Annotated[
@@ -46,10 +30,20 @@ def _plan(
     ] = True,
     as_json: Json = False,
 ) -> None:
-    plan = plan_job(flow, on, delivery=delivery, with_spark=spark, check=check)
-    if as_json:
-        print_json(plan)
-        return
+    """Show a flow's graph, with the exchange on every edge.
+
+    Spark checks the SQL of the flow, which takes a few seconds; --no-check skips that.
+
+    [bold]Examples[/bold]
+
+      headgate plan examples/orders/flow.py
+      headgate plan examples/orders/flow.py --spark
+    """
+    planned = plan_job(flow, on, delivery=delivery, with_spark=spark, check=check)
+    show(planned, _print_plan, as_json=as_json)
+
+
+def _print_plan(plan: JobPlan) -> None:
     say(plan.text)
     print_table(
         ["output", "topic", "delivery", "based on"],

@@ -1,4 +1,4 @@
-"""The verb that goes back to a checkpoint."""
+"""The command that goes back to a checkpoint."""
 
 from __future__ import annotations
 
@@ -7,40 +7,15 @@ from typing import Annotated
 import typer
 
 from headgate._units import format_count
-from headgate.cli.following import show_started
-from headgate.cli.job_options import Job
-from headgate.cli.options import Home, Json, Server, TokenFile
-from headgate.cli.output import Right, print_json, print_table, say
-from headgate.cli.place import find_server, refuse_with_server
-from headgate.cli.running import show_detached, show_run
+from headgate.cli.output import Right, format_time, print_table, say
+from headgate.cli.place import Job, Place, refuse_with_server
+from headgate.cli.running import show_detached, show_run, show_started
 from headgate.jobs.checkpoints.restore_plan import RestorePlan
-from headgate.jobs.folder_home import FolderHome
-from headgate.jobs.values import DEFAULT_HOME
-
-_HELP = """Go back to a checkpoint or a savepoint, and run on from there.
-
-The restored job is a new run with its own lineage: it reads again what came after the checkpoint,
-and outputs receive those rows once more. The old run stays, and can be gone back to. --dry-run
-says what would happen.
-
-[bold]Examples[/bold]
-
-  headgate restore order-enrichment --from chk-17
-
-  headgate restore order-enrichment --at "10m ago" --dry-run
-
-  headgate restore order-enrichment --from /backup/before-release
-"""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("restore", help=_HELP)(_restore)
-
-
-def _restore(
-    context: typer.Context,
+def restore(
     job: Job,
+    *,
     source: Annotated[
         str | None,
         typer.Option(
@@ -53,66 +28,69 @@ def _restore(
     ] = None,
     drop_state: Annotated[
         list[str] | None,
-        typer.Option("--drop-state", metavar="UID", help="Leave this operator's state behind."),
+        typer.Option("--drop-state", metavar="UID", help="Drop this operator's state."),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would happen, and do nothing.")
+        bool, typer.Option("--dry-run", help="Show what would happen, and do nothing.")
     ] = False,
     until_caught_up: Annotated[
-        bool, typer.Option("--until-caught-up", help="End once all that is there has been read.")
+        bool,
+        typer.Option("--until-caught-up", help="End once all existing records have been read."),
     ] = False,
     detach: Annotated[
-        bool, typer.Option("--detach", "-d", help="Return at once; the job runs on.")
+        bool, typer.Option("--detach", "-d", help="Return at once; the job runs in the background.")
     ] = False,
-    home: Home = DEFAULT_HOME,
-    server: Server = None,
-    token_file: TokenFile = None,
-    as_json: Json = False,
+    place: Place,
 ) -> None:
+    """Go back to a checkpoint or a savepoint, and continue from there.
+
+    The restored job is a new run with its own lineage. It reads the records after the checkpoint
+    again, and writes their rows to its outputs once more. The old run is kept and can be restored,
+    too. --dry-run shows what would happen.
+
+    [bold]Examples[/bold]
+
+      headgate restore order-enrichment --from chk-17
+      headgate restore order-enrichment --at "10m ago" --dry-run
+      headgate restore order-enrichment --from /backup/before-release
+    """
     if source is not None and at is not None:
         raise typer.BadParameter("--from and --at exclude each other")
-    remote = find_server(context, server, token_file)
+    remote, local, as_json = place.server, place.local, place.as_json
     if remote is not None:
-        refuse_with_server(context, "until_caught_up")
+        refuse_with_server(place.context, "until_caught_up")
     drop = drop_state or ()
-    if remote is not None and not dry_run:
+    if dry_run:
+        plan = place.home.preview_restore(job, source=source, at=at, drop=drop)
+        place.show(plan, _print_plan)
+    elif remote is not None:
         plan, started = remote.restore(job, source=source, at=at, drop=drop)
         if not as_json:
-            print_plan(plan, as_json=False)
+            _print_plan(plan)
         show_started(remote, started, detach=detach, as_json=as_json)
-        return
-    folder = FolderHome(home)
-    if dry_run:
-        plan = (remote or folder).preview_restore(job, source=source, at=at, drop=drop)
-        print_plan(plan, as_json=as_json)
-        return
-    start = folder.prepare_restore(job, source=source, at=at, drop=drop)
-    options = start.options.with_end(until_caught_up=until_caught_up)
-    with folder.hold_checkpoint(job, start.plan.folder):
-        if not as_json:
-            print_plan(start.plan, as_json=False)
-        if detach:
-            show_detached(start.flow.reference, options, as_json=as_json, restore=start.sealed)
-        else:
-            show_run(start.flow, options, as_json=as_json, restore=start.sealed)
+    else:
+        start = local.prepare_restore(job, source=source, at=at, drop=drop)
+        options = start.options.with_end(until_caught_up=until_caught_up)
+        with local.hold_checkpoint(job, start.plan.folder):
+            if not as_json:
+                _print_plan(start.plan)
+            if detach:
+                show_detached(start.flow.reference, options, as_json=as_json, restore=start.sealed)
+            else:
+                show_run(start.flow, options, as_json=as_json, restore=start.sealed)
 
 
-def print_plan(plan: RestorePlan, *, as_json: bool) -> None:
-    """Print what a restore does."""
-    if as_json:
-        print_json(plan)
-        return
-    complete = f"{plan.completed_at:%Y-%m-%d %H:%M:%S}"
-    say(f"From {plan.kind} {plan.checkpoint}, complete at {complete} UTC")
-    for uids, told in (
+def _print_plan(plan: RestorePlan) -> None:
+    say(f"From {plan.kind} {plan.checkpoint}, complete at {format_time(plan.completed_at)} UTC")
+    for uids, outcome in (
         (plan.state_taken, "keeps its state"),
         (plan.state_dropped, "leaves its state behind"),
         (plan.starts_empty, "starts empty"),
     ):
         for uid in uids:
-            say(f"  {uid} {told}")
+            say(f"  {uid} {outcome}")
     rows = [
-        (name, "cannot be told" if count is None else format_count(count))
+        (name, "unknown" if count is None else format_count(count))
         for name, count in plan.records_again.items()
     ]
     print_table(("source", Right("records read again")), rows)

@@ -2,47 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from headgate.cli.following import show_started
-from headgate.cli.job_options import AllowRepeats, OpenBatchChoice
-from headgate.cli.job_settings import takes_settings
-from headgate.cli.options import FlowFile, Home, Json, Server, TokenFile
+from headgate.cli.options import FlowFile, takes_settings
 from headgate.cli.output import note
-from headgate.cli.place import find_server, list_options, refuse_with_server, was_typed
-from headgate.cli.running import show_detached, show_run
+from headgate.cli.place import Place, list_options, refuse_with_server, was_typed
+from headgate.cli.running import show_detached, show_run, show_started
 from headgate.jobs.flow_file import name_of_flow
 from headgate.jobs.setting_table import Panel
 from headgate.jobs.settings import resolve_options
-from headgate.jobs.values import DEFAULT_HOME, Consent, RunOptions
+from headgate.jobs.values import Consent, RunOptions
 
-_HELP = """Run a flow as a job, until Ctrl-C or until it has caught up.
-
-A job that exists goes on from its newest checkpoint; --fresh starts it empty, --from goes back to
-a checkpoint or a savepoint. A job that fails is restarted as --restart says. Ctrl-C ends it before
-its next batch, so that nothing is left half done. What Spark says goes to the job's folder,
-.headgate/jobs/NAME/logs.
-
-Settings may lie in a headgate.toml beside the flow or in the working directory; flags win.
-
-With --server the flow is one of the server's flows folder, and the job runs there: Ctrl-C stops
-looking at it, and no more.
-
-[bold]Examples[/bold]
-
-  headgate run examples/orders/flow.py
-
-  headgate run examples/orders/flow.py --detach
-
-  headgate run examples/orders/flow.py --until-caught-up --json
-
-  headgate run flow.py --checkpoint-every 30s --retain 20 --restart fixed-delay:5,10s
-
-  headgate run orders/flow.py --server http://build-7:8270 --detach
-"""
 _ROWS_PRINTED = 20
 # Options that a server does not support.
 _HERE_ALONE = (
@@ -58,11 +32,6 @@ _EXCLUSIVE = (
     ("ui", "detach"),
     ("ui_port", "detach"),
 )
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("run", help=_HELP)(_run)
 
 
 def _flag(*names: str, help_: str, panel: Panel | None = Panel.STARTING, **more: Any) -> Any:
@@ -143,8 +112,7 @@ Verbose: TypeAlias = Annotated[
 
 
 @takes_settings("run", panels=True)
-def _run(
-    context: typer.Context,
+def run(
     flow: FlowFile,
     *,
     detach: Detach = False,
@@ -156,30 +124,50 @@ def _run(
     restore_from: RestoreFrom = None,
     restore_at: RestoreAt = None,
     drop_state: DropState = None,
-    open_batch: OpenBatchChoice = None,
-    allow_repeats: AllowRepeats = False,
+    consent: Consent,
     settings: Mapping[str, Any],
     start: Start = None,
     strict: Strict = False,
     print_rows: PrintRows = False,
     verbose: Verbose = False,
-    home: Home = DEFAULT_HOME,
-    server: Server = None,
-    token_file: TokenFile = None,
-    as_json: Json = False,
+    place: Place,
 ) -> None:
+    """Run a flow as a job, until Ctrl-C or until it has caught up.
+
+    An existing job continues from its newest checkpoint; --fresh starts it empty, --from goes back
+    to a checkpoint or a savepoint. --restart says how a failed job is restarted. Ctrl-C ends the
+    job before its next batch, so that no batch is left unfinished. Spark's log is in the job's
+    folder, .headgate/jobs/NAME/logs.
+
+    A headgate.toml beside the flow or in the working directory can hold settings; options on the
+    command line take precedence.
+
+    With --server the flow is in the server's folder of flows, and the job runs there: Ctrl-C only
+    ends the view of it.
+
+    [bold]Examples[/bold]
+
+      headgate run examples/orders/flow.py
+      headgate run examples/orders/flow.py --detach
+      headgate run examples/orders/flow.py --until-caught-up --json
+      headgate run flow.py --checkpoint-every 30s --retain 20 --restart fixed-delay:5,10s
+      headgate run orders/flow.py --server http://build-7:8270 --detach
+    """
     for names in _EXCLUSIVE:
-        _exclude(context, names)
-    consent = Consent(open_batch=open_batch, allow_repeats=allow_repeats)
-    remote = find_server(context, server, token_file)
-    if remote is not None:
-        refuse_with_server(context, *_HERE_ALONE)
-        sent = _sent_settings(context, settings)
-        started = remote.submit(flow, sent, fresh=fresh, restore_from=restore_from, consent=consent)
-        show_started(remote, started, detach=detach, as_json=as_json)
+        _exclude(place.context, names)
+    if place.server is not None:
+        refuse_with_server(place.context, *_HERE_ALONE)
+        started = place.server.submit(
+            flow,
+            _sent_settings(place.context, settings),
+            fresh=fresh,
+            restore_from=restore_from,
+            consent=consent,
+        )
+        show_started(place.server, started, detach=detach, as_json=place.as_json)
         return
     base = RunOptions(
-        home=home,
+        home=place.local.folder,
         until_caught_up=until_caught_up,
         fresh=fresh,
         restore_from=restore_from,
@@ -193,23 +181,21 @@ def _run(
     )
     options = resolve_options(flow, settings, base)
     if detach:
-        show_detached(flow, options, as_json=as_json)
-    elif ui or ui_port is not None:
-        _run_shown(flow, options, port=ui_port, as_json=as_json, watch=watch)
-    else:
-        show_run(flow, options, as_json=as_json, watch=watch)
+        show_detached(flow, options, as_json=place.as_json)
+        return
+    with _server_beside(flow, options, ui_port) if ui or ui_port is not None else nullcontext():
+        show_run(flow, options, as_json=place.as_json, watch=watch)
 
 
-def _run_shown(
-    flow: str, options: RunOptions, *, port: int | None, as_json: bool, watch: bool
-) -> None:
-    """Run a job with a server that shows it and ends with it."""
+@contextmanager
+def _server_beside(flow: str, options: RunOptions, port: int | None) -> Iterator[None]:
+    """Serve the console of a job as long as it runs."""
     from headgate.server.beside import serve_beside
 
     name = name_of_flow(flow)
     with serve_beside(options.home, name, on=options.on, port=port) as address:
         note(f"Job '{name}' is shown at {address}/jobs/{name}")
-        show_run(flow, options, as_json=as_json, watch=watch)
+        yield
 
 
 def _sent_settings(context: typer.Context, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -224,6 +210,6 @@ def _sent_settings(context: typer.Context, settings: Mapping[str, Any]) -> dict[
 
 
 def _exclude(context: typer.Context, names: Sequence[str]) -> None:
-    given = [each for each in names if context.params[each] not in (None, False)]
+    given = [name for name in names if context.params[name] not in (None, False)]
     if len(given) > 1:
         raise typer.BadParameter(f"{list_options(context, given)} exclude each other")

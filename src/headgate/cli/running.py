@@ -1,21 +1,28 @@
-"""A job started from the terminal: shown while it runs, or left in the background."""
+"""A job started from the terminal: shown while it runs, here or on a server, or left alone."""
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
 
 import typer
-from rich.text import Text
 
+from headgate._codec import decode
 from headgate._units import format_count, format_duration
 from headgate.cli.failures import INTERRUPTED
-from headgate.cli.output import Right, note, print_json, print_table, say, visible
+from headgate.cli.output import Right, note, plural, print_table, say, show, visible, warn
 from headgate.cli.status import start_line, terminal_watcher
+from headgate.client.home import Home
+from headgate.errors import Domain, HeadgateError
 from headgate.jobs.checkpoints.restore_plan import SealedPlan
 from headgate.jobs.flow_file import LoadedFlow
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.startup.background import Detached, start_detached
 from headgate.jobs.values import JobSnapshot, RunOptions, Watcher
+from headgate.jobs.views.job import JobView
+
+_LOOK_EVERY = timedelta(seconds=1)
+_ENDS = {JobState.FINISHED: "caught up", JobState.CANCELED: "was cancelled"}
 
 
 def show_detached(
@@ -33,19 +40,15 @@ def show_detached(
 
 def tell_detached(started: Detached, *, as_json: bool) -> None:
     """Print the name of a background job, and the next commands."""
-    if as_json:
-        print_json(started)
-        return
+    show(started, _say_detached, as_json=as_json)
+
+
+def _say_detached(started: Detached) -> None:
     say(started.job)
     note(f"Job '{started.job}' is STARTING in the background, as process {started.pid}")
-    warn(started.snapshot.notice)
+    if started.snapshot.notice:
+        warn(started.snapshot.notice)
     note(f"headgate show {started.job} shows its status; headgate stop {started.job} ends it")
-
-
-def warn(notice: str) -> None:
-    """Print a warning about a start, such as a corrupted checkpoint."""
-    if notice:
-        note(Text.assemble(("warning", "bold yellow"), f": {visible(notice)}"))
 
 
 def show_run(
@@ -73,8 +76,7 @@ def show_run(
             nonlocal begun
             if not begun and not as_json:
                 begun = True
-                note(start_line(snapshot))
-                warn(snapshot.notice)
+                _say_start(snapshot)
             shown.on_snapshot(snapshot)
 
         def tell_notice(line: str) -> None:
@@ -95,32 +97,96 @@ def show_run(
             from headgate.jobs.startup.foreground import run_job
 
             ended = run_job(flow, options, watcher, restore=restore)
-    if as_json:
-        print_json(ended)
-    else:
-        print_summary(ended)
-    if ended.state is JobState.CANCELED:
-        raise typer.Exit(INTERRUPTED)
+    _show_end(ended, as_json=as_json)
     return ended
 
 
-_ENDS = {JobState.FINISHED: "caught up", JobState.CANCELED: "was cancelled"}
+def _say_start(first: JobSnapshot) -> None:
+    note(start_line(first))
+    if first.notice:
+        warn(first.notice)
 
 
-def print_summary(ended: JobSnapshot) -> None:
-    """Print the counts of an ended job."""
+def _show_end(ended: JobSnapshot, *, as_json: bool) -> None:
+    show(ended, _print_summary, as_json=as_json)
+    if ended.state is JobState.CANCELED:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _print_summary(ended: JobSnapshot) -> None:
     totals = ended.totals
-    word = _ENDS.get(ended.state, "was stopped")
-    batches = f"{format_count(totals.batches)} batch{'' if totals.batches == 1 else 'es'}"
-    say(f"Job '{ended.job}' {word} after {format_duration(_rounded(ended))}, {batches}")
-    rows = [("in", name, format_count(count)) for name, count in sorted(totals.inputs.items())]
-    rows += [("out", name, format_count(count)) for name, count in sorted(totals.outputs.items())]
-    rows += [
-        ("state", name, format_count(count)) for name, count in sorted(totals.state_rows.items())
+    end = _ENDS.get(ended.state, "was stopped")
+    elapsed = timedelta(milliseconds=round(ended.elapsed.total_seconds() * 10) * 100)
+    batches = plural(totals.batches, "batch", "es")
+    say(f"Job '{ended.job}' {end} after {format_duration(elapsed)}, {batches}")
+    rows = [
+        (head, name, format_count(count))
+        for head, counts in (
+            ("in", totals.inputs),
+            ("out", totals.outputs),
+            ("state", totals.state_rows),
+        )
+        for name, count in sorted(counts.items())
     ]
     if rows:
         print_table(("", "topic or operator", Right("records")), rows)
 
 
-def _rounded(ended: JobSnapshot) -> timedelta:
-    return timedelta(milliseconds=round(ended.elapsed.total_seconds() * 10) * 100)
+def show_started(home: Home, started: Detached, *, detach: bool, as_json: bool) -> None:
+    """Print a job that was started on a server: its name, or its status until it ends.
+
+    Raises:
+        HeadgateError: The error of the job.
+        typer.Exit: With the code of an interrupt, if the job was cancelled.
+    """
+    if detach:
+        tell_detached(started, as_json=as_json)
+        return
+    if not as_json:
+        _say_start(started.snapshot)
+    try:
+        ended = _follow(home, started.snapshot, as_json=as_json)
+    except KeyboardInterrupt:
+        # Ctrl-C ends only this view: the job belongs to the server.
+        if not as_json:
+            name = started.job
+            note(f"Job '{name}' continues at {home.where}; headgate stop {name} ends it")
+        return
+    _show_end(ended, as_json=as_json)
+
+
+def _follow(home: Home, first: JobSnapshot, *, as_json: bool) -> JobSnapshot:
+    """Show a job until it ends, and return how it ended."""
+    with terminal_watcher(as_json=as_json) as shown:
+        shown.on_snapshot(first)
+        while True:
+            view = home.job(first.job)
+            if view.is_alive:
+                shown.on_snapshot(decode(JobSnapshot, view.status))
+            elif view.is_final:
+                ended = decode(JobSnapshot, view.status)
+                shown.on_snapshot(ended)
+                break
+            else:
+                raise HeadgateError(
+                    "JOB_ENDED",
+                    f"cannot follow job {view.name!r}: it is {view.state} ({view.reason})",
+                    hint=f"headgate start {view.name}",
+                    domain=Domain.EXTERNAL,
+                )
+            time.sleep(_LOOK_EVERY.total_seconds())
+    if ended.state is JobState.FAILED:
+        raise _failed(view)
+    return ended
+
+
+def _failed(view: JobView) -> HeadgateError:
+    failure = view.status.get("last_failure") or {}
+    domain = failure.get("domain")
+    return HeadgateError(
+        str(failure.get("code") or "JOB_ENDED"),
+        visible(str(failure.get("message") or view.reason)),
+        hint=str(failure.get("hint") or f"headgate show {view.name}"),
+        domain=Domain(domain) if domain in tuple(Domain) else Domain.INTERNAL,
+        root_cause=str(failure.get("root_cause") or ""),
+    )

@@ -3,41 +3,19 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
 
-from headgate.cli.options import Home, Json, On
-from headgate.cli.output import note, print_json, say
+from headgate.cli.options import HomeFolder, Json, On
+from headgate.cli.output import note, plural, print_json, say
 from headgate.connectors.logs import DEFAULT_LOG
 from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.values import DEFAULT_HOME
 
 _PORT = 8270
-_HELP = """Serve the jobs of a home: a console for people, REST under /v1 for programs.
-
-Flows of --flows can be submitted; each becomes a job with a process of its own, which outlives
-the server. When a server starts, and while it runs, jobs that were submitted or started through
-it and died are taken up again. Jobs of 'headgate run' on the same home are shown, too.
-
-It listens on this machine alone. Any other --host needs a token: in HEADGATE_TOKEN, or in a file
-with a line 'view:TOKEN' or 'operate:TOKEN' for each. Ctrl-C ends the server; jobs go on.
-
-[bold]Examples[/bold]
-
-  headgate serve --flows examples
-
-  headgate serve --host 0.0.0.0 --token-file tokens --allow-host jobs.example.org
-
-  headgate serve --port 8271 --home /srv/headgate --on kafka://localhost:9092
-"""
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("serve", help=_HELP)(_serve)
-
 
 _Port: TypeAlias = Annotated[
     int, typer.Option("--port", metavar="N", min=0, max=65535, help="Port; 0 for any free one.")
@@ -63,19 +41,35 @@ _AllowHost: TypeAlias = Annotated[
 ]
 
 
-def _serve(
+def serve(
     port: _Port = _PORT,
     host: _Host = "127.0.0.1",
     flows: _Flows = None,
     on: On = DEFAULT_LOG,
     token_file: _TokenFile = None,
     allow_host: _AllowHost = None,
-    home: Home = DEFAULT_HOME,
+    home: HomeFolder = DEFAULT_HOME,
     as_json: Json = False,
 ) -> None:
+    """Serve the jobs of a home: a console for people, REST under /v1 for programs.
+
+    Flows in --flows can be submitted; each becomes a job with its own process, which outlives the
+    server. A server restarts jobs that were submitted or started through it and died, when it
+    starts and while it runs. Jobs of 'headgate run' on the same home are shown, too.
+
+    By default it listens on this machine only. Any other --host needs a token: in HEADGATE_TOKEN,
+    or in a file with a line 'view:TOKEN' or 'operate:TOKEN' for each. Ctrl-C ends the server; jobs
+    continue.
+
+    [bold]Examples[/bold]
+
+      headgate serve --flows examples
+      headgate serve --host 0.0.0.0 --token-file tokens --allow-host jobs.example.org
+      headgate serve --port 8271 --home /srv/headgate --on kafka://localhost:9092
+    """
     # Only this command needs the web libraries.
+    from headgate.server import serving
     from headgate.server.security.tokens import TOKEN_VARIABLE, read_tokens
-    from headgate.server.serving import serve
     from headgate.server.settings import ServerSettings
 
     tokens = read_tokens(token_file)
@@ -96,9 +90,9 @@ def _serve(
             say(chosen.address)
             needs = "sign in with a token" if tokens else "every user of this machine may operate"
             note(f"Serving the jobs of {home}; {needs}. Ctrl-C ends the server, jobs continue")
-        _flush()
+        sys.stdout.flush()
 
-    serve(
+    serving.serve(
         ServerSettings(
             home=home,
             flows=flows,
@@ -110,21 +104,8 @@ def _serve(
         ),
         told=tell,
     )
-    running = [each.name for each in FolderHome(home).jobs() if each.is_alive]
+    running = [view.name for view in FolderHome(home).jobs() if view.is_alive]
     if not as_json:
         left = f": {', '.join(running)}" if running else ""
-        note(f"The server has ended; {len(running)} job{_s(running)} continue{_es(running)}{left}")
-
-
-def _flush() -> None:
-    import sys
-
-    sys.stdout.flush()
-
-
-def _s(found: list[str]) -> str:
-    return "" if len(found) == 1 else "s"
-
-
-def _es(found: list[str]) -> str:
-    return "es" if len(found) == 1 else ""
+        verb = "continues" if len(running) == 1 else "continue"
+        note(f"The server has ended; {plural(len(running), 'job')} {verb}{left}")

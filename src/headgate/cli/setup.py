@@ -6,21 +6,13 @@ from collections.abc import Mapping
 from typing import Annotated, Any, TypeAlias
 
 import typer
-from rich.text import Text
 
 from headgate._units import format_count
-from headgate.cli.job_settings import takes_settings
-from headgate.cli.options import FlowFile, Json
-from headgate.cli.output import Right, note, print_json, print_table, say
+from headgate.cli.options import FlowFile, Json, takes_settings
+from headgate.cli.output import Right, or_dash, print_table, say, show, warn
 from headgate.cli.topics import format_kept
 from headgate.connectors.setup import SetupOptions
-from headgate.jobs.topics.setup import FlowTopic, set_up
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the app."""
-    app.command("setup")(_setup)
-
+from headgate.jobs.topics.setup import FlowSetup, FlowTopic, set_up
 
 Partitions: TypeAlias = Annotated[
     int | None,
@@ -55,7 +47,7 @@ Replication: TypeAlias = Annotated[
 
 
 @takes_settings("setup")
-def _setup(
+def setup(
     flow: FlowFile,
     *,
     settings: Mapping[str, Any],
@@ -81,10 +73,14 @@ def _setup(
       headgate setup examples/orders/flow.py --on pulsar://localhost:6650/shop/prod
     """
     options = SetupOptions(partitions=partitions, retention=retention, replication=replication)
-    made = set_up(flow, settings["on"], options, profile=settings["profile"])
-    if as_json:
-        print_json(made)
-        return
+    show(
+        set_up(flow, settings["on"], options, profile=settings["profile"]),
+        _print_setup,
+        as_json=as_json,
+    )
+
+
+def _print_setup(made: FlowSetup) -> None:
     guarded = any(topic.made.deduplicated is not None for topic in made.topics)
     more = ["deduplicated", "schema"] if guarded else []
     columns = ["topic", "is", "state", Right("partitions"), "kept", *more, "where"]
@@ -96,8 +92,7 @@ def _setup(
             say(f"Topic '{topic.made.name}' existed, and {change}")
         for warning in topic.warnings:
             was_there = "existed, and " if topic.made.existed else ""
-            told = f": topic '{topic.made.name}' {was_there}{warning}"
-            note(Text.assemble(("warning", "bold yellow"), told))
+            warn(f"topic '{topic.made.name}' {was_there}{warning}")
 
 
 def _row(topic: FlowTopic, *, guarded: bool) -> list[str]:
@@ -108,10 +103,10 @@ def _row(topic: FlowTopic, *, guarded: bool) -> list[str]:
         "existed" if made.existed else "made",
         format_count(made.partitions),
         "for ever" if made.retention is None else format_kept(made),
-        *([_answer(made.deduplicated), made.schema or "-"] if guarded else []),
+        *([or_dash(made.deduplicated, _yes_no), made.schema or "-"] if guarded else []),
         made.where,
     ]
 
 
-def _answer(value: bool | None) -> str:
-    return "-" if value is None else "yes" if value else "no"
+def _yes_no(value: bool) -> str:
+    return "yes" if value else "no"

@@ -11,10 +11,8 @@ import typer
 from rich.text import Text
 
 from headgate._units import format_count, format_size
-from headgate.cli.job_options import Job, complete_checkpoint
-from headgate.cli.options import Home, Json, Server, TokenFile
-from headgate.cli.output import Right, note, print_json, print_table, say, visible
-from headgate.cli.place import open_home
+from headgate.cli.output import Right, format_time, note, print_table, say, visible
+from headgate.cli.place import Job, Place, complete_checkpoint
 from headgate.jobs.state.values import (
     HistoryEntry,
     StateHistory,
@@ -22,27 +20,17 @@ from headgate.jobs.state.values import (
     StateRows,
     StateValue,
 )
-from headgate.jobs.values import DEFAULT_HOME
 
 _MOST_ROWS = 1000
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("state")(_state)
-
-
-_Uid: TypeAlias = Annotated[
-    str | None,
-    typer.Argument(metavar="UID", help="The operator's uid.", show_default=False),
-]
+_Uid: TypeAlias = Annotated[str | None, typer.Argument(metavar="UID", help="The operator's uid.")]
 _Key: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--key",
         metavar="KEY",
         help='A key: 42, abc, or for several columns {"a": 1, "b": 2} or [1, 2].',
-        show_default=False,
     ),
 ]
 _At: TypeAlias = Annotated[
@@ -51,7 +39,6 @@ _At: TypeAlias = Annotated[
         "--at",
         metavar="ID",
         help="Read chk-17, a savepoint's name, or latest; by default now.",
-        show_default=False,
         autocompletion=complete_checkpoint,
     ),
 ]
@@ -59,8 +46,7 @@ _History: TypeAlias = Annotated[
     bool, typer.Option("--history", help="Show the key at every retained checkpoint, and now.")
 ]
 _Rows: TypeAlias = Annotated[
-    int | None,
-    typer.Option("--rows", metavar="N", help="Number of rows to show.", min=1, show_default=False),
+    int | None, typer.Option("--rows", metavar="N", help="Number of rows to show.", min=1)
 ]
 _Sql: TypeAlias = Annotated[
     str | None,
@@ -68,24 +54,20 @@ _Sql: TypeAlias = Annotated[
         "--sql",
         metavar="QUERY",
         help="A query over the view state, or views named after uids, such as with_user.",
-        show_default=False,
     ),
 ]
 
 
-def _state(
-    context: typer.Context,
+def state(
     job: Job,
     uid: _Uid = None,
+    *,
     key: _Key = None,
     at: _At = None,
     history: _History = False,
     rows: _Rows = None,
     sql: _Sql = None,
-    home: Home = DEFAULT_HOME,
-    server: Server = None,
-    token_file: TokenFile = None,
-    as_json: Json = False,
+    place: Place,
 ) -> None:
     """Show a job's state: its operators, the value of a key, rows, or the result of a query.
 
@@ -101,27 +83,24 @@ def _state(
       headgate state order-enrichment with-user --rows 50
       headgate state order-enrichment with-user --sql "select count(*) from state"
     """
-    _check(context, uid=uid, key=key, at=at, history=history, rows=rows, sql=sql)
-    found: StateOverview | StateValue | StateHistory | StateRows
-    place = open_home(context, home, server, token_file)
+    problem = _find_problem(uid=uid, key=key, at=at, history=history, rows=rows, sql=sql)
+    if problem is not None:
+        raise typer.BadParameter(problem, place.context)
+    home = place.home
     if sql is not None:
-        found = place.state.query(job, sql, uid=uid, at=at, limit=rows or _MOST_ROWS)
+        limit = rows or _MOST_ROWS
+        place.show(home.state.query(job, sql, uid=uid, at=at, limit=limit), _print_rows)
     elif uid is None:
-        found = place.operators(job, at=at)
+        place.show(home.operators(job, at=at), _print_overview)
     elif key is None:
-        found = place.state.first_rows(job, uid, at=at, limit=rows or 50)
+        place.show(home.state.first_rows(job, uid, at=at, limit=rows or 50), _print_rows)
     elif history:
-        found = place.state.history(job, uid, key)
+        place.show(home.state.history(job, uid, key), _print_history)
     else:
-        found = place.state.look_up(job, uid, key, at=at)
-    if as_json:
-        print_json(found)
-    else:
-        _show(found)
+        place.show(home.state.look_up(job, uid, key, at=at), _print_value)
 
 
-def _check(
-    context: typer.Context,
+def _find_problem(
     *,
     uid: str | None,
     key: str | None,
@@ -129,77 +108,65 @@ def _check(
     history: bool,
     rows: int | None,
     sql: str | None,
-) -> None:
+) -> str | None:
     if key is not None and (rows is not None or sql is not None):
-        raise typer.BadParameter("use --key, or --rows or --sql", context)
+        return "use --key, or --rows or --sql"
     if history and key is None:
-        raise typer.BadParameter("--history needs a key: --key 42", context)
+        return "--history needs a key: --key 42"
     if history and at is not None:
-        raise typer.BadParameter("--history covers every checkpoint: omit --at", context)
+        return "--history covers every checkpoint: omit --at"
     if uid is None and (key is not None or (rows is not None and sql is None)):
-        raise typer.BadParameter(
-            "name the operator: headgate state JOB lists the operators", context
-        )
+        return "name the operator: headgate state JOB lists the operators"
+    return None
 
 
-def _show(found: StateOverview | StateValue | StateHistory | StateRows) -> None:
-    match found:
-        case StateOverview():
-            _show_overview(found)
-        case StateValue():
-            _show_value(found)
-        case StateHistory():
-            _show_history(found)
-        case StateRows():
-            _show_rows(found)
-
-
-def _show_overview(found: StateOverview) -> None:
-    if not found.operators:
-        say(f"No operator of job '{found.job}' holds state")
+def _print_overview(shown: StateOverview) -> None:
+    if not shown.operators:
+        say(f"No operator of job '{shown.job}' holds state")
         return
     print_table(
         ["operator", "kind", "state", "key", Right("rows"), Right("size")],
         [
             [
-                each.uid,
-                each.kind,
-                ", ".join(each.variables),
-                ", ".join(map(" ".join, zip(each.keys, each.key_types, strict=True))) or "-",
-                format_count(each.rows),
-                format_size(each.bytes),
+                operator.uid,
+                operator.kind,
+                ", ".join(operator.variables),
+                ", ".join(map(" ".join, zip(operator.keys, operator.key_types, strict=True)))
+                or "-",
+                format_count(operator.rows),
+                format_size(operator.bytes),
             ]
-            for each in found.operators
+            for operator in shown.operators
         ],
     )
-    note(f"as of {_of(found.checkpoint, found.moment)}")
+    note(f"as of {_of(shown.checkpoint, shown.moment)}")
 
 
-def _show_value(found: StateValue) -> None:
-    if found.found:
-        say(visible_json(found.value))
-    elif found.deleted:
-        say(f"key {visible(found.key)} was deleted")
+def _print_value(shown: StateValue) -> None:
+    if shown.found:
+        say(visible_json(shown.value))
+    elif shown.deleted:
+        say(f"key {visible(shown.key)} was deleted")
     else:
-        say(f"no value is stored under key {visible(found.key)}")
-    note(f"as of {_of(found.checkpoint, found.moment)}")
+        say(f"no value is stored under key {visible(shown.key)}")
+    note(f"as of {_of(shown.checkpoint, shown.moment)}")
 
 
-def _show_history(found: StateHistory) -> None:
-    if found.left_off:
-        note(f"{format_count(found.left_off)} older checkpoints are not shown")
-    for each in found.entries:
-        style = {"deleted": "red", "changed": "yellow", "unreadable": "red"}.get(each.change, "")
-        head = Text(f"{each.checkpoint:<12}{each.moment:%Y-%m-%d %H:%M:%S} UTC  ")
-        say(head.append(each.change, style=style))
-        for line in _lines(each):
+def _print_history(shown: StateHistory) -> None:
+    if shown.left_off:
+        note(f"{format_count(shown.left_off)} older checkpoints are not shown")
+    for entry in shown.entries:
+        style = {"deleted": "red", "changed": "yellow", "unreadable": "red"}.get(entry.change, "")
+        head = Text(f"{entry.checkpoint:<12}{format_time(entry.moment)} UTC  ")
+        say(head.append(entry.change, style=style))
+        for line in _lines(entry):
             say(f"  {line}")
 
 
 def _lines(entry: HistoryEntry) -> Iterable[str]:
     match entry.change:
         case "first" | "appeared":
-            yield visible(json.dumps(entry.value, ensure_ascii=False))
+            yield _short(entry.value)
         case "changed":
             for name, (old, new) in entry.differences.items():
                 yield f"{visible(name)}: {_short(old)} -> {_short(new)}"
@@ -211,13 +178,12 @@ def _short(value: Any) -> str:
     return visible(json.dumps(value, ensure_ascii=False))
 
 
-def _show_rows(found: StateRows) -> None:
+def _print_rows(shown: StateRows) -> None:
     print_table(
-        [*map(visible, found.columns)],
-        [[_cell(each) for each in row] for row in found.rows],
+        [*map(visible, shown.columns)], [[_cell(value) for value in row] for row in shown.rows]
     )
-    more = ", and more exist" if found.cut else ""
-    note(f"{format_count(len(found.rows))} rows{more}, as of {_of(found.checkpoint, found.moment)}")
+    more = ", and more exist" if shown.cut else ""
+    note(f"{format_count(len(shown.rows))} rows{more}, as of {_of(shown.checkpoint, shown.moment)}")
 
 
 def _cell(value: Any) -> str:
@@ -231,4 +197,4 @@ def visible_json(value: Any) -> str:
 
 
 def _of(checkpoint: str, moment: datetime | None) -> str:
-    return checkpoint if moment is None else f"{checkpoint}, {moment:%Y-%m-%d %H:%M:%S} UTC"
+    return checkpoint if moment is None else f"{checkpoint}, {format_time(moment)} UTC"

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
 from headgate._units import format_count, format_size
-from headgate.cli.lag import lag_text
-from headgate.cli.output import print_json, stderr, visible
+from headgate.cli.output import format_time, print_json, stderr, visible
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.totals import Totals
 from headgate.jobs.values import JobSnapshot, Watcher
@@ -62,7 +62,7 @@ def status_line(snapshot: JobSnapshot) -> Text:
         if totals.watermark is not None:
             held = totals.held_back_by
             by = f", held back by {visible(held)}" if held else ""
-            facts.append(f"watermark {totals.watermark:%Y-%m-%d %H:%M:%S}{by}")
+            facts.append(f"watermark {format_time(totals.watermark)}{by}")
         rows, size = sum(totals.state_rows.values()), sum(totals.state_bytes.values())
         facts.append(f"state {format_count(rows)} rows, {format_size(size)}")
     if snapshot.checkpoint is not None:
@@ -70,6 +70,32 @@ def status_line(snapshot: JobSnapshot) -> Text:
     return Text.assemble(
         (snapshot.state.value, f"bold {_STYLES[snapshot.state]}"), " ", " · ".join(facts)
     )
+
+
+def lag_text(size: int | None, records: int | None, age: timedelta | None) -> str:
+    """Return a lag as text: bytes, records and the age of the oldest record."""
+    parts = []
+    if records is not None:
+        parts.append(f"{format_count(records)} records")
+    if size is not None and (size or records is None):
+        parts.append(format_size(size))
+    if age is not None and (size or records):
+        parts.append(f"{age.total_seconds():,.1f} s")
+    return ", ".join(parts) or "-"
+
+
+def source_lags(status: Mapping[str, Any]) -> dict[str, str]:
+    """Return the lag of each source in a job's status."""
+    sizes, records = status.get("lag_bytes") or {}, status.get("lag_records") or {}
+    ages = status.get("lag_s") or {}
+    return {
+        name: lag_text(
+            sizes.get(name),
+            records.get(name),
+            timedelta(seconds=ages[name]) if name in ages else None,
+        )
+        for name in sorted({**sizes, **records})
+    }
 
 
 def _lag(totals: Totals) -> str:

@@ -4,33 +4,31 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated, TypeAlias
 
 import typer
 from rich.highlighter import JSONHighlighter
 
 from headgate._units import format_count, format_size
-from headgate.cli.options import Json, On, Server, TokenFile
+from headgate.cli.options import Json, On
 from headgate.cli.output import (
     Right,
     format_age,
-    print_json,
+    format_time,
+    or_dash,
+    plural,
+    print_facts,
+    print_section,
     print_table,
     say,
+    show,
     stdout,
     visible,
 )
-from headgate.cli.place import find_server, refuse_with_server, was_typed
+from headgate.cli.place import Remote, was_typed
 from headgate.connectors.logs import DEFAULT_LOG
-from headgate.connectors.topics import (
-    LedgerPart,
-    MadeTopic,
-    TopicDetails,
-    TopicPart,
-    TopicSubscription,
-    TopicSummary,
-)
+from headgate.connectors.topics import LedgerPart, MadeTopic, TopicDetails, TopicPart, TopicSummary
 from headgate.jobs.topics.listing import (
     create_topic,
     follow_topic,
@@ -39,32 +37,16 @@ from headgate.jobs.topics.listing import (
     tail_topic,
 )
 
-Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="Name of the topic.")]
-Count: TypeAlias = Annotated[
+_Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="Name of the topic.")]
+_Count: TypeAlias = Annotated[
     bool, typer.Option("--count", help="Count the records too, which reads them all.")
 ]
 # The options of `headgate topics` without a subcommand.
 _LISTING = ("on", "count", "server", "token_file", "as_json")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to the app."""
-    group = typer.Typer(rich_markup_mode="rich")
-    group.callback(invoke_without_command=True)(_topics)
-    group.command("list")(_list)
-    group.command("show")(_show)
-    group.command("create")(_create)
-    app.add_typer(group, name="topics")
-    app.command("tail")(_tail)
-
-
-def _topics(
-    context: typer.Context,
-    on: On = DEFAULT_LOG,
-    count: Count = False,
-    server: Server = None,
-    token_file: TokenFile = None,
-    as_json: Json = False,
+def topics(
+    on: On = DEFAULT_LOG, count: _Count = False, *, remote: Remote, as_json: Json = False
 ) -> None:
     """List, show and create topics.
 
@@ -75,19 +57,15 @@ def _topics(
       headgate topics create orders --partitions 4
       headgate topics show orders
     """
+    context = remote.context
     if context.invoked_subcommand is None:
-        _list(context, on, count, server, token_file, as_json)
+        list_all(on, count, remote=remote, as_json=as_json)
     elif any(was_typed(context, name) for name in _LISTING):
         raise typer.BadParameter(f"options go after '{context.invoked_subcommand}'", context)
 
 
-def _list(
-    context: typer.Context,
-    on: On = DEFAULT_LOG,
-    count: Count = False,
-    server: Server = None,
-    token_file: TokenFile = None,
-    as_json: Json = False,
+def list_all(
+    on: On = DEFAULT_LOG, count: _Count = False, *, remote: Remote, as_json: Json = False
 ) -> None:
     """List the topics: partitions, files, size, and the age of the last file.
 
@@ -104,27 +82,25 @@ def _list(
       headgate topics list --on pulsar://localhost:6650/shop/prod
       headgate topics list --server http://localhost:8270  # of the log it was started with
     """
-    remote = find_server(context, server, token_file, local="on")
-    if remote is None:
-        found = list_topics(on, count=count)
+    server = remote.find_server(not_with="count")
+    if server is None:
+        listed = list_topics(on, count=count)
+        nothing = f"There are no topics in {on}; {_create_command(on)} creates one"
     else:
-        refuse_with_server(context, "count")
-        found = remote.list_topics()
-    if as_json:
-        print_json(found)
-    elif not found and remote is not None:
-        say(f"There are no topics in the log of {remote.where}")
-    elif found:
-        print_table(_columns(found[0], count=count), [_row(topic) for topic in found])
-    else:
-        say(f"There are no topics in {on}; {_create_command(on)} creates one")
+        listed = server.list_topics()
+        nothing = f"There are no topics in the log of {server.where}"
+    show(listed, _print_list if listed else lambda _: say(nothing), as_json=as_json)
+
+
+def _print_list(listed: Sequence[TopicSummary]) -> None:
+    print_table(_columns(listed[0]), [_row(topic) for topic in listed])
 
 
 def _create_command(on: str) -> str:
     return f"headgate topics create NAME{'' if on == DEFAULT_LOG else f' --on {shlex.quote(on)}'}"
 
 
-def _columns(first: TopicSummary, *, count: bool) -> list[str | Right]:
+def _columns(first: TopicSummary) -> list[str | Right]:
     own: list[str | Right]
     if first.entries is not None:
         own = [Right("entries"), Right("size"), Right("kept")]
@@ -132,7 +108,7 @@ def _columns(first: TopicSummary, *, count: bool) -> list[str | Right]:
         own = [Right("at most"), Right("replicas"), Right("kept")]
     else:
         own = [Right("files"), Right("size")]
-    counted = [Right("records")] if count else []
+    counted = [] if first.records is None else [Right("records")]
     return ["topic", Right("partitions"), *own, *counted, Right("newest")]
 
 
@@ -158,7 +134,9 @@ def format_kept(topic: TopicSummary | MadeTopic) -> str:
     return f"compacted, {kept}" if topic.compacted else kept
 
 
-def _show(name: Name, on: On = DEFAULT_LOG, count: Count = False, as_json: Json = False) -> None:
+def show_one(
+    name: _Name, on: On = DEFAULT_LOG, count: _Count = False, as_json: Json = False
+) -> None:
     """Show one topic: its location, id, size, and last 10 files.
 
     On Kafka: its id, retention, and the offsets and replicas of each partition. On Pulsar: its full
@@ -171,45 +149,38 @@ def _show(name: Name, on: On = DEFAULT_LOG, count: Count = False, as_json: Json 
       headgate topics show orders --on kafka://localhost:9092
       headgate topics show orders --on pulsar://localhost:6650
     """
-    topic = show_topic(on, name, count=count)
-    if as_json:
-        print_json(topic)
-        return
-    for label, value in _facts(topic):
-        say(f"{label:<11}{value}")
-    if topic.last_files:
-        say("")
-        print_table(
-            [Right("number"), "last files", Right("size"), Right("age")],
+    show(show_topic(on, name, count=count), _print_topic, as_json=as_json)
+
+
+def _print_topic(topic: TopicDetails) -> None:
+    print_facts(_facts(topic))
+    print_section(
+        [Right("number"), "last files", Right("size"), Right("age")],
+        [
             [
-                [
-                    "-" if file.number is None else format_count(file.number),
-                    file.path,
-                    format_size(file.size),
-                    format_age(file.published),
-                ]
-                for file in topic.last_files
-            ],
-        )
-    _print_parts(topic)
-
-
-def _print_parts(topic: TopicDetails) -> None:
+                or_dash(file.number, format_count),
+                file.path,
+                format_size(file.size),
+                format_age(file.published),
+            ]
+            for file in topic.last_files
+        ],
+    )
     heads: tuple[str, ...] = ("partition", "first", "next", "leader", "in sync", "newest")
     if topic.subscriptions is not None:
         heads = ("partition", "first", "next", "ledgers", "entries", "size", "newest")
-    if topic.parts:
-        say("")
-        print_table([Right(head) for head in heads], [_part_row(part) for part in topic.parts])
-    if topic.subscriptions:
-        say("")
-        columns = ["subscription", Right("unread entries"), Right("consumers")]
-        print_table(columns, [_subscription_row(each) for each in topic.subscriptions])
-
-
-def _subscription_row(subscription: TopicSubscription) -> list[str]:
-    unread, consumers = subscription.unread, subscription.consumers
-    return [subscription.name, format_count(unread), format_count(consumers)]
+    print_section([Right(head) for head in heads], [_part_row(part) for part in topic.parts or ()])
+    print_section(
+        ["subscription", Right("unread entries"), Right("consumers")],
+        [
+            [
+                subscription.name,
+                format_count(subscription.unread),
+                format_count(subscription.consumers),
+            ]
+            for subscription in topic.subscriptions or ()
+        ],
+    )
 
 
 def _part_row(part: TopicPart | LedgerPart) -> list[str]:
@@ -239,7 +210,7 @@ def _facts(topic: TopicDetails) -> Iterable[tuple[str, str]]:
     yield "where", topic.where
     yield "id", topic.id or "none yet: the folder was created by hand"
     if topic.created is not None:
-        yield "created", f"{topic.created:%Y-%m-%d %H:%M:%S} UTC"
+        yield "created", f"{format_time(topic.created)} UTC"
     yield "partitions", format_count(summary.partitions)
     if topic.ledger is not None:
         yield "files", f"{format_count(summary.files or 0)}, {format_size(summary.size or 0)}"
@@ -255,7 +226,7 @@ def _facts(topic: TopicDetails) -> Iterable[tuple[str, str]]:
         yield "offsets", f"{format_count(summary.at_most or 0)}, an upper bound of the records"
     if summary.records is not None:
         yield "records", format_count(summary.records)
-    yield "newest", "-" if summary.newest is None else f"{format_age(summary.newest)} ago"
+    yield "newest", or_dash(summary.newest, lambda newest: f"{format_age(newest)} ago")
 
 
 _Partitions: TypeAlias = Annotated[
@@ -264,16 +235,12 @@ _Partitions: TypeAlias = Annotated[
         "--partitions",
         metavar="N",
         help="Number of partitions; by default 1, or the brokers' default.",
-        show_default=False,
     ),
 ]
 _Retention: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--retention",
-        metavar="DURATION",
-        help="Kafka, Pulsar: retention: 7d, 12h, infinite.",
-        show_default=False,
+        "--retention", metavar="DURATION", help="Kafka, Pulsar: retention: 7d, 12h, infinite."
     ),
 ]
 _Compact: TypeAlias = Annotated[
@@ -294,13 +261,12 @@ _Replication: TypeAlias = Annotated[
         "--replication",
         metavar="N",
         help="Kafka: number of replicas; by default 3, or the number of brokers.",
-        show_default=False,
     ),
 ]
 
 
-def _create(
-    name: Name,
+def create(
+    name: _Name,
     partitions: _Partitions = None,
     retention: _Retention = None,
     compact: _Compact = False,
@@ -327,17 +293,15 @@ def _create(
         replication=replication,
         deduplicate=deduplicate,
     )
-    if as_json:
-        print_json(topic)
-    elif topic.existed:
-        say(f"Topic '{topic.name}' exists already, {describe_made(topic)}")
-    else:
-        say(f"Created topic '{topic.name}' {describe_made(topic)}")
+    made = describe_made(topic)
+    exists = f"Topic '{topic.name}' exists already, {made}"
+    created = f"Created topic '{topic.name}' {made}"
+    show(topic, lambda _: say(exists if topic.existed else created), as_json=as_json)
 
 
 def describe_made(topic: MadeTopic) -> str:
     """Return the number of partitions, the retention and the location of a topic."""
-    of = f"with {topic.partitions} partition{'' if topic.partitions == 1 else 's'}"
+    of = f"with {plural(topic.partitions, 'partition')}"
     if topic.retention is None:
         return f"{of}, in {topic.where}" if topic.existed else f"{of} in {topic.where}"
     kept = "for ever" if str(topic.retention) == "infinite" else f"for {topic.retention}"
@@ -345,8 +309,7 @@ def describe_made(topic: MadeTopic) -> str:
     return f"{of}, {mark}kept {kept}, in {topic.where}"
 
 
-def _tail(
-    context: typer.Context,
+def tail(
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Name of the topic.")],
     last: Annotated[
         int, typer.Option("-n", "--lines", metavar="N", min=0, help="Number of records.")
@@ -355,8 +318,8 @@ def _tail(
         bool, typer.Option("-f", "--follow", help="Print new records until Ctrl-C.")
     ] = False,
     on: On = DEFAULT_LOG,
-    server: Server = None,
-    token_file: TokenFile = None,
+    *,
+    remote: Remote,
     _as_json: Annotated[
         bool, typer.Option("--json", help="Print errors as JSON; records are printed unchanged.")
     ] = False,
@@ -375,10 +338,9 @@ def _tail(
       headgate tail orders --on kafka://localhost:9092
       headgate tail orders --on pulsar://localhost:6650
     """
-    remote = find_server(context, server, token_file, local="on")
-    if remote is not None:
-        refuse_with_server(context, "follow")
-        _print_records(remote.tail_topic(topic, last=last))
+    server = remote.find_server(not_with="follow")
+    if server is not None:
+        _print_records(server.tail_topic(topic, last=last))
         return
     if not follow:
         _print_records(tail_topic(on, topic, last=last))

@@ -10,33 +10,24 @@ from typing import Annotated, Any
 import typer
 
 from headgate._units import format_count, format_size
-from headgate.cli.job_options import Job
-from headgate.cli.options import Home, Json, Server, TokenFile
-from headgate.cli.output import Right, print_json, print_table, say, visible
-from headgate.cli.place import open_home
-from headgate.jobs.values import DEFAULT_HOME
-from headgate.jobs.views.events import JobEvent
+from headgate.cli.output import (
+    Right,
+    format_time,
+    or_dash,
+    print_section,
+    print_table,
+    say,
+    visible,
+)
+from headgate.cli.place import Job, Place
+from headgate.jobs.views.events import Events, JobEvent
 from headgate.jobs.views.exceptions import Exceptions, JobAttempt
 from headgate.jobs.views.graph import GraphEdge, GraphNode, GraphView
 
 _SECOND = timedelta(seconds=1)
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command("graph")(_graph)
-    app.command("events")(_events)
-    app.command("exceptions")(_exceptions)
-
-
-def _graph(
-    context: typer.Context,
-    job: Job,
-    home: Home = DEFAULT_HOME,
-    server: Server = None,
-    token_file: TokenFile = None,
-    as_json: Json = False,
-) -> None:
+def graph(job: Job, *, place: Place) -> None:
     """Show a job's flow with its traffic: rows, state, lag, how busy operators are.
 
     Counts cover the current or last start of the job. A dash means unknown.
@@ -46,74 +37,57 @@ def _graph(
       headgate graph order-enrichment
       headgate graph order-enrichment --json
     """
-    view = open_home(context, home, server, token_file).graph(job)
-    if as_json:
-        print_json(view)
-    elif not view.nodes:
+    place.show(place.home.graph(job), lambda view: _print_graph(view, job))
+
+
+def _print_graph(view: GraphView, job: str) -> None:
+    if not view.nodes:
         say(f"Job '{job}' has no graph yet: it has never run")
-    else:
-        _print_graph(view)
-
-
-def _print_graph(view: GraphView) -> None:
+        return
     columns = ["node", "kind", Right("in"), Right("out"), Right("out/s")]
     columns += [Right("state rows"), Right("state"), Right("busy"), Right("lag")]
-    print_table(columns, [_node(each) for each in view.nodes])
-    say("")
-    print_table(
+    print_table(columns, [_node(node) for node in view.nodes])
+    print_section(
         ["from", "to", "rows", "exchange", Right("records"), Right("per s")],
-        [_edge(each) for each in view.edges],
+        [_edge(edge) for edge in view.edges],
     )
 
 
 def _node(node: GraphNode) -> list[str]:
     facts = node.facts
+    size = or_dash(facts.lag_bytes, format_size)
     return [
         node.id,
         node.operator if node.kind == "operator" else node.kind,
-        _count(facts.records_in),
-        _count(facts.records_out),
-        _rate(facts.out_per_s),
-        _count(facts.state_rows),
-        "-" if facts.state_bytes is None else format_size(facts.state_bytes),
-        "-" if facts.busy is None else f"{facts.busy:.0%}",
-        _lag(node),
+        or_dash(facts.records_in, format_count),
+        or_dash(facts.records_out, format_count),
+        or_dash(facts.out_per_s, _rate),
+        or_dash(facts.state_rows, format_count),
+        or_dash(facts.state_bytes, format_size),
+        or_dash(facts.busy, "{:.0%}".format),
+        size if facts.lag_records is None else format_count(facts.lag_records),
     ]
-
-
-def _lag(node: GraphNode) -> str:
-    facts = node.facts
-    if facts.lag_records is not None:
-        return format_count(facts.lag_records)
-    return "-" if facts.lag_bytes is None else format_size(facts.lag_bytes)
 
 
 def _edge(edge: GraphEdge) -> list[str]:
     ends = [edge.source, edge.target, edge.label or "-", edge.exchange or "-"]
-    return [*ends, _count(edge.records), _rate(edge.per_s)]
+    return [*ends, or_dash(edge.records, format_count), or_dash(edge.per_s, _rate)]
 
 
-def _count(count: int | None) -> str:
-    return "-" if count is None else format_count(count)
+def _rate(rate: float) -> str:
+    return format_count(round(rate))
 
 
-def _rate(rate: float | None) -> str:
-    return "-" if rate is None else format_count(round(rate))
-
-
-def _events(
-    context: typer.Context,
+def events(
     job: Job,
+    *,
     after: Annotated[
         int, typer.Option("--after", min=0, metavar="N", help="Only events with a greater number.")
     ] = 0,
     limit: Annotated[
         int, typer.Option("--limit", min=1, metavar="N", help="Number of newest events.")
     ] = 50,
-    home: Home = DEFAULT_HOME,
-    server: Server = None,
-    token_file: TokenFile = None,
-    as_json: Json = False,
+    place: Place,
 ) -> None:
     """List the events of a job, oldest first: states, checkpoints, failures, requests.
 
@@ -122,20 +96,19 @@ def _events(
       headgate events order-enrichment
       headgate events order-enrichment --after 120 --json
     """
-    place = open_home(context, home, server, token_file)
-    found = place.events(job, after=after, limit=limit)
-    if as_json:
-        print_json(found)
-    elif not found.events:
-        say(f"Job '{job}' has no events" + (f" after event {after}" if after else " yet"))
-    else:
-        print_table(
-            [Right("number"), "at (UTC)", "event", "facts"],
-            [
-                [str(each.number), f"{each.at:%Y-%m-%d %H:%M:%S}", each.kind, _facts(each)]
-                for each in found.events
-            ],
-        )
+    none = f"Job '{job}' has no events" + (f" after event {after}" if after else " yet")
+    page = place.home.events(job, after=after, limit=limit)
+    place.show(page, _print_events if page.events else lambda _: say(none))
+
+
+def _print_events(page: Events) -> None:
+    print_table(
+        [Right("number"), "at (UTC)", "event", "facts"],
+        [
+            [str(event.number), format_time(event.at), event.kind, _facts(event)]
+            for event in page.events
+        ],
+    )
 
 
 def _facts(event: JobEvent) -> str:
@@ -146,14 +119,7 @@ def _plain(fact: Any) -> str:
     return fact if isinstance(fact, str) else json.dumps(fact)
 
 
-def _exceptions(
-    context: typer.Context,
-    job: Job,
-    home: Home = DEFAULT_HOME,
-    server: Server = None,
-    token_file: TokenFile = None,
-    as_json: Json = False,
-) -> None:
+def exceptions(job: Job, *, place: Place) -> None:
     """Show the failures of a job, newest first and root cause first, and all attempts.
 
     [bold]Examples[/bold]
@@ -161,36 +127,34 @@ def _exceptions(
       headgate exceptions order-enrichment
       headgate exceptions order-enrichment --json
     """
-    found = open_home(context, home, server, token_file).exceptions(job)
-    if as_json:
-        print_json(found)
-        return
-    for line in _failures(found):
+    place.show(place.home.exceptions(job), _print_exceptions)
+
+
+def _print_exceptions(page: Exceptions) -> None:
+    for line in _failures(page):
         say(visible(line))
-    if found.attempts:
-        say("")
-        print_table(
-            [Right("attempt"), "started (UTC)", "state", Right("lasted"), "why"],
-            [_attempt(each) for each in found.attempts],
-        )
+    print_section(
+        [Right("attempt"), "started (UTC)", "state", Right("lasted"), "why"],
+        [_attempt(attempt) for attempt in page.attempts],
+    )
 
 
-def _failures(found: Exceptions) -> Iterable[str]:
-    if not found.failures:
-        yield f"No attempt of job '{found.job}' has failed"
-    for place, each in enumerate(found.failures):
-        if place:
+def _failures(page: Exceptions) -> Iterable[str]:
+    if not page.failures:
+        yield f"No attempt of job '{page.job}' has failed"
+    for number, failure in enumerate(page.failures):
+        if number:
             yield ""
-        yield each.root_cause or each.message
-        yield f"  {each.at:%Y-%m-%d %H:%M:%S} UTC, attempt {each.attempt}, in the {each.where}"
-        yield f"  {each.code}: {each.message}"
-        if each.hint:
-            yield f"  {each.hint}"
-    if found.total > len(found.failures):
-        yield f"and {format_count(found.total - len(found.failures))} older ones"
+        yield failure.root_cause or failure.message
+        yield f"  {format_time(failure.at)} UTC, attempt {failure.attempt}, in the {failure.where}"
+        yield f"  {failure.code}: {failure.message}"
+        if failure.hint:
+            yield f"  {failure.hint}"
+    if page.total > len(page.failures):
+        yield f"and {format_count(page.total - len(page.failures))} older ones"
 
 
 def _attempt(attempt: JobAttempt) -> list[str]:
-    lasted = "-" if attempt.lasted is None else str(timedelta(seconds=attempt.lasted // _SECOND))
-    started = f"{attempt.started:%Y-%m-%d %H:%M:%S}"
-    return [str(attempt.number), started, attempt.state, lasted, visible(attempt.reason) or "-"]
+    lasted = or_dash(attempt.lasted, lambda span: str(timedelta(seconds=span // _SECOND)))
+    started, reason = format_time(attempt.started), visible(attempt.reason) or "-"
+    return [str(attempt.number), started, attempt.state, lasted, reason]
