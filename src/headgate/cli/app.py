@@ -182,14 +182,14 @@ def _headgate(
 def _register() -> None:
     for name, command in _COMMANDS.items():
         if not isinstance(command, tuple):
-            own_class = {"cls": control.StopCommand} if name == "stop" else {}
-            app.command(name, **own_class)(expand_options(command))
+            own_class = control.StopCommand if name == "stop" else None
+            app.command(name, cls=own_class)(expand_options(command))
             continue
         callback, members = command
         # `headgate topics` alone lists the topics.
-        alone = {"invoke_without_command": True} if name == "topics" else {}
-        group = typer.Typer(rich_markup_mode="rich", no_args_is_help=not alone)
-        group.callback(**alone)(expand_options(callback))
+        works_alone = name == "topics"
+        group = typer.Typer(rich_markup_mode="rich", no_args_is_help=not works_alone)
+        group.callback(invoke_without_command=works_alone)(expand_options(callback))
         for verb, member in members.items():
             group.command(verb)(expand_options(member))
         app.add_typer(group, name=name)

@@ -112,25 +112,19 @@ def dead_letters(
     chosen = tuple(ids or ())
     match action:
         case Action.LIST:
-            if chosen:
-                raise typer.BadParameter("list takes no ids; show and replay do", place.context)
+            place.refuse({"list takes no ids; show and replay do": bool(chosen)})
             letters = place.home.dead_letters(job, reason=reason, limit=limit)
             place.show(letters, lambda _: _print_list(letters, reason))
         case Action.SHOW:
-            if len(chosen) != 1:
-                raise typer.BadParameter("give one id, as shown by list", place.context)
+            place.refuse({"give one id, as shown by list": len(chosen) != 1})
             letter = place.home.dead_letter(job, chosen[0])
             if raw:
-                sys.stdout.flush()
-                sys.stdout.buffer.write(letter.raw or b"")
-                sys.stdout.buffer.flush()
+                _write_raw(letter)
             else:
                 place.show(letter, _print_one)
         case Action.REPLAY:
-            if not (chosen or reason or every):
-                raise typer.BadParameter("give ids, --reason or --all", place.context)
-            if chosen and every:
-                raise typer.BadParameter("give ids or --all, not both", place.context)
+            place.refuse({"give ids, --reason or --all": not (chosen or reason or every)})
+            place.refuse({"give ids or --all, not both": bool(chosen) and every})
             with _bar() as progress:
                 request = ReplayRequest(
                     ids=chosen,
@@ -144,6 +138,12 @@ def dead_letters(
             place.show(done, _say_replayed)
             if done.refused_total or done.in_doubt:
                 raise typer.Exit(_NOT_ALL)
+
+
+def _write_raw(letter: DeadLetter) -> None:
+    sys.stdout.flush()
+    sys.stdout.buffer.write(letter.raw or b"")
+    sys.stdout.buffer.flush()
 
 
 def _print_list(page: DeadLetters, reason: str | None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import sys
@@ -11,7 +10,7 @@ import traceback
 
 from rich.text import Text
 
-from headgate.cli.output import note
+from headgate.cli.output import note, print_json_note
 from headgate.errors import Domain, HeadgateError, find_refusal
 
 INTERRUPTED = 130
@@ -48,7 +47,7 @@ def usage_error(message: str, command: str) -> HeadgateError:
 def show(error: HeadgateError, *, as_json: bool) -> None:
     """Print an error on standard error: its code, its message and its hint."""
     if as_json:
-        sys.stderr.write(json.dumps(error.as_dict()) + "\n")
+        print_json_note(error.as_dict())
         return
     note(Text.assemble(("error", "bold red"), " ", (error.code, "bold"), f": {error.message}"))
     if error.hint:
@@ -74,8 +73,9 @@ def drop_stdout() -> None:
 
 def _internal(error: BaseException, command: str) -> HeadgateError:
     story = "".join(traceback.format_exception(error))
-    said = str(error).partition("\n")[0]
-    what = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    first_line = str(error).partition("\n")[0]
+    name = type(error).__name__
+    what = f"{name}: {first_line}" if first_line else name
     if os.environ.get("HEADGATE_TRACEBACK") == "1":
         sys.stderr.write(story)
         message, hint = f"cannot finish '{command}': {what}", "report it with the traceback above"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from collections.abc import Iterable
 from typing import Annotated
@@ -51,11 +50,14 @@ def logs(
 
 def print_log(lines: Iterable[bytes], *, follow: bool) -> None:
     """Print the lines of a log; with `--follow`, Ctrl-C ends it without an error."""
-    with contextlib.suppress(KeyboardInterrupt) if follow else contextlib.nullcontext():
+    try:
         for line in lines:
             _print(line)
             if follow:
                 sys.stdout.flush()
+    except KeyboardInterrupt:
+        if not follow:
+            raise
 
 
 def _print(line: bytes) -> None:

@@ -104,10 +104,14 @@ def print_section(columns: Sequence[str | Right], rows: Sequence[Sequence[str | 
         print_table(columns, rows)
 
 
-def print_facts(facts: Iterable[tuple[str, str]]) -> None:
-    """Print a line for each label and value."""
+def print_facts(facts: Iterable[tuple[str, str]], *, width: int = 12) -> None:
+    """Print a line for each label and value.
+
+    Args:
+        width: The width of the labels.
+    """
     for label, value in facts:
-        say(f"{label:<12}{value}")
+        say(f"{label:<{width}}{value}")
 
 
 class Right(str):

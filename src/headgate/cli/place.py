@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
@@ -72,6 +72,12 @@ class Place:
     def show(self, value: Shown, print_: Callable[[Shown], object]) -> None:
         """Print a result: as JSON with `--json`, otherwise by a function."""
         show(value, print_, as_json=self.as_json)
+
+    def refuse(self, problems: Mapping[str, bool]) -> None:
+        """Refuse the command line if one of these problems is true of it."""
+        for problem, is_true in problems.items():
+            if is_true:
+                raise typer.BadParameter(problem, self.context)
 
 
 @dataclass(frozen=True)

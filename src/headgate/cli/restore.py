@@ -11,6 +11,7 @@ from headgate.cli.output import Right, format_time, print_table, say
 from headgate.cli.place import Job, Place, refuse_with_server
 from headgate.cli.running import show_detached, show_run, show_started
 from headgate.jobs.checkpoints.restore_plan import RestorePlan
+from headgate.jobs.control.restore_start import RestoreStart
 
 
 def restore(
@@ -54,30 +55,34 @@ def restore(
       headgate restore order-enrichment --at "10m ago" --dry-run
       headgate restore order-enrichment --from /backup/before-release
     """
-    if source is not None and at is not None:
-        raise typer.BadParameter("--from and --at exclude each other")
-    remote, local, as_json = place.server, place.local, place.as_json
-    if remote is not None:
+    place.refuse({"--from and --at exclude each other": None not in (source, at)})
+    if place.server is not None:
         refuse_with_server(place.context, "until_caught_up")
     drop = drop_state or ()
     if dry_run:
-        plan = place.home.preview_restore(job, source=source, at=at, drop=drop)
-        place.show(plan, _print_plan)
-    elif remote is not None:
-        plan, started = remote.restore(job, source=source, at=at, drop=drop)
-        if not as_json:
+        place.show(place.home.preview_restore(job, source=source, at=at, drop=drop), _print_plan)
+    elif place.server is not None:
+        plan, started = place.server.restore(job, source=source, at=at, drop=drop)
+        if not place.as_json:
             _print_plan(plan)
-        show_started(remote, started, detach=detach, as_json=as_json)
+        show_started(place.server, started, detach=detach, as_json=place.as_json)
     else:
-        start = local.prepare_restore(job, source=source, at=at, drop=drop)
-        options = start.options.with_end(until_caught_up=until_caught_up)
-        with local.hold_checkpoint(job, start.plan.folder):
-            if not as_json:
-                _print_plan(start.plan)
-            if detach:
-                show_detached(start.flow.reference, options, as_json=as_json, restore=start.sealed)
-            else:
-                show_run(start.flow, options, as_json=as_json, restore=start.sealed)
+        start = place.local.prepare_restore(job, source=source, at=at, drop=drop)
+        _restore_here(start, place, until_caught_up=until_caught_up, detach=detach)
+
+
+def _restore_here(
+    start: RestoreStart, place: Place, *, until_caught_up: bool, detach: bool
+) -> None:
+    options = start.options.with_end(until_caught_up=until_caught_up)
+    with place.local.hold_checkpoint(start.sealed.job, start.plan.folder):
+        if not place.as_json:
+            _print_plan(start.plan)
+        as_json, plan = place.as_json, start.sealed
+        if detach:
+            show_detached(start.flow.reference, options, as_json=as_json, restore=plan)
+        else:
+            show_run(start.flow, options, as_json=as_json, restore=plan)
 
 
 def _print_plan(plan: RestorePlan) -> None:

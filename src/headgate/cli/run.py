@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from typing import Annotated, Any, TypeAlias
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -16,6 +16,9 @@ from headgate.jobs.flow_file import name_of_flow
 from headgate.jobs.setting_table import Panel
 from headgate.jobs.settings import resolve_options
 from headgate.jobs.values import Consent, RunOptions
+
+if TYPE_CHECKING:
+    from headgate.client.server_home import ServerHome
 
 _ROWS_PRINTED = 20
 # Options that a server does not support.
@@ -136,36 +139,20 @@ def run(
 
     An existing job continues from its newest checkpoint; --fresh starts it empty, --from goes back
     to a checkpoint or a savepoint. --restart says how a failed job is restarted. Ctrl-C ends the
-    job before its next batch, so that no batch is left unfinished. Spark's log is in the job's
-    folder, .headgate/jobs/NAME/logs.
+    job before its next batch. Spark's log is in the job's folder, .headgate/jobs/NAME/logs.
 
     A headgate.toml beside the flow or in the working directory can hold settings; options on the
-    command line take precedence.
-
-    With --server the flow is in the server's folder of flows, and the job runs there: Ctrl-C only
-    ends the view of it.
+    command line take precedence. With --server the flow is in the server's folder of flows, and the
+    job runs there: Ctrl-C only ends the view of it.
 
     [bold]Examples[/bold]
 
       headgate run examples/orders/flow.py
-      headgate run examples/orders/flow.py --detach
       headgate run examples/orders/flow.py --until-caught-up --json
       headgate run flow.py --checkpoint-every 30s --retain 20 --restart fixed-delay:5,10s
       headgate run orders/flow.py --server http://build-7:8270 --detach
     """
-    for names in _EXCLUSIVE:
-        _exclude(place.context, names)
-    if place.server is not None:
-        refuse_with_server(place.context, *_HERE_ALONE)
-        started = place.server.submit(
-            flow,
-            _sent_settings(place.context, settings),
-            fresh=fresh,
-            restore_from=restore_from,
-            consent=consent,
-        )
-        show_started(place.server, started, detach=detach, as_json=place.as_json)
-        return
+    _check_exclusive(place.context)
     base = RunOptions(
         home=place.local.folder,
         until_caught_up=until_caught_up,
@@ -179,17 +166,44 @@ def run(
         print_rows=_ROWS_PRINTED if print_rows else 0,
         verbose=verbose,
     )
-    options = resolve_options(flow, settings, base)
-    if detach:
-        show_detached(flow, options, as_json=place.as_json)
-        return
-    with _server_beside(flow, options, ui_port) if ui or ui_port is not None else nullcontext():
-        show_run(flow, options, as_json=place.as_json, watch=watch)
+    if place.server is not None:
+        _run_there(place.server, flow, settings, base, place, detach=detach)
+    elif detach:
+        show_detached(flow, resolve_options(flow, settings, base), as_json=place.as_json)
+    else:
+        options = resolve_options(flow, settings, base)
+        with _server_beside(flow, options, ui_port, wanted=ui or ui_port is not None):
+            show_run(flow, options, as_json=place.as_json, watch=watch)
+
+
+def _run_there(
+    server: ServerHome,
+    flow: str,
+    settings: Mapping[str, Any],
+    base: RunOptions,
+    place: Place,
+    *,
+    detach: bool,
+) -> None:
+    refuse_with_server(place.context, *_HERE_ALONE)
+    started = server.submit(
+        flow,
+        _sent_settings(place.context, settings),
+        fresh=base.fresh,
+        restore_from=base.restore_from,
+        consent=base.consent,
+    )
+    show_started(server, started, detach=detach, as_json=place.as_json)
 
 
 @contextmanager
-def _server_beside(flow: str, options: RunOptions, port: int | None) -> Iterator[None]:
-    """Serve the console of a job as long as it runs."""
+def _server_beside(
+    flow: str, options: RunOptions, port: int | None, *, wanted: bool
+) -> Iterator[None]:
+    """Serve the console of a job as long as it runs, if wanted."""
+    if not wanted:
+        yield
+        return
     from headgate.server.beside import serve_beside
 
     name = name_of_flow(flow)
@@ -209,7 +223,8 @@ def _sent_settings(context: typer.Context, settings: Mapping[str, Any]) -> dict[
     }
 
 
-def _exclude(context: typer.Context, names: Sequence[str]) -> None:
-    given = [name for name in names if context.params[name] not in (None, False)]
-    if len(given) > 1:
-        raise typer.BadParameter(f"{list_options(context, given)} exclude each other")
+def _check_exclusive(context: typer.Context) -> None:
+    for names in _EXCLUSIVE:
+        given = [name for name in names if context.params[name] not in (None, False)]
+        if len(given) > 1:
+            raise typer.BadParameter(f"{list_options(context, given)} exclude each other")

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
 from headgate.cli.options import HomeFolder, Json, On
-from headgate.cli.output import note, plural, print_json, say
+from headgate.cli.output import note, plural, say, show
 from headgate.connectors.logs import DEFAULT_LOG
 from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.values import DEFAULT_HOME
+
+if TYPE_CHECKING:
+    from headgate.server.settings import ServerSettings
 
 _PORT = 8270
 
@@ -77,19 +81,8 @@ def serve(
     os.environ.pop(TOKEN_VARIABLE, None)
 
     def tell(chosen: ServerSettings) -> None:
-        if as_json:
-            print_json(
-                {
-                    "address": chosen.address,
-                    "home": str(chosen.home),
-                    "pid": os.getpid(),
-                    "token": bool(tokens),
-                }
-            )
-        else:
-            say(chosen.address)
-            needs = "sign in with a token" if tokens else "every user of this machine may operate"
-            note(f"Serving the jobs of {home}; {needs}. Ctrl-C ends the server, jobs continue")
+        where = {"address": chosen.address, "home": str(chosen.home), "pid": os.getpid()}
+        show({**where, "token": bool(tokens)}, lambda _: _say_started(chosen), as_json=as_json)
         sys.stdout.flush()
 
     serving.serve(
@@ -104,8 +97,19 @@ def serve(
         ),
         told=tell,
     )
-    running = [view.name for view in FolderHome(home).jobs() if view.is_alive]
     if not as_json:
-        left = f": {', '.join(running)}" if running else ""
-        verb = "continues" if len(running) == 1 else "continue"
-        note(f"The server has ended; {plural(len(running), 'job')} {verb}{left}")
+        _say_ended([view.name for view in FolderHome(home).jobs() if view.is_alive])
+
+
+def _say_started(settings: ServerSettings) -> None:
+    say(settings.address)
+    operate = (
+        "sign in with a token" if settings.tokens else "every user of this machine may operate"
+    )
+    note(f"Serving the jobs of {settings.home}; {operate}. Ctrl-C ends the server, jobs continue")
+
+
+def _say_ended(running: Sequence[str]) -> None:
+    left = f": {', '.join(running)}" if running else ""
+    verb = "continues" if len(running) == 1 else "continue"
+    note(f"The server has ended; {plural(len(running), 'job')} {verb}{left}")

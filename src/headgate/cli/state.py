@@ -83,9 +83,15 @@ def state(
       headgate state order-enrichment with-user --rows 50
       headgate state order-enrichment with-user --sql "select count(*) from state"
     """
-    problem = _find_problem(uid=uid, key=key, at=at, history=history, rows=rows, sql=sql)
-    if problem is not None:
-        raise typer.BadParameter(problem, place.context)
+    no_operator = "name the operator: headgate state JOB lists the operators"
+    place.refuse(
+        {
+            "use --key, or --rows or --sql": key is not None and (rows or sql) is not None,
+            "--history needs a key: --key 42": history and key is None,
+            "--history covers every checkpoint: omit --at": history and at is not None,
+            no_operator: uid is None and (key is not None or (rows is not None and sql is None)),
+        }
+    )
     home = place.home
     if sql is not None:
         limit = rows or _MOST_ROWS
@@ -98,26 +104,6 @@ def state(
         place.show(home.state.history(job, uid, key), _print_history)
     else:
         place.show(home.state.look_up(job, uid, key, at=at), _print_value)
-
-
-def _find_problem(
-    *,
-    uid: str | None,
-    key: str | None,
-    at: str | None,
-    history: bool,
-    rows: int | None,
-    sql: str | None,
-) -> str | None:
-    if key is not None and (rows is not None or sql is not None):
-        return "use --key, or --rows or --sql"
-    if history and key is None:
-        return "--history needs a key: --key 42"
-    if history and at is not None:
-        return "--history covers every checkpoint: omit --at"
-    if uid is None and (key is not None or (rows is not None and sql is None)):
-        return "name the operator: headgate state JOB lists the operators"
-    return None
 
 
 def _print_overview(shown: StateOverview) -> None:

@@ -153,7 +153,7 @@ def show_one(
 
 
 def _print_topic(topic: TopicDetails) -> None:
-    print_facts(_facts(topic))
+    print_facts(_facts(topic), width=11)
     print_section(
         [Right("number"), "last files", Right("size"), Right("age")],
         [
