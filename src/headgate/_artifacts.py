@@ -210,13 +210,13 @@ class _Fetched:
         self._folder = folder
         self._progress = progress
         self._total = total
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def run(self, root: Artifact, wanted: Sequence[Artifact], *, with_needed: bool) -> None:
         """Fetch an artifact; missing files are skipped, and `trouble` holds the reason."""
         files = {artifact.file: artifact for artifact in wanted}
         if not with_needed:
-            self._tell(root)
+            self._report(root)
         command = ivy_command(root, self._folder, with_needed=with_needed)
         with subprocess.Popen(
             command,
@@ -232,14 +232,14 @@ class _Fetched:
                 if match:
                     came = files.get(f"{match['name']}-{match['version']}.jar")
                     if came is not None:
-                        self._tell(came)
+                        self._report(came)
                 elif not self.trouble and _TROUBLE.search(line):
                     self.trouble = line.strip()
 
-    def _tell(self, artifact: Artifact) -> None:
-        if artifact.file not in self._told:
-            self._told.add(artifact.file)
-            number = f"{len(self._told)} of {self._total}"
+    def _report(self, artifact: Artifact) -> None:
+        if artifact.file not in self._reported:
+            self._reported.add(artifact.file)
+            number = f"{len(self._reported)} of {self._total}"
             self._progress(f"{artifact.file}, {format_size(artifact.size)} ({number})")
 
 

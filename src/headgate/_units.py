@@ -70,6 +70,11 @@ def format_duration(duration: timedelta) -> str:
     return "".join(parts)
 
 
+def to_millis(duration: timedelta) -> int:
+    """Return a duration in whole milliseconds, the JVM's unit."""
+    return duration // timedelta(milliseconds=1)
+
+
 def parse_size(text: str) -> int:
     """Return the number of bytes that `text` describes.
 

@@ -86,15 +86,15 @@ class HeadgateError(Exception):
         }
 
     @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> HeadgateError:
+    def from_json(cls, content: Mapping[str, Any]) -> HeadgateError:
         """Return the error that `to_json` wrote."""
         return cls(
-            told["code"],
-            told["message"],
-            hint=told["hint"],
-            domain=Domain(told["domain"]),
-            retryable=told["retryable"],
-            root_cause=told["root_cause"],
+            content["code"],
+            content["message"],
+            hint=content["hint"],
+            domain=Domain(content["domain"]),
+            retryable=content["retryable"],
+            root_cause=content["root_cause"],
         )
 
     def __str__(self) -> str:

@@ -19,8 +19,14 @@ from headgate.flow.aggregates import (
     min,  # noqa: A004
     sum,  # noqa: A004
 )
-from headgate.flow.triggers import every_event_time, every_events, every_processing_time
-from headgate.flow.windowing import session, sliding, tumbling
+from headgate.flow.windowing import (
+    every_event_time,
+    every_events,
+    every_processing_time,
+    session,
+    sliding,
+    tumbling,
+)
 
 __all__ = [
     "approx_count_distinct",

@@ -7,10 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from flow_tester import FlowTester, TestRecord, TestState
 from pyspark.sql import SparkSession
 
 from headgate import Flow
-from headgate._kernel.tester import FlowTester, TestRecord, TestState
 from headgate.engine.plan import plan_flow
 
 MIB = 1024 * 1024

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from flow_tester import TestRecord
 from memory import MIB, MemoryFlow, decode_all, decode_one, passing
 from pyspark.sql import SparkSession
 
 from headgate import Flow
-from headgate._kernel.tester import TestRecord
 
 KIB = 1024
 
@@ -334,17 +334,17 @@ FILLED = WHOLE | {"part": None, "number": 7, "listed": [1, 2], "named": {"x": 1}
 @pytest.mark.parametrize(
     ("change", "code", "reason"),
     [
-        ({"must": None}, "NULL_FIELD", "field 'must' is null, and none is allowed"),
-        ({"number": None}, "NULL_FIELD", "field 'number' is null, and none is allowed"),
-        ({"parts": None}, "NULL_FIELD", "field 'parts' is null, and none is allowed"),
-        ({"parts": [None]}, "NULL_FIELD", "field 'parts[0]' is null, and none is allowed"),
+        ({"must": None}, "NULL_FIELD", "field 'must' must not be null"),
+        ({"number": None}, "NULL_FIELD", "field 'number' must not be null"),
+        ({"parts": None}, "NULL_FIELD", "field 'parts' must not be null"),
+        ({"parts": [None]}, "NULL_FIELD", "field 'parts[0]' must not be null"),
         ({"parts": [{"may": 1}]}, "MISSING_FIELD", "field 'parts[0].must' is missing"),
         ({"part": {}}, "MISSING_FIELD", "field 'part.must' is missing"),
-        ({"part": {"must": None}}, "NULL_FIELD", "field 'part.must' is null"),
+        ({"part": {"must": None}}, "NULL_FIELD", "field 'part.must' must not be null"),
         ({"part": {"must": "1"}}, "WRONG_TYPE", "field 'part.must': expected an integer"),
         ({"by_name": {"k": {}}}, "MISSING_FIELD", "field 'by_name.k.must' is missing"),
-        ({"named": {"k": None}}, "NULL_FIELD", "field 'named.k' is null, and none is allowed"),
-        ({"listed": [1, None]}, "NULL_FIELD", "field 'listed[1]' is null, and none is allowed"),
+        ({"named": {"k": None}}, "NULL_FIELD", "field 'named.k' must not be null"),
+        ({"listed": [1, None]}, "NULL_FIELD", "field 'listed[1]' must not be null"),
         ({"texts": [None, 1]}, "WRONG_TYPE", "field 'texts[1]': expected a string, found the"),
     ],
 )
@@ -426,7 +426,7 @@ def test_a_record_may_be_as_large_as_allowed_and_no_larger(spark: SparkSession) 
     )
     assert made[0] == ("out", fits)
     assert _code(made[1]) == "TOO_LARGE"
-    assert made[1][1]["reason"] == "a record of 1001 bytes, and at most 1000 are taken"
+    assert made[1][1]["reason"] == "the record has 1001 bytes, and the limit is 1000"
     huge = {"a": "x" * 21_000_000}
     made = decode_all(
         spark, "a STRING", [json.dumps(huge, ensure_ascii=False).encode()], max_record=64 * MIB

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 from bench import bag
+from flow_tester import TestRecord
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory import MemoryFlow, keys_of_one_bucket
 from pyspark.sql import SparkSession
 
 from headgate import Flow
-from headgate._kernel.tester import TestRecord
 
 Key = tuple[Any, ...]
 

@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
+from flow_tester import TestRecord
 from memory import MemoryFlow
 from pyspark.sql import SparkSession
 
 from headgate import Flow
 from headgate._kernel.bridge import kernel
-from headgate._kernel.tester import TestRecord
 from headgate.windows import count, tumbling
 
 EPOCH = datetime.fromtimestamp(0, UTC)

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 from bench import bag, refused
+from flow_tester import TestRecord
 from memory import MemoryFlow, as_bytes
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from headgate import Flow
 from headgate._kernel.bridge import kernel
-from headgate._kernel.tester import TestRecord
 from headgate.windows import last, tumbling
 
 SCHEMA = "id BIGINT NOT NULL, text STRING, n INT, at BIGINT NOT NULL"

@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 import pytest
+from flow_tester import TestRecord
 from memory import MemoryFlow
 from pyspark.sql import SparkSession
 
 from headgate import Flow
-from headgate._kernel.tester import TestRecord
 
 
 def _keyed(spark: SparkSession, *types: str, version: str | None = None) -> MemoryFlow:

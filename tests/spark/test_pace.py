@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from flow_tester import TestRecord
 from memory import MemoryFlow, as_bytes
 from pyspark.sql import SparkSession
 
 from headgate import Flow
 from headgate._kernel.bridge import kernel
-from headgate._kernel.tester import TestRecord
 from headgate.windows import count, tumbling
 
 # Where event time ends.

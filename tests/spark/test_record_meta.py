@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from flow_tester import TestRecord
 from memory import MemoryFlow
 from pyspark.sql import SparkSession
 
 from headgate import Flow
-from headgate._kernel.tester import TestRecord
 
 RECORD = TestRecord(
     "in",

@@ -8,13 +8,13 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from flow_tester import TestRecord
 from memory import MemoryFlow
 from py4j.java_gateway import set_field
 from pyspark.sql import SparkSession
 
 from headgate import Flow, Stream
 from headgate._kernel.bridge import kernel
-from headgate._kernel.tester import TestRecord
 from headgate.windows import count, every_events, tumbling
 
 SEEDS = range(5)

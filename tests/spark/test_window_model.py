@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from bench import bag
+from flow_tester import TestRecord, TestState
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from memory import MemoryFlow, as_bytes, keys_of_one_bucket
@@ -20,9 +21,7 @@ from window_reference import Batch, DedupeModel, Event, Shape, WindowModel
 from window_runs import SCHEMA, aggregated, as_row, to_ms
 
 from headgate import Flow
-from headgate._kernel.tester import TestRecord, TestState
-from headgate.flow.triggers import Trigger
-from headgate.flow.windowing import Windows
+from headgate.flow.windowing import Trigger, Windows
 from headgate.windows import (
     count,
     every_event_time,

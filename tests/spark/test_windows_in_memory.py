@@ -12,15 +12,14 @@ from typing import Any
 
 import pytest
 from bench import bag
+from flow_tester import TestRecord
 from memory import MemoryFlow, as_bytes
 from pyspark.sql import SparkSession
 from window_reference import Batch, DedupeModel, Event, Row, Shape, WindowModel
 from window_runs import SCHEMA, aggregated, as_row
 
 from headgate import Flow, HeadgateError
-from headgate._kernel.tester import TestRecord
-from headgate.flow.triggers import Trigger
-from headgate.flow.windowing import Windows
+from headgate.flow.windowing import Trigger, Windows
 from headgate.windows import (
     collect,
     count,

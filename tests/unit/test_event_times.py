@@ -15,8 +15,13 @@ from typer.testing import CliRunner
 
 from headgate._codec import decode, encode
 from headgate.cli.app import app
-from headgate.engine.event_times import PartitionTime, StreamTimes, find_holder, parse_stream_times
-from headgate.engine.progress import parse_report
+from headgate.engine.progress import (
+    PartitionTime,
+    StreamTimes,
+    find_holder,
+    parse_report,
+    parse_stream_times,
+)
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.totals import Totals
 from headgate.server.console.pages.overview import job_head

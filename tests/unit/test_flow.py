@@ -70,11 +70,11 @@ def test_a_flow_becomes_its_nodes_in_the_order_they_were_declared() -> None:
     enriched.missing.to(Files("lost", dir="data/lost"))
     schema = schema_of(ORDER)
     orders_node = Source(
-        "orders", LogicalTopic("orders"), schema, SourceKind.STREAM, None, None, (), None,
+        "orders", SourceKind.STREAM, LogicalTopic("orders"), schema, None, None, (), None,
         Load.TOGETHER,
     )  # fmt: skip
     users_node = Source(
-        "users", LogicalTopic("users"), schema_of(USER), SourceKind.TABLE, None, None, ("id",),
+        "users", SourceKind.TABLE, LogicalTopic("users"), schema_of(USER), None, None, ("id",),
         None, Load.FIRST,
     )  # fmt: skip
     assert flow.graph().nodes == (

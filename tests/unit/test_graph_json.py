@@ -210,3 +210,13 @@ def test_a_graph_edited_into_nonsense_reads_and_makes_no_flow(
     with pytest.raises(HeadgateError) as caught:
         Flow.from_graph(graph)
     assert caught.value.code == code
+
+
+def test_a_graph_of_an_older_release_reads_with_the_defaults_of_today() -> None:
+    document = a_document()
+    graph = Graph.from_json(json.dumps(document))
+    for node in document["nodes"]:
+        late = {"source": ("meta", "idle_after", "event_time_unit"), "output": ("key", "format")}
+        for name in late.get(node["operator"], ()):
+            del node[name]
+    assert Graph.from_json(json.dumps(document)) == graph

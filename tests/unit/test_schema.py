@@ -22,11 +22,10 @@ from headgate.flow.schema import (
     Struct,
     Type,
     Unknown,
-    difference,
     key_kind,
-    only_adds,
     schema_of,
 )
+from headgate.flow.schema_changes import difference, only_adds
 
 BIGINT, STRING = Primitive("bigint"), Primitive("string")
 NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,6}", fullmatch=True) | st.text(

@@ -14,8 +14,7 @@ from headgate.engine.plan import FlowPlan, plan_flow
 from headgate.flow import find_state_change
 from headgate.flow.aggregates import Aggregate
 from headgate.flow.operators import Port, TimeUnit, Window
-from headgate.flow.triggers import Trigger
-from headgate.flow.windowing import Windows
+from headgate.flow.windowing import Trigger, Windows
 
 VISIT = (
     "event_id STRING NOT NULL, visit_id STRING NOT NULL, event_time BIGINT NOT NULL, "

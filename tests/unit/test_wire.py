@@ -12,8 +12,14 @@ import pytest
 from headgate import Flow
 from headgate._codec import decode, encode
 from headgate.connectors import Kafka
-from headgate.engine.event_times import PartitionTime, StreamTimes
-from headgate.engine.progress import BatchReport, Latency, SourceProgress, StateProgress
+from headgate.engine.progress import (
+    BatchReport,
+    Latency,
+    PartitionTime,
+    SourceProgress,
+    StateProgress,
+    StreamTimes,
+)
 from headgate.engine.settings import (
     AttemptSettings,
     Delivery,

@@ -133,8 +133,8 @@ def make_archive(jars: Sequence[Path], recording: Recording, *, recorded_with: i
         except subprocess.TimeoutExpired as error:
             raise _failed(f"it took more than {_TIMEOUT_S} s") from error
         if done.returncode != 0 or not making.exists():
-            said = (done.stderr.strip() or done.stdout.strip()).splitlines()[-3:]
-            raise _failed(f"java ended with {done.returncode}: {' | '.join(said)}")
+            lines = (done.stderr.strip() or done.stdout.strip()).splitlines()[-3:]
+            raise _failed(f"java ended with {done.returncode}: {' | '.join(lines)}")
         making.replace(file)
     finally:
         making.unlink(missing_ok=True)

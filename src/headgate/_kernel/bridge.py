@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from headgate._kernel.translate import translated
+from headgate._units import to_millis
 
 GATED_SOURCE = "io.headgate.kernel.gate.GatedSource"
 CLOCK_SOURCE = "io.headgate.kernel.time.ClockSource"
@@ -173,11 +174,6 @@ def forget_origins(spark: SparkSession) -> None:
     """
     configuration = spark._jsparkSession.sparkContext().hadoopConfiguration()
     kernel(spark).ConfigurationOrigins.forget(configuration)
-
-
-def to_millis(span: timedelta) -> int:
-    """Return a duration in the JVM's unit."""
-    return span // timedelta(milliseconds=1)
 
 
 def kernel(spark: SparkSession) -> Any:

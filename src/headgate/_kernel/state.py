@@ -1,4 +1,4 @@
-"""Readable state: one key in the files of a checkpoint, rows as columns, safe SQL."""
+"""State in Python: one key in the files of a checkpoint, rows as columns and back, safe SQL."""
 
 from __future__ import annotations
 
@@ -8,11 +8,50 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.classic.column import Column as JavaColumn
 from pyspark.sql.types import StructType
 
 from headgate._kernel.bridge import CompiledFlow, kernel
-from headgate._kernel.portable import SPARK_ERRORS, root_cause
+from headgate._kernel.translate import SPARK_ERRORS, root_cause
+
+
+@dataclass(frozen=True, slots=True)
+class PortableTable:
+    """A table's rows in state; plain columns are `key`, `deleted`, `lane`, `sequence`,
+    `timestamp` and `row`."""
+
+    _spark: SparkSession
+    _state: Any
+
+    @classmethod
+    def of(
+        cls, spark: SparkSession, *, history: Sequence[Mapping[str, Any]], key: Sequence[str]
+    ) -> PortableTable:
+        """Return the form of a table's rows.
+
+        Args:
+            history: Every schema the table has had, in Spark's JSON; the last is the current one.
+            key: The key columns.
+        """
+        text = json.dumps({"history": list(history), "key": list(key)})
+        return cls(spark, kernel(spark).plan.PortableState.of(text))
+
+    def unpack(self, held: DataFrame) -> DataFrame:
+        """Return state, `key` and `value`, as plain columns of the current schema."""
+        return DataFrame(self._state.unpack(held._jdf), self._spark)
+
+    def pack(self, rows: DataFrame) -> DataFrame:
+        """Return plain columns of exactly the current schema as state, `key` and `value`."""
+        return DataFrame(self._state.pack(rows._jdf), self._spark)
+
+    def check(self, rows: DataFrame) -> DataFrame:
+        """Return the rows with their `key`, and in `problem` why a row is refused, or null."""
+        return DataFrame(self._state.check(rows._jdf), self._spark)
+
+    def default(self, column: str) -> Column:
+        """Return the value of a column in a row that lacks it."""
+        return JavaColumn(self._state.defaultOf(column))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate.errors import Domain, HeadgateError, system_refusal
+
+# Spark's errors for data that it cannot read or compute.
+SPARK_ERRORS = (PySparkException, Py4JJavaError)
 
 _PLAN = "io.headgate.kernel.plan.PlanException: "
 _STOP = "io.headgate.kernel.gate.StopAtBoundary"
@@ -98,7 +102,7 @@ _FAILURES = {
     ),
     "FENCED": ("headgate jobs shows which attempt runs; this one has written nothing", False),
 }
-_TOLD = re.compile(rf"\b({'|'.join(_FAILURES)}): ")
+_NAMED = re.compile(rf"\b({'|'.join(_FAILURES)}): ")
 
 # Refusals of the system, as Java and RocksDB quote them at the end of a line: the error number.
 _REFUSED = {
@@ -118,6 +122,18 @@ _UNMAPPABLE = re.compile(
     r"InvalidPathException: Malformed input or input contains unmappable characters: (.*)"
 )
 _NO_STATE = "[CANNOT_LOAD_STATE_STORE."
+
+
+def root_cause(error: BaseException) -> str:
+    """Return the first line of the innermost cause of one of Spark's errors."""
+    if isinstance(error, Py4JJavaError):
+        thrown = error.java_exception
+        while thrown.getCause() is not None:
+            thrown = thrown.getCause()
+        text = str(thrown.getMessage() or thrown.toString())
+    else:
+        text = str(error)
+    return text.strip().partition("\n")[0]
 
 
 @contextmanager
@@ -164,9 +180,9 @@ def query_failure(job: str, causes: Sequence[str]) -> HeadgateError:
     """Return the failure of a query, named by its root cause."""
     what = f"cannot continue job {job!r}"
     for cause in causes:
-        named = _find_told(cause)
+        named = _find_named(cause)
         if named is not None:
-            return _told_failure(what, *named)
+            return _named_failure(what, *named)
     refused = find_system_failure(what, causes)
     if refused is not None:
         return refused
@@ -221,20 +237,20 @@ def starting(job: str) -> Iterator[None]:
         for _ in range(_DEEPEST):
             if thrown is None:
                 break
-            named = _find_told(str(thrown.toString()))
+            named = _find_named(str(thrown.toString()))
             if named is not None:
-                raise _told_failure(f"cannot start job {job!r}", *named) from None
+                raise _named_failure(f"cannot start job {job!r}", *named) from None
             thrown = thrown.getCause()
         raise
 
 
-def _find_told(cause: str) -> tuple[str, str] | None:
+def _find_named(cause: str) -> tuple[str, str] | None:
     """Return the code and the message of a failure that the kernel has named, or None."""
-    match = _TOLD.search(cause)
+    match = _NAMED.search(cause)
     return None if match is None else (match[1], _first_line(cause[match.end() :]))
 
 
-def _told_failure(what: str, code: str, message: str) -> HeadgateError:
+def _named_failure(what: str, code: str, message: str) -> HeadgateError:
     hint, retryable = _FAILURES[code]
     return HeadgateError(
         code,

@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 from datetime import timedelta
 
+from headgate._units import to_millis
 from headgate.engine.plan import source_name
 from headgate.flow.operators import Source
 
@@ -50,9 +51,9 @@ def clock_options(
         reached: The event time of each stream at that position, in epoch milliseconds, by id.
         partitions: The greatest event time of each of the stream's partitions there, by name.
     """
-    behind = _millis(delay(stream, nudge))
+    behind = to_millis(delay(stream, nudge))
     known = {"clock.idle": stream.idle_after, "clock.nudge": nudge}
-    options = {name: str(_millis(span)) for name, span in known.items() if span is not None}
+    options = {name: str(to_millis(span)) for name, span in known.items() if span is not None}
     starts = [reached[stream.id]] if stream.id in reached else []
     if watermark_ms > 0:
         # A stream that is new in this checkpoint, or whose last batch its clock did not include.
@@ -106,7 +107,3 @@ def is_drained(positions: Mapping[str, str | None]) -> bool:
 def _time(position: str | None) -> int | None:
     shown = None if position is None else json.loads(position)["max"]
     return None if shown is None else int(shown)
-
-
-def _millis(span: timedelta) -> int:
-    return span // timedelta(milliseconds=1)

@@ -1,9 +1,14 @@
-"""One driver at a time on a job's checkpoint: a lock that the JVM holds until it exits."""
+"""One driver at a time on a job's checkpoint: its lock, and the folder of its temporary files.
+
+The JVM holds the lock until it exits. Temporary files are shuffles, local copies of state and
+libraries.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -14,6 +19,9 @@ from headgate.errors import Domain, HeadgateError
 LONGEST_END = timedelta(seconds=60)
 
 _TRY_EVERY = 0.1
+_SCRATCH = "scratch"
+# A killed JVM takes a moment to release its memory, and only then its lock.
+_LAST_BREATH = timedelta(seconds=5)
 
 
 def take_lock(file: Path, *, wait: timedelta) -> int:
@@ -55,3 +63,53 @@ def await_drivers(file: Path, *, wait: timedelta = LONGEST_END) -> None:
     # The JVM of this process keeps the lock, and runs no attempt between two starts.
     if file.exists() and not has_jvm():
         os.close(take_lock(file, wait=wait))
+
+
+def make_scratch(lock_file: Path, lock: int) -> Path:
+    """Return an empty folder for the driver that holds the lock.
+
+    A killed driver leaves its files, gigabytes if state is large, and the system's temporary folder
+    may never be emptied. Its successor has the same lock, and so the same folder. A driver with
+    another lock, perhaps on another machine, may still use its own folder.
+
+    Args:
+        lock: The descriptor of the held lock.
+    """
+    folder = _folder(lock_file, lock)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def remove_scratch(lock_file: Path) -> None:
+    """Delete the files of drivers that have exited; files of a live driver stay."""
+    if not lock_file.exists():
+        return
+    try:
+        lock = take_lock(lock_file, wait=_LAST_BREATH)
+    except (HeadgateError, OSError):
+        return
+    try:
+        shutil.rmtree(_folder(lock_file, lock), ignore_errors=True)
+    finally:
+        os.close(lock)
+
+
+def _folder(lock_file: Path, lock: int) -> Path:
+    return lock_file.absolute().parent / _SCRATCH / str(os.fstat(lock).st_ino)
+
+
+def scratch_conf(folder: Path, java_options: str) -> dict[str, str]:
+    """Return the settings that direct Spark and its JVM to the folder.
+
+    Args:
+        java_options: Further options of the JVM.
+    """
+    name = str(folder)
+    if any(mark in name for mark in ',"\\'):
+        # Spark splits lists of folders and quoted options, and would read another name.
+        return {}
+    return {
+        "spark.local.dir": name,
+        "spark.driver.extraJavaOptions": f'{java_options} "-Djava.io.tmpdir={name}"',
+    }

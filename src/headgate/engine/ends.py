@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import asdict
 
 from headgate.connectors import Console
@@ -31,7 +30,9 @@ def source_options(node: Source, settings: AttemptSettings) -> tuple[str, dict[s
 
 def sink_options(plan: FlowPlan, settings: AttemptSettings) -> dict[str, str]:
     """Return the options of the sink: the place and format of every output."""
-    clusters = _clusters(plan.destinations)
+    # The index of a cluster is its number in the outputs.
+    topics = (entry.topic for entry in plan.destinations)
+    clusters = list(clusters_of(topic for topic in topics if topic is not None))
     outputs = [_output(entry, clusters, shown=settings.shown) for entry in plan.destinations]
     return {
         "job": settings.job,
@@ -60,15 +61,6 @@ def count_tasks(plan: FlowPlan, parallelism: int) -> int:
     return parallelism if plan.operators else parallelism * max(1, sum(plan.scans().values()))
 
 
-def _clusters(destinations: Iterable[Destination]) -> list[str]:
-    """Return the connections of the written clusters; the index of a cluster is its number."""
-    return [
-        *clusters_of(
-            destination.topic for destination in destinations if destination.topic is not None
-        )
-    ]
-
-
 def _output(destination: Destination, clusters: list[str], *, shown: int) -> dict[str, str | int]:
     match destination.topic:
         case None:
@@ -76,7 +68,8 @@ def _output(destination: Destination, clusters: list[str], *, shown: int) -> dic
         case Console(rows=rows):
             return {"id": destination.id, "kind": "console", "shown": rows}
         case topic:
-            where = get_connector(topic).spark.output_option(topic)
-            cluster = get_connector(topic).find_cluster(topic)
-            where_to = {} if cluster is None else {"cluster": clusters.index(cluster)}
-            return {"id": destination.id, **where, **where_to, "shown": shown}
+            connector = get_connector(topic)
+            where = connector.spark.output_option(topic)
+            cluster = connector.find_cluster(topic)
+            number = {} if cluster is None else {"cluster": clusters.index(cluster)}
+            return {"id": destination.id, **where, **number, "shown": shown}

@@ -8,15 +8,10 @@ from datetime import timedelta
 from typing import Any
 
 from headgate._kernel.connector_jars import CONNECTORS
+from headgate._units import to_millis
 from headgate.connectors.registry import find_connector
 from headgate.engine.spark_types import is_known, to_spark_json
-from headgate.engine.timed_specs import (
-    dedupe_spec,
-    find_millis,
-    find_nudge,
-    path_of,
-    window_spec,
-)
+from headgate.flow.codec import to_json
 from headgate.flow.graph import Graph
 from headgate.flow.names import split_path
 from headgate.flow.operators import (
@@ -31,10 +26,12 @@ from headgate.flow.operators import (
     Where,
     Window,
     WithColumns,
+    key_names,
     label,
 )
 from headgate.flow.schema import Schema, Struct
 from headgate.flow.topics import Topic
+from headgate.flow.windowing import EveryProcessingTime
 
 # Operators and functions share one 16-bit address space; outputs have their own.
 _FIRST_FUNCTION = 1000
@@ -159,23 +156,14 @@ def plan_flow(
         placed_since: The first batch whose rows are placed by the current rules.
         job: The job's name in dead letters; empty for a flow that is only planned.
     """
-    return _Planner(graph, history, max_record, placed_since, job).plan()
+    planner = _Planner(graph, history)
+    return planner.plan({"job": job, "maxRecord": max_record, "placedSince": placed_since})
 
 
 class _Planner:
-    def __init__(
-        self,
-        graph: Graph,
-        history: Mapping[str, Sequence[Schema]],
-        max_record: int,
-        placed_since: int,
-        job: str,
-    ) -> None:
+    def __init__(self, graph: Graph, history: Mapping[str, Sequence[Schema]]) -> None:
         self.graph = graph
-        self.job = job
         self.history = history
-        self.max_record = max_record
-        self.placed_since = placed_since
         self.schemas = graph.schemas()
         self.operators = {node.id: i + 1 for i, node in enumerate(graph.stateful())}
         transforms = [node for node in graph.nodes if isinstance(node, Transform)]
@@ -185,18 +173,15 @@ class _Planner:
             Destination(graph.dead_letters.name, graph.dead_letters),
             *(Destination(str(port), None) for port in graph.unused_side_outputs()),
         )
-        self.addresses = {each.id: i for i, each in enumerate(self.destinations)}
+        self.addresses = {exit_.id: i for i, exit_ in enumerate(self.destinations)}
         timed = any(isinstance(node, Window | Dedupe) for node in graph.nodes)
-        self.timed = tuple(
-            each for each in graph.streams() if timed and each.event_time is not None
-        )
+        streams = graph.streams() if timed else ()
+        self.timed = tuple(stream for stream in streams if stream.event_time is not None)
 
-    def plan(self) -> FlowPlan:
+    def plan(self, settings: Mapping[str, Any]) -> FlowPlan:
         nodes = self.graph.nodes
         spec = {
-            "job": self.job,
-            "maxRecord": self.max_record,
-            "placedSince": self.placed_since,
+            **settings,
             "deadLetters": len(self.graph.outputs()),
             "sources": [self._source(node) for node in nodes if isinstance(node, Source)],
             "functions": [self._function(node) for node in nodes if isinstance(node, Transform)],
@@ -214,7 +199,7 @@ class _Planner:
             functions,
             self.destinations,
             self.timed,
-            find_nudge(self.graph),
+            _find_nudge(self.graph),
         )
 
     def _source(self, node: Source) -> dict[str, Any]:
@@ -232,8 +217,8 @@ class _Planner:
             "timed": node in self.timed,
             "partitioned": connector is None or connector.spark.IS_PARTITIONED,
             "timeUnit": node.event_time_unit.value,
-            "outOfOrderness": find_millis(node.out_of_orderness),
-            "idleAfter": find_millis(node.idle_after),
+            "outOfOrderness": _find_millis(node.out_of_orderness),
+            "idleAfter": _find_millis(node.idle_after),
             "route": self._route(Port(node.id, "out")),
         }
 
@@ -250,9 +235,9 @@ class _Planner:
             case Enrich():
                 return self._enrich(node)
             case Window():
-                return self._timed(node, window_spec(node))
+                return self._timed(node, _window_spec(node))
             case Dedupe():
-                return self._timed(node, dedupe_spec(node))
+                return self._timed(node, _dedupe_spec(node))
             case _:
                 raise AssertionError(f"{label(node)} holds no state")
 
@@ -389,3 +374,56 @@ def _struct_path(schema: Schema, expression: str) -> list[str] | None:
                 return None
             fields = step.type.fields
     return list(parts)
+
+
+def path_of(column: str | None) -> list[str] | None:
+    """Return the names on the path to a column."""
+    return None if column is None else list(split_path(column) or (column,))
+
+
+def _window_spec(node: Window) -> dict[str, Any]:
+    return {
+        "kind": node.operator,
+        "id": node.id,
+        "name": label(node),
+        "key": [
+            {"name": name, "path": path_of(path)}
+            for name, path in zip(key_names(node), node.key, strict=True)
+        ],
+        "windows": to_json(node.windows, to_millis),
+        "aggregates": [
+            {
+                "name": named.name,
+                "kind": named.aggregate.kind.value,
+                "path": path_of(named.aggregate.column),
+                "limit": named.aggregate.limit,
+            }
+            for named in node.aggregates
+        ],
+        "lateness": to_millis(node.lateness),
+        "early": to_json(node.early, to_millis),
+    }
+
+
+def _dedupe_spec(node: Dedupe) -> dict[str, Any]:
+    return {
+        "kind": node.operator,
+        "id": node.id,
+        "name": label(node),
+        "by": [path_of(path) for path in node.by],
+        "within": to_millis(node.within),
+    }
+
+
+def _find_nudge(graph: Graph) -> timedelta | None:
+    """Return the interval at which a quiet flow checks for results due by the clock."""
+    windows = (node for node in graph.nodes if isinstance(node, Window))
+    triggers = (trigger for node in windows for trigger in node.early)
+    return min(
+        (trigger.every for trigger in triggers if isinstance(trigger, EveryProcessingTime)),
+        default=None,
+    )
+
+
+def _find_millis(span: timedelta | None) -> int | None:
+    return None if span is None else to_millis(span)

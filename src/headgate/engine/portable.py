@@ -16,7 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import BooleanType, DataType, NullType, StringType, StructType
 
-from headgate._kernel.portable import SPARK_ERRORS, PortableTable, root_cause
+from headgate._kernel.state import PortableTable
+from headgate._kernel.translate import SPARK_ERRORS, root_cause
 from headgate.engine.portable_columns import Change, Misfit, fit_row, fit_version
 from headgate.engine.session import open_session
 from headgate.engine.settings import HeldFiles, HeldState, SparkSettings

@@ -16,8 +16,7 @@ from headgate._kernel.bridge import forget_origins
 from headgate._kernel.gateway import DIRECTIVES, has_jvm, start_jvm
 from headgate._kernel.jar import get_jars
 from headgate._kernel.locales import JVM_OPTIONS, UTF8_LOCALE
-from headgate.engine.driver_lock import LONGEST_END, take_lock
-from headgate.engine.scratch import make_scratch, scratch_conf
+from headgate.engine.driver_lock import LONGEST_END, make_scratch, scratch_conf, take_lock
 from headgate.engine.settings import MIB, SparkSettings
 from headgate.flow.names import check_path
 

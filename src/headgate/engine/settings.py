@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Annotated
 
 from headgate._codec import Form, Seconds
+from headgate.flow.operators import Dedupe, Enrich, Node, Window
 from headgate.flow.schema import Schema
 
 MIB = 1024 * 1024
+_STATE_VARIABLES = {Enrich.operator: "table", Window.operator: "windows", Dedupe.operator: "seen"}
 
 # A schema as a flow's JSON has it.
 SchemaForm = Annotated[Schema, Form(Schema.to_json, Schema.from_json)]
@@ -70,6 +72,11 @@ class HeldFiles:
     """
 
     folder: Path
+
+
+def state_variable(node: Node) -> str:
+    """Return the kernel's name of an operator's state."""
+    return _STATE_VARIABLES[node.operator]
 
 
 class Delivery(enum.StrEnum):

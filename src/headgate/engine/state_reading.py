@@ -22,15 +22,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headgate._kernel.bridge import CompiledFlow
 from headgate._kernel.gateway import find_jvm_exit
-from headgate._kernel.portable import SPARK_ERRORS, root_cause
 from headgate._kernel.state import KeyLookup, ReadableState, as_json, ask
-from headgate.engine.plan import plan_flow
+from headgate._kernel.translate import SPARK_ERRORS, root_cause
+from headgate.engine.plan import path_of, plan_flow
 from headgate.engine.session import open_session
-from headgate.engine.settings import MIB, HeldState, SparkSettings
+from headgate.engine.settings import MIB, HeldState, SparkSettings, state_variable
 from headgate.engine.spark_types import to_spark_json
-from headgate.engine.state_variables import state_variable
 from headgate.engine.state_view import held_rows
-from headgate.engine.timed_specs import path_of
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.graph import Graph
 from headgate.flow.operators import Dedupe, Enrich, Window
@@ -64,7 +62,10 @@ class StateShape:
 
     def fingerprint(self) -> str:
         """Return a text that is equal for equal shapes only."""
-        history = {name: [each.to_json() for each in all_] for name, all_ in self.history.items()}
+        history = {
+            table: [schema.to_json() for schema in schemas]
+            for table, schemas in self.history.items()
+        }
         content = [self.flow.to_json(), list(self.operators), history, dict(self.keys)]
         return json.dumps(content, default=list, sort_keys=True)
 

@@ -6,13 +6,11 @@
 from headgate.flow.exchange import Edge, Exchange, edges_of
 from headgate.flow.flow import Flow
 from headgate.flow.graph import Graph
-from headgate.flow.keyed import KeyedStream
 from headgate.flow.operators import Port
-from headgate.flow.outputs import Deduped, Enriched, Windowed
-from headgate.flow.schema import Schema, difference, only_adds, schema_of
+from headgate.flow.schema import Schema, schema_of
+from headgate.flow.schema_changes import difference, only_adds
 from headgate.flow.state_shape import find_state_change
-from headgate.flow.stream import Stream
-from headgate.flow.table import Table
+from headgate.flow.stream import Deduped, Enriched, KeyedStream, Stream, Table, Windowed
 from headgate.flow.topics import LogicalTopic, Topic, register_topic
 
 __all__ = [

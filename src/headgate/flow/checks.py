@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from headgate.errors import HeadgateError
+from headgate.flow.aggregates import NamedAggregate, result_field
 from headgate.flow.columns import check_expression, check_names_in
 from headgate.flow.event_time import check_event_time, get_column
 from headgate.flow.names import check_column_name, check_function, check_uid, did_you_mean
 from headgate.flow.operators import (
+    CORRECTION,
+    PARTIAL,
+    PROCESSED_AT,
+    WINDOW_END,
+    WINDOW_START,
     Column,
     Dedupe,
     Enrich,
@@ -24,10 +30,11 @@ from headgate.flow.operators import (
     Window,
     WithColumns,
     input_ports,
+    key_names,
+    label,
 )
 from headgate.flow.schema import Primitive, Schema, key_kind, type_to_ddl
 from headgate.flow.types import INTEGERS, Unknown
-from headgate.flow.window_checks import check_dedupe, check_window
 
 Nodes = Mapping[str, Node]
 Schemas = Mapping[Port, Schema]
@@ -51,10 +58,10 @@ def check_node(node: Node, nodes: Nodes, schemas: Schemas, *, what: str) -> None
             _check_enrich(node, nodes, schemas, what)
         case Window():
             check_uid(node.id)
-            check_window(node, nodes, schemas[node.input], what=what)
+            _check_window(node, nodes, schemas[node.input], what)
         case Dedupe():
             check_uid(node.id)
-            check_dedupe(node, nodes, schemas[node.input], what=what)
+            _check_dedupe(node, nodes, schemas[node.input], what)
         case Select(input=port, columns=columns) | WithColumns(input=port, columns=columns):
             _check_columns(columns, schemas[port], what)
         case Where(input=port, condition=condition):
@@ -108,11 +115,8 @@ def _check_output(node: Output, schema: Schema, what: str) -> None:
         raise _wrong_way(what, node.topic.describe(), "written")
     if node.format is OutputFormat.TEXT:
         _check_text(schema, what)
-    if node.key is None:
-        return
-    column = schema.get(node.key, what=what)
-    if key_kind(column.type) is None:
-        raise _no_key(node.key, type_to_ddl(column.type), what)
+    if node.key is not None:
+        _check_key_columns((node.key,), schema, what)
 
 
 def _check_text(schema: Schema, what: str) -> None:
@@ -236,6 +240,79 @@ def _check_no_state_before(node: Transform, nodes: Nodes, what: str) -> None:
         if not ports:
             return
         above = nodes[ports[0].node]
+
+
+def _check_window(node: Window, nodes: Nodes, schema: Schema, what: str) -> None:
+    """Refuse a window without event time or with columns that do not fit."""
+    _check_timed(node, nodes, what)
+    _check_key_columns(node.key, schema, what)
+    if not node.aggregates:
+        raise HeadgateError(
+            "BAD_AGGREGATE",
+            f"{what}: it has no aggregates",
+            hint="add an aggregate: .aggregate(events=count())",
+        )
+    for named in node.aggregates:
+        _check_aggregate(named, schema, what)
+    _check_names(node, what)
+
+
+def _check_dedupe(node: Dedupe, nodes: Nodes, schema: Schema, what: str) -> None:
+    """Refuse a dedupe without event time, or by columns that cannot be a key."""
+    _check_timed(node, nodes, what)
+    if not node.by:
+        raise HeadgateError(
+            "KEY_MISMATCH", f"{what}: by must name at least one column", hint="use by='event_id'"
+        )
+    _check_key_columns(node.by, schema, what)
+
+
+def _check_timed(node: Window | Dedupe, nodes: Nodes, what: str) -> None:
+    above = nodes[node.input.node]
+    while ports := input_ports(above):
+        above = nodes[ports[0].node]
+    assert isinstance(above, Source), "only sources have no input"
+    if above.event_time is None:
+        raise HeadgateError(
+            "EVENT_TIME_MISSING",
+            f"{what}: {label(above)} has no event_time",
+            hint=f"name the column: flow.stream({above.topic.name!r}, ..., event_time='createdAt')",
+        )
+
+
+def _check_aggregate(named: NamedAggregate, schema: Schema, what: str) -> None:
+    check_column_name(named.name)
+    path = named.aggregate.column
+    column = None if path is None else schema.get(path, what=what)
+    if result_field(named, column) is None:
+        actual = "rows without a column" if column is None else type_to_ddl(column.type)
+        raise HeadgateError(
+            "BAD_AGGREGATE",
+            f"{what}: {named.aggregate.describe()} does not work on {actual}",
+            hint="use a column of a supported type, or create one with with_columns",
+        )
+
+
+def _check_names(node: Window, what: str) -> None:
+    names = [WINDOW_START, WINDOW_END, PARTIAL, CORRECTION, PROCESSED_AT, *key_names(node)]
+    names += [named.name for named in node.aggregates]
+    seen: set[str] = set()
+    for name in names:
+        if name.lower() in seen:
+            raise HeadgateError(
+                "DUPLICATE_COLUMN",
+                f"{what}: two of its result columns are named {name!r}",
+                hint=f"rename one: with_columns({name}_2='...') and key_by('{name}_2'), or use "
+                "another name in aggregate",
+            )
+        seen.add(name.lower())
+
+
+def _check_key_columns(paths: Sequence[str], schema: Schema, what: str) -> None:
+    for path in paths:
+        column = schema.get(path, what=what)
+        if key_kind(column.type) is None:
+            raise _no_key(path, type_to_ddl(column.type), what)
 
 
 def _no_key(name: str, ddl: str, what: str) -> HeadgateError:

@@ -109,12 +109,12 @@ def _as_json(value: object, kind: Type, where: str) -> Json:
         case Primitive("string"), str():
             return value
         case ListOf(element, _), list():
-            return [_as_json(each, element, where) for each in value]
+            return [_as_json(item, element, where) for item in value]
         case MapOf(element, _), dict() if all(isinstance(key, str) for key in value):
-            return {key: _as_json(each, element, where) for key, each in value.items()}
+            return {key: _as_json(item, element, where) for key, item in value.items()}
         case Struct(fields), _ if dataclasses.is_dataclass(value):
             return {
-                each.name: _as_json(getattr(value, each.name), each.type, where) for each in fields
+                part.name: _as_json(getattr(value, part.name), part.type, where) for part in fields
             }
     raise HeadgateError(
         "SCHEMA_UNSUPPORTED",

@@ -17,26 +17,33 @@ _TIMES = frozenset({"int", "bigint", "timestamp", "string"})
 _FRACTIONS = "double"
 
 
+def parse_wait(given: str | timedelta, *, name: str, what: str) -> timedelta:
+    """Return a duration that a user gave; it must not be negative.
+
+    Args:
+        name: The argument's name, for the error message.
+        what: Opening words of the error message.
+    """
+    duration = parse_duration(given) if isinstance(given, str) else given
+    if duration < timedelta(0):
+        raise HeadgateError(
+            "BAD_DURATION", f"{what}: {name} must not be negative", hint=f"use {name}='0s' or more"
+        )
+    return duration
+
+
 def parse_out_of_orderness(
     event_time: str | None, given: str | timedelta, *, what: str
 ) -> timedelta | None:
     """Return how late an event may arrive, or None for a stream without event time."""
-    duration = parse_duration(given) if isinstance(given, str) else given
-    if duration < timedelta(0):
-        raise HeadgateError(
-            "BAD_DURATION",
-            f"{what}: out_of_orderness must not be negative",
-            hint="use out_of_orderness='0s' or more",
-        )
-    if event_time is not None:
-        return duration
-    if duration:
+    duration = parse_wait(given, name="out_of_orderness", what=what)
+    if event_time is None and duration:
         raise HeadgateError(
             "EVENT_TIME_MISSING",
             f"{what}: out_of_orderness needs an event_time",
             hint="name the column: event_time='createdAt'",
         )
-    return None
+    return None if event_time is None else duration
 
 
 def parse_idle_after(
@@ -53,18 +60,6 @@ def parse_idle_after(
             hint="use idle_after='30s', or idle_after=None to wait for ever",
         )
     return duration
-
-
-def parse_time_unit(given: str, *, what: str) -> TimeUnit:
-    """Return the unit of a numeric event time."""
-    try:
-        return TimeUnit(given)
-    except ValueError:
-        raise HeadgateError(
-            "BAD_EVENT_TIME",
-            f"{what}: event_time_unit must be 'ms' or 's', got {given!r}",
-            hint="use event_time_unit='ms' or event_time_unit='s'",
-        ) from None
 
 
 def check_event_time(schema: Schema, column: str, unit: TimeUnit, *, what: str) -> None:

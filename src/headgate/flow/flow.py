@@ -5,22 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from headgate.errors import HeadgateError
 from headgate.flow.builder import Builder
 from headgate.flow.completeness import check_complete
-from headgate.flow.event_time import (
-    IDLE_AFTER,
-    parse_idle_after,
-    parse_out_of_orderness,
-    parse_time_unit,
-)
+from headgate.flow.event_time import IDLE_AFTER, parse_idle_after, parse_out_of_orderness
 from headgate.flow.explain import explain
 from headgate.flow.graph import Graph
-from headgate.flow.names import check_uid, did_you_mean
-from headgate.flow.operators import Load, Port, Source, SourceKind
+from headgate.flow.names import check_uid, parse_member
+from headgate.flow.operators import Load, Port, Source, SourceKind, TimeUnit
 from headgate.flow.schema import Schema, schema_of
-from headgate.flow.stream import Stream
-from headgate.flow.table import Table
+from headgate.flow.stream import Stream, Table
 from headgate.flow.topics import Topic, as_topic
 
 
@@ -73,9 +66,9 @@ class Flow:
         self._builder.add(
             Source(
                 source_id,
+                SourceKind.STREAM,
                 bound,
                 schema_of(schema),
-                SourceKind.STREAM,
                 event_time,
                 parse_out_of_orderness(event_time, out_of_orderness, what=what),
                 key=(),
@@ -83,7 +76,13 @@ class Flow:
                 load=Load.TOGETHER,
                 meta=meta,
                 idle_after=parse_idle_after(event_time, idle_after, what=what),
-                event_time_unit=parse_time_unit(event_time_unit, what=what),
+                event_time_unit=parse_member(
+                    TimeUnit,
+                    event_time_unit,
+                    name="event_time_unit",
+                    code="BAD_EVENT_TIME",
+                    what=what,
+                ),
             )
         )
         return Stream(Port(source_id, "out"), self._builder)
@@ -112,17 +111,18 @@ class Flow:
         """
         bound = as_topic(topic)
         source_id = bound.name if uid is None else check_uid(uid)
+        what = self._builder.cannot_add(f"table {source_id!r}")
         self._builder.add(
             Source(
                 source_id,
+                SourceKind.TABLE,
                 bound,
                 schema_of(schema),
-                SourceKind.TABLE,
                 event_time=None,
                 out_of_orderness=None,
                 key=(key,) if isinstance(key, str) else tuple(key),
                 version=version,
-                load=_load(load, self._builder.cannot_add(f"table {source_id!r}")),
+                load=parse_member(Load, load, name="load", code="BAD_LOAD", what=what),
             )
         )
         return Table(source_id, self._builder)
@@ -150,15 +150,3 @@ class Flow:
     def from_json(cls, text: str) -> Flow:
         """Return the flow of a graph's JSON."""
         return cls.from_graph(Graph.from_json(text))
-
-
-def _load(text: str, what: str) -> Load:
-    try:
-        return Load(text)
-    except ValueError:
-        known = [load.value for load in Load]
-        raise HeadgateError(
-            "BAD_LOAD",
-            f"{what}: load must be 'first' or 'together', got {text!r}",
-            hint=did_you_mean(str(text), known),
-        ) from None

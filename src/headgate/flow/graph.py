@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 
 from headgate.errors import HeadgateError
+from headgate.flow.codec import node_from_json, node_to_json
 from headgate.flow.inference import output_schemas
 from headgate.flow.json_values import (
     JsonObject,
@@ -18,7 +19,6 @@ from headgate.flow.json_values import (
 )
 from headgate.flow.names import did_you_mean
 from headgate.flow.operators import Node, Output, Port, Source, SourceKind, input_ports
-from headgate.flow.operators_json import node_from_json, node_to_json
 from headgate.flow.schema import Schema
 from headgate.flow.topics import Topic, topic_from_json, topic_to_json
 

@@ -7,6 +7,11 @@ from collections.abc import Mapping
 from headgate.flow.aggregates import result_field
 from headgate.flow.columns import field_of
 from headgate.flow.operators import (
+    CORRECTION,
+    PARTIAL,
+    PROCESSED_AT,
+    WINDOW_END,
+    WINDOW_START,
     Dedupe,
     Enrich,
     Node,
@@ -18,17 +23,10 @@ from headgate.flow.operators import (
     Where,
     Window,
     WithColumns,
+    key_names,
 )
 from headgate.flow.schema import Field, MapOf, Primitive, Schema, Struct
 from headgate.flow.types import Unknown
-from headgate.flow.window_checks import (
-    CORRECTION,
-    PARTIAL,
-    PROCESSED_AT,
-    WINDOW_END,
-    WINDOW_START,
-    key_names,
-)
 
 # The column `meta` of a stream: a record's position in its topic, and its metadata.
 META = Struct(

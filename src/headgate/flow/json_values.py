@@ -40,6 +40,13 @@ def as_text(value: Json, what: str) -> str:
     return value
 
 
+def as_int(value: Json, what: str) -> int:
+    """Return `value` if it is an integer."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise bad_json(f"{what} must be an integer, got {_kind(value)}")
+    return value
+
+
 def get_value(holder: JsonObject, key: str) -> Json:
     """Return the value at `key`, which must be there."""
     if key not in holder:
@@ -68,16 +75,6 @@ def find_text(holder: JsonObject, key: str) -> str | None:
     return None if value is None else as_text(value, repr(key))
 
 
-def find_late_text(holder: JsonObject, key: str) -> str | None:
-    """Return the text at a key that older releases did not write, or None."""
-    return find_text(holder, key) if key in holder else None
-
-
-def get_texts(holder: JsonObject, key: str) -> tuple[str, ...]:
-    """Return the list of texts at `key`."""
-    return tuple(as_text(value, f"an entry of {key!r}") for value in get_list(holder, key))
-
-
 def get_bool(holder: JsonObject, key: str) -> bool:
     """Return the boolean at `key`."""
     value = get_value(holder, key)
@@ -88,10 +85,7 @@ def get_bool(holder: JsonObject, key: str) -> bool:
 
 def get_int(holder: JsonObject, key: str) -> int:
     """Return the integer at `key`."""
-    value = get_value(holder, key)
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise bad_json(f"{key!r} must be an integer, got {_kind(value)}")
-    return value
+    return as_int(get_value(holder, key), repr(key))
 
 
 def _kind(value: Json) -> str:

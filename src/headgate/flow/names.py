@@ -6,8 +6,12 @@ import difflib
 import os
 import re
 from collections.abc import Iterable
+from enum import StrEnum
+from typing import TypeVar
 
 from headgate.errors import HeadgateError
+
+_Member = TypeVar("_Member", bound=StrEnum)
 
 _FLOW = re.compile(r"[a-z0-9][a-z0-9-]*")
 _UID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
@@ -93,6 +97,25 @@ def quote(name: str) -> str:
 def unquote(name: str) -> str:
     """Return a name without backquotes."""
     return name[1:-1].replace("``", "`") if name.startswith("`") else name
+
+
+def parse_member(kind: type[_Member], text: str, *, name: str, code: str, what: str) -> _Member:
+    """Return the member of an enum that a user has named.
+
+    Args:
+        name: The argument's name, for the error message.
+        code: The code of the error.
+        what: Opening words of the error message.
+    """
+    try:
+        return kind(text)
+    except ValueError:
+        members = " or ".join(repr(member.value) for member in kind)
+        raise HeadgateError(
+            code,
+            f"{what}: {name} must be {members}, got {text!r}",
+            hint=did_you_mean(str(text), list(kind)),
+        ) from None
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

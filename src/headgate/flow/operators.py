@@ -8,10 +8,14 @@ from datetime import timedelta
 from typing import ClassVar, TypeAlias
 
 from headgate.flow.aggregates import NamedAggregate
+from headgate.flow.names import split_path
 from headgate.flow.schema import Schema
 from headgate.flow.topics import Topic
-from headgate.flow.triggers import Trigger
-from headgate.flow.windowing import Windows
+from headgate.flow.windowing import Trigger, Windows
+
+# The columns of a window's results, besides its key and its aggregates.
+WINDOW_START, WINDOW_END = "window_start", "window_end"
+PARTIAL, CORRECTION, PROCESSED_AT = "partial", "correction", "processed_at"
 
 
 class SourceKind(enum.StrEnum):
@@ -61,8 +65,18 @@ class Column:
     expression: str
 
 
+class _Operator:
+    """What operators have in common, unless they say otherwise."""
+
+    __slots__ = ()
+
+    outputs: ClassVar[tuple[str, ...]] = ("out",)
+    side_outputs: ClassVar[tuple[str, ...]] = ()
+    stateful: ClassVar[bool] = False
+
+
 @dataclass(frozen=True, slots=True)
-class Source:
+class Source(_Operator):
     """Reads a topic: events of a stream, or the changelog of a table.
 
     Attributes:
@@ -78,9 +92,9 @@ class Source:
     """
 
     id: str
+    kind: SourceKind
     topic: Topic
     schema: Schema
-    kind: SourceKind
     event_time: str | None
     out_of_orderness: timedelta | None
     key: tuple[str, ...]
@@ -91,13 +105,10 @@ class Source:
     event_time_unit: TimeUnit = TimeUnit.MILLISECONDS
 
     operator: ClassVar[str] = "source"
-    outputs: ClassVar[tuple[str, ...]] = ("out",)
-    side_outputs: ClassVar[tuple[str, ...]] = ()
-    stateful: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, slots=True)
-class Enrich:
+class Enrich(_Operator):
     """Adds the table row with the same key to each event, as the struct `into`.
 
     Events with a row go to `matched`; the others go to `missing` unchanged.
@@ -116,7 +127,7 @@ class Enrich:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class Window(_Operator):
     """Aggregates the events of each key in windows of event time.
 
     Results go to `updates`; events whose windows are closed go to `late` unchanged.
@@ -142,7 +153,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Dedupe:
+class Dedupe(_Operator):
     """Passes the first event of a key and drops duplicates within a span of event time."""
 
     id: str
@@ -157,7 +168,7 @@ class Dedupe:
 
 
 @dataclass(frozen=True, slots=True)
-class Select:
+class Select(_Operator):
     """Reduces rows to these columns."""
 
     id: str
@@ -165,13 +176,10 @@ class Select:
     columns: tuple[Column, ...]
 
     operator: ClassVar[str] = "select"
-    outputs: ClassVar[tuple[str, ...]] = ("out",)
-    side_outputs: ClassVar[tuple[str, ...]] = ()
-    stateful: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class Where(_Operator):
     """Keeps the rows for which a SQL condition is true."""
 
     id: str
@@ -179,13 +187,10 @@ class Where:
     condition: str
 
     operator: ClassVar[str] = "where"
-    outputs: ClassVar[tuple[str, ...]] = ("out",)
-    side_outputs: ClassVar[tuple[str, ...]] = ()
-    stateful: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, slots=True)
-class WithColumns:
+class WithColumns(_Operator):
     """Adds columns, or replaces those of the same name; every expression sees the original row."""
 
     id: str
@@ -193,13 +198,10 @@ class WithColumns:
     columns: tuple[Column, ...]
 
     operator: ClassVar[str] = "with-columns"
-    outputs: ClassVar[tuple[str, ...]] = ("out",)
-    side_outputs: ClassVar[tuple[str, ...]] = ()
-    stateful: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, slots=True)
-class Transform:
+class Transform(_Operator):
     """Calls a named function on the DataFrame, which returns rows of `schema`."""
 
     id: str
@@ -208,13 +210,10 @@ class Transform:
     schema: Schema
 
     operator: ClassVar[str] = "transform"
-    outputs: ClassVar[tuple[str, ...]] = ("out",)
-    side_outputs: ClassVar[tuple[str, ...]] = ()
-    stateful: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class Output(_Operator):
     """Writes rows to a topic.
 
     Attributes:
@@ -229,8 +228,6 @@ class Output:
 
     operator: ClassVar[str] = "output"
     outputs: ClassVar[tuple[str, ...]] = ()
-    side_outputs: ClassVar[tuple[str, ...]] = ()
-    stateful: ClassVar[bool] = False
 
 
 Node: TypeAlias = (
@@ -253,3 +250,8 @@ def label(node: Node) -> str:
     """Return the name of a node in messages: its operator and its id."""
     operator = node.kind.value if isinstance(node, Source) else node.operator
     return f"{operator} {node.id!r}"
+
+
+def key_names(node: Window) -> tuple[str, ...]:
+    """Return the names of the key columns in the rows of `updates`."""
+    return tuple((split_path(path) or (path,))[-1] for path in node.key)

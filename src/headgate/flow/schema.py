@@ -1,7 +1,6 @@
 """Schemas: the columns of a topic or of an operator's output.
 
-The rest of Headgate imports schemas from here: the types, `Schema`, `schema_of`, and the
-differences between two schemas.
+The rest of Headgate imports schemas from here: the types, `Schema` and `schema_of`.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from headgate.errors import HeadgateError
-from headgate.flow import schema_changes
 from headgate.flow.dataclass_fields import fields_of_dataclass, is_dataclass_type
 from headgate.flow.ddl import parse_ddl
 from headgate.flow.json_values import Json, as_list
@@ -46,9 +44,7 @@ __all__ = [
     "Struct",
     "Type",
     "Unknown",
-    "difference",
     "key_kind",
-    "only_adds",
     "schema_of",
     "type_from_json",
     "type_to_ddl",
@@ -147,20 +143,6 @@ def schema_of(source: type | str | Schema) -> Schema:
         f"cannot build a schema of {source!r}: it is not a dataclass, a DDL string or a Schema",
         hint="put @dataclass above the class, or write DDL: 'id BIGINT NOT NULL, name STRING'",
     )
-
-
-def difference(old: Schema, new: Schema) -> list[str]:
-    """Return the changes from `old` to `new`, one readable line each."""
-    return schema_changes.difference(old.fields, new.fields)
-
-
-def only_adds(old: Schema, new: Schema) -> bool:
-    """Return True if rows of `old` can be read as `new`.
-
-    True if columns were only added, each nullable or with a default, and the columns of `old` are
-    unchanged and in order. A changed default changes no existing row.
-    """
-    return schema_changes.only_adds(old.fields, new.fields)
 
 
 def _paths(fields: tuple[Field, ...], prefix: str) -> Iterator[str]:

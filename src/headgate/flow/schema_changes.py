@@ -5,22 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from headgate.flow.names import quote
+from headgate.flow.schema import Schema
 from headgate.flow.types import Field, Missing, Struct, Type, type_to_ddl
 
 Fields = tuple[Field, ...]
 
 
-def difference(old: Fields, new: Fields) -> list[str]:
+def difference(old: Schema, new: Schema) -> list[str]:
     """Return a line for each removed, added, changed or moved field."""
-    return list(_difference(old, new, ""))
+    return list(_difference(old.fields, new.fields, ""))
 
 
-def only_adds(old: Fields, new: Fields) -> bool:
-    """Return True if every field of `old` is unchanged in `new` and the new fields are optional."""
-    before = {field.name: field for field in old}
-    kept = [field for field in new if field.name in before]
-    added = [field for field in new if field.name not in before]
-    return [_essence(field) for field in kept] == [_essence(field) for field in old] and all(
+def only_adds(old: Schema, new: Schema) -> bool:
+    """Return True if rows of `old` can be read as `new`.
+
+    True if fields were only added, each nullable or with a default, and the fields of `old` are
+    unchanged and in order. A changed default changes no existing row.
+    """
+    kept = [_essence(field) for field in new.fields if field.name in old.names]
+    added = [field for field in new.fields if field.name not in old.names]
+    return kept == [_essence(field) for field in old.fields] and all(
         field.nullable or not isinstance(field.default, Missing) for field in added
     )
 
@@ -51,14 +55,15 @@ def _changes(old: Field, new: Field, path: str) -> Iterator[str]:
     if isinstance(old.type, Struct) and isinstance(new.type, Struct):
         yield from _difference(old.type.fields, new.type.fields, f"{path}.")
     elif old.type != new.type:
-        yield f"{path} changed its type from {type_to_ddl(old.type)} to {_told(old.type, new.type)}"
+        before, after = type_to_ddl(old.type), _new_type(old.type, new.type)
+        yield f"{path} changed its type from {before} to {after}"
     if old.nullable != new.nullable:
         yield f"{path} {'may' if new.nullable else 'must not'} be null now"
     if old.default != new.default:
         yield f"{path} changed its default from {_default(old)} to {_default(new)}"
 
 
-def _told(old: Type, new: Type) -> str:
+def _new_type(old: Type, new: Type) -> str:
     """Return the new type, with a remark if DDL shows both alike."""
     ddl = type_to_ddl(new)
     return f"{ddl} with different nullability inside" if ddl == type_to_ddl(old) else ddl

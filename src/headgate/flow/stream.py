@@ -1,4 +1,4 @@
-"""Streams: the values that users chain operators on."""
+"""Streams and tables: the values that users chain operators on, and what operators return."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from headgate.errors import HeadgateError
+from headgate.flow.aggregates import Aggregate, NamedAggregate
 from headgate.flow.builder import Builder
 from headgate.flow.columns import check_expression, parse_column
-from headgate.flow.keyed import KeyedStream, WindowedStream
-from headgate.flow.names import check_column_name, did_you_mean
+from headgate.flow.event_time import parse_wait
+from headgate.flow.names import check_column_name, parse_member
 from headgate.flow.operators import (
     Column,
     Dedupe,
@@ -21,14 +22,35 @@ from headgate.flow.operators import (
     Select,
     Transform,
     Where,
+    Window,
     WithColumns,
 )
-from headgate.flow.outputs import Deduped, Enriched
 from headgate.flow.schema import Schema, schema_of
-from headgate.flow.table import Table
 from headgate.flow.topics import Topic, as_topic
-from headgate.flow.triggers import Trigger
-from headgate.flow.windowing import Windows, parse_span
+from headgate.flow.windowing import (
+    EveryEvents,
+    EveryEventTime,
+    EveryProcessingTime,
+    Session,
+    Sliding,
+    Trigger,
+    Tumbling,
+    Windows,
+    parse_span,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """The latest row per key of a changelog."""
+
+    id: str
+    _builder: Builder
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of a row."""
+        return self._builder.schemas[Port(self.id, "out")]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,9 +83,7 @@ class Stream:
             )
         columns = (on,) if isinstance(on, str) else tuple(on)
         self._builder.add(Enrich(uid, self.port, table.id, columns, into))
-        return Enriched(
-            matched=self._at(Port(uid, "matched")), missing=self._at(Port(uid, "missing"))
-        )
+        return Enriched(*_outputs(uid, Enrich.outputs, self._builder))
 
     def key_by(self, *columns: str) -> KeyedStream:
         """Group events by key for `window`.
@@ -78,7 +98,7 @@ class Stream:
                 hint="name one or more columns: key_by('shop', 'user.id'); for all events together "
                 "call window without key_by",
             )
-        return KeyedStream(self.port, columns, self._builder, self._at)
+        return KeyedStream(self.port, columns, self._builder)
 
     def window(
         self,
@@ -94,8 +114,8 @@ class Stream:
             uid: The permanent id of the operator's state.
             windows: As in `KeyedStream.window`, like the other arguments.
         """
-        together = KeyedStream(self.port, (), self._builder, self._at)
-        return together.window(uid, windows, allowed_lateness=allowed_lateness, early=early)
+        everything = KeyedStream(self.port, (), self._builder)
+        return everything.window(uid, windows, allowed_lateness=allowed_lateness, early=early)
 
     def dedupe(self, uid: str, *, by: str | Sequence[str], within: str | timedelta) -> Deduped:
         """Pass the first event of each key and separate the duplicates.
@@ -107,11 +127,7 @@ class Stream:
         """
         columns = (by,) if isinstance(by, str) else tuple(by)
         self._builder.add(Dedupe(uid, self.port, columns, parse_span(within, f"dedupe {uid!r}")))
-        return Deduped(
-            unique=self._at(Port(uid, "unique")),
-            repeated=self._at(Port(uid, "repeated")),
-            late=self._at(Port(uid, "late")),
-        )
+        return Deduped(*_outputs(uid, Dedupe.outputs, self._builder))
 
     def select(self, *columns: str) -> Stream:
         """Keep only these columns.
@@ -177,26 +193,141 @@ class Stream:
         """
         target = as_topic(topic)
         what = self._builder.cannot_add(f"output {target.name!r}")
-        self._builder.add(Output(target.name, self.port, target, key, _format(format, what)))
+        form = parse_member(OutputFormat, format, name="format", code="BAD_OUTPUT", what=what)
+        self._builder.add(Output(target.name, self.port, target, key, form))
 
     def _named(self, operator: str) -> tuple[str, str]:
         node_id = self._builder.free_id(self.port, operator)
         return node_id, self._builder.cannot_add(f"{operator} {node_id!r}")
 
-    def _at(self, port: Port) -> Stream:
-        return Stream(port, self._builder)
-
     def _add(self, node: Select | Where | WithColumns | Transform) -> Stream:
         self._builder.add(node)
-        return self._at(Port(node.id, "out"))
+        return Stream(Port(node.id, "out"), self._builder)
 
 
-def _format(text: str, what: str) -> OutputFormat:
-    try:
-        return OutputFormat(text)
-    except ValueError:
-        raise HeadgateError(
-            "BAD_OUTPUT",
-            f"{what}: format must be 'json' or 'text', got {text!r}",
-            hint=did_you_mean(str(text), list(OutputFormat)),
-        ) from None
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyedStream:
+    """Rows grouped by key; without columns, all rows form one group."""
+
+    port: Port
+    columns: tuple[str, ...]
+    _builder: Builder
+
+    def window(
+        self,
+        uid: str,
+        windows: Windows,
+        *,
+        allowed_lateness: str | timedelta = "0s",
+        early: Trigger | Sequence[Trigger] = (),
+    ) -> WindowedStream:
+        """Cut each key's events into windows of event time.
+
+        Args:
+            uid: The permanent id of the operator's state; keep it to keep the state.
+            windows: `tumbling("15m")`, `sliding("15m", every="5m")` or `session(gap="30m")`.
+            allowed_lateness: How long after its end a window still takes events, each followed by a
+                correction; later events go to `late`.
+            early: When a window emits results before its end: `every_events(4)`,
+                `every_event_time("2m")`, `every_processing_time("10s")`, or several.
+        """
+        if not isinstance(windows, Tumbling | Sliding | Session):
+            raise self._bad(uid, f"{windows!r} is not a kind of window", 'use tumbling("15m")')
+        triggers = tuple(early) if isinstance(early, Sequence) else (early,)
+        for trigger in triggers:
+            if not isinstance(trigger, EveryEvents | EveryEventTime | EveryProcessingTime):
+                raise self._bad(
+                    uid, f"{early!r} is not a trigger", 'use early=every_event_time("2m")'
+                )
+        what = self._builder.cannot_add(f"window {uid!r}")
+        lateness = parse_wait(allowed_lateness, name="allowed_lateness", what=what)
+        return WindowedStream(self, uid, windows, lateness, triggers)
+
+    def _bad(self, uid: str, problem: str, hint: str) -> HeadgateError:
+        what = self._builder.cannot_add(f"window {uid!r}")
+        return HeadgateError(
+            "BAD_WINDOW", f"{what}: {problem}", hint=f"{hint}, from headgate.windows"
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WindowedStream:
+    """A window operator without its aggregates."""
+
+    _keyed: KeyedStream
+    uid: str
+    windows: Windows
+    lateness: timedelta
+    early: tuple[Trigger, ...]
+
+    def aggregate(self, **aggregates: Aggregate) -> Windowed:
+        """Compute these aggregates for each key and window.
+
+        Rows of `updates` have the key columns, `window_start`, `window_end`, the aggregates,
+        `partial`, `correction` and `processed_at`.
+
+        Args:
+            aggregates: Aggregates by result column: visits=count(), total=sum("price").
+        """
+        keyed = self._keyed
+        for name, aggregate in aggregates.items():
+            if not isinstance(aggregate, Aggregate):
+                raise HeadgateError(
+                    "BAD_AGGREGATE",
+                    f"{keyed._builder.cannot_add(f'window {self.uid!r}')}: {name} must be an "
+                    f"aggregate, got {aggregate!r}",
+                    hint="from headgate.windows import count, sum, min, max",
+                )
+        named = tuple(NamedAggregate(name, aggregate) for name, aggregate in aggregates.items())
+        node = Window(
+            self.uid, keyed.port, keyed.columns, self.windows, named, self.lateness, self.early
+        )
+        keyed._builder.add(node)
+        return Windowed(*_outputs(self.uid, Window.outputs, keyed._builder))
+
+
+@dataclass(frozen=True, slots=True)
+class Enriched:
+    """The outputs of `enrich`.
+
+    Attributes:
+        matched: Events with the table's row added. The main output, which must be used.
+        missing: Events without a matching row, unchanged. A side output: if unused, its rows are
+            counted and not written.
+    """
+
+    matched: Stream
+    missing: Stream
+
+
+@dataclass(frozen=True, slots=True)
+class Windowed:
+    """The outputs of `aggregate`.
+
+    Attributes:
+        updates: A row per result of a window. The main output, which must be used.
+        late: Events whose windows are closed, unchanged. A side output: if unused, its rows are
+            counted and not written.
+    """
+
+    updates: Stream
+    late: Stream
+
+
+@dataclass(frozen=True, slots=True)
+class Deduped:
+    """The outputs of `dedupe`.
+
+    Attributes:
+        unique: The first event of each key. The main output, which must be used.
+        repeated: Later events of the same key. A side output.
+        late: Events older than the operator's memory of keys. A side output.
+    """
+
+    unique: Stream
+    repeated: Stream
+    late: Stream
+
+
+def _outputs(uid: str, names: Sequence[str], builder: Builder) -> list[Stream]:
+    return [Stream(Port(uid, name), builder) for name in names]

@@ -8,8 +8,7 @@ from datetime import datetime, timedelta
 from typing import Annotated, TypeVar
 
 from headgate._codec import Form, Moment, alias, left_out, shaped
-from headgate.engine.event_times import StreamTimes, find_holder
-from headgate.engine.progress import BatchReport, Latency
+from headgate.engine.progress import BatchReport, Latency, StreamTimes, find_holder
 
 # The number of last batches over which rates are calculated.
 _RATE_BATCHES = 5

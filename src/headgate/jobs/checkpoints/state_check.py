@@ -14,8 +14,7 @@ from headgate.checkpoints.catalog import read_manifest
 from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.checkpoints.problems import Problem
 from headgate.checkpoints.restore import fork
-from headgate.engine.settings import HeldState, SparkSettings
-from headgate.engine.state_variables import state_variable
+from headgate.engine.settings import HeldState, SparkSettings, state_variable
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
 from headgate.jobs.checkpoints.spark_process import answer_order, ask_reader

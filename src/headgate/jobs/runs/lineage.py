@@ -20,7 +20,8 @@ from headgate.checkpoints.state_format import (
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
 from headgate.flow.operators import Enrich, Source
-from headgate.flow.schema import Schema, difference, only_adds
+from headgate.flow.schema import Schema
+from headgate.flow.schema_changes import difference, only_adds
 from headgate.flow.state_shape import find_state_change
 from headgate.jobs.job_folder import JobFolder, broken_file, read_json, write_json
 

@@ -6,8 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from headgate.checkpoints.sparklog import find_last_commit, find_open_batch, read_batch
-from headgate.engine.settings import AttemptSettings, HeldFiles, HeldState, SparkSettings
-from headgate.engine.state_variables import state_variable
+from headgate.engine.settings import (
+    AttemptSettings,
+    HeldFiles,
+    HeldState,
+    SparkSettings,
+    state_variable,
+)
 from headgate.errors import HeadgateError
 from headgate.jobs.checkpoints.portable import state_folder
 from headgate.jobs.job_folder import JobFolder

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headgate.engine.state_variables import state_variable
+from headgate.engine.settings import state_variable
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.state.places import NOW, Place, find_place, key_columns
 from headgate.jobs.state.values import StateOperator, StateOverview
