@@ -318,7 +318,9 @@ def test_a_topic_whose_doubles_are_not_dropped_is_refused(sink: Sink) -> None:
 def test_a_batch_that_brokers_may_have_forgotten_is_not_finished(sink: Sink) -> None:
     now = time.time_ns() // 1_000_000
     replace(sink, unfinished_since=now - 359 * _MINUTE_MS).start().end()
-    with refused("DEDUPLICATION_FORGOTTEN: .* 361 minutes ago, .* remember for 360 minutes"):
+    with refused(
+        "DEDUPLICATION_FORGOTTEN: .* 361 minutes ago, .* remember written rows for 360 minutes"
+    ):
         replace(sink, unfinished_since=now - 361 * _MINUTE_MS).start()
 
 

@@ -147,7 +147,7 @@ public final class ClientOptions implements Serializable {
     // A name that cannot be looked up now may be found again.
     String code = why.contains("bootstrap url") ? KafkaFailure.UNREACHABLE : KafkaFailure.BAD_OPTION;
     String what = kind.name().toLowerCase(Locale.ROOT);
-    return new KafkaFailure(code, "cannot make Kafka's " + what + " client for " + servers + ": " + why);
+    return new KafkaFailure(code, "cannot create Kafka's " + what + " client for " + servers + ": " + why);
   }
 
   private static String causes(Throwable e) {
@@ -213,11 +213,11 @@ public final class ClientOptions implements Serializable {
     if (user == null && password == null || chosen.containsKey("sasl.jaas.config")) return;
     if (user == null || password == null)
       throw new KafkaFailure(KafkaFailure.BAD_OPTION,
-          "cannot log in: of sasl.username and sasl.password there is only " + (user == null ? "the password" : "the name"));
+          "cannot log in: sasl.username and sasl.password must both be set, got only " + (user == null ? "the password" : "the name"));
     String mechanism = chosen.getOrDefault("sasl.mechanism", "none");
     if (!mechanism.equals("PLAIN") && !mechanism.startsWith("SCRAM-"))
       throw new KafkaFailure(KafkaFailure.BAD_OPTION,
-          "cannot log in: sasl.username goes with sasl.mechanism PLAIN or SCRAM-SHA-512, and it is " + mechanism);
+          "cannot log in: with sasl.username, sasl.mechanism must be PLAIN or SCRAM-SHA-512, got " + mechanism);
     String module = mechanism.equals("PLAIN") ? "plain.PlainLoginModule" : "scram.ScramLoginModule";
     chosen.put("sasl.jaas.config", "org.apache.kafka.common.security." + module + " required username=\""
         + References.escape(user) + "\" password=\"" + References.escape(password) + "\";");

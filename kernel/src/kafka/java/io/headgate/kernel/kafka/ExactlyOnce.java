@@ -116,11 +116,11 @@ final class ExactlyOnce implements Delivery {
       return new KafkaFailure(Failures.TRANSACTION_TIMEOUT, "cannot commit batch " + task.epoch + " at " + client.servers()
           + ": its transaction was open for " + open + " ms, and producer.transaction.timeout.ms is " + allowed, thrown);
     return new IllegalStateException(
-        "another try of the task took transaction " + task.id + " over, and this one gives way", thrown);
+        "another attempt of the task took over transaction " + task.id + ", so this one stops", thrown);
   }
 
   private KafkaFailure replaced() {
     return new KafkaFailure(Failures.FENCED, "cannot write batch " + task.epoch + " of run " + task.lineage.name()
-        + ": a newer attempt writes to " + client.servers() + ", and this one gives way");
+        + ": a newer attempt writes to " + client.servers() + ", so this one stops");
   }
 }

@@ -47,7 +47,7 @@ final class Failures {
     Throwable gone = find(thrown, UnknownTopicOrPartitionException.class);
     if (gone != null)
       return new KafkaFailure(KafkaFailure.TOPIC_MISSING,
-          "cannot " + doing + ": a topic is gone from " + servers + ": " + gone.getMessage(), thrown);
+          "cannot " + doing + ": a topic was deleted at " + servers + ": " + gone.getMessage(), thrown);
     Throwable refused = find(
         thrown, InvalidTxnTimeoutException.class, PolicyViolationException.class, UnsupportedVersionException.class);
     if (refused != null)

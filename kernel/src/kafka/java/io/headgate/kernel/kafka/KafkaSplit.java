@@ -44,7 +44,7 @@ record KafkaSplit(int group, List<Range> ranges) implements InputPartition {
       Topic topic = today.get(range.topic);
       if (topic == null || !topic.id().equals(range.id)) {
         findings.add(new Finding(Finding.Kind.DATA_LOST, range.topic, "topic '" + range.topic
-            + "' is gone or was made anew, and with it the records of a batch that was begun and is read again"));
+            + "' was deleted or recreated, with the records of an unfinished batch that must be read again"));
         continue;
       }
       long begin = topic.begins()[range.partition];

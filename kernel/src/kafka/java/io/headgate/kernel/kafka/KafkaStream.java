@@ -61,8 +61,8 @@ final class KafkaStream
   @Override public Offset initialOffset() {
     List<String> missing = missing(options.topics());
     if (!missing.isEmpty())
-      throw new KafkaFailure(KafkaFailure.TOPIC_MISSING, "cannot read topic '" + missing.get(0) + "': there is none at "
-          + options.client().servers() + "; make it: headgate topics create " + missing.get(0));
+      throw new KafkaFailure(KafkaFailure.TOPIC_MISSING, "cannot read topic '" + missing.get(0) + "': it does not exist at "
+          + options.client().servers() + "; create it: headgate topics create " + missing.get(0));
     return StartPosition.of(options.start(), catalog);
   }
 
@@ -106,7 +106,7 @@ final class KafkaStream
         .filter(name -> !catalog.last().containsKey(name)).toList();
     for (String name : unseen.isEmpty() ? unseen : missing(unseen))
       if (!known.contains(name))
-        findings.add(new Finding(Finding.Kind.TOPIC_GONE, name, "topic '" + name + "' is gone, and had not been read"));
+        findings.add(new Finding(Finding.Kind.TOPIC_GONE, name, "topic '" + name + "' was deleted before it was read"));
     KafkaOffset out = Standing.left(wanted, catalog.last(), findings);
     judge.judge(findings);
     return out;

@@ -47,7 +47,7 @@ public final class KafkaWriters implements LogWriters {
       renewal = new Renewal(this::renew, preparation.renewalInterval());
       written = preparation.written(slot);
     } catch (RuntimeException e) {
-      throw Failures.of(e, client.servers(), "make ready to write");
+      throw Failures.of(e, client.servers(), "prepare to write");
     }
   }
 

@@ -32,6 +32,6 @@ record Mark(long epoch, int tasks, String topic) implements Serializable {
     } catch (JsonProcessingException | NullPointerException e) {
       // Told below, as what it is.
     }
-    throw new IllegalStateException("a mark of an epoch cannot be read: found " + json + ", needed format " + FORMAT);
+    throw new IllegalStateException("cannot read the mark of an epoch: its format must be " + FORMAT + ", got " + json);
   }
 }

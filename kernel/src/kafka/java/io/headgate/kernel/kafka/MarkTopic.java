@@ -77,8 +77,8 @@ final class MarkTopic {
     long since = System.nanoTime();
     while (end(committed) <= offset) {
       if (System.nanoTime() - since > PATIENCE_NANOS)
-        throw new TimeoutException("topic '" + Marks.TOPIC + "' tells what this job wrote, and a transaction that another job"
-            + " left open has kept it from being read for 60 s");
+        throw new TimeoutException("topic '" + Marks.TOPIC + "' has the marks of written batches, and an open transaction of"
+            + " another job has blocked its readers for 60 s");
       try {
         Thread.sleep(LOOK_EVERY_MS);
       } catch (InterruptedException e) {

@@ -48,7 +48,7 @@ final class Preparation {
     if (missing.isEmpty()) return;
     String names = missing.stream().map(t -> "'" + t + "'").collect(Collectors.joining(", "));
     throw new KafkaFailure(KafkaFailure.TOPIC_MISSING,
-        "cannot write to " + (missing.size() == 1 ? "topic " : "topics ") + names + ": there is none at " + client.servers());
+        "cannot write to " + (missing.size() == 1 ? "topic " : "topics ") + names + ": not found at " + client.servers());
   }
 
   private Set<String> missing(Set<String> topics) {
@@ -128,8 +128,8 @@ final class Preparation {
     if (spec.query().unfinishedSince() == 0) return;
     if (Marks.isClaimed(admin, lineage) || MarkTopic.remembers(client, lineage)) return;
     throw new KafkaFailure(Failures.MARKS_LOST, "cannot finish a batch of run " + lineage.name() + " exactly once: topic '"
-        + Marks.TOPIC + "' at " + client.servers() + " does not know the run, so it was deleted since the batch was begun,"
-        + " or the batch was begun elsewhere or at-least-once; rows that it has written would be written again");
+        + Marks.TOPIC + "' at " + client.servers() + " has no mark of the run: the topic was deleted after the batch was started,"
+        + " or the batch was started on other brokers or at-least-once; its written rows would be duplicated");
   }
 
   /** Returns whether this job has written here in transactions before. */

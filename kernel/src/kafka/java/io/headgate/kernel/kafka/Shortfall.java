@@ -77,7 +77,7 @@ final class Shortfall {
         long end = client.endOffsets(place, CALL).get(track.place);
         if (end < track.range.to()) pass(track, consumer, client.beginningOffsets(place, CALL).get(track.place), end);
       } catch (UnknownTopicOrPartitionException e) {
-        lose(track, "the topic is gone");
+        lose(track, "the topic was deleted");
         consumer.giveUp(track);
       } catch (TimeoutException e) {
         // Out of reach for now; the wait has its own end.
@@ -90,11 +90,11 @@ final class Shortfall {
   private void pass(Track track, RangeConsumer consumer, long begin, long end) {
     long at = consumer.position(track);
     if (at < begin) {
-      lose(track, "offsets " + at + " to " + (Math.min(begin, track.range.to()) - 1) + " are gone, its log begins at " + begin);
+      lose(track, "offsets " + at + " to " + (Math.min(begin, track.range.to()) - 1) + " were deleted, its log begins at " + begin);
       if (begin >= track.range.to()) consumer.giveUp(track);
       else consumer.jump(track, begin);
     } else if (end < track.range.to()) {
-      lose(track, "its log was cut: it ends at " + end);
+      lose(track, "its log was truncated: it ends at " + end);
       consumer.giveUp(track);
     } else {
       consumer.jump(track, at);

@@ -54,20 +54,20 @@ record Standing(KafkaOffset position, List<Finding> findings) {
 
   private static Finding cut(String name, int partition, long end, String before) {
     return new Finding(Finding.Kind.DATA_LOST, name, "topic '" + name + "' partition " + partition
-        + ": its log was cut: it ends at " + end + ", and " + before);
+        + ": its log was truncated: it ends at " + end + ", and " + before);
   }
 
   private static Place gone(String name, Place place, List<Finding> findings) {
     findings.add(new Finding(Finding.Kind.TOPIC_GONE, name,
-        "topic '" + name + "' is gone, and had been read to " + Arrays.toString(place.next())));
+        "topic '" + name + "' was deleted; it had been read to " + Arrays.toString(place.next())));
     return place;
   }
 
   private static Place present(String name, Place place, Topic topic, List<Finding> findings) {
     if (!place.id().equals(topic.id())) {
       findings.add(new Finding(Finding.Kind.TOPIC_MADE_ANEW, name,
-          "topic '" + name + "' was made anew; the one before had been read to " + Arrays.toString(place.next())
-              + ", and what else it held is gone"));
+          "topic '" + name + "' was recreated; the old one had been read to " + Arrays.toString(place.next())
+              + ", and its unread records were deleted"));
       return new Place(topic.id(), topic.begins().clone());
     }
     int before = place.next().length;
@@ -98,6 +98,6 @@ record Standing(KafkaOffset position, List<Finding> findings) {
   /** Returns what to tell of a partition that has lost its oldest records before they were read. */
   static Finding late(String name, int partition, long next, long begin) {
     return new Finding(Finding.Kind.DATA_LOST, name, "topic '" + name + "' partition " + partition + ": " + (begin - next)
-        + " offsets are gone before they were read, from " + next + " to " + (begin - 1) + ": its log begins at " + begin);
+        + " unread offsets were deleted, from " + next + " to " + (begin - 1) + ": its log begins at " + begin);
   }
 }

@@ -30,7 +30,7 @@ final class StartPosition {
     }
     if (start.startsWith(OFFSETS)) return placed(topics, (name, topic) -> named(start, name, topic));
     if (start.startsWith("{")) return known(KafkaOffset.parse(start), topics);
-    throw new KafkaFailure(KafkaFailure.BAD_START, "cannot begin to read at '" + start + "'");
+    throw new KafkaFailure(KafkaFailure.BAD_START, "cannot start reading at '" + start + "'");
   }
 
   private static KafkaOffset placed(SortedMap<String, Topic> topics, BiFunction<String, Topic, long[]> next) {
@@ -45,8 +45,8 @@ final class StartPosition {
       int cut = pair.indexOf('=');
       int partition = Integer.parseInt(pair.substring(0, cut).strip());
       if (partition >= next.length)
-        throw new KafkaFailure(KafkaFailure.BAD_START, "cannot begin to read topic '" + name + "' at partition " + partition
-            + ": it has " + next.length);
+        throw new KafkaFailure(KafkaFailure.BAD_START, "cannot start reading topic '" + name + "' at partition " + partition
+            + ": the topic has " + next.length + " partitions");
       next[partition] = Long.parseLong(pair.substring(cut + 1).strip());
     }
     return next;

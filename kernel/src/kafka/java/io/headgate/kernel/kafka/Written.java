@@ -37,8 +37,8 @@ record Written(Map<String, Mark> marks, long epoch, int tasks, String moved) imp
   void check(Lineage lineage, int now, long asked) {
     if (asked == epoch && moved != null)
       throw new KafkaFailure(Failures.CHANGED, "cannot finish batch " + asked + " of run " + lineage.name()
-          + ": since it was begun the outputs have changed, and topic '" + moved
-          + "' is written to with other client options, or no more");
+          + ": the outputs have changed since it was started: topic '" + moved
+          + "' has other client options, or is not an output any more");
     check(lineage, epoch, tasks, now, asked);
   }
 
@@ -50,9 +50,9 @@ record Written(Map<String, Mark> marks, long epoch, int tasks, String moved) imp
   static void check(Lineage lineage, long written, int then, int now, long asked) {
     if (asked < written)
       throw new KafkaFailure(Failures.AHEAD, "cannot write batch " + asked + " of run " + lineage.name()
-          + ": its outputs hold batch " + written + ", so the checkpoint was set back, or another job writes under its name");
+          + ": its outputs hold batch " + written + ": the checkpoint was reset to an older one, or another job writes under its name");
     if (asked == written && then != 0 && then != now)
       throw new KafkaFailure(Failures.CHANGED, "cannot finish batch " + asked + " of run " + lineage.name()
-          + ": it was begun with " + then + " tasks, and there are " + now + " now, over which its rows are spread otherwise");
+          + ": it was started with " + then + " tasks, and has " + now + " now, which changes the distribution of its rows");
   }
 }

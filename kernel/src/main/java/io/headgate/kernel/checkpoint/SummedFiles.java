@@ -105,7 +105,7 @@ public final class SummedFiles implements CheckpointFileManager {
     } catch (IOException e) {
       throw new CodedFailure(CodedFailure.CHECKPOINT_DAMAGED, path + " or its checksum cannot be read: " + e.getMessage(), e);
     }
-    throw new CodedFailure(CodedFailure.CHECKPOINT_DAMAGED, path + " is not as it was written: its checksum differs");
+    throw new CodedFailure(CodedFailure.CHECKPOINT_DAMAGED, path + " was changed after it was written: its checksum does not match");
   }
 
   private byte[] read(Path path) throws IOException {

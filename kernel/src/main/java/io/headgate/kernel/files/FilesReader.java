@@ -60,7 +60,7 @@ final class FilesReader implements PartitionReader<InternalRow> {
     try {
       channel = FileChannel.open(Path.of(range.path()), StandardOpenOption.READ);
     } catch (NoSuchFileException e) {
-      throw new IOException("DATA_LOST: file " + range.path() + " of an embedded topic is gone before it was read", e);
+      throw new IOException("DATA_LOST: file " + range.path() + " of an embedded topic was deleted before it was read", e);
     }
     if (channel.size() < range.size())
       throw new IOException("DATA_LOST: file " + range.path() + " of an embedded topic has " + channel.size()

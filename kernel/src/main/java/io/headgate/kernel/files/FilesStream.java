@@ -103,8 +103,8 @@ final class FilesStream
   private long position(FilesOffset at) {
     List<Ledger.Entry> entries = ledger.entries();
     if (at.file > entries.size())
-      throw new CodedFailure(CodedFailure.LEDGER_BROKEN, "position " + at.json() + " lies behind the ledger of " + root
-          + ", which numbers " + entries.size() + " files: the ledger was cut or exchanged");
+      throw new CodedFailure(CodedFailure.LEDGER_BROKEN, "position " + at.json() + " is beyond the ledger of " + root
+          + ", which has " + entries.size() + " files: the ledger was truncated or replaced");
     return at.file == entries.size() ? ledger.end() : entries.get((int) at.file).start() + at.at;
   }
 
@@ -119,8 +119,8 @@ final class FilesStream
     if (ledger.topic() == null || end.file > ledger.entries().size()) look();
     if (!end.topic.equals(ledger.topic())) {
       // A batch that was logged before the topic was made anew cannot be read again.
-      throw new IllegalStateException("DATA_LOST: the records of a batch that must be repeated are gone: topic folder " + root
-          + " was made anew while the batch was under way");
+      throw new IllegalStateException("DATA_LOST: the records of a batch that must be repeated were deleted: topic folder " + root
+          + " was recreated before the batch was finished");
     }
     FilesOffset begin = present(from);
     long a = position(begin);

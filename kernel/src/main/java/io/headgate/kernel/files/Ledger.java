@@ -125,7 +125,7 @@ final class Ledger {
     // The file is made before the first page, and a folder that is being removed may lose it first.
     while (!pages.list().isEmpty() && !Files.exists(file)) {
       if (System.nanoTime() > deadline)
-        throw new CodedFailure(CodedFailure.TOPIC_UNREADABLE, file + " is missing, and the topic has a ledger: its id is lost");
+        throw new CodedFailure(CodedFailure.TOPIC_UNREADABLE, file + " is missing, and the topic has a ledger, which belongs to the lost id");
       try {
         Thread.sleep(50);
       } catch (InterruptedException e) {
@@ -165,8 +165,8 @@ final class Ledger {
           if (!Files.isSymbolicLink(child)) walk(child, path + "/", found);
         } else if (name.endsWith(".jsonl")) {
           if (!leadsTo(path, child))
-            throw new CodedFailure(CodedFailure.PATH_NOT_UTF8, "file " + child + " of an embedded topic cannot be numbered: "
-                + "its name is not UTF-8, and what would be stored would not lead back to it");
+            throw new CodedFailure(CodedFailure.PATH_NOT_UTF8, "file " + child + " of an embedded topic cannot be read: "
+                + "its name is not UTF-8, so the stored name would not match the file");
           found.add(new Found(path, a.size(), a.lastModifiedTime().toMillis()));
         }
       }

@@ -144,7 +144,7 @@ final class JsonReading {
     for (int i = 0; i < s.length(); i++) {
       if (!Character.isSurrogate(s.charAt(i))) continue;
       if (!Character.isSurrogatePair(s.charAt(i), i + 1 < s.length() ? s.charAt(i + 1) : 0))
-        throw new BadRecord(Reason.NOT_UTF8, String.format("field '%s': half of a surrogate pair, \\u%04x, is no character",
+        throw new BadRecord(Reason.NOT_UTF8, String.format("field '%s': half of a surrogate pair, \\u%04x, is not a character",
             field, (int) s.charAt(i)));
       i++;
     }
@@ -225,7 +225,7 @@ final class JsonReading {
 
   private static Object member(JsonParser p, String field, Reader reader, boolean nullable) throws IOException, BadRecord {
     if (p.currentToken() != JsonToken.VALUE_NULL) return reader.read(p, field);
-    if (!nullable) throw new BadRecord(Reason.NULL_FIELD, "field '" + field + "' is null, and none is allowed");
+    if (!nullable) throw new BadRecord(Reason.NULL_FIELD, "field '" + field + "' must not be null");
     return null;
   }
 
@@ -301,7 +301,7 @@ final class JsonReading {
         if (!seen[i] && defaults[i] != null) {
           values[i] = defaults[i];
         } else if (!nullable[i]) {
-          if (seen[i]) throw new BadRecord(Reason.NULL_FIELD, "field '" + prefix + names[i] + "' is null, and none is allowed");
+          if (seen[i]) throw new BadRecord(Reason.NULL_FIELD, "field '" + prefix + names[i] + "' must not be null");
           throw new BadRecord(Reason.MISSING_FIELD, "field '" + prefix + names[i] + "' is missing");
         }
       }

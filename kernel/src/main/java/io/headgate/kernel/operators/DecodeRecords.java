@@ -138,7 +138,7 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
       long size = RawRecord.size(record);
       if (size > source.maxRecord)
         throw new BadRecord(Reason.TOO_LARGE,
-            "a record of " + size + " bytes, and at most " + source.maxRecord + " are taken");
+            "the record has " + size + " bytes, and the limit is " + source.maxRecord);
       int length = RawRecord.valueLength(record);
       if (length == RawRecord.NONE) {
         if (source.key == null) throw new BadRecord(Reason.BAD_JSON, "a record without a value");

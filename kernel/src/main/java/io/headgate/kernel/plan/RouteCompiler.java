@@ -200,12 +200,12 @@ final class RouteCompiler {
     JsonNode columns = step.get("columns");
     int count = columns.isNull() ? layout.schema().length() : columns.size();
     String name = step.get("name").asText();
-    if (count != 1) throw new PlanException("BAD_OUTPUT", "cannot plan " + name + ": text is one column, and there are " + count);
+    if (count != 1) throw new PlanException("BAD_OUTPUT", "cannot plan " + name + ": text output needs exactly one column, got " + count);
     Layout.Path path = columns.isNull()
         ? layout.find(layout.schema().fieldNames()[0]) : path(layout, columns.get(0).get("path"), name);
     if (!(path.type() instanceof StringType))
       throw new PlanException("BAD_OUTPUT",
-          "cannot plan " + name + ": column '" + path.name() + "' is " + path.type().sql() + ", and text is a string");
+          "cannot plan " + name + ": column '" + path.name() + "' is " + path.type().sql() + ", and text output needs a string");
     return path;
   }
 

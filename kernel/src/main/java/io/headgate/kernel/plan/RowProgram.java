@@ -147,15 +147,15 @@ final class RowProgram implements Serializable {
     if (!(analyzed instanceof Project p) || !(p.child() instanceof LeafNode)
         || p.expressions().exists(e -> e.containsPattern(TreePattern.PLAN_EXPRESSION())))
       throw new PlanException("BAD_EXPRESSION", "cannot plan " + operator
-          + ": it does not compute each row by itself (an aggregate, a window, a generator or a subquery)");
+          + ": it must compute each row on its own, without an aggregate, window, generator or subquery");
     for (NamedExpression e : CollectionConverters.asJava(p.projectList())) {
       if (!((Expression) e).deterministic() || ((Expression) e).containsPattern(TreePattern.CURRENT_LIKE()))
         throw new PlanException("BAD_EXPRESSION", "cannot plan " + operator + ": '" + ((Expression) e).sql()
-            + "' gives another result each time, so a replayed batch would make other rows");
+            + "' gives another result each time, so a replayed batch would have different rows");
     }
     if (ClockWords.areIn(expressions, analyzed))
       throw new PlanException("BAD_EXPRESSION", "cannot plan " + operator + ": 'now', 'today', 'tomorrow' and 'yesterday' are"
-          + " another time after each start, so a replayed batch would make other rows");
+          + " another time after each start, so a replayed batch would have different rows");
     return new RowProgram(stages(optimized(spark, p, operator), operator), selected.schema(), texts);
   }
 
@@ -179,7 +179,7 @@ final class RowProgram implements Serializable {
       at = p.child();
     }
     if (!(at instanceof LeafNode))
-      throw new PlanException("BAD_EXPRESSION", "cannot plan " + operator + ": it does not compute each row by itself");
+      throw new PlanException("BAD_EXPRESSION", "cannot plan " + operator + ": it must compute each row on its own");
     if (out.isEmpty()) {
       var all = CollectionConverters.asJava(at.output()).stream().map(e -> (Expression) e).toList();
       out.add(new Stage(CollectionConverters.asScala(all).toSeq(), at.output()));

@@ -43,7 +43,7 @@ public final class Judge {
   private static String advice(List<Finding> findings) {
     for (Finding finding : findings)
       if (finding.kind() == Finding.Kind.TOPIC_GONE)
-        return "; make it again: headgate topics create " + finding.topic() + ", and go on with --on-data-loss continue";
-    return "; go on without what is gone: --on-data-loss continue";
+        return "; create it again: headgate topics create " + finding.topic() + ", and continue with --on-data-loss continue";
+    return "; continue without the deleted records: --on-data-loss continue";
   }
 }

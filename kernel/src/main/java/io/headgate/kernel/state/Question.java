@@ -56,12 +56,12 @@ public final class Question {
 
   private static void checkNode(Object node) {
     String kind = node.getClass().getSimpleName().replace("$", "");
-    if (node instanceof LogicalPlan && !NODES.contains(kind)) throw new IllegalArgumentException("only a query can be asked, and this is " + kind);
+    if (node instanceof LogicalPlan && !NODES.contains(kind)) throw new IllegalArgumentException("the statement must be a query, got " + kind);
   }
 
   private static void checkFunction(Object expression) {
     // It calls any method of any class, under several names.
     if (expression instanceof CallMethodViaReflection)
-      throw new IllegalArgumentException("functions that call Java, such as reflect, are not at hand here");
+      throw new IllegalArgumentException("functions that call Java, such as reflect, are not allowed here");
   }
 }

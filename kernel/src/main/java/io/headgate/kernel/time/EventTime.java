@@ -87,7 +87,7 @@ public final class EventTime implements Serializable {
     long ms = IsoTime.parse(value);
     if (ms == IsoTime.NONE)
       throw new BadRecord(Reason.BAD_EVENT_TIME,
-          "no event time: column '" + name + "' is '" + shortened(value.toString()) + "', which is no ISO 8601 time");
+          "no event time: column '" + name + "' is '" + shortened(value.toString()) + "', which is not an ISO 8601 time");
     if (ms < FIRST || ms >= LAST) throw outside(shortened(value.toString()));
     return ms;
   }

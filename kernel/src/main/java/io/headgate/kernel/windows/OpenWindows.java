@@ -65,7 +65,7 @@ final class OpenWindows {
     if (format != FORMAT)
       throw new IllegalStateException("STATE_INCOMPATIBLE: cannot read state of " + name + ": its format is " + format);
     if (reader.getInt() != form)
-      throw new IllegalStateException("STATE_INCOMPATIBLE: cannot read state of " + name + ": it was kept for other figures");
+      throw new IllegalStateException("STATE_INCOMPATIBLE: cannot read state of " + name + ": it was stored for other aggregates");
     due = reader.getLong();
     for (int left = reader.getInt(); left > 0; left--) append().read(reader, state);
   }

@@ -86,7 +86,7 @@ public final class AdminApi {
       return JSON.readTree(response.body());
     } catch (IOException e) {
       throw new PulsarFailure(PulsarFailure.REFUSED, "cannot ask " + options.admin() + ": its answer to "
-          + response.request().uri().getPath() + " is no JSON");
+          + response.request().uri().getPath() + " is not JSON");
     }
   }
 

@@ -115,7 +115,7 @@ public final class ClientOptions implements Serializable {
     } catch (PulsarClientException | RuntimeException e) {
       // The cause is left behind on purpose: nobody knows what its message quotes.
       throw new PulsarFailure(PulsarFailure.BAD_OPTION,
-          "cannot make a Pulsar client for " + service + ": " + references.scrub(causes(e)));
+          "cannot create a Pulsar client for " + service + ": " + references.scrub(causes(e)));
     }
   }
 
@@ -176,7 +176,7 @@ public final class ClientOptions implements Serializable {
     if (token == null) return;
     if (chosen.containsKey("authPluginClassName") || chosen.containsKey("authParams"))
       throw new PulsarFailure(PulsarFailure.BAD_OPTION,
-          "cannot log in: there is a token, and authPluginClassName or authParams besides; one of them is enough");
+          "cannot log in: use either a token, or authPluginClassName and authParams, not both");
     chosen.put("authPluginClassName", TOKEN_PLUGIN);
     chosen.put("authParams", "token:" + token);
   }

@@ -33,7 +33,7 @@ public final class Clients {
     } catch (InterruptedException e) {
       throw PulsarFailure.interrupted();
     } catch (java.util.concurrent.ExecutionException e) {
-      throw PulsarFailure.of(e, options.service(), "make a client");
+      throw PulsarFailure.of(e, options.service(), "create a client");
     }
   }
 }

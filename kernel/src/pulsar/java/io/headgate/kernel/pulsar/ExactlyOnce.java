@@ -112,11 +112,11 @@ final class ExactlyOnce implements LogWriter {
     long written = SequenceId.epoch(outlet.known());
     if (written > task.epoch)
       throw new PulsarFailure(AHEAD, "cannot write batch " + task.epoch + " of run " + task.lineage + ": " + outlet.place()
-          + " holds batch " + written + ", so the checkpoint was set back, or another job writes under its name");
+          + " holds batch " + written + ": the checkpoint was reset to an older one, or another job writes under its name");
     if (written == task.epoch && SequenceId.shape(outlet.known()) != shape(outlet.destination()))
-      throw new PulsarFailure(CHANGED, "cannot finish batch " + task.epoch + " of run " + task.lineage + ": it was begun with"
-          + " another number of tasks, or of partitions of " + outlet.destination().topic() + ", than the " + task.tasks
-          + " and " + outlet.destination().partitions() + " of now, over which its rows are spread otherwise");
+      throw new PulsarFailure(CHANGED, "cannot finish batch " + task.epoch + " of run " + task.lineage + ": the number"
+          + " of tasks, now " + task.tasks + ", or of partitions of " + outlet.destination().topic() + ", now "
+          + outlet.destination().partitions() + ", has changed since it was started, and with it the distribution of its rows");
   }
 
   private int shape(Destination destination) {

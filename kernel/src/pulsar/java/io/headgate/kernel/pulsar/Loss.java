@@ -44,9 +44,9 @@ record Loss(long entries) {
   }
 
   String told(Place at, Ledgers now) {
-    if (now.has(at.ledger())) return "its log was cut: it ends before " + at + ", to where it had been read";
+    if (now.has(at.ledger())) return "its log was truncated: it ends before " + at + ", which had been read";
     String begins = now.all().isEmpty() ? "it is empty" : "its log begins at " + now.first();
-    if (entries > 0) return entries + " entries are gone before they were read, from " + at + " on: " + begins;
-    return "ledger " + at.ledger() + " is gone, which had been read to " + at + ", and with it what else it held: " + begins;
+    if (entries > 0) return entries + " unread entries were deleted, from " + at + " on: " + begins;
+    return "ledger " + at.ledger() + " was deleted with its unread entries; it had been read to " + at + ": " + begins;
   }
 }

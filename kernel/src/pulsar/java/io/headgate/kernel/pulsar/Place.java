@@ -19,7 +19,7 @@ record Place(long ledger, long entry) implements Comparable<Place>, Serializable
     try {
       return new Place(Long.parseLong(text.substring(0, cut).strip()), Long.parseLong(text.substring(cut + 1).strip()));
     } catch (IndexOutOfBoundsException | NumberFormatException e) {
-      throw new PulsarFailure(PulsarFailure.BAD_START, "cannot take '" + text + "' for a message: ledger:entry is needed");
+      throw new PulsarFailure(PulsarFailure.BAD_START, "a message must be ledger:entry, got '" + text + "'");
     }
   }
 

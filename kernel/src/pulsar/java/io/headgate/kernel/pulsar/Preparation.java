@@ -40,7 +40,7 @@ final class Preparation {
     for (int i = 0; i < topics.size(); i++) if (partitions.get(i).isEmpty()) missing.add(topics.get(i));
     if (!missing.isEmpty())
       throw new PulsarFailure(PulsarFailure.TOPIC_MISSING, "cannot write to " + (missing.size() == 1 ? "topic " : "topics ")
-          + names(missing) + ": there is none at " + client.service());
+          + names(missing) + ": not found at " + client.service());
     List<Optional<JsonNode>> schemas = ask(topic -> "schemas/" + topic.path() + "/schema");
     List<Optional<JsonNode>> limits = ask(topic -> "persistent/" + topic.path() + "/maxMessageSize");
     var found = new HashMap<String, Destination>();
@@ -72,9 +72,9 @@ final class Preparation {
     Duration idle = Duration.between(Instant.ofEpochMilli(spec.query().unfinishedSince()), now);
     long minutes = memoryMinutes();
     if (idle.compareTo(Duration.ofMinutes(minutes)) < 0) return;
-    throw new PulsarFailure(FORGOTTEN, "cannot finish the last batch of run " + spec.query().lineage() + ": it was begun "
-        + idle.toMinutes() + " minutes ago, and the brokers at " + client.service() + " remember for " + minutes
-        + " minutes which of its rows they have (their " + MEMORY + ")");
+    throw new PulsarFailure(FORGOTTEN, "cannot finish the last batch of run " + spec.query().lineage() + ": it was started "
+        + idle.toMinutes() + " minutes ago, and the brokers at " + client.service() + " remember written rows for "
+        + minutes + " minutes (" + MEMORY + ")");
   }
 
   private long memoryMinutes() {

@@ -66,8 +66,8 @@ final class PulsarStream
     List<PulsarTopic> missing = missing(options.topics());
     if (!missing.isEmpty()) {
       String name = missing.get(0).local();
-      throw new PulsarFailure(PulsarFailure.TOPIC_MISSING, "cannot read topic '" + name + "': there is none at "
-          + options.client().service() + "; make it: headgate topics create " + name);
+      throw new PulsarFailure(PulsarFailure.TOPIC_MISSING, "cannot read topic '" + name + "': it does not exist at "
+          + options.client().service() + "; create it: headgate topics create " + name);
     }
     return StartPosition.of(options.start(), catalog);
   }
@@ -113,7 +113,7 @@ final class PulsarStream
     if (!unseen.isEmpty())
       judge.judge(missing(unseen).stream().filter(topic -> !known.contains(topic.full()))
           .map(topic -> new Finding(Finding.Kind.TOPIC_GONE, topic.local(),
-              "topic '" + topic.local() + "' is gone, and had not been read"))
+              "topic '" + topic.local() + "' was deleted before it was read"))
           .toList());
     return Standing.left(wanted, catalog.last());
   }

@@ -21,7 +21,7 @@ public record PulsarTopic(String tenant, String namespace, String local) impleme
     Matcher m = FULL.matcher(full);
     if (!m.matches())
       throw new PulsarFailure(PulsarFailure.BAD_START,
-          "cannot take '" + full + "' for a topic: persistent://tenant/namespace/name is needed");
+          "a topic must be persistent://tenant/namespace/name, got '" + full + "'");
     return new PulsarTopic(m.group(1), m.group(2), m.group(3));
   }
 

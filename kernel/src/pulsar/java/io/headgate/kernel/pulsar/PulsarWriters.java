@@ -32,7 +32,7 @@ public final class PulsarWriters implements LogWriters {
       preparation.checkMemory(Instant.now());
       slot = (int) earlier.stream().filter(this::isBeside).count();
     } catch (RuntimeException e) {
-      throw PulsarFailure.of(e, client.service(), "make ready to write");
+      throw PulsarFailure.of(e, client.service(), "prepare to write");
     }
   }
 

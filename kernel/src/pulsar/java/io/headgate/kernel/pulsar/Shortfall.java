@@ -70,9 +70,9 @@ final class Shortfall {
         moved();
         return;
       }
-      if (entry == Entry.LAST_CHUNK) lose(reader, "the first chunks of message " + reader.next() + " are gone");
+      if (entry == Entry.LAST_CHUNK) lose(reader, "the first chunks of message " + reader.next() + " were deleted");
       if (entry == Entry.GONE) {
-        lose(reader, "what lay in its ledger " + reader.next().ledger() + " from " + reader.next() + " on is gone");
+        lose(reader, "the entries of ledger " + reader.next().ledger() + " from " + reader.next() + " on were deleted");
         reader.giveUp();
       } else {
         reader.pass();
@@ -106,14 +106,14 @@ final class Shortfall {
     boolean there = AdminApi.shared(settings.client()).find("persistent/" + plain.path() + "/internalStats")
         .map(stats -> Ledgers.parse(stats, Place.NO_LIMIT)).orElse(Ledgers.NONE).has(from.ledger());
     if (!there) {
-      lose(reader, "what lay in its ledger " + from.ledger() + " from " + from + " on is gone");
+      lose(reader, "the entries of ledger " + from.ledger() + " from " + from + " on were deleted");
       return true;
     }
     for (Place at = from; at.entry() < to; at = at.next()) {
       Entry entry = look(plain, at);
       if (entry == Entry.SILENT) continue;
       if (entry != Entry.GONE && reader.canGoBack()) return false;
-      lose(reader, "message " + at + " is gone, or a part of it");
+      lose(reader, "message " + at + " or a part of it was deleted");
     }
     return true;
   }

@@ -62,7 +62,7 @@ record Standing(PulsarOffset position, List<Finding> findings) {
 
   private static Finding madeAnew(String name, Standpoint at) {
     return new Finding(Finding.Kind.TOPIC_MADE_ANEW, name, "topic '" + name
-        + "' was made anew; the one before had been read to " + at.next() + ", and what else it held is gone");
+        + "' was recreated; the old one had been read to " + at.next() + ", and its unread records were deleted");
   }
 
   private static Standpoint beginning(Topic topic) {
@@ -72,7 +72,7 @@ record Standing(PulsarOffset position, List<Finding> findings) {
   private static Standpoint gone(String name, Standpoint at, List<Finding> findings) {
     String local = PulsarTopic.parse(name).local();
     findings.add(new Finding(Finding.Kind.TOPIC_GONE, local,
-        "topic '" + local + "' is gone, and had been read to " + at.next()));
+        "topic '" + local + "' was deleted; it had been read to " + at.next()));
     return at;
   }
 

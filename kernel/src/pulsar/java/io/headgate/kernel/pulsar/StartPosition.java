@@ -31,7 +31,7 @@ final class StartPosition {
     }
     if (start.startsWith(MESSAGES)) return placed(topics, topic -> named(start, topic));
     if (start.startsWith("{")) return known(PulsarOffset.parse(start), topics);
-    throw new PulsarFailure(PulsarFailure.BAD_START, "cannot begin to read at '" + start + "'");
+    throw new PulsarFailure(PulsarFailure.BAD_START, "cannot start reading at '" + start + "'");
   }
 
   private static PulsarOffset placed(SortedMap<String, Topic> topics, Function<Topic, List<Place>> next) {
@@ -50,8 +50,8 @@ final class StartPosition {
       int cut = pair.indexOf('=');
       int partition = Integer.parseInt(pair.substring(0, cut).strip());
       if (partition >= next.size())
-        throw new PulsarFailure(PulsarFailure.BAD_START, "cannot begin to read topic '" + topic.name().local()
-            + "' at partition " + partition + ": it has " + next.size());
+        throw new PulsarFailure(PulsarFailure.BAD_START, "cannot start reading topic '" + topic.name().local()
+            + "' at partition " + partition + ": the topic has " + next.size() + " partitions");
       next.set(partition, Place.parse(pair.substring(cut + 1)));
     }
     return next;
