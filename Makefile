@@ -54,7 +54,7 @@ test: setup chromium  ## Run every test but those marked long
 
 test-all: setup chromium  ## Run every test, with more kills, at random moments
 	-$(BIN)/headgate prepare kafka+pulsar
-	HEADGATE_KILLS=8 HEADGATE_CRASH_EXAMPLES=6 HEADGATE_SEED=random $(PYTEST) --durations 50
+	HEADGATE_KILLS=8 HEADGATE_CRASH_EXAMPLES=6 HEADGATE_EXAMPLES=1 HEADGATE_SEED=random $(PYTEST) --durations 50
 
 screenshots: setup chromium  ## Take the docs' pictures of the console anew
 	HEADGATE_SCREENSHOTS=docs/images $(BIN)/python -m pytest tests/console/test_console.py

@@ -25,7 +25,7 @@ from headgate.connectors import Files, Kafka
 from headgate.flow.topics import Topic
 from headgate.windows import count, every_events, tumbling
 
-EXAMPLES = int(os.environ.get("HEADGATE_CRASH_EXAMPLES", "2"))
+EXAMPLES = int(os.environ.get("HEADGATE_CRASH_EXAMPLES", "1"))
 POINTS = ("in-transaction", "state-committed", "task-committed", "epoch-committed")
 KINDS = ("windowed", "enriched", "split")
 EVERY = 3

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from memory import MemoryFlow, keys_of_one_bucket
 from pyspark.sql import SparkSession
 
+from examples import examples
 from headgate import Flow
 
 Key = tuple[Any, ...]
@@ -216,7 +217,7 @@ def _keys(*parts: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Key]]:
 
 
 @given(st.data())
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_enrich_by_an_integer_key_is_a_dictionary(spark: SparkSession, data: st.DataObject) -> None:
     shape = Shape(("BIGINT",), ("users",))
     batches = data.draw(_batches(shape, data.draw(_keys(INTEGERS))))
@@ -224,7 +225,7 @@ def test_enrich_by_an_integer_key_is_a_dictionary(spark: SparkSession, data: st.
 
 
 @given(st.data())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_two_enrichments_in_a_row_are_two_dictionaries(
     spark: SparkSession, data: st.DataObject
 ) -> None:
@@ -242,7 +243,7 @@ def shared(spark: SparkSession) -> list[Key]:
 
 @pytest.mark.parametrize("tables", [("users",), ("users", "items")])
 @given(st.data())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_keys_of_one_bucket_are_told_apart(
     spark: SparkSession, shared: list[Key], tables: tuple[str, ...], data: st.DataObject
 ) -> None:
@@ -269,7 +270,7 @@ def test_more_keys_than_buckets_are_a_dictionary(spark: SparkSession) -> None:
 
 
 @given(st.data())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_keys_of_any_text_are_told_apart(spark: SparkSession, data: st.DataObject) -> None:
     shape = Shape(("STRING",), ("users",))
     batches = data.draw(_batches(shape, data.draw(_keys(TEXTS))))
@@ -277,7 +278,7 @@ def test_keys_of_any_text_are_told_apart(spark: SparkSession, data: st.DataObjec
 
 
 @given(st.data())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_keys_of_several_columns_are_told_apart(spark: SparkSession, data: st.DataObject) -> None:
     shape = Shape(("BIGINT", "STRING"), ("users",))
     batches = data.draw(_batches(shape, data.draw(_keys(st.integers(0, 1), TEXTS))))
@@ -285,7 +286,7 @@ def test_keys_of_several_columns_are_told_apart(spark: SparkSession, data: st.Da
 
 
 @given(st.data())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_a_version_column_orders_changes_whatever_their_place(
     spark: SparkSession, data: st.DataObject
 ) -> None:

@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 from window_reference import Batch, DedupeModel, Event, Shape, WindowModel
 from window_runs import SCHEMA, aggregated, as_row, to_ms
 
+from examples import examples
 from headgate import Flow
 from headgate.flow.windowing import Trigger, Windows
 from headgate.windows import (
@@ -146,7 +147,7 @@ def run(flow: MemoryFlow, batch: Batch, seed: int, **more: Any) -> Mapping[str, 
 
 
 @given(shapes(st.sampled_from([(10, 10), (1, 1), (25, 25)])), batches(), st.data())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_tumbling_windows_are_lists_of_events(
     spark: SparkSession, shape: Shape, drawn: list[Batch], data: st.DataObject
 ) -> None:
@@ -155,7 +156,7 @@ def test_tumbling_windows_are_lists_of_events(
 
 
 @given(shapes(st.sampled_from([(10, 5), (10, 3), (20, 1)])), batches(), st.data())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_an_event_counts_in_each_sliding_window_that_is_not_over(
     spark: SparkSession, shape: Shape, drawn: list[Batch], data: st.DataObject
 ) -> None:
@@ -164,7 +165,7 @@ def test_an_event_counts_in_each_sliding_window_that_is_not_over(
 
 
 @given(shapes(st.sampled_from([(4, 0), (10, 0)])), batches(), st.data())
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_sessions_grow_and_join(
     spark: SparkSession, shape: Shape, drawn: list[Batch], data: st.DataObject
 ) -> None:
@@ -174,7 +175,7 @@ def test_sessions_grow_and_join(
 
 @pytest.mark.parametrize("cut", [session(gap=ms(10)), tumbling(ms(30))])
 @given(batches(keys=1), st.lists(SEEDS, min_size=2, max_size=2))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_rows_do_not_depend_on_the_order_that_events_come_out_of_a_shuffle(
     spark: SparkSession, cut: Windows, drawn: list[Batch], seeds: list[int]
 ) -> None:
@@ -231,7 +232,7 @@ def shared(spark: SparkSession) -> list[str]:
 
 
 @given(batches(keys=1, kinds=6), st.sampled_from([1, 3, 10, 30]), SEEDS, st.integers(0, 6))
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 def test_of_events_less_than_a_span_apart_dedupe_lets_one_pass(
     spark: SparkSession,
     shared: list[str],
@@ -293,7 +294,7 @@ def test_a_bucket_is_looked_through_a_few_times_within_the_span(spark: SparkSess
 
 
 @given(batches(), SEEDS)
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_rows_that_come_one_by_one_are_counted_alike(
     spark: SparkSession, drawn: list[Batch], seed: int
 ) -> None:
@@ -309,7 +310,7 @@ def test_rows_that_come_one_by_one_are_counted_alike(
 
 
 @given(batches(), SEEDS, st.integers(0, 6))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_windows_of_windows_hold_every_event_that_the_first_ones_do(
     spark: SparkSession, drawn: list[Batch], seed: int, restart: int
 ) -> None:

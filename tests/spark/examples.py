@@ -1,0 +1,13 @@
+"""How many examples a property test tries."""
+
+from __future__ import annotations
+
+import os
+
+# Half as many in `make test` as in `make test-all`.
+_SHARE = float(os.environ.get("HEADGATE_EXAMPLES", "0.5"))
+
+
+def examples(most: int) -> int:
+    """Return the number of examples to try of at most so many."""
+    return max(1, round(most * _SHARE))
