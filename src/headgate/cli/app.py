@@ -17,6 +17,7 @@ from headgate.cli import (
     control,
     dead_letters,
     demo,
+    explain,
     failures,
     jobs,
     logs,
@@ -82,6 +83,7 @@ _COMMANDS: dict[str, Command | tuple[Command, dict[str, Command]]] = {
     ),
     "prepare": machine.prepare,
     "doctor": machine.doctor,
+    "explain": explain.explain,
 }
 
 # The base class of typer's errors about a command line; typer exports only this one.

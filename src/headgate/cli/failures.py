@@ -16,6 +16,8 @@ from headgate.errors import Domain, HeadgateError, find_refusal
 INTERRUPTED = 130
 # The exit code of a program that a closed pipe ended.
 PIPE_CLOSED = 141
+# Its hint names the help, which explains more than the page of errors does.
+_USAGE = "BAD_USAGE"
 
 
 def explain(error: BaseException, command: str) -> HeadgateError:
@@ -39,9 +41,7 @@ def usage_error(message: str, command: str) -> HeadgateError:
     """Return a command line that cannot be parsed as a HeadgateError."""
     problem = message.strip().removesuffix(".")
     problem = problem[:1].lower() + problem[1:]
-    return HeadgateError(
-        "BAD_USAGE", f"cannot run '{command}': {problem}", hint=f"{command} --help"
-    )
+    return HeadgateError(_USAGE, f"cannot run '{command}': {problem}", hint=f"{command} --help")
 
 
 def show(error: HeadgateError, *, as_json: bool) -> None:
@@ -52,6 +52,8 @@ def show(error: HeadgateError, *, as_json: bool) -> None:
     note(Text.assemble(("error", "bold red"), " ", (error.code, "bold"), f": {error.message}"))
     if error.hint:
         note(Text.assemble(("hint", "bold cyan"), f": {error.hint}"))
+    if error.code != _USAGE:
+        note(Text(f"more: headgate explain {error.code}", "dim"))
 
 
 def is_stdout_closed() -> bool:
