@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.set-up
+STAMP := $(VENV)/.installed
+DEV_STAMP := $(VENV)/.set-up
 DOCS_STAMP := $(VENV)/.docs-set-up
 
 .PHONY: setup core kernel chromium demo docs test test-all check format bench bench-restore bench-kafka bench-pulsar bench-windows bench-state soak test-faults screenshots wheel clean help
@@ -10,7 +11,7 @@ DOCS_STAMP := $(VENV)/.docs-set-up
 help:  ## Show what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-setup: $(STAMP) core  ## Install the package and what its development needs into .venv
+setup: $(DEV_STAMP) core  ## Install the package and what its development needs into .venv
 
 $(STAMP): pyproject.toml constraints.txt hatch_build.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -18,6 +19,12 @@ $(STAMP): pyproject.toml constraints.txt hatch_build.py
 	@command -v java > /dev/null || [ -n "$$JAVA_HOME" ] \
 		|| { echo "Headgate needs Java 17 or newer: install a JDK, or set JAVA_HOME"; exit 3; }
 	$(PYTHON) -m venv $(VENV)
+	@echo "Installing Headgate and Spark into $(VENV): about 600 MB, once"
+	$(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt --editable .
+	@touch $@
+
+# Tools for tests, types and lint; a demo needs none of them.
+$(DEV_STAMP): $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
@@ -28,7 +35,7 @@ core: $(STAMP)
 kernel: $(STAMP)  ## Compile the kernel and its modules if their sources changed
 	@$(BIN)/python -c 'from headgate._kernel.jar import build_jars; build_jars(progress=print)'
 
-demo: setup  ## Run the online store's flow on the embedded default and show results
+demo: core  ## Run the online store's flow on the embedded default and show results
 	$(BIN)/headgate demo
 
 # The site's builder is an extra of its own: make setup does not install it.
@@ -40,7 +47,7 @@ docs: $(DOCS_STAMP)  ## Build the documentation site into build/docs; a broken l
 	@rm -rf build/docs
 	$(BIN)/zensical build --config-file mkdocs.yml --strict --clean
 
-chromium: $(STAMP)  ## Install a browser for the console's tests, unless there is one
+chromium: $(DEV_STAMP)  ## Install a browser for the console's tests, unless there is one
 	@tests/console/get-chromium $(BIN)
 
 # What runs together and in which order is in tests/conftest.py. Hundreds of tests start a JVM: with an archive
