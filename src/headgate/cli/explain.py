@@ -13,7 +13,7 @@ import typer
 from rich.text import Text
 
 from headgate.cli.options import Json
-from headgate.cli.output import print_json, print_table, say
+from headgate.cli.output import print_table, say, show
 from headgate.errors import Domain, HeadgateError
 
 # The page of the documentation: in a checkout, or in the installed package.
@@ -54,26 +54,23 @@ def explain(
     """
     explanations = read_explanations()
     if code is None:
-        _list(explanations, as_json)
-        return
-    explanation = _get(explanations, code)
-    if as_json:
-        print_json(explanation)
-        return
-    say(Text.assemble((explanation.code, "bold"), f"  ({explanation.topic})"))
-    say(_plain(explanation.when))
-    if explanation.todo:
-        say(Text.assemble(("what to do", "bold cyan"), f": {_plain(explanation.todo)}"))
+        show(explanations, _print_all, as_json=as_json)
+    else:
+        show(_get(explanations, code), _print_one, as_json=as_json)
 
 
-def _list(explanations: list[Explanation], as_json: bool) -> None:
-    if as_json:
-        print_json(explanations)
-        return
+def _print_all(explanations: list[Explanation]) -> None:
     print_table(
         ["code", "when"],
         [[explanation.code, _plain(explanation.when)] for explanation in explanations],
     )
+
+
+def _print_one(explanation: Explanation) -> None:
+    say(Text.assemble((explanation.code, "bold"), f"  ({explanation.topic})"))
+    say(_plain(explanation.when))
+    if explanation.todo:
+        say(Text.assemble(("what to do", "bold cyan"), f": {_plain(explanation.todo)}"))
 
 
 def _get(explanations: list[Explanation], code: str) -> Explanation:
