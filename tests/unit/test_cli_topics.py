@@ -162,9 +162,10 @@ def test_a_users_error_is_a_code_a_message_and_a_hint(args: tuple[str, ...], cod
     result = run(*args)
     assert result.exit_code == 2
     assert result.stdout == ""
-    error, hint = result.stderr.splitlines()
+    error, hint, more = result.stderr.splitlines()
     assert error.startswith(f"error {code}: cannot ")
     assert hint.startswith("hint: ")
+    assert more == f"more: headgate explain {code}"
 
 
 def test_an_error_is_json_where_json_was_asked_for() -> None:
@@ -195,7 +196,7 @@ def test_a_failure_from_outside_ends_with_3(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(topics, "list_topics", fail)
     result = run("topics")
     assert result.exit_code == 3
-    assert result.stderr == "error BROKER_DOWN: cannot reach it\n"
+    assert result.stderr.startswith("error BROKER_DOWN: cannot reach it\n")
 
 
 def test_what_the_system_refuses_is_told_without_a_traceback(here: Path) -> None:
@@ -211,7 +212,7 @@ def test_an_unexpected_failure_ends_with_70_and_says_where_its_traceback_is(
     monkeypatch.setattr(topics, "list_topics", _surprise)
     result = run("topics")
     assert result.exit_code == 70
-    error, _hint = result.stderr.splitlines()
+    error, _hint, _more = result.stderr.splitlines()
     found = re.fullmatch(r"error INTERNAL: .*ZeroDivisionError: .* \(traceback: (.+)\)", error)
     assert found
     story = Path(found[1])
