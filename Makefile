@@ -19,7 +19,7 @@ $(STAMP): pyproject.toml constraints.txt hatch_build.py
 	@command -v java > /dev/null || [ -n "$$JAVA_HOME" ] \
 		|| { echo "Headgate needs Java 17 or newer: install a JDK, or set JAVA_HOME"; exit 3; }
 	$(PYTHON) -m venv $(VENV)
-	@echo "Installing Headgate and Spark into $(VENV): about 600 MB, once"
+	@echo "Installing Headgate and Spark into $(VENV), once: 750 MB"
 	$(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt --editable .
 	@touch $@
 
