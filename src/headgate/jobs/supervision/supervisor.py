@@ -383,7 +383,7 @@ class Supervisor:
         if isinstance(error, OSError):
             return HeadgateError(
                 "CHECKPOINT_NOT_WRITTEN",
-                f"cannot take a savepoint: {error}",
+                f"cannot write a checkpoint or a savepoint: {error}",
                 domain=Domain.EXTERNAL,
             )
         return HeadgateError(
