@@ -235,6 +235,11 @@ def _python_codes() -> Iterator[str]:
             match node:
                 case ast.Call(func=ast.Name(id="HeadgateError"), args=[ast.Constant(code), *_]):
                     yield str(code)
+                case ast.Call(func=ast.Attribute(attr="__init__"), args=[ast.Constant(code), *_]):
+                    # A kind of HeadgateError gives its own code.
+                    yield from CODE.findall(str(code))
+                case ast.keyword(arg="code", value=ast.Constant(code)):
+                    yield str(code)
                 case ast.Call(func=ast.Name(id="HeadgateError")):
                     # The code is looked up: in a table at the top of the module.
                     yield from _codes_of_tables(tree)

@@ -16,8 +16,6 @@ from headgate.errors import Domain, HeadgateError, find_refusal
 INTERRUPTED = 130
 # The exit code of a program that a closed pipe ended.
 PIPE_CLOSED = 141
-# Its hint names the help, which explains more than the page of errors does.
-_USAGE = "BAD_USAGE"
 
 
 def explain(error: BaseException, command: str) -> HeadgateError:
@@ -41,7 +39,9 @@ def usage_error(message: str, command: str) -> HeadgateError:
     """Return a command line that cannot be parsed as a HeadgateError."""
     problem = message.strip().removesuffix(".")
     problem = problem[:1].lower() + problem[1:]
-    return HeadgateError(_USAGE, f"cannot run '{command}': {problem}", hint=f"{command} --help")
+    return HeadgateError(
+        "BAD_USAGE", f"cannot run '{command}': {problem}", hint=f"{command} --help"
+    )
 
 
 def show(error: HeadgateError, *, as_json: bool) -> None:
@@ -52,7 +52,8 @@ def show(error: HeadgateError, *, as_json: bool) -> None:
     note(Text.assemble(("error", "bold red"), " ", (error.code, "bold"), f": {error.message}"))
     if error.hint:
         note(Text.assemble(("hint", "bold cyan"), f": {error.hint}"))
-    if error.code != _USAGE:
+    # The help of a command explains more than the page of errors does.
+    if error.code != "BAD_USAGE":
         note(Text(f"more: headgate explain {error.code}", "dim"))
 
 
