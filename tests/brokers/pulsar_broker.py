@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pulsar
+from eventually import eventually
 
 from headgate.brokers import lifecycle
 from headgate.brokers.broker import Broker, BrokerOptions
@@ -245,8 +246,21 @@ class PulsarBroker:
         return [each.properties["headgate"] for each in self.read(topic)]
 
     def truncate(self, topic: str, *, namespace: str = _NAMESPACE) -> None:
-        """Remove the records of a topic, whoever may not have read them."""
-        self.ask("DELETE", f"persistent/{namespace}/{topic}/truncate")
+        """Remove the records of a topic, read or not.
+
+        Pulsar refuses this while a job moves its subscription forward.
+        """
+
+        def is_done() -> bool:
+            try:
+                self.ask("DELETE", f"persistent/{namespace}/{topic}/truncate")
+            except urllib.error.HTTPError as error:
+                if "Reset cursor in progress" in str(error):
+                    return False
+                raise
+            return True
+
+        eventually(is_done)
 
 
 def _full(topic: str, namespace: str, partition: int | None) -> str:

@@ -126,6 +126,9 @@ def _letter(desk: Desk, place: tuple[int, int], *, origin: str = "orders") -> by
         "topic": desk.prefix + "orders",
         "partition": place[0],
         "offset": place[1],
+        "timestamp": 1_000,
+        "code": "BAD_JSON",
+        "reason": "the record is not JSON",
         "bytes": 1,
         "raw": base64.b64encode(b"x").decode(),
     }
@@ -342,7 +345,7 @@ def test_records_that_are_not_kept_any_more_are_not_judged_and_that_is_told(
     assert found.ok, found
     assert found.sources["orders"].partitions["0"].records == 15
     assert any(f"{topic}/0 before offset 5 have been deleted" in note for note in found.notes)
-    assert any("5 rows are of records before the range" in note for note in found.notes)
+    assert any("5 rows are of records before the audited range" in note for note in found.notes)
 
 
 def test_an_open_transaction_that_hides_rows_is_told_with_the_loss(
