@@ -331,7 +331,7 @@ def test_a_broker_that_is_not_there_is_told_in_seconds_and_by_name(args: tuple[s
     assert time.monotonic() - began < 15
     assert done.returncode == 3
     assert done.stdout == ""
-    error, hint = done.stderr.splitlines()
+    error, hint, _more = done.stderr.splitlines()
     assert error.startswith("error BROKER_UNREACHABLE: cannot ")
     assert "127.0.0.1:1" in error
     assert "Connection refused" in error
