@@ -1,4 +1,4 @@
-"""Keeping checkpoints while a savepoint is copied from one of them."""
+"""Keeping checkpoints: when one is due, and while a savepoint is copied from another."""
 
 from __future__ import annotations
 
@@ -11,23 +11,69 @@ from stored_run import LAST, unpack
 
 from headgate.checkpoints.catalog import list_kept, read_kept
 from headgate.checkpoints.verify import verify
+from headgate.engine.progress import BatchReport, SourceProgress
 from headgate.jobs.checkpoints import keeper as keepers
 from headgate.jobs.checkpoints.keeper import CheckpointKeeper
 from headgate.jobs.job_folder import JobFolder
-from headgate.jobs.runs.lineage import find_run
+from headgate.jobs.runs.lineage import Run, find_run
 from headgate.jobs.values import RunOptions
 
 JOB, RUN = "shop", "20261115T152501-31b689"
 
 
-def test_a_checkpoint_that_is_being_copied_is_not_thinned_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    home = JobFolder(tmp_path / "home", JOB)
+def stored(folder: Path) -> tuple[JobFolder, Run]:
+    """Return a job whose run is the stored one."""
+    home = JobFolder(folder / "home", JOB)
     home.run_folder(RUN).mkdir(parents=True)
     unpack(home.run_folder(RUN))
     run = find_run(home, RUN)
     assert run is not None
+    return home, run
+
+
+def report(batch: int, clock: FakeClock) -> BatchReport:
+    return BatchReport(
+        batch=batch,
+        started=clock.now(),
+        duration=timedelta(0),
+        sources={"orders": SourceProgress(5, None, None, None, "{}")},
+        outputs={},
+        state={},
+        phases={},
+    )
+
+
+def test_the_last_batch_of_a_quiet_job_is_kept_once_the_interval_has_passed(tmp_path: Path) -> None:
+    home, run = stored(tmp_path)
+    clock = FakeClock()
+    keeper = CheckpointKeeper(home, run, RunOptions(checkpoint_every=timedelta(seconds=5)), clock)
+    assert keeper.take_due() is None, "no batch has committed"
+
+    def keep_due() -> tuple[str, int] | None:
+        keep = keeper.take_due()
+        if keep is None:
+            return None
+        kept = read_kept(home.checkpoints_folder(RUN) / keep()["checkpoint"])
+        return kept.id, kept.sources["orders"].records
+
+    keeper.batch_committed(report(LAST - 2, clock))
+    assert keep_due() == (f"chk-{LAST - 2}", 5), "the first batch is kept at once"
+    for batch in (LAST - 1, LAST):
+        clock.advance(seconds=1)
+        keeper.batch_committed(report(batch, clock))
+        assert keep_due() is None
+    clock.advance(seconds=2.9)
+    assert keep_due() is None
+    clock.advance(seconds=0.1)
+    assert keep_due() == (f"chk-{LAST}", 15)
+    clock.advance(seconds=60)
+    assert keep_due() is None, "the last batch is kept already"
+
+
+def test_a_checkpoint_that_is_being_copied_is_not_thinned_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, run = stored(tmp_path)
     options = RunOptions(checkpoint_every=timedelta(0), retain=1, retain_for=None)
     keeper = CheckpointKeeper(home, run, options, FakeClock())
     last = [LAST - 2]

@@ -122,14 +122,23 @@ class Keeper:
     may_copy: threading.Event = field(default_factory=threading.Event)
     # Checkpoints are due, and are kept once this is set; None if none is due.
     may_keep: threading.Event | None = None
+    is_due: Callable[[], bool] = lambda: True
+    unkept: int | None = None
     positions: dict[str, str | None] = field(default_factory=dict)
 
     def find_starts(self) -> dict[str, str | None]:
         return self.starts
 
-    def batch_committed(self, report: BatchReport) -> Callable[[], dict[str, Any]] | None:
+    def batch_committed(self, report: BatchReport) -> None:
         self.asked.append(f"batch {report.batch}")
-        return None if self.may_keep is None else lambda: self._keep(report.batch)
+        self.unkept = report.batch
+
+    def take_due(self) -> Callable[[], dict[str, Any]] | None:
+        batch = self.unkept
+        if self.may_keep is None or batch is None or not self.is_due():
+            return None
+        self.unkept = None
+        return lambda: self._keep(batch)
 
     def _keep(self, batch: int) -> dict[str, Any]:
         assert self.may_keep is not None
@@ -536,6 +545,24 @@ def test_requests_are_answered_while_a_checkpoint_is_kept(tmp_path: Path) -> Non
     )
     assert bench.run().state is JobState.STOPPED
     assert bench.keeper.asked[-4:] == ["kept 1", "kept 2", "last", "ended False"]
+
+
+def test_the_last_batch_is_kept_once_a_checkpoint_is_due_without_a_further_batch(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path, [Running(), batch(1)])
+    bench.keeper.may_keep = threading.Event()
+    bench.keeper.may_keep.set()
+    bench.keeper.is_due = lambda: bench.clock.seconds >= 60
+    Script(
+        bench,
+        (
+            lambda: bench.has_event("CHECKPOINT")() or bench.clock.seconds > 600,
+            bench.ask(Verb.STOP),
+        ),
+    )
+    assert bench.run().state is JobState.STOPPED
+    assert bench.keeper.asked == ["batch 1", "kept 1", "last", "ended False"]
 
 
 @pytest.mark.parametrize("dies", [False, True])

@@ -58,6 +58,8 @@ class CheckpointKeeper:
         self._folder = home.checkpoints_folder(run.lineage)
         self._records: dict[str, int] = {}
         self._last: BatchReport | None = None
+        # The last batch, until a checkpoint of it is begun.
+        self._unkept: BatchReport | None = None
         self._reached = ReachedNote(home, run)
         self._kept_at: float | None = None
         # Held while files are linked: a checkpoint and a savepoint may be of the same batch.
@@ -74,19 +76,26 @@ class CheckpointKeeper:
         """Take note of the query whose checkpoints are kept; its first batch has yet to begin."""
         self._reached.attempt_running()
 
-    def batch_committed(self, report: BatchReport) -> Callable[[], Mapping[str, Any]] | None:
-        """Take note of a batch; return the function that keeps it, if a checkpoint is due.
-
-        The function may run on any thread, and returns the facts for the event.
-        """
+    def batch_committed(self, report: BatchReport) -> None:
+        """Take note of a batch."""
         self._last = report
         self._reached.batch_committed(report.batch)
         for name, source in report.sources.items():
             self._records[name] = self._records.get(name, 0) + source.rows
-        now = self._clock.monotonic()
+        self._unkept = report
+
+    def take_due(self) -> Callable[[], Mapping[str, Any]] | None:
+        """Return the function that keeps the last batch, once, if a checkpoint is due.
+
+        A checkpoint is due with the first batch, and an interval after the one before, also if no
+        further batch commits. The function may run on any thread, and returns the facts for the
+        event.
+        """
+        report, now = self._unkept, self._clock.monotonic()
         every = self._options.checkpoint_every.total_seconds()
-        if self._kept_at is not None and now - self._kept_at < every:
+        if report is None or (self._kept_at is not None and now - self._kept_at < every):
             return None
+        self._unkept = None
         self._kept_at = now
         return partial(self._keep, report.batch, report, dict(self._records))
 

@@ -71,7 +71,7 @@ _LISTEN = 0.1
 _STATUS_EVERY = 0.25
 # How long an attempt may take to exit after its last news.
 _LAST_WORD = 30.0
-# A checkpoint that is due is left out while so many others wait: Spark removes the files of a batch
+# A checkpoint that is due is put off while so many others wait: Spark removes the files of a batch
 # after 100 later ones.
 _MOST_WAITING = 8
 
@@ -167,6 +167,8 @@ class Supervisor:
         self._apply(Submitted(self._clock.now()))
         while not self._machine.state.is_final or self._child is not None:
             self._listen()
+            # A job without new records has a checkpoint that is due, too.
+            self._keep_due()
             self._notice_exit()
             self._notice_checkpoints()
             self._notice_end()
@@ -245,7 +247,7 @@ class Supervisor:
             case Batch(report):
                 self._totals = self._totals.plus(report)
                 self._sampler.batch_committed(report)
-                self._keep(report)
+                self._batch_committed(report)
             case RowShown(output, row):
                 self._watcher.on_row(output, row)
             case SourceEvent(kind, source, message):
@@ -310,14 +312,21 @@ class Supervisor:
             self._note("FAILURE", attempt=self._machine.attempt, **facts)
         self._apply(AttemptFailed(self._clock.now(), failure))
 
-    def _keep(self, report: BatchReport) -> None:
-        """Have a batch kept, if a checkpoint is due."""
+    def _batch_committed(self, report: BatchReport) -> None:
         try:
-            keep = self._keeper.batch_committed(report)
+            self._keeper.batch_committed(report)
         except (HeadgateError, OSError) as error:
             self._note("CHECKPOINT_FAILED", **self._explain(error).as_dict())
+        self._keep_due()
+
+    def _keep_due(self) -> None:
+        """Have the last batch kept, if a checkpoint is due and not too many others wait.
+
+        Only while an attempt lives: its end waits for the checkpoints that are being linked.
+        """
+        if self._child is None or len(self._checkpoints) > _MOST_WAITING:
             return
-        if keep is not None and len(self._checkpoints) <= _MOST_WAITING:
+        if keep := self._keeper.take_due():
             self._checkpoints.append(self._linker.submit(keep))
 
     def _notice_checkpoints(self) -> None:
