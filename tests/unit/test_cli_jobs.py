@@ -283,6 +283,17 @@ def test_flags_win_over_the_file_and_the_file_over_defaults(
     assert origins["batch-every"] == "default"
 
 
+def test_checkpoints_are_kept_in_the_folder_of_a_url_and_remote_stores_are_refused(
+    asked: list[RunOptions], tmp_path: Path
+) -> None:
+    assert run("run", "flow.py", "--checkpoints", f"file://{tmp_path}/kept").exit_code == 0
+    assert [options.checkpoints for options in asked] == [tmp_path / "kept"]
+    result = run("run", "flow.py", "--checkpoints", "s3://bucket/jobs")
+    assert result.exit_code == 2
+    assert "error BAD_SETTING: cannot keep checkpoints in 's3://bucket/jobs'" in result.stderr
+    assert len(asked) == 1
+
+
 @pytest.mark.parametrize(
     "setting", [each for each in SETTINGS if "run" in each.verbs], ids=lambda each: each.name
 )

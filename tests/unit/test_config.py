@@ -206,6 +206,41 @@ def test_a_folder_of_a_flag_is_seen_from_the_working_directory(flow: Path) -> No
     assert (settings["checkpoints"], settings["on"]) == (Path("kept"), "files:topics")
 
 
+@pytest.mark.parametrize(
+    "url", ["file:///data/all%20jobs", "file:/data/all jobs", "FILE://localhost/data/all jobs"]
+)
+def test_a_file_url_is_the_folder_that_it_names(flow: Path, url: str) -> None:
+    assert read(flow, checkpoints=url)["checkpoints"] == Path("/data/all jobs")
+    write(flow, f'[job]\ncheckpoints = "{url}"\n')
+    assert read(flow)["checkpoints"] == Path("/data/all jobs")
+
+
+@pytest.mark.parametrize("url", ["s3://bucket/jobs", "hdfs:///jobs", "hdfs:/jobs", "s3a://b"])
+def test_checkpoints_in_a_remote_store_are_refused(flow: Path, url: str) -> None:
+    error = refused(flow, checkpoints=url)
+    scheme = url.partition(":")[0]
+    assert (error.code, error.message) == (
+        "BAD_SETTING",
+        f"cannot keep checkpoints in '{url}': {scheme}: is not supported, only folders of this "
+        "machine are (in --checkpoints)",
+    )
+    assert error.hint == "name a local or mounted folder, such as /mnt/checkpoints"
+    write(flow, f'[job]\ncheckpoints = "{url}"\n')
+    assert refused(flow).message.endswith("(in [job] of flows/headgate.toml, line 2)")
+
+
+@pytest.mark.parametrize("url", ["file://otherhost/data", "file:data", "file://", "file:"])
+def test_a_file_url_without_an_absolute_path_here_is_refused(flow: Path, url: str) -> None:
+    error = refused(flow, checkpoints=url)
+    assert error.message.startswith(f"cannot keep checkpoints in '{url}': a file: URL must have")
+    assert error.hint == "write it as file:///mnt/checkpoints"
+
+
+def test_a_folder_may_have_a_colon_in_its_name(flow: Path) -> None:
+    assert read(flow, checkpoints="kept:1")["checkpoints"] == Path("kept:1")
+    assert read(flow, checkpoints="./s3:/x")["checkpoints"] == Path("s3:/x")
+
+
 def test_another_log_than_a_folder_stays_as_it_is(flow: Path) -> None:
     write(flow, '[job]\non = "kafka://localhost:9092"\n')
     assert read(flow)["on"] == "kafka://localhost:9092"

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from fake_clock import FakeClock
-from stored_run import LAST, unpack
+from stored_run import LAST, facts, unpack
 
-from headgate.checkpoints.catalog import list_kept, read_kept
+from headgate.checkpoints.catalog import keep, list_kept, read_kept
 from headgate.checkpoints.verify import verify
 from headgate.engine.progress import BatchReport, SourceProgress
 from headgate.jobs.checkpoints import keeper as keepers
 from headgate.jobs.checkpoints.keeper import CheckpointKeeper
 from headgate.jobs.job_folder import JobFolder
-from headgate.jobs.runs.lineage import Run, find_run
+from headgate.jobs.runs.lineage import Run, find_run, write_run
 from headgate.jobs.values import RunOptions
 
 JOB, RUN = "shop", "20261115T152501-31b689"
@@ -99,3 +101,35 @@ def test_a_checkpoint_that_is_being_copied_is_not_thinned_out(
     keeper.keep_last()
     assert list_names() == [f"chk-{LAST}"]
     assert (verify(tmp_path / "taken"), read_kept(tmp_path / "taken").batch) == ([], LAST - 2)
+
+
+def move_run(home: JobFolder, run: Run, to: Path) -> Run:
+    """Return the run as one whose checkpoints are in a folder of the user's."""
+    moved = replace(run, checkpoint=to / RUN / "checkpoint")
+    shutil.copytree(run.checkpoint, moved.checkpoint)
+    shutil.rmtree(run.checkpoint)
+    write_run(home, moved)
+    return moved
+
+
+def test_checkpoints_are_kept_in_the_folder_that_the_user_chose(tmp_path: Path) -> None:
+    home, own = stored(tmp_path)
+    run = move_run(home, own, tmp_path / "elsewhere")
+    keeper = CheckpointKeeper(home, run, RunOptions(), FakeClock())
+    keeper.keep_last()
+    folder = tmp_path / "elsewhere" / RUN / "checkpoints"
+    assert [each.folder for each in list_kept(folder)] == [folder / f"chk-{LAST}"]
+    assert home.checkpoints_folder(RUN) == folder
+    assert not (home.run_folder(RUN) / "checkpoints").exists()
+    assert CheckpointKeeper(home, run, RunOptions(), FakeClock()).newest == f"chk-{LAST}"
+
+
+def test_a_run_of_an_earlier_release_keeps_its_checkpoints_where_they_are(tmp_path: Path) -> None:
+    home, own = stored(tmp_path)
+    run = move_run(home, own, tmp_path / "elsewhere")
+    folder = home.run_folder(RUN) / "checkpoints"
+    keep(run.checkpoint, LAST - 1, folder, facts(lineage=RUN))
+    keeper = CheckpointKeeper(home, run, RunOptions(), FakeClock())
+    assert keeper.newest == f"chk-{LAST - 1}"
+    keeper.keep_last()
+    assert [each.id for each in list_kept(folder)] == [f"chk-{LAST - 1}", f"chk-{LAST}"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -76,6 +77,17 @@ class Shop:
             flow=json.loads(run.flow.to_json()),
         )
         keep(run.checkpoint, batch, self._kept_folder(), told)
+
+    def move_run(self, to: Path) -> None:
+        """Make the first run one that was started with `--checkpoints`."""
+        lineage = str(self.home.find_present_run())
+        run = find_run(self.home, lineage)
+        assert run is not None
+        # The stored manifest is of a run with another name.
+        moved = replace(run, lineage=lineage, checkpoint=to / lineage / "checkpoint")
+        shutil.move(self._kept_folder(), moved.checkpoint.with_name("checkpoints"))
+        shutil.move(run.checkpoint, moved.checkpoint)
+        write_run(self.home, moved)
 
     def prepare(self, **chosen: Any) -> RestoreStart:
         """Return a restore as it is shown to the user."""
@@ -253,6 +265,36 @@ def test_retention_removes_a_checkpoint_only_when_every_restore_has_let_go(shop:
     assert shop.open(shop.prepare(source="chk-18")).origin is not None
     second.__exit__(None, None, None)
     assert remove(folder)
+
+
+def test_checkpoints_in_a_folder_of_the_user_are_held_too(shop: Shop, tmp_path: Path) -> None:
+    shop.move_run(tmp_path / "elsewhere")
+    folder = shop.kept("chk-18")
+    assert folder.is_relative_to(tmp_path / "elsewhere")
+    with hold_checkpoint(shop.home, folder):
+        assert not remove(folder)
+    assert remove(folder)
+
+
+@pytest.mark.parametrize("moved", [False, True], ids=["in the job's folder", "elsewhere"])
+def test_the_folder_of_each_listed_checkpoint_can_be_restored_from_anywhere(
+    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moved: bool
+) -> None:
+    if moved:
+        shop.move_run(tmp_path / "elsewhere")
+    home = os.path.relpath(shop.home.root)
+    listed = CliRunner().invoke(app, ["checkpoints", "shop", "--home", home, "--json"])
+    folders = [one["folder"] for one in json.loads(listed.stdout)]
+    assert len(folders) == 4
+    inside = [Path(folder).is_relative_to(tmp_path / "elsewhere") for folder in folders]
+    assert sum(inside) == (3 if moved else 0), "all but the savepoint"
+    (tmp_path / "another").mkdir()
+    monkeypatch.chdir(tmp_path / "another")
+    for folder in folders:
+        command = ["restore", "shop", "--from", folder, "--dry-run", "--json"]
+        done = CliRunner().invoke(app, [*command, "--home", str(shop.home.root.absolute())])
+        assert done.exit_code == 0, done.output
+        assert json.loads(done.stdout)["folder"] == folder
 
 
 def test_a_pin_that_comes_while_a_checkpoint_is_held_stays(shop: Shop) -> None:

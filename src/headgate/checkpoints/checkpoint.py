@@ -126,7 +126,8 @@ def describe_checkpoint(folder: Path, manifest: Manifest, *, pinned: bool = Fals
         id=manifest.id if manifest.kind is Kind.CHECKPOINT else folder.name,
         kind=manifest.kind,
         run=facts.lineage,
-        folder=folder,
+        # So that `restore --from` finds it from any working directory.
+        folder=folder.absolute(),
         batch=manifest.batch,
         completed_at=facts.completed_at,
         duration=facts.duration,

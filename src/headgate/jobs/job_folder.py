@@ -11,6 +11,7 @@
   runs/LINEAGE/run.json   the run's manifest
   runs/LINEAGE/at-least-once  exists if a start of the run had that delivery
   runs/LINEAGE/checkpoint Spark's folder, unless the user chose another one
+  runs/LINEAGE/checkpoints  the kept checkpoints, unless the user chose another folder
 """
 
 from __future__ import annotations
@@ -53,7 +54,10 @@ class JobFolder:
         return self.path / "runs" / lineage
 
     def checkpoints_folder(self, lineage: str) -> Path:
-        return self.run_folder(lineage) / "checkpoints"
+        """Return the folder of a run's kept checkpoints, which is beside Spark's folder."""
+        # Up to release 0.8.1 it was in the job's folder, even if Spark's was not.
+        kept = self.run_folder(lineage) / "checkpoints"
+        return kept if kept.is_dir() else self._spark_folder(lineage).with_name("checkpoints")
 
     @property
     def savepoints_folder(self) -> Path:
@@ -64,6 +68,16 @@ class JobFolder:
     def driver_output(self) -> Path:
         """The standard output and error of the driver's process and its JVM."""
         return self.path / "logs" / "driver.out"
+
+    def _spark_folder(self, lineage: str) -> Path:
+        """Return the folder that a run's manifest names, or the default one without a manifest."""
+        folder = self.run_folder(lineage)
+        try:
+            manifest = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+            return folder / str(manifest["checkpoint"])
+        except (OSError, ValueError, TypeError, KeyError):
+            # Code that needs the manifest itself reports what is wrong with it.
+            return folder / "checkpoint"
 
     @contextmanager
     def locked(self) -> Iterator[None]:

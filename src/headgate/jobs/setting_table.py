@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import enum
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from headgate._units import format_duration, format_size, parse_duration, parse_size
 from headgate.connectors.logs import DEFAULT_LOG
 from headgate.engine.settings import Delivery, OnDataLoss
+from headgate.errors import HeadgateError
 from headgate.jobs.lifecycle.restart import parse_strategy
+
+# As RFC 3986 has it.
+_SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*")
 
 
 class OnCancel(enum.StrEnum):
@@ -162,7 +168,33 @@ def _duration(value: Any) -> timedelta:
 
 
 def _folder(value: Any) -> Path:
-    return value if isinstance(value, Path) else Path(_text(value))
+    text = str(value) if isinstance(value, Path) else _text(value)
+    scheme, colon, rest = text.partition(":")
+    if colon and scheme.lower() == "file":
+        return _parse_file_url(text, rest)
+    if colon and rest.startswith("/") and _SCHEME.fullmatch(scheme):
+        raise HeadgateError(
+            "BAD_SETTING",
+            f"cannot keep checkpoints in {text!r}: {scheme}: is not supported, only folders of "
+            "this machine are",
+            hint="name a local or mounted folder, such as /mnt/checkpoints",
+        )
+    return Path(text)
+
+
+def _parse_file_url(url: str, rest: str) -> Path:
+    host = ""
+    if rest.startswith("//"):
+        host, slash, path = rest[2:].partition("/")
+        rest = slash + path
+    if host not in ("", "localhost") or not rest.startswith("/"):
+        raise HeadgateError(
+            "BAD_SETTING",
+            f"cannot keep checkpoints in {url!r}: a file: URL must have an absolute path on this "
+            "machine",
+            hint="write it as file:///mnt/checkpoints",
+        )
+    return Path(unquote(rest))
 
 
 def _show_optional(show: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -192,7 +224,8 @@ _OPTIONAL_DURATION = Kind(
     "a duration or none",
     "DURATION",
 )
-_FOLDER = Kind(_folder, _show_optional(str), "a folder", "DIR", Path)
+# The flag is text: a Path would turn file:///DIR into file:/DIR.
+_FOLDER = Kind(_folder, _show_optional(str), "a folder", "DIR")
 # A run's options hold the strategy as text.
 _STRATEGY = Kind(lambda value: parse_strategy(_text(value)), str, "a restart strategy", "STRATEGY")
 
@@ -223,7 +256,8 @@ SETTINGS = (
     Setting("on-cancel", _choice(OnCancel), "retain", _KEEPING, _REQUEST,
             help="What happens to checkpoints when the job is cancelled."),
     Setting("checkpoints", _FOLDER, None, _KEEPING, _FLAG, unset="the job's folder",
-            example="checkpoints", help="Folder for the checkpoints of new runs."),
+            example="checkpoints",
+            help="Folder for the checkpoints of new runs, or its file: URL."),
     Setting("restart", _STRATEGY, "exponential:1s,60s,1.5", _KEEPING, _REQUEST,
             help="Restart strategy: exponential:FIRST,LONGEST,FACTOR, "
             "fixed-delay:RESTARTS,WAIT, failure-rate:RESTARTS,PER,WAIT or none."),

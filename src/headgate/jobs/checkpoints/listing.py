@@ -218,7 +218,7 @@ def _list_folder(folder: Path, kind: Kind, lineage: str | None) -> Iterable[AnyC
             id=problem.file,
             kind=kind.value,
             run=lineage,
-            folder=folder / problem.file,
+            folder=(folder / problem.file).absolute(),
             problems=(problem,),
         )
 

@@ -95,6 +95,7 @@ def hold_checkpoint(home: JobFolder, folder: Path) -> Iterator[None]:
     Retention removes only checkpoints in the folders of a job's runs, so other folders need no
     hold. CHECKPOINT_NOT_FOUND is raised if the checkpoint is gone already.
     """
-    is_of_run = folder.absolute().is_relative_to((home.path / "runs").absolute())
+    kept_in = folder.resolve().parent
+    is_of_run = kept_in == home.checkpoints_folder(kept_in.parent.name).resolve()
     with hold(folder, job=home.name) if is_of_run else contextlib.nullcontext():
         yield
