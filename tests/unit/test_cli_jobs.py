@@ -53,6 +53,7 @@ def test_jobs_lists_them_with_rate_lag_and_state(home: JobFolder) -> None:
 
 
 def test_jobs_tells_of_a_dead_one_what_to_do(home: JobFolder) -> None:
+    home.write_job("first", flow="flow.py", options=encode(RunOptions()))
     with FakeSupervisor(home):
         pass
     result = run("jobs")

@@ -238,11 +238,12 @@ def test_a_restart_stops_the_job_before_it_starts_it_again(
 
 
 def test_a_job_is_started_again_with_the_options_it_had(home: JobFolder) -> None:
-    store(home, retain_for=timedelta(hours=1), restart="fixed-delay:5,10s")
+    store(home, retain_for=timedelta(hours=1), restart="fixed-delay:5,10s", until_caught_up=True)
     flow, options = FolderHome(home.root).last_start("orders")
     assert flow == "/flows/flow.py"
     assert options.retain_for == timedelta(hours=1)
     assert options.restart == "fixed-delay:5,10s"
+    assert not options.until_caught_up, "that was for one start"
 
 
 @pytest.mark.parametrize("deletes", [True, False])
@@ -258,6 +259,7 @@ def test_a_dry_run_tells_whether_a_cancel_would_delete_and_does_nothing(
 
 
 def test_a_job_whose_supervisor_was_killed_is_dead_with_what_to_do(home: JobFolder) -> None:
+    store(home)
     with FakeSupervisor(home):
         (view,) = list_jobs(home.root)
         assert (view.state, view.is_alive, view.records_per_s) == ("RUNNING", True, 321)
@@ -268,6 +270,8 @@ def test_a_job_whose_supervisor_was_killed_is_dead_with_what_to_do(home: JobFold
     assert "it was RUNNING" in view.reason
     assert view.todo == "headgate start orders"
     assert not view.is_final
+    (home.path / "job.json").unlink()
+    assert view_job(home).todo == "headgate run FLOW", "nothing says how to start it"
 
 
 def test_a_job_that_ended_is_what_it_ended_as(home: JobFolder) -> None:

@@ -56,7 +56,8 @@ def start(
 ) -> None:
     """Start a job with its last settings: from its newest checkpoint, in the background.
 
-    The flow's file is read again; the options are those of the last 'headgate run'.
+    The flow's file is read again; the options are those of the last 'headgate run', without
+    --until-caught-up.
 
     [bold]Examples[/bold]
 

@@ -120,8 +120,12 @@ class JobFolder:
         if content is not None:
             self.write_json("job.json", {**content, "lineage": None})
 
-    def write_job(self, lineage: str, *, flow: str, options: Mapping[str, Any]) -> None:
-        """Make a run the present one, and store the options of its start."""
+    def write_job(self, lineage: str | None, *, flow: str, options: Mapping[str, Any]) -> None:
+        """Make a run the present one, and store the options of its start.
+
+        Args:
+            lineage: None while no attempt of the job's first run has run.
+        """
         content = {"name": self.name, "lineage": lineage, "flow": flow, "options": dict(options)}
         self.write_json("job.json", content)
 

@@ -81,7 +81,6 @@ def get_restore_options(
     return flow, replace(
         options,
         parallelism=None,
-        until_caught_up=False,
         restore_from=None if at is not None else (source or "latest"),
         restore_at=at,
         drop_state=tuple(drop),

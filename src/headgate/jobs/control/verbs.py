@@ -153,10 +153,12 @@ def start_job(home: JobFolder, *, consent: Consent = NO_CONSENT) -> Detached:
 
 
 def get_start(home: JobFolder, *, consent: Consent = NO_CONSENT) -> tuple[str, RunOptions]:
-    """Return the flow and the options with which a job was last run.
+    """Return the flow and the options with which a job was last run, or was to be run first.
+
+    The end of that run (`--until-caught-up`) is not among them.
 
     Raises:
-        HeadgateError: JOB_FILE_BROKEN, or JOB_NEVER_RAN if no attempt ever ran.
+        HeadgateError: JOB_FILE_BROKEN, or JOB_NEVER_RAN if no start was written down.
     """
     stored = home.find_json("job.json")
     if stored is None:
@@ -170,7 +172,7 @@ def get_start(home: JobFolder, *, consent: Consent = NO_CONSENT) -> tuple[str, R
     except (KeyError, DecodeError) as error:
         raise broken_file(home.path / "job.json", error) from error
     # The folder may have been moved since.
-    return flow, replace(options, home=home.root, consent=consent)
+    return flow, replace(options, home=home.root, consent=consent, until_caught_up=False)
 
 
 def restart_job(

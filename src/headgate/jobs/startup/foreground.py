@@ -12,6 +12,7 @@ from headgate._artifacts import get_java
 from headgate._clock import Clock, SystemClock
 from headgate._codec import encode
 from headgate._kernel.jar import get_jars
+from headgate.checkpoints.catalog import list_names
 from headgate.checkpoints.sparklog import find_last_commit
 from headgate.connectors.logs import bind, parse_log
 from headgate.engine.plan import kernel_modules
@@ -39,7 +40,7 @@ from headgate.jobs.startup.start import Start
 from headgate.jobs.startup.start_positions import parse_starts
 from headgate.jobs.supervision.supervisor import Supervisor
 from headgate.jobs.totals import Totals
-from headgate.jobs.values import JobSnapshot, RunOptions, Watcher
+from headgate.jobs.values import NO_CONSENT, JobSnapshot, RunOptions, Watcher
 
 
 def run_job(
@@ -94,6 +95,7 @@ def run_job(
             after_intent=0 if asked is None else asked.number,
             stop=stop or threading.Event(),
         )
+        opened.note_first_start()
         return supervisor.run()
 
 
@@ -158,7 +160,7 @@ class _OpenedJob:
             job=self.home.name,
             state=JobState.STARTING,
             lineage=self.run.lineage,
-            resumed_from=find_last_commit(self.run.checkpoint),
+            resumed_from=_find_resumed(self.run),
             loading=False,
             elapsed=timedelta(0),
             totals=Totals(),
@@ -166,13 +168,29 @@ class _OpenedJob:
             notice=notice,
         )
 
+    def note_first_start(self) -> None:
+        """Write how a job without a run is started, so that `headgate start` can repeat it.
+
+        The start may be killed, or fail, before its attempt runs. A `job.json` that was removed is
+        not replaced: the job may have written output.
+        """
+        is_first = list_names(self.home.path / "runs") == [self.run.lineage]
+        is_known = (self.home.path / "job.json").exists()
+        if (is_first or is_known) and self.home.find_present_run() is None:
+            # What is to be restored is not in any run yet, so a repeated start restores it, too.
+            self._write_job(None, replace(self.options, fresh=False, consent=NO_CONSENT))
+
     def note_running(self) -> None:
         """Write how the job was started, now that an attempt runs."""
         self.keeper.attempt_running()
-        later = replace(self.options.for_later_start(), home=self.options.home.absolute())
-        self.home.write_job(
-            self.run.lineage, flow=_place(self.loaded.reference), options=encode(later)
-        )
+        self._write_job(self.run.lineage, self.options.for_later_start())
+
+    def _write_job(self, lineage: str | None, options: RunOptions) -> None:
+        source = options.restore_from
+        if source is not None and Path(source).is_dir():
+            source = str(Path(source).absolute())
+        stored = replace(options, home=options.home.absolute(), restore_from=source)
+        self.home.write_job(lineage, flow=_place(self.loaded.reference), options=encode(stored))
 
     def note_unpublished(self, error: HeadgateError) -> None:
         """Write that the job's lag could not be published."""
@@ -186,6 +204,15 @@ class _OpenedJob:
 
         if has_transactions(self.graph, self.options.delivery):
             end_transactions(self.home.name, self.run, self.graph, unended)
+
+
+def _find_resumed(run: Run) -> int | None:
+    """Return the batch from whose state and positions a start goes on; None if it begins empty."""
+    last, origin = find_last_commit(run.checkpoint), run.origin
+    if last is None and origin is not None and origin.folder is not None:
+        # Operators take their state by uid, and the run has not committed a batch of its own.
+        return origin.batch
+    return last
 
 
 def _place(flow: str) -> str:

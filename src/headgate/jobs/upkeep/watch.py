@@ -218,6 +218,8 @@ class SessionWatch:
         start_kept(job, by=kept.by, keep=False)
 
     def _is_remembered(self, kept: KeptJob) -> bool:
-        """Tell whether the job itself wrote down how it was started since that was wished."""
-        file = JobFolder(self._root, kept.job).path / "job.json"
-        return file.is_file() and file.stat().st_mtime >= kept.since.timestamp()
+        """Tell whether the job itself wrote down which run it is in since that was wished."""
+        home = JobFolder(self._root, kept.job)
+        file = home.path / "job.json"
+        is_newer = file.is_file() and file.stat().st_mtime >= kept.since.timestamp()
+        return is_newer and home.find_present_run() is not None

@@ -168,7 +168,7 @@ def view_job(home: JobFolder, *, clock: Clock | None = None) -> JobView:
         checkpoint=status.get("checkpoint"),
         checkpoint_at=None if newest is None else newest.completed_at,
         reason=_died(last_state, status) if gone else str(status.get("reason") or ""),
-        todo=_todo(home.name, DEAD if gone else last_state),
+        todo=_todo(home, DEAD if gone else last_state),
         status=status,
     )
 
@@ -187,12 +187,14 @@ def _died(state: str, status: Mapping[str, Any]) -> str:
     return f"its supervisor is gone: it was {state}{last}"
 
 
-def _todo(name: str, state: str) -> str:
+def _todo(home: JobFolder, state: str) -> str:
     match state:
         case "DEAD" | "FAILED":
-            return f"headgate start {name}"
+            # Up to release 0.8.1, a first start that was killed did not write how to repeat it.
+            is_known = (home.path / "job.json").is_file()
+            return f"headgate start {home.name}" if is_known else "headgate run FLOW"
         case "PAUSED":
-            return f"headgate resume {name}"
+            return f"headgate resume {home.name}"
     return ""
 
 
