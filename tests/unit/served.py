@@ -11,6 +11,7 @@ import uvicorn
 from eventually import eventually
 
 from headgate.server.app import create_app
+from headgate.server.http_protocol import limited_protocol
 from headgate.server.settings import ServerSettings
 
 
@@ -19,7 +20,10 @@ def serving(settings: ServerSettings) -> Iterator[str]:
     """Serve on a free port of this machine, and yield the server's URL."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         app = create_app(settings)
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="on"))
+        protocol = limited_protocol(settings.limits)
+        server = uvicorn.Server(
+            uvicorn.Config(app, http=protocol, log_level="warning", lifespan="on")
+        )
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         eventually(lambda: server.started or not thread.is_alive(), every=0.01)

@@ -155,7 +155,7 @@ INNER: dict[str, tuple[str, ...]] = {
         "console.pages",
         "console",
         "gate login",
-        "app serving beside",
+        "app serving beside http_protocol",
     ),
 }
 # A folder with more modules than these is several rooms.

@@ -15,9 +15,10 @@ from types import FrameType
 from typing import Any
 
 from headgate.errors import Domain, HeadgateError
+from headgate.server.security.connections import BACKLOG
+from headgate.server.security.limits import Limits
 from headgate.server.settings import ServerSettings, check_settings
 
-_BACKLOG = 512
 _LARGEST_MESSAGE = 1 << 20
 _GRACE_S = 3
 
@@ -49,7 +50,7 @@ def serve(
         from headgate.server.app import create_app
 
         app = create_app(chosen)
-        server = _make_server(app)
+        server = _make_server(app, chosen.limits)
         if until is not None:
             until(server.end)
         told(chosen)
@@ -72,7 +73,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
-        bound.listen(_BACKLOG)
+        bound.listen(BACKLOG)
     except OSError as error:
         bound.close()
         if error.errno == errno.EADDRINUSE:
@@ -127,8 +128,10 @@ def _bad_address(host: str, port: int, why: str) -> HeadgateError:
     )
 
 
-def _make_server(app: Any) -> Any:
+def _make_server(app: Any, limits: Limits) -> Any:
     import uvicorn
+
+    from headgate.server.http_protocol import limited_protocol
 
     class Server(uvicorn.Server):
         """Ends in order on a signal or on `end`."""
@@ -155,6 +158,9 @@ def _make_server(app: Any) -> Any:
     return Server(
         uvicorn.Config(
             app,
+            http=limited_protocol(limits),
+            # More would be accepted at once, before any of them is counted.
+            backlog=BACKLOG,
             log_level="warning",
             access_log=False,
             server_header=False,

@@ -8,6 +8,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TypeVar
 
 from headgate.errors import HeadgateError
@@ -36,12 +37,16 @@ class Limits:
         actions: Changes: a stop, a savepoint, a replay.
         failures: Wrong tokens. Once they are used up, the next wrong ones have to wait.
         body: Bytes of a request's body.
+        headers: The time in which a request's headers must arrive.
+        connections: Connections that are open at once.
     """
 
     requests: Rate = Rate(600, 100)
     actions: Rate = Rate(30, 1)
     failures: Rate = Rate(10, 1 / 6)
     body: int = 1 << 20
+    headers: timedelta = timedelta(seconds=10)
+    connections: int = 256
 
 
 class RateLimitedError(HeadgateError):
