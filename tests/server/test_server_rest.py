@@ -15,7 +15,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from server_bench import UNHURRIED, TestClient, client, follow, settings, store_job
 
 from headgate.jobs.job_folder import JobFolder
-from headgate.jobs.lifecycle.intent import find_intent
+from headgate.jobs.lifecycle.intent import find_intent, write_intent
+from headgate.jobs.lifecycle.vocabulary import Verb
 from headgate.server.operations import Operations
 from headgate.server.security.limits import Limits, Rate
 
@@ -123,8 +124,6 @@ def test_verbs_are_operations_that_end_as_the_cli_says(web: TestClient, home: Jo
     with FakeSupervisor(home):
         paused = follow(web, web.post("/v1/jobs/shop/pause"))
         assert (paused["state"], paused["result"]["state"]) == ("DONE", "PAUSED")
-        again = follow(web, web.post("/v1/jobs/shop/pause"))
-        assert (again["state"], again["error"]["code"]) == ("FAILED", "ILLEGAL_TRANSITION")
         assert follow(web, web.post("/v1/jobs/shop/resume"))["result"]["state"] == "RUNNING"
         taken = follow(web, web.post("/v1/jobs/shop/savepoints", json={}))
         assert taken["result"]["savepoint"] == "sp-7"
@@ -135,7 +134,7 @@ def test_verbs_are_operations_that_end_as_the_cli_says(web: TestClient, home: Jo
         assert stopped["result"]["savepoint"]["savepoint"] == "sp-7"
     assert code_of(web.post("/v1/jobs/shop/stop")) == (409, "JOB_NOT_RUNNING")
     kinds = [each["kind"] for each in web.get("/v1/operations?job=shop").json()["operations"]]
-    assert kinds[:5] == ["stop", "savepoint", "resume", "pause", "pause"]
+    assert kinds[:4] == ["stop", "savepoint", "resume", "pause"]
     assert web.get("/v1/operations?job=other").json() == {"operations": []}
 
 
@@ -147,9 +146,72 @@ def test_what_cannot_be_done_now_is_refused_at_once_and_asks_nothing(
         assert code_of(web.post(f"/v1/jobs/shop/{verb}")) == (409, "JOB_NOT_RUNNING")
     with FakeSupervisor(home):
         assert code_of(web.post("/v1/jobs/shop/start")) == (409, "JOB_RUNNING")
+        assert code_of(web.post("/v1/jobs", json={"flow": "shop.py"})) == (409, "JOB_RUNNING")
+        assert code_of(web.post("/v1/jobs/shop/resume")) == (409, "ILLEGAL_TRANSITION")
         assert code_of(web.post("/v1/jobs/shop/restore", json={})) == (409, "JOB_RUNNING")
         assert find_intent(home) is None
+    with FakeSupervisor(home, state="PAUSED", held=True):
+        assert code_of(web.post("/v1/jobs/shop/pause")) == (409, "ILLEGAL_TRANSITION")
+        assert find_intent(home) is None
     assert web.get("/v1/operations").json() == known
+
+
+def test_a_request_that_the_job_has_not_read_leaves_the_next_one_to_its_supervisor(
+    web: TestClient, home: JobFolder
+) -> None:
+    with FakeSupervisor(home, deaf=True):
+        write_intent(home, Verb.PAUSE, by="another user")
+        # It is still RUNNING, and may be paused by the time that it reads this one.
+        ended = follow(web, web.post("/v1/jobs/shop/resume"))
+        assert (ended["state"], ended["error"]["code"]) == ("FAILED", "JOB_BUSY")
+    # Another test asks whether there is an intent.
+    (home.path / "intent.json").unlink()
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/v1/jobs", "limit"),
+        ("/v1/jobs/shop", "verbose"),
+        ("/v1/jobs/shop/events", "Limit"),
+        ("/v1/jobs/shop/checkpoints", "page"),
+        ("/v1/operations", "state"),
+    ],
+)
+def test_an_unknown_query_parameter_is_refused_by_name(
+    web: TestClient, path: str, name: str
+) -> None:
+    answer = web.get(path, params={name: "1"})
+    assert code_of(answer) == (400, "BAD_REQUEST")
+    assert f"no query parameter {name!r}" in answer.json()["message"]
+    assert web.get(path).status_code == 200
+
+
+def test_a_query_parameter_of_a_change_is_refused_and_nothing_is_asked(
+    web: TestClient, home: JobFolder
+) -> None:
+    known = web.get("/v1/operations").json()
+    with FakeSupervisor(home):
+        answer = web.post("/v1/jobs/shop/stop", params={"drain": "true"})
+    assert code_of(answer) == (400, "BAD_REQUEST")
+    assert answer.json()["message"].endswith("no query parameter 'drain'; it has none")
+    assert web.get("/v1/operations").json() == known
+
+
+@pytest.mark.parametrize(
+    "path", ["/healthz", "/readyz", "/metrics", "/v1/jobs", "/v1/jobs/shop", "/v1/jobs/none"]
+)
+def test_head_is_answered_like_get_without_a_body(web: TestClient, path: str) -> None:
+    got, head = web.get(path), web.head(path)
+    assert head.status_code == got.status_code
+    assert head.headers["Content-Type"] == got.headers["Content-Type"]
+    assert int(head.headers["Content-Length"]) > 0
+    assert (head.content, bool(got.content)) == (b"", True)
+
+
+def test_head_of_a_path_that_only_changes_is_refused(web: TestClient) -> None:
+    answer = web.head("/v1/jobs/shop/stop")
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
 
 
 def test_a_dry_run_of_a_restore_tells_what_it_would_do_while_the_job_runs(
@@ -194,7 +256,9 @@ def test_a_flow_that_breaks_breaks_its_operation_and_not_the_server(
 
 def test_a_submit_with_a_setting_that_is_none_is_refused(web: TestClient) -> None:
     answer = web.post("/v1/jobs", json={"flow": "shop.py", "settings": {"retain": "often"}})
-    assert follow(web, answer)["error"]["code"] == "BAD_SETTING"
+    assert code_of(answer) == (400, "BAD_SETTING")
+    answer = web.post("/v1/jobs", json={"flow": "shop.py", "settings": {"profile": "none-such"}})
+    assert code_of(answer) == (404, "PROFILE_NOT_FOUND")
     answer = web.post("/v1/jobs", json={"flow": "shop.py", "fresh": True, "restore_from": "latest"})
     assert code_of(answer) == (400, "BAD_REQUEST")
 
@@ -223,7 +287,7 @@ def test_a_path_that_is_not_there_and_a_method_that_is_not_are_told_as_json(
     assert code_of(web.get("/v1/nothing")) == (404, "PATH_NOT_FOUND")
     wrong = web.delete("/v1/jobs")
     assert code_of(wrong) == (405, "BAD_REQUEST")
-    assert wrong.headers["Allow"] == "GET, POST"
+    assert wrong.headers["Allow"] == "GET, HEAD, POST"
 
 
 def test_figures_are_given_to_prometheus(web: TestClient, home: JobFolder) -> None:

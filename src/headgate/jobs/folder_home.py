@@ -25,6 +25,7 @@ from headgate.jobs.control.requests import Patience
 from headgate.jobs.dead_letters import replay
 from headgate.jobs.dead_letters.listing import get_dead_letter, list_dead_letters
 from headgate.jobs.job_folder import JobFolder
+from headgate.jobs.lifecycle.vocabulary import Verb
 from headgate.jobs.registry import get_job, list_job_names
 from headgate.jobs.state.client import StateDesk
 from headgate.jobs.state.overview import list_state
@@ -150,12 +151,16 @@ class FolderHome:
     def check_running(self, job: str, /, *, verb: str) -> JobView:
         return requests.check_running(get_job(self.folder, job, verb=verb), verb=verb)
 
+    def check_request(self, job: str, /, *, verb: str) -> JobView:
+        return requests.check_request(get_job(self.folder, job, verb=verb), Verb(verb))
+
     def check_at_rest(self, job: str, /, *, verb: str) -> JobView:
         return requests.check_at_rest(get_job(self.folder, job, verb=verb), verb=verb)
 
     # Lifecycle for a server: the user's code runs in another process.
 
-    submit = _on_folder(orders.submit_flow)
+    resolve_submit = _on_folder(orders.resolve_submit)
+    submit = staticmethod(orders.submit_flow)
     start_kept = _on_job("start", orders.start_kept)
     restart_kept = _on_job("restart", orders.restart_kept)
     restore_kept = _on_job("restore", orders.restore_kept)

@@ -100,6 +100,8 @@ def _add_unknown(app: FastAPI, known: Sequence[BaseRoute]) -> None:
             if route.matches(request.scope)[0] is Match.PARTIAL
             for method in getattr(route, "methods", None) or ()
         }
+        if "GET" in allowed:
+            allowed.add("HEAD")
         if allowed:
             raise HTTPException(405, headers={"Allow": ", ".join(sorted(allowed))})
         raise HTTPException(404)

@@ -83,6 +83,9 @@ class Gate:
             let_in(scope, access)
         if scope["type"] == "websocket":
             await self._app(scope, self._while_signed_in(access, receive, send), send)
+        elif scope["method"] == "HEAD":
+            as_get = {**scope, "method": "GET"}
+            await self._serve(as_get, receive, _without_body(_with_headers(scope, send)))
         else:
             await self._serve(scope, receive, _with_headers(scope, send))
 
@@ -282,6 +285,17 @@ def _with_headers(scope: Scope, send: Send) -> Send:
                 headers.append(name, value)
             headers.append("content-security-policy", _DATA_POLICY if is_data else _PAGE_POLICY)
             headers.setdefault("cache-control", "no-store" if is_data else "no-cache")
+        await send(message)
+
+    return sent
+
+
+def _without_body(send: Send) -> Send:
+    """Return a function that sends the head of an answer: HEAD is GET without the body."""
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.body":
+            message = {**message, "body": b""}
         await send(message)
 
     return sent

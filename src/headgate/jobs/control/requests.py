@@ -18,9 +18,11 @@ from headgate._units import format_duration
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.event_files import EVENTS, count_events, lines_since
 from headgate.jobs.job_folder import JobFolder
-from headgate.jobs.lifecycle.intent import write_intent
+from headgate.jobs.lifecycle.intent import find_echo, find_intent, write_intent
+from headgate.jobs.lifecycle.machine import Machine, step
+from headgate.jobs.lifecycle.restart import parse_strategy
 from headgate.jobs.lifecycle.states import JobState
-from headgate.jobs.lifecycle.vocabulary import Verb
+from headgate.jobs.lifecycle.vocabulary import Verb, Wanted
 from headgate.jobs.views.job import JobView, view_job
 
 LONGEST_WAIT = timedelta(minutes=10)
@@ -151,6 +153,29 @@ def check_running(home: JobFolder, *, verb: str) -> JobView:
     view = view_job(home)
     if not view.is_alive:
         raise not_running(verb, view)
+    return view
+
+
+def check_request(home: JobFolder, verb: Verb) -> JobView:
+    """Return a running job that can pause or resume, or raise the refusal of its supervisor.
+
+    While the supervisor has not read an earlier request, it alone can decide.
+    """
+    intent = find_intent(home)
+    # Read before the state: a request that is read in between shows in the state.
+    is_pending = intent is not None and intent.number > find_echo(home)
+    view = check_running(home, verb=verb.value)
+    if is_pending or view.state not in [*JobState]:
+        return view
+    now = SystemClock().now()
+    job = Machine(
+        job=home.name,
+        strategy=parse_strategy("none"),
+        state=JobState(view.state),
+        held=bool(view.status.get("held")),
+        started_at=now,
+    )
+    step(job, Wanted(now, verb))
     return view
 
 

@@ -32,7 +32,7 @@ LONGEST_START = timedelta(minutes=15)
 _LONGEST_PLAN = timedelta(seconds=60)
 
 
-def submit_flow(
+def resolve_submit(
     root: Path,
     flow: str,
     *,
@@ -40,26 +40,36 @@ def submit_flow(
     settings: Mapping[str, Any],
     fresh: bool,
     restore_from: str | None,
-    by: str,
-    keep: bool,
     consent: Consent = NO_CONSENT,
-) -> dict[str, Any]:
-    """Start a flow as a job in the background; return what it said of itself, as JSON values.
+) -> RunOptions:
+    """Return the options of a flow that is submitted; the flow's file is not executed.
 
     Args:
         flow: As `load_flow` takes it.
         on: The log of topics that are known by name alone, unless a headgate.toml names one.
         settings: By the names of headgate.toml.
-        keep: Whether the job is to be up from now on.
         consent: What the user agrees to this time.
 
     Raises:
-        HeadgateError: What a start refuses.
+        HeadgateError: BAD_SETTING, or what is wrong with the headgate.toml.
     """
     base = RunOptions(home=root, fresh=fresh, restore_from=restore_from, consent=consent)
     options = resolve_options(flow, settings, base)
     if options.settings["on"]["from"] == "default":
         options = resolve_options(flow, {**settings, "on": on}, base)
+    return options
+
+
+def submit_flow(flow: str, options: RunOptions, *, by: str, keep: bool) -> dict[str, Any]:
+    """Start a flow as a job in the background; return what it said of itself, as JSON values.
+
+    Args:
+        options: As `resolve_submit` returned them.
+        keep: Whether the job is to be up from now on.
+
+    Raises:
+        HeadgateError: What a start refuses.
+    """
     return follow_apart(_order("start", flow, options, by=by, keep=keep))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -84,6 +84,17 @@ def find_flow_file(folder: Path | None, reference: str) -> str:
     return f"{path}:{variable}" if variable else str(path)
 
 
+def find_job_name(file: str) -> str | None:
+    """Return the name of a flow's job as far as the text of its file shows it; no code is run.
+
+    Args:
+        file: As `find_flow_file` returns it.
+    """
+    path, _, variable = file.partition(":")
+    jobs = _read_jobs(Path(path))
+    return jobs.get(variable) if variable else _choose_job(jobs)
+
+
 def _entry(path: Path) -> Path | None:
     if path.is_dir():
         path = (path / "flow.py").resolve()
@@ -109,16 +120,27 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _look_into(file: Path, name: str) -> list[FlowFile]:
+    jobs = _read_jobs(file)
+    job = _choose_job(jobs)
+    if job is not None:
+        return [FlowFile(name, job)]
+    return [FlowFile(f"{name}:{variable}", job) for variable, job in jobs.items()]
+
+
+def _read_jobs(file: Path) -> dict[str, str]:
+    """Return the names of the jobs in a file by their variables; JSON has one, called `flow`."""
     try:
         if file.stat().st_size > _LARGEST:
-            return []
+            return {}
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
-        return []
+        return {}
     if file.suffix == ".json":
         job = re.search(r'"name"\s*:\s*"([a-z0-9][a-z0-9-]*)"', text)
-        return [FlowFile(name, job[1])] if job and '"nodes"' in text else []
-    jobs = {match["variable"]: match["job"] for match in _FLOW.finditer(text)}
-    if len(jobs) == 1 or "flow" in jobs:
-        return [FlowFile(name, jobs.get("flow") or next(iter(jobs.values())))]
-    return [FlowFile(f"{name}:{variable}", job) for variable, job in jobs.items()]
+        return {"flow": job[1]} if job and '"nodes"' in text else {}
+    return {match["variable"]: match["job"] for match in _FLOW.finditer(text)}
+
+
+def _choose_job(jobs: Mapping[str, str]) -> str | None:
+    """Return the job of the flow that a file stands for: `flow`, or its only one."""
+    return jobs.get("flow") or (next(iter(jobs.values())) if len(jobs) == 1 else None)

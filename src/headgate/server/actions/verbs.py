@@ -20,7 +20,7 @@ from headgate.jobs.dead_letters.replay import ReplayRequest
 from headgate.jobs.values import NO_CONSENT, Consent
 from headgate.jobs.views.job import JobView
 from headgate.server.actions.action import Action
-from headgate.server.actions.flow_folder import find_flow_file
+from headgate.server.actions.flow_folder import find_flow_file, find_job_name
 from headgate.server.actions.upkeep import Recovery, find_dead, let_go, letting_go
 from headgate.server.context import ServerContext
 from headgate.server.operations import Operation, Progress
@@ -71,18 +71,19 @@ def submit(
                 "cannot submit a flow with both fresh and restore_from",
                 hint="omit fresh or restore_from",
             )
-        return action.start(
-            lambda _report: action.home.submit(
-                file,
-                on=context.settings.on,
-                settings=chosen,
-                fresh=fresh,
-                restore_from=source,
-                by=access.who,
-                keep=context.keeps_up,
-                consent=consent,
-            )
+        job = find_job_name(file)
+        if job in action.home.names():
+            action.home.check_at_rest(str(job), verb="submit")
+        options = action.home.resolve_submit(
+            file,
+            on=context.settings.on,
+            settings=chosen,
+            fresh=fresh,
+            restore_from=source,
+            consent=consent,
         )
+        by, keep = access.who, context.keeps_up
+        return action.start(lambda _report: action.home.submit(file, options, by=by, keep=keep))
 
 
 def stop(
@@ -109,13 +110,15 @@ def cancel(context: ServerContext, access: Access, job: str) -> Operation:
 def pause(context: ServerContext, access: Access, job: str) -> Operation:
     """Make a job read nothing until it is resumed."""
     with Action(context, access, "pause", job) as action:
-        return _ask_running(action, job, partial(action.home.pause, job))
+        action.home.check_request(job, verb="pause")
+        return _ask(action, partial(action.home.pause, job))
 
 
 def resume(context: ServerContext, access: Access, job: str) -> Operation:
     """Let a paused job go on."""
     with Action(context, access, "resume", job) as action:
-        return _ask_running(action, job, partial(action.home.resume, job))
+        action.home.check_request(job, verb="resume")
+        return _ask(action, partial(action.home.resume, job))
 
 
 def start(
@@ -271,11 +274,11 @@ def _end(
         with letting_go(action.context, job):
             return end(patience=patience)
 
-    return _ask_running(action, job, end_for_good)
-
-
-def _ask_running(action: Action, job: str, ask: Callable[..., Any]) -> Operation:
     action.home.check_running(job, verb=action.verb)
+    return _ask(action, end_for_good)
+
+
+def _ask(action: Action, ask: Callable[..., Any]) -> Operation:
     return action.start(lambda report: ask(patience=_patience(report)))
 
 

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
 from headgate._codec import encode
+from headgate.errors import HeadgateError
 from headgate.server.api.models import Problem
 from headgate.server.context import ServerContext, get_context
 from headgate.server.operations import Operation
@@ -19,7 +20,7 @@ from headgate.server.signed_in import access_of
 
 _ERRORS = {
     400: "The request cannot be followed as it is.",
-    401: "No token, or none of this server's.",
+    401: "No token, or one that is not valid for this server.",
     403: "The role of the token does not allow it, or the request comes from another site.",
     404: "There is no such thing.",
     409: "The job is not in a state for it.",
@@ -59,6 +60,20 @@ async def check_shown(request: Request) -> None:
         get_context().check_shown(job)
 
 
+async def check_query(request: Request) -> None:
+    """Refuse query parameters that the route does not have."""
+    known = [field.alias for field in request.scope["route"].dependant.query_params]
+    for name in request.query_params:
+        if name not in known:
+            parameters = f"its parameters are {', '.join(known)}" if known else "it has none"
+            raise HeadgateError(
+                "BAD_REQUEST",
+                f"cannot process the request: the path has no query parameter {name[:256]!r}; "
+                f"{parameters}",
+                hint="GET /v1/openapi.json describes the request",
+            )
+
+
 async def may_operate(who: Who) -> None:
     """Refuse a client that may only view."""
     who.check(Role.OPERATE, to="do this")
@@ -69,7 +84,10 @@ class Router(APIRouter):
 
     def __init__(self, tag: str) -> None:
         super().__init__(
-            prefix="/v1", tags=[tag], responses=ERRORS, dependencies=[Depends(check_shown)]
+            prefix="/v1",
+            tags=[tag],
+            responses=ERRORS,
+            dependencies=[Depends(check_shown), Depends(check_query)],
         )
 
     def add_api_route(
