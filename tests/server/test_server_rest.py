@@ -145,7 +145,9 @@ def test_what_cannot_be_done_now_is_refused_at_once_and_asks_nothing(
     for verb in ("stop", "cancel", "pause", "resume"):
         assert code_of(web.post(f"/v1/jobs/shop/{verb}")) == (409, "JOB_NOT_RUNNING")
     with FakeSupervisor(home):
-        assert code_of(web.post("/v1/jobs/shop/start")) == (409, "JOB_RUNNING")
+        refused = web.post("/v1/jobs/shop/start")
+        assert code_of(refused) == (409, "JOB_RUNNING")
+        assert refused.json()["message"] == "cannot start job 'shop': it is RUNNING"
         assert code_of(web.post("/v1/jobs", json={"flow": "shop.py"})) == (409, "JOB_RUNNING")
         assert code_of(web.post("/v1/jobs/shop/resume")) == (409, "ILLEGAL_TRANSITION")
         assert code_of(web.post("/v1/jobs/shop/restore", json={})) == (409, "JOB_RUNNING")

@@ -249,7 +249,9 @@ def test_the_login_page_needs_nothing_from_elsewhere_and_escapes_where_to_go() -
     shown = login_page(onward='/jobs/"><script>', failed=True)
     assert '<input type="hidden" name="next" value="/jobs/&#34;&gt;&lt;script&gt;">' in shown
     assert 'role="alert"' in shown
-    assert "none of this server" not in login_page(onward="/", failed=False)
+    refusal = "The token is not valid for this server."
+    assert refusal in shown
+    assert refusal not in login_page(onward="/", failed=False)
     assert not re.search(r'(?:src|href)="(?!/|data:|#)', shown)
     assert not re.search(r"@import|url\(", shown)
 

@@ -185,7 +185,7 @@ def check_at_rest(home: JobFolder, *, verb: str) -> JobView:
     if view.is_alive:
         raise HeadgateError(
             "JOB_RUNNING",
-            f"cannot {verb} job {home.name!r}: it is running, it is {view.state}",
+            f"cannot {verb} job {home.name!r}: it is {view.state}",
             hint=f"headgate stop {home.name}",
         )
     return view
