@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from server_bench import (
 )
 
 from headgate.errors import HeadgateError
+from headgate.jobs.state.client import StateDesk
+from headgate.jobs.state.values import StateRows
 from headgate.server.security.access import Role
 from headgate.server.security.sessions import SESSION_COOKIE, Sessions
 from headgate.server.security.tokens import Token, find_token, read_tokens
@@ -98,6 +101,28 @@ def test_whoever_may_look_may_do_nothing(
     assert guarded.get("/v1/jobs", headers=AS_VIEWER).status_code == 200
     last = guarded.get("/v1/audit?lines=1", headers=AS_OPERATOR).json()["lines"][0]
     assert (last["outcome"], last["role"], last["who"]) == ("NOT_ALLOWED", "view", VIEW.who)
+
+
+def test_sql_on_the_state_of_one_job_is_for_whoever_may_look(
+    guarded: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def query(_state: StateDesk, job: str, sql: str, **_options: Any) -> StateRows:
+        asked.append((job, sql))
+        now = datetime(2026, 11, 15, tzinfo=UTC)
+        return StateRows(job=job, checkpoint="now", moment=now, columns=(), types=(), rows=())
+
+    monkeypatch.setattr(StateDesk, "query", query)
+    body = {"sql": "select 1"}
+    path = "/v1/jobs/shop/state/sql"
+    assert code_of(guarded.post(path, json=body)) == (401, "NOT_SIGNED_IN")
+    assert guarded.post(path, json=body, headers=AS_VIEWER).status_code == 200
+    absent = guarded.post("/v1/jobs/none/state/sql", json=body, headers=AS_VIEWER)
+    assert code_of(absent) == (404, "JOB_NOT_FOUND")
+    elsewhere = guarded.post(path, json={**body, "path": "/tmp"}, headers=AS_VIEWER)
+    assert code_of(elsewhere) == (400, "BAD_REQUEST")
+    assert asked == [("shop", "select 1")]
 
 
 def test_the_audit_log_is_for_operators(guarded: TestClient) -> None:

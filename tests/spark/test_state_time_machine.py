@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -25,6 +26,7 @@ from eventually import eventually
 
 from headgate import Flow, windows
 from headgate.checkpoints.checkpoint import Checkpoint
+from headgate.errors import HeadgateError
 from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.processes.messages import to_line
 from headgate.jobs.state.client import StateDesk
@@ -393,6 +395,85 @@ def test_sql_that_is_no_plain_query_over_state_is_refused_in_one_line(
     assert told in caught.value.message
     assert "\n" not in caught.value.message
     assert "with_user" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("sql", "told"),
+    [
+        ("select repeat('x', 2000000000)", "larger than 16777216 bytes"),
+        ("select max(repeat(name, 2000000000)) from with_user", "larger than 16777216 bytes"),
+        ("select id from with_user where length(space(2000000000)) > id", "larger than 16777216"),
+        ("select (select max(lpad(name, 2000000000, 'x')) from with_user)", "larger than 16777216"),
+        ("with x as (select sequence(1, 1000000000)) select * from x", "larger than 16777216"),
+        ("select count(*) from range(1000000000000)", "at most 1000000 rows, got 1000000000000"),
+        ("select count(*) from range(1e12)", "at most 1000000 rows"),
+        ("select count(*) from range(0, 10, 1, 1000)", "number of partitions"),
+        (" union all ".join(["select id from with_user"] * 17), "at most 16 views, got 17"),
+        (
+            f"select {' + '.join(['(select max(id) from with_user)'] * 16)}",
+            "at most 16 views, got 17",
+        ),
+    ],
+)
+def test_a_query_that_would_fill_the_reader_is_refused_and_the_reader_answers_on(
+    job: Shop, sql: str, told: str
+) -> None:
+    count = "select count(*) from with_user"
+    [[users]] = job.desk.query(JOB, count).rows
+    pid = reader_pid(job)
+    with refused("STATE_SQL_REFUSED") as caught:
+        job.desk.query(JOB, sql)
+    assert told in caught.value.message
+    assert job.desk.query(JOB, count).rows == ((users,),)
+    assert reader_pid(job) == pid
+
+
+def test_functions_that_stay_within_their_size_give_what_spark_gives(job: Shop) -> None:
+    sql = (
+        "select repeat('ab', 2), lpad('x', 3, '-'), sequence(1, 3), count(*) from with_user "
+        "where repeat(name, 2) = 'U1U1' group by repeat(name, 2)"
+    )
+    assert job.desk.query(JOB, sql).rows == (("abab", "--x", [1, 2, 3], 1),)
+    assert job.desk.query(JOB, "select sum(id) from range(1000000)").rows == ((499_999_500_000,),)
+
+
+def test_an_answer_that_is_too_large_ends_its_query_alone(job: Shop) -> None:
+    pid = reader_pid(job)
+    with refused("STATE_ANSWER_TOO_LARGE") as caught:
+        job.desk.query(JOB, "select repeat('x', 1000000), id from with_user", limit=10_000)
+    assert caught.value.message.endswith("the answer is larger than 16 MiB")
+    assert job.desk.look_up(JOB, "with-user", "7").value == job.reference.users[7]
+    assert reader_pid(job) == pid
+
+
+def test_a_slow_query_is_ended_and_others_are_answered_meanwhile(job: Shop) -> None:
+    job.desk.close()
+    desk = StateDesk(job.home, longest_query=timedelta(seconds=45))
+    count = "select count(*) from with_user"
+    [[users]] = desk.query(JOB, count).rows
+    ended: list[HeadgateError] = []
+
+    def ask_slowly() -> None:
+        try:
+            desk.query(
+                JOB, f"select count(*) from {', '.join(f'with_user u{n}' for n in range(6))}"
+            )
+        except HeadgateError as error:
+            ended.append(error)
+
+    slow = threading.Thread(target=ask_slowly)
+    try:
+        slow.start()
+        # Its tasks take all threads that they get.
+        time.sleep(5)
+        assert desk.query(JOB, count).rows == ((users,),)
+        assert [len(desk.first_rows(JOB, "with-user", limit=3).rows), ended] == [3, []]
+        slow.join(120)
+        assert [error.code for error in ended] == ["STATE_SQL_TOO_LONG"]
+        assert ended[0].message.endswith("it took longer than 45s")
+        assert desk.query(JOB, count).rows == ((users,),)
+    finally:
+        desk.close()
 
 
 def test_a_query_sees_no_variables_of_the_process(job: Shop) -> None:

@@ -17,7 +17,7 @@ from headgate.errors import HeadgateError
 from headgate.jobs.processes.messages import to_line
 from headgate.jobs.state import client
 from headgate.jobs.state.answers import Answers
-from headgate.jobs.state.client import StateDesk
+from headgate.jobs.state.client import LONGEST_QUERY, StateDesk
 from headgate.jobs.state.connection import ReaderFolder, introduction, receive
 from headgate.jobs.state.reader import LONGEST, Daemon
 
@@ -166,10 +166,26 @@ def test_a_desk_that_waited_in_vain_ends_the_reader(
 
 
 def test_whoever_waits_outlasts_a_reader_and_a_reader_outlasts_its_queries() -> None:
-    from headgate.engine.state_reading import LONGEST_QUERY
-
     assert max(LONGEST.values()) < client._ANSWER
     assert LONGEST["query"] == LONGEST["first_rows"] > LONGEST_QUERY.total_seconds()
+
+
+def test_a_query_that_its_reader_died_of_is_not_sent_to_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = StateDesk(tmp_path)
+    asked: list[str] = []
+
+    def die(question: Mapping[str, str]) -> None:
+        asked.append(question["ask"])
+
+    monkeypatch.setattr(desk, "_try", die)
+    with pytest.raises(HeadgateError) as caught:
+        desk._request({"ask": "query"})
+    assert (caught.value.code, caught.value.retryable) == ("STATE_READER_DIED", True)
+    with pytest.raises(HeadgateError):
+        desk._request({"ask": "look_up"})
+    assert asked == ["query", "look_up", "look_up"]
 
 
 def test_whoever_connects_and_says_nothing_keeps_nobody_from_being_answered(tmp_path: Path) -> None:

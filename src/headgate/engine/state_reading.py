@@ -12,7 +12,8 @@ import re
 import shutil
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -24,6 +25,7 @@ from headgate._kernel.bridge import CompiledFlow
 from headgate._kernel.gateway import find_jvm_exit
 from headgate._kernel.state import KeyLookup, ReadableState, as_json, ask
 from headgate._kernel.translate import SPARK_ERRORS, root_cause
+from headgate._units import format_duration
 from headgate.engine.plan import path_of, plan_flow
 from headgate.engine.session import open_session
 from headgate.engine.settings import MIB, HeldState, SparkSettings, state_variable
@@ -37,8 +39,12 @@ from headgate.flow.schema import Schema
 _MEMORY = 768 * MIB
 _STATE_MEMORY = 128 * MIB
 _FORMS = 64
-# The time limit of a query.
-LONGEST_QUERY = timedelta(minutes=5)
+# How many queries run at once, and the seconds that a further one waits.
+_AT_ONCE = 4
+_WAIT_S = 20.0
+# A query has at most 16 leaves, and each of them is one task: none takes the threads of another.
+_THREADS = 16 * _AT_ONCE
+_TOO_LARGE = "STATE_ANSWER_TOO_LARGE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,16 +107,20 @@ class FoundRows:
 
 
 class StateReader:
-    """Reads state with a small Spark session of its own; from any thread."""
+    """Reads state with a small Spark session of its own; from any thread.
 
-    def __init__(self, *, log_file: Path, scratch: Path) -> None:
+    Args:
+        longest_query: The time after which a query is ended.
+    """
+
+    def __init__(self, *, log_file: Path, scratch: Path, longest_query: timedelta) -> None:
         shutil.rmtree(scratch, ignore_errors=True)
         self._scratch = scratch
         self._spark = open_session(
             SparkSettings(
                 # The partitions of grouping and sorting; state has its own.
                 parallelism=1,
-                master="local[1]",
+                master=f"local[{_THREADS}]",
                 driver_memory=_MEMORY,
                 state_memory=_STATE_MEMORY,
                 log_file=log_file,
@@ -121,6 +131,8 @@ class StateReader:
         self._forms: OrderedDict[tuple[str, str], ReadableState] = OrderedDict()
         self._flows: OrderedDict[str, CompiledFlow] = OrderedDict()
         self._queries = itertools.count(1)
+        self._places = threading.BoundedSemaphore(_AT_ONCE)
+        self._longest_query = longest_query
 
     def is_alive(self) -> bool:
         """Return True while the JVM is alive."""
@@ -185,15 +197,14 @@ class StateReader:
             place: A folder in Spark's format, such as a fork of a checkpoint.
 
         Raises:
-            HeadgateError: STATE_UNREADABLE; STATE_SQL_TOO_LONG.
+            HeadgateError: STATE_UNREADABLE, STATE_SQL_TOO_LONG, STATE_ANSWER_TOO_LARGE or
+                STATE_READER_BUSY.
         """
-        with self._limited(self._spark) as group:
+        with self._limited(self._spark) as limits:
             try:
                 return _take(self.rows(self._spark, place, uid), limit)
             except SPARK_ERRORS as error:
-                if group.ended:
-                    raise _too_long() from error
-                raise _unreadable(place, error) from error
+                raise limits.find_excess(error) or _unreadable(place, error) from error
 
     def query(self, place: StatePlace, sql: str, *, uid: str | None, limit: int) -> FoundRows:
         """Return the result of a query over the views of state.
@@ -202,30 +213,26 @@ class StateReader:
         underscores for dashes.
 
         Raises:
-            HeadgateError: STATE_SQL_REFUSED with Spark's message; STATE_UNREADABLE;
-                STATE_SQL_TOO_LONG.
+            HeadgateError: STATE_SQL_REFUSED with Spark's message; STATE_UNREADABLE,
+                STATE_SQL_TOO_LONG, STATE_ANSWER_TOO_LARGE or STATE_READER_BUSY.
         """
         session = self._session()
         views = {operator.replace("-", "_"): operator for operator in place.shape.operators}
         only = place.shape.operators[0] if len(place.shape.operators) == 1 else None
         if uid or only:
             views["state"] = uid or str(only)
-        with self._limited(session) as group:
+        with self._limited(session) as limits:
             try:
                 for view, operator in views.items():
                     # Opening state takes a moment: open only the views that the query may use.
                     if re.search(rf"\b{view}\b", sql, re.IGNORECASE):
                         self.rows(session, place, operator).createOrReplaceTempView(view)
             except SPARK_ERRORS as error:
-                if group.ended:
-                    raise _too_long() from error
-                raise _unreadable(place, error) from error
+                raise limits.find_excess(error) or _unreadable(place, error) from error
             try:
                 return _take(ask(session, sql), limit)
             except SPARK_ERRORS as error:
-                if group.ended:
-                    raise _too_long() from error
-                raise _refused(error, sorted(views)) from error
+                raise limits.find_excess(error) or _refused(error, sorted(views)) from error
 
     def rows(self, session: SparkSession, place: StatePlace, uid: str) -> DataFrame:
         """Return an operator's state as readable columns; for windows, one row per window."""
@@ -233,7 +240,8 @@ class StateReader:
         held = HeldState(place.folder, place.shape.number(uid), place.batch, state_variable(node))
         with self._lock:
             form = self._form(place.shape, uid)
-            rows = form.rows(held_rows(session, held))
+            # One task: the threads of the session are shared with other queries.
+            rows = form.rows(held_rows(session, held)).coalesce(1)
         if isinstance(node, Window):
             keys = [f"`{name.replace('`', '``')}`" for name in rows.columns[:-1]]
             return rows.selectExpr(*keys, "inline(windows)")
@@ -244,10 +252,21 @@ class StateReader:
         # Queries must not read files as tables, or this process's environment.
         session.conf.set("spark.sql.runSQLOnFiles", "false")
         session.conf.set("spark.sql.variable.substitute", "false")
+        # One task for a range or a list of values.
+        session.conf.set("spark.sql.leafNodeDefaultParallelism", "1")
         return session
 
-    def _limited(self, session: SparkSession) -> _Limited:
-        return _Limited(session, f"state-{next(self._queries)}")
+    @contextmanager
+    def _limited(self, session: SparkSession) -> Iterator[_Limits]:
+        """Hold one of the places for queries, and end the query after its time."""
+        if not self._places.acquire(timeout=_WAIT_S):
+            raise _busy()
+        try:
+            name = f"state-{next(self._queries)}"
+            with _Limits(session, name, self._longest_query) as limits:
+                yield limits
+        finally:
+            self._places.release()
 
     def _form(self, shape: StateShape, uid: str) -> ReadableState:
         """Return the reader of an operator's state; the lock must be held."""
@@ -283,16 +302,23 @@ class StateReader:
         return self._flows[mark]
 
 
-class _Limited:
+class _Limits:
     """Cancels a query that takes too long."""
 
-    def __init__(self, session: SparkSession, group: str) -> None:
+    def __init__(self, session: SparkSession, group: str, longest: timedelta) -> None:
         self._context = session.sparkContext
         self._group = group
-        self._timer = threading.Timer(LONGEST_QUERY.total_seconds(), self._end)
-        self.ended = False
+        self._longest = longest
+        self._timer = threading.Timer(longest.total_seconds(), self._end)
+        self._ended = False
 
-    def __enter__(self) -> _Limited:
+    def find_excess(self, error: BaseException) -> HeadgateError | None:
+        """Return the error of a query that exceeded its time or its size; None for others."""
+        if self._ended:
+            return _too_long(self._longest)
+        return _too_large() if _TOO_LARGE in root_cause(error) else None
+
+    def __enter__(self) -> _Limits:
         self._context.setJobGroup(self._group, "a question on state", interruptOnCancel=True)
         self._timer.daemon = True
         self._timer.start()
@@ -302,7 +328,7 @@ class _Limited:
         self._timer.cancel()
 
     def _end(self) -> None:
-        self.ended = True
+        self._ended = True
         self._context.cancelJobGroup(self._group)
 
 
@@ -350,10 +376,27 @@ def _refused(error: BaseException, views: Sequence[str]) -> HeadgateError:
     )
 
 
-def _too_long() -> HeadgateError:
-    minutes = LONGEST_QUERY // timedelta(minutes=1)
+def _too_long(longest: timedelta) -> HeadgateError:
     return HeadgateError(
         "STATE_SQL_TOO_LONG",
-        f"cannot answer the query: it took longer than {minutes} minutes",
+        f"cannot answer the query: it took longer than {format_duration(longest)}",
         hint="select less, or take a portable savepoint and query its files",
+    )
+
+
+def _too_large() -> HeadgateError:
+    return HeadgateError(
+        _TOO_LARGE,
+        "cannot show state: the answer is larger than 16 MiB",
+        hint="select fewer or shorter columns, or a smaller --rows",
+    )
+
+
+def _busy() -> HeadgateError:
+    return HeadgateError(
+        "STATE_READER_BUSY",
+        f"cannot answer the query now: {_AT_ONCE} others are running",
+        hint="try again in a moment",
+        domain=Domain.EXTERNAL,
+        retryable=True,
     )

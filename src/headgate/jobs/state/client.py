@@ -19,6 +19,7 @@ from headgate.jobs.state.places import find_asked
 from headgate.jobs.state.values import State, StateQuestion
 
 IDLE = timedelta(minutes=10)
+LONGEST_QUERY = timedelta(minutes=2)
 # For a process to come up; Spark is not waited for.
 _START = 60.0
 # Spark's own start, a long query, and a little more.
@@ -36,11 +37,15 @@ class StateDesk(State):
 
     Args:
         idle: The idle time after which a reader that this desk starts exits.
+        longest_query: The time after which such a reader ends a query.
     """
 
-    def __init__(self, root: Path, *, idle: timedelta = IDLE) -> None:
+    def __init__(
+        self, root: Path, *, idle: timedelta = IDLE, longest_query: timedelta = LONGEST_QUERY
+    ) -> None:
         self._folder = ReaderFolder(root)
         self._idle = idle
+        self._longest_query = longest_query
         self._starting = threading.Lock()
 
     def _ask(self, kind: type[_Value], question: StateQuestion) -> _Value:
@@ -59,9 +64,14 @@ class StateDesk(State):
                 receive(stream)
 
     def _request(self, question: Mapping[str, Any]) -> Any:
-        """Return the answer; a reader that dies while it answers is started once more."""
+        """Return the answer; a reader that dies while it answers is started once more.
+
+        A query is not repeated: it may be what the reader died of.
+        """
         for _ in range(2):
             answer = self._try(question)
+            if answer is None and question["ask"] == "query":
+                raise self._died_of_query()
             if answer is None:
                 continue
             if "error" in answer:
@@ -121,6 +131,7 @@ class StateDesk(State):
             "headgate.jobs.state.reader",
             str(self._folder.root.absolute()),
             str(self._idle.total_seconds()),
+            str(self._longest_query.total_seconds()),
             output=open_output(self._folder.output),
             is_orphan=True,
         )
@@ -131,6 +142,16 @@ class StateDesk(State):
             raise self._not_started("it hangs") from None
         finally:
             reader.close()
+
+    def _died_of_query(self) -> HeadgateError:
+        return HeadgateError(
+            "STATE_READER_DIED",
+            "cannot answer the query: the reader of state exited while it ran; this or another "
+            "query may need more memory than the reader has",
+            hint="select less, or send the query again",
+            domain=Domain.EXTERNAL,
+            retryable=True,
+        )
 
     def _not_started(self, why: str) -> HeadgateError:
         return HeadgateError(

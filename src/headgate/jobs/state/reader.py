@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
+from datetime import timedelta
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -201,8 +202,9 @@ def _fitting(line: bytes) -> bytes:
 class _Opening:
     """Starts Spark while the first questions arrive."""
 
-    def __init__(self, folder: ReaderFolder) -> None:
+    def __init__(self, folder: ReaderFolder, longest_query: timedelta) -> None:
         self._folder = folder
+        self._longest_query = longest_query
         self._reader: Future[StateReader] = Future()
         threading.Thread(target=self._open, daemon=True).start()
 
@@ -222,7 +224,9 @@ class _Opening:
 
             log = self._folder.path / "logs" / "spark.log"
             scratch = self._folder.path / "scratch"
-            self._reader.set_result(StateReader(log_file=log, scratch=scratch))
+            self._reader.set_result(
+                StateReader(log_file=log, scratch=scratch, longest_query=self._longest_query)
+            )
         except BaseException as error:  # noqa: BLE001 - every question raises it
             self._reader.set_exception(error)
 
@@ -230,6 +234,7 @@ class _Opening:
 def main() -> None:
     """Run the reader of a home, unless it has one."""
     root, idle = Path(sys.argv[1]), float(sys.argv[2])
+    longest_query = timedelta(seconds=float(sys.argv[3]))
     parent = Parent()
     become_orphan()
     folder = ReaderFolder(root)
@@ -238,7 +243,7 @@ def main() -> None:
         if not _take_lock(lock, folder):
             parent.answer(_UP)
             return
-        opening = _Opening(folder)
+        opening = _Opening(folder, longest_query)
         daemon = Daemon(folder, idle=idle, reader=opening.get, is_well=opening.is_well)
         signal.signal(signal.SIGTERM, lambda *_: daemon.stop())
         with folder.listen() as listening:

@@ -76,7 +76,8 @@ class State(ABC):
         Args:
             sql: One query. The view `state` is the state of the operator `uid`, or of the only
                 operator; each operator is also a view of its own, with underscores for dashes in
-                its uid. Spark's refusal is STATE_SQL_REFUSED or STATE_SQL_TOO_LONG.
+                its uid. Spark's refusal is STATE_SQL_REFUSED; a query that exceeds
+                a limit ends with STATE_SQL_TOO_LONG or STATE_ANSWER_TOO_LARGE.
         """
         question = StateQuestion(ask="query", job=job, sql=sql, uid=uid, at=at, limit=limit)
         return self._ask(StateRows, question)

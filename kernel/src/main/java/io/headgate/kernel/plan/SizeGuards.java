@@ -41,7 +41,7 @@ import scala.runtime.AbstractPartialFunction;
  * <p>One argument of the function, {@code a}, becomes {@code if(check(…), a, null)}. The check is null where one of its
  * arguments is, and then so is the function. Uses internals of Spark seen in 4.3.0.
  */
-final class SizeGuards extends AbstractPartialFunction<Expression, Expression> {
+public final class SizeGuards extends AbstractPartialFunction<Expression, Expression> {
   private static final long MICROS_PER_DAY = 86_400_000_000L;
   private static final long DAYS_PER_MONTH = 28;
 
@@ -50,6 +50,11 @@ final class SizeGuards extends AbstractPartialFunction<Expression, Expression> {
   /** Returns a plan with checks in its expressions; it must not have been optimized, which computes what is constant. */
   static LogicalPlan add(LogicalPlan analyzed) {
     return (LogicalPlan) analyzed.transformExpressionsUp(new SizeGuards());
+  }
+
+  /** Returns a query with checks in the expressions of all its nodes and subqueries; it must not have been optimized. */
+  public static LogicalPlan addToAll(LogicalPlan analyzed) {
+    return (LogicalPlan) analyzed.transformAllExpressionsWithSubqueries(new SizeGuards());
   }
 
   @Override public boolean isDefinedAt(Expression e) {

@@ -1,5 +1,6 @@
 package io.headgate.kernel.state;
 
+import io.headgate.kernel.CodedFailure;
 import io.headgate.kernel.json.JsonEncoder;
 import io.headgate.kernel.rows.Layout;
 import io.headgate.kernel.rows.SegmentedRow;
@@ -26,10 +27,14 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /** Rows of any query as JSON, in the form that outputs have. Uses internals of Spark seen in 4.3.0. */
 public final class JsonRows implements Serializable {
+  /** The most bytes of all rows of an answer; the text of a longer answer would not be shown, and may not fit into memory. */
+  private static final long MOST_BYTES = 16 << 20;
+
   private final StructType schema;
   private final JsonEncoder encoder;
   private transient UnsafeProjection pack;
   private transient SegmentedRow row;
+  private transient long bytes;
 
   private JsonRows(StructType schema, JsonEncoder encoder) {
     this.schema = schema;
@@ -73,6 +78,10 @@ public final class JsonRows implements Serializable {
       form.row = new SegmentedRow(Layout.of(form.schema));
     }
     form.row.set(form.pack.apply(from));
-    return UTF8String.fromBytes(form.encoder.encode(form.row));
+    byte[] text = form.encoder.encode(form.row);
+    form.bytes += text.length;
+    if (form.bytes > MOST_BYTES)
+      throw new CodedFailure(CodedFailure.ANSWER_TOO_LARGE, "the answer is larger than " + (MOST_BYTES >> 20) + " MiB");
+    return UTF8String.fromBytes(text);
   }
 }
