@@ -807,7 +807,6 @@ GOLDEN: list[tuple[Any, dict[str, Any]]] = [
             "ports": {},
             "ports_per_s": {},
             "busy": {},
-            "recent_s": 0.0,
             "latency_ms": {"p50": 20, "p95": 20, "p99": 20},
             "committed_at": AT_NOON,
         },

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_clock import FakeClock
-from fake_supervisor import FakeSupervisor
 
 from headgate import Flow, HeadgateError
 from headgate._codec import decode, encode
@@ -156,21 +154,6 @@ def test_a_job_that_ended_shows_counts_and_no_speed(home: JobFolder) -> None:
     assert edge(view, "orders", "orders.where-1").records == 100
     assert edge(view, "orders", "orders.where-1").per_s is None
     assert node(view, "with-user").facts.busy is None
-
-
-@pytest.mark.parametrize(
-    ("silent", "recent_s", "speed"), [(5, 4.0, 10.0), (60, 4.0, 0.0), (60, 45.0, 10.0)]
-)
-def test_a_job_that_has_been_silent_for_long_does_nothing(
-    home: JobFolder, silent: int, recent_s: float, speed: float
-) -> None:
-    told = {**STATUS, "committed_at": NOW.isoformat(), "recent_s": recent_s}
-    with FakeSupervisor(home, **told):
-        view = FolderHome(home.root).graph(
-            "store", clock=FakeClock(NOW + timedelta(seconds=silent))
-        )
-    assert node(view, "orders").facts.out_per_s == speed
-    assert node(view, "with-user").facts.busy == (0.25 if speed else 0.0)
 
 
 def test_a_job_that_never_ran_has_no_graph_and_no_job_is_refused(tmp_path: Path) -> None:

@@ -534,6 +534,32 @@ def test_requests_are_answered_while_a_savepoint_is_copied(tmp_path: Path) -> No
     assert bench.keeper.asked == ["savepoint /x", "last", "ended False"]
 
 
+def test_a_running_job_without_batches_reports_a_rate_of_zero(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, [Running(), batch(1)])
+    script = Script(
+        bench,
+        (lambda: bench.status()["records_per_s"] == 5, lambda: None),
+        (lambda: bench.status()["records_per_s"] == 0, bench.ask(Verb.STOP)),
+    )
+    bench.watch = _with_deadline(bench, bench.watch, seconds=60)
+    assert bench.run().state is JobState.STOPPED
+    assert script.is_done
+
+
+def _with_deadline(
+    bench: Bench, watch: Callable[[JobSnapshot], None], *, seconds: float
+) -> Callable[[JobSnapshot], None]:
+    """Return a watcher that stops the job at the latest after some seconds of its clock."""
+
+    def look(snapshot: JobSnapshot) -> None:
+        watch(snapshot)
+        if bench.clock.seconds >= seconds:
+            bench.stop.set()
+            bench.children[-1].lingers = False
+
+    return look
+
+
 def test_requests_are_answered_while_a_checkpoint_is_kept(tmp_path: Path) -> None:
     bench = Bench(tmp_path, [Running(), batch(1), batch(2)])
     bench.keeper.may_keep = threading.Event()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from headgate._codec import encode
 from headgate.engine.progress import BatchReport, Latency, SourceProgress, StateProgress
 from headgate.jobs.totals import Totals
@@ -44,7 +46,6 @@ def test_nothing_has_happened_at_first() -> None:
         "ports": {},
         "ports_per_s": {},
         "busy": {},
-        "recent_s": 0.0,
         "latency_ms": None,
         "committed_at": None,
     }
@@ -96,7 +97,6 @@ def test_an_operator_is_busy_for_its_share_of_the_time_with_the_waits_between_ba
     assert totals.busy == {"e": 0.4}
     assert totals.ports == {"in": 30, "in!": 2}
     assert totals.ports_per_s == {"in": 20.0, "in!": 1.3}
-    assert encode(totals)["recent_s"] == 1.5
 
 
 def test_an_operator_is_never_busier_than_all_the_time() -> None:
@@ -117,3 +117,42 @@ def test_latency_is_that_of_the_last_batch_that_had_one() -> None:
     totals = Totals().plus(late).plus(report(2, 5))
     assert encode(totals)["latency_ms"] == {"p50": 10, "p95": 20, "p99": 30}
     assert encode(totals)["committed_at"] == (START + timedelta(seconds=3)).isoformat()
+
+
+def at_ends(*ends: float) -> Totals:
+    """Return the totals of batches of half a second that ended after these seconds."""
+    totals = Totals()
+    for end in ends:
+        began = START + timedelta(seconds=end - 0.5)
+        totals = totals.plus(replace(worked(0, busy=0.4, rows=10), started=began))
+    return totals
+
+
+@pytest.mark.parametrize(
+    ("ends", "last", "first_idle"),
+    [
+        ((1.0, 2.0, 3.0), 13, 14),
+        # A batch a minute: its rates last for two minutes.
+        ((60.0, 120.0, 180.0), 300, 301),
+        # A pause of an hour between quick batches does not make the rates last for hours.
+        ((1.0, 2.0, 3.0, 3603.0, 3604.0), 3614, 3615),
+    ],
+)
+def test_an_idle_job_has_no_rates(ends: tuple[float, ...], last: int, first_idle: int) -> None:
+    totals = at_ends(*ends)
+    assert totals.as_of(START + timedelta(seconds=last)) == totals
+    idle = encode(totals.as_of(START + timedelta(seconds=first_idle)))
+    assert idle["records_per_s"] == 0
+    assert (idle["busy"], idle["ports_per_s"]) == ({"e": 0.0}, {"in": 0.0, "in!": 0.0})
+    assert idle["inputs"] == totals.inputs
+
+
+def test_a_batch_ends_the_idle_time() -> None:
+    totals = at_ends(1.0)
+    assert totals.as_of(START + timedelta(minutes=5)).rate == 0
+    awake = totals.plus(report(300, 50)).as_of(START + timedelta(minutes=5, seconds=2))
+    assert awake.rate > 0
+
+
+def test_a_job_without_a_batch_has_no_rates_at_any_time() -> None:
+    assert Totals().as_of(START) == Totals()

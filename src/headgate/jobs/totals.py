@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Annotated, TypeVar
+from itertools import pairwise
+from statistics import median_low
+from typing import Annotated, Any, TypeVar
 
 from headgate._codec import Form, Moment, alias, left_out, shaped
 from headgate.engine.progress import BatchReport, Latency, StreamTimes, find_holder
 
 # The number of last batches over which rates are calculated.
 _RATE_BATCHES = 5
+# After this time without a batch, rates are zero; jobs with rare batches have longer.
+_IDLE = timedelta(seconds=10)
 _Count = TypeVar("_Count", int, float)
 
 
@@ -28,6 +32,11 @@ class Work:
     ended: datetime
     ports: Mapping[str, int]
     shares: Mapping[str, float]
+
+    def without_rows(self) -> Work:
+        """Return the same span of time with no rows and no work."""
+        nothing = dict.fromkeys(self.ports, 0), dict.fromkeys(self.shares, 0.0)
+        return Work(self.started, self.ended, *nothing)
 
 
 def _rate(batches: tuple[tuple[int, float], ...]) -> float:
@@ -95,7 +104,6 @@ class Totals:
             "held_back_by": "held_back_by",
             "ports_per_s": "ports_per_s",
             "busy": "busy",
-            "recent_s": "recent_s",
         }
     )
 
@@ -127,6 +135,22 @@ class Totals:
             work=(*self.work, _work(report))[-_RATE_BATCHES:],
         )
 
+    def as_of(self, now: datetime) -> Totals:
+        """Return the totals at a later moment: all rates are zero if the job is idle by then.
+
+        A job is idle after 10 seconds without a batch, or after twice the usual time between its
+        last few batches if that is longer.
+        """
+        if not self.work or now - self.work[-1].ended <= max(_IDLE, 2 * self._usual_wait()):
+            return self
+        return replace(self, recent=(), work=tuple(batch.without_rows() for batch in self.work))
+
+    def _usual_wait(self) -> timedelta:
+        """Return the median time from the end of a batch to the end of the next one."""
+        ends = [self.work[0].started, *(batch.ended for batch in self.work)]
+        # The median, since one long pause says nothing about the next one.
+        return median_low(later - earlier for earlier, later in pairwise(ends))
+
     @property
     def rate(self) -> float:
         """Records a second during the last few batches."""
@@ -136,10 +160,6 @@ class Totals:
     def held_back_by(self) -> str | None:
         """The partition that holds the watermark back, if any."""
         return find_holder(self.event_times)
-
-    @property
-    def recent_s(self) -> float:
-        return round(self._work_span(), 3)
 
     def _work_span(self) -> float:
         """Return the seconds of the last few batches, including waits between them."""
@@ -164,6 +184,11 @@ class Totals:
         for batch in self.work:
             rows = _sum(rows, batch.ports)
         return {port: round(count / wall, 1) for port, count in rows.items() if wall}
+
+
+def without_rates(status: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the status of a job that no process supervises: its last rates are outdated."""
+    return {**status, "records_per_s": 0, "ports_per_s": {}, "busy": {}}
 
 
 def _work(report: BatchReport) -> Work:

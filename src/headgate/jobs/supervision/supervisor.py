@@ -219,7 +219,7 @@ class Supervisor:
             reason=self._machine.reason,
             loading=self._loading,
             elapsed=timedelta(seconds=self._clock.monotonic() - self._began),
-            totals=self._totals,
+            totals=self._totals.as_of(self._clock.now()),
             checkpoint=self._keeper.newest,
         )
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Any
 
-from headgate._clock import Clock, SystemClock
 from headgate.flow.exchange import Edge, Exchange, edges_of
 from headgate.flow.explain import describe_node
 from headgate.flow.graph import Graph
@@ -26,15 +24,13 @@ from headgate.flow.operators import (
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import has_supervisor
 from headgate.jobs.runs.lineage import find_run
+from headgate.jobs.totals import without_rates
 
 SOURCE = "source"
 TABLE = "table"
 OPERATOR = "operator"
 OUTPUT = "output"
 DEAD_LETTERS = "dead-letters"
-
-# After this time without a batch, rates are zero.
-_IDLE = timedelta(seconds=10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,15 +106,16 @@ class GraphView:
     edges: tuple[GraphEdge, ...]
 
 
-def view_graph(home: JobFolder, *, clock: Clock | None = None) -> GraphView:
+def view_graph(home: JobFolder) -> GraphView:
     """Return a job's flow as it was last run, with its row counts since the last start."""
+    # Before the status: a supervisor that is gone has written its last status.
+    alive = has_supervisor(home)
     status = home.find_json("status.json") or {}
     lineage = home.find_present_run() or status.get("lineage")
     run = find_run(home, str(lineage)) if lineage else None
     if run is None:
         return GraphView(home.name, (), ())
-    alive, now = has_supervisor(home), (clock or SystemClock()).now()
-    return build_view(home.name, run.flow, _present(status, alive, now))
+    return build_view(home.name, run.flow, status if alive else without_rates(status))
 
 
 def build_view(job: str, graph: Graph, status: Mapping[str, Any]) -> GraphView:
@@ -270,18 +267,6 @@ class _Flow:
 
     def _map(self, name: str) -> Mapping[str, Any]:
         return self._status.get(name) or {}
-
-
-def _present(status: Mapping[str, Any], alive: bool, now: datetime) -> Mapping[str, Any]:
-    """Return a status without rates that are outdated."""
-    speeds = ("ports_per_s", "busy")
-    if not alive:
-        return {**status, **dict.fromkeys(speeds)}
-    committed = status.get("committed_at")
-    silence = now - datetime.fromisoformat(committed) if committed else timedelta(0)
-    if silence <= max(_IDLE, 2 * timedelta(seconds=status.get("recent_s") or 0)):
-        return status
-    return {**status, **{name: dict.fromkeys(status.get(name) or {}, 0.0) for name in speeds}}
 
 
 def _port_counts(

@@ -28,6 +28,7 @@ from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import has_supervisor
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.registry import list_job_names
+from headgate.jobs.totals import without_rates
 
 # The state of a job whose supervisor was killed: its status is not final, and no process holds it.
 DEAD = "DEAD"
@@ -148,7 +149,8 @@ def view_job(home: JobFolder, *, clock: Clock | None = None) -> JobView:
     """Return the summary of a job."""
     # Before the status: a supervisor that is gone has written its last status.
     alive = has_supervisor(home)
-    status = home.find_json("status.json") or {}
+    stored = home.find_json("status.json") or {}
+    status = stored if alive else without_rates(stored)
     last_state = str(status.get("state") or JobState.STARTING)
     gone = not alive and not _is_final(last_state)
     started = _moment(status.get("started_at"))
@@ -161,7 +163,7 @@ def view_job(home: JobFolder, *, clock: Clock | None = None) -> JobView:
         attempt=int(status.get("attempt") or 0),
         since=_moment(status.get("at" if gone else "since")),
         uptime=(clock or SystemClock()).now() - started if alive and started else None,
-        records_per_s=int(status.get("records_per_s") or 0) if alive else 0,
+        records_per_s=int(status.get("records_per_s") or 0),
         lag_bytes=_all(status.get("lag_bytes")),
         lag_records=_all(status.get("lag_records")),
         lag=timedelta(seconds=max(ages.values())) if ages else None,

@@ -78,7 +78,7 @@ def _by_job(views: list[JobView], home: FolderHome) -> Iterator[Metric]:
         (_GAUGE, "job_up", "1 while a process supervises the job.", lambda v: float(v.is_alive)),
         (_GAUGE, "job_uptime_seconds", "Since the job was started.", _uptime),
         (_GAUGE, "job_attempt", "Attempts since the job was started.", lambda v: float(v.attempt)),
-        (_GAUGE, "records_per_second", "Over the last batches.", lambda v: float(v.records_per_s)),
+        (_GAUGE, "records_per_second", "Over the last batches; 0 while idle.", _rate),
         (_GAUGE, "checkpoint_age_seconds", "Since the last kept checkpoint.", _checkpoint_age),
         (_COUNTER, "job_restarts", "Restarts after a failure.", _restarts),
         (
@@ -101,6 +101,10 @@ def _by_job(views: list[JobView], home: FolderHome) -> Iterator[Metric]:
             if value is not None:
                 metric.add_metric([view.name], value)
         yield metric
+
+
+def _rate(view: JobView) -> float:
+    return float(view.records_per_s)
 
 
 def _restarts(view: JobView) -> float:
