@@ -38,3 +38,17 @@ class SystemClock:
         seconds = duration.total_seconds()
         if seconds > 0:
             time.sleep(seconds)
+
+
+class Stopwatch:
+    """The time since it was made, by a clock."""
+
+    __slots__ = ("_began", "_clock")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._began = clock.monotonic()
+
+    def elapsed(self) -> timedelta:
+        """Return the time that has passed, to the millisecond."""
+        return timedelta(milliseconds=round((self._clock.monotonic() - self._began) * 1000))

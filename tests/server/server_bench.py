@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from eventually import eventually
+from fake_clock import SlowClock
 from stored_run import LAST, NOON, facts, unpack
 
 from headgate import Flow
@@ -99,6 +100,7 @@ def store_job(root: Path, name: str = "shop", **options: Any) -> JobFolder:
                 completed_at=NOON + timedelta(minutes=number),
                 **flow_json,
             ),
+            clock=SlowClock(),
         )
     later = facts(
         job=name, lineage=run.lineage, completed_at=NOON + timedelta(hours=1), **flow_json

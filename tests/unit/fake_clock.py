@@ -59,3 +59,11 @@ class FakeClock:
     def _pass(self, duration: timedelta) -> None:
         self._passed += duration
         self._time_of_day += duration
+
+
+class SlowClock(FakeClock):
+    """A clock on which each look takes 30 ms: work between two looks takes that long."""
+
+    def monotonic(self) -> float:
+        self.advance(milliseconds=30)
+        return super().monotonic()

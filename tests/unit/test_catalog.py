@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from fake_clock import FakeClock
 from stored_run import NOON, copy, facts, files_under, unpack
 
 from headgate.checkpoints import catalog, sparklog
@@ -53,6 +54,16 @@ def test_what_is_said_of_a_checkpoint_is_read_back(checkpoint: Path, into: Path)
     assert json.loads((kept.folder / "checkpoint.json").read_text())["format"] == 2
 
 
+def test_a_checkpoint_of_an_older_release_does_not_say_how_long_it_took(
+    checkpoint: Path, into: Path
+) -> None:
+    file = keep(checkpoint, 3, into, facts()).folder / "checkpoint.json"
+    told = json.loads(file.read_text())
+    del told["took_ms"]
+    file.write_text(json.dumps(told))
+    assert catalog.read_kept(file.parent).took is None
+
+
 def test_the_size_of_the_change_counts_only_files_that_are_new(
     checkpoint: Path, into: Path
 ) -> None:
@@ -90,11 +101,11 @@ def test_keeping_a_batch_again_gives_what_is_there(checkpoint: Path, into: Path)
 def test_a_kept_checkpoint_whose_manifest_is_damaged_is_kept_anew(
     checkpoint: Path, into: Path
 ) -> None:
-    kept = keep(checkpoint, 5, into, facts())
+    kept = keep(checkpoint, 5, into, facts(), clock=FakeClock())
     (kept.folder / "checkpoint.json").write_text("{")
     assert list_kept(into) == []
     assert [each.file for each in catalog.list_all(into)[1]] == ["chk-5"]
-    assert keep(checkpoint, 5, into, facts()) == kept
+    assert keep(checkpoint, 5, into, facts(), clock=FakeClock()) == kept
     assert catalog.list_all(into)[1] == []
 
 

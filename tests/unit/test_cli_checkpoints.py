@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from fake_clock import SlowClock
 from stored_run import LAST, NOON, facts, unpack
 from typer.testing import CliRunner, Result
 
@@ -49,6 +50,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JobFolder:
             number,
             home.checkpoints_folder(run.lineage),
             facts(lineage=run.lineage, completed_at=NOON + timedelta(minutes=number)),
+            clock=SlowClock(),
         )
     later = facts(lineage=run.lineage, completed_at=NOON + timedelta(hours=1))
     savepoints.create(run.checkpoint, LAST, home.savepoints_folder / "before", later)
@@ -68,7 +70,7 @@ def test_checkpoints_lists_them_oldest_first_with_all_there_is_to_know(home: Job
     lines = run("checkpoints", "shop").stdout.splitlines()
     assert [line.split()[0] for line in lines[1:]] == [*IDS, "before"]
     assert re.fullmatch(
-        r"chk-20 +2026-11-15 12:20:00 +250ms +12 +2026-11-15 11:59:55 +15 +3KiB +\S+iB +\S+iB"
+        r"chk-20 +2026-11-15 12:20:00 +30ms +12 +2026-11-15 11:59:55 +15 +3KiB +\S+iB +\S+iB"
         r" +COMPLETED +checkpoint +-",
         lines[3],
     )
@@ -88,7 +90,7 @@ def test_checkpoints_as_json_has_positions_and_state_by_operator(home: JobFolder
     assert last["sources"]["users"]["position"] is None
     assert last["state"]["with-user"] == {"rows": 10, "bytes": 2048}
     assert last["new_bytes"] < last["full_bytes"]
-    assert last["duration_ms"] == 250
+    assert (last["took_ms"], last["duration_ms"]) == (30, 250)
 
 
 def test_a_job_without_checkpoints_says_so(home: JobFolder) -> None:
@@ -103,6 +105,9 @@ def test_a_job_without_checkpoints_says_so(home: JobFolder) -> None:
 def test_show_has_one_checkpoint_with_its_sources_and_operators(home: JobFolder, name: str) -> None:
     shown = run("checkpoints", "shop", "show", name).stdout
     assert "checkpoint  chk-19\n" in shown
+    # What the console calls the same: a batch's time includes the wait for its records.
+    assert re.search(r"^took +30ms$", shown, re.MULTILINE)
+    assert re.search(r"^batch took +250ms$", shown, re.MULTILINE)
     assert re.search(r'orders +12 +{"file":3,"byte":0}', shown)
     assert re.search(r"with-user +10 +2KiB", shown)
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from fake_clock import FakeClock
+from fake_clock import FakeClock, SlowClock
 from stored_run import LAST, facts, unpack
 
 from headgate.checkpoints.catalog import keep, list_kept, read_kept
@@ -72,12 +72,29 @@ def test_the_last_batch_of_a_quiet_job_is_kept_once_the_interval_has_passed(tmp_
     assert keep_due() is None, "the last batch is kept already"
 
 
+def make_keeper(home: JobFolder, run: Run, clock: FakeClock) -> CheckpointKeeper:
+    options = RunOptions(checkpoint_every=timedelta(0), retain=1, retain_for=None)
+    return CheckpointKeeper(home, run, options, clock)
+
+
+def test_the_event_of_a_checkpoint_and_the_checkpoint_agree_on_how_long_it_took(
+    tmp_path: Path,
+) -> None:
+    home, run = stored(tmp_path)
+    keeper = make_keeper(home, run, SlowClock())
+    event = keeper.keep_last()
+    assert event is not None
+    (kept,) = list_kept(home.checkpoints_folder(RUN))
+    assert (event["took_ms"], kept.took) == (30, timedelta(milliseconds=30))
+    saved = keeper.begin_savepoint(str(tmp_path / "taken"))(lambda: False)
+    assert (saved["took_ms"], read_kept(tmp_path / "taken").took) == (30, kept.took)
+
+
 def test_a_checkpoint_that_is_being_copied_is_not_thinned_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, run = stored(tmp_path)
-    options = RunOptions(checkpoint_every=timedelta(0), retain=1, retain_for=None)
-    keeper = CheckpointKeeper(home, run, options, FakeClock())
+    keeper = make_keeper(home, run, FakeClock())
     last = [LAST - 2]
     monkeypatch.setattr(keepers, "find_last_commit", lambda _checkpoint: last[0])
 

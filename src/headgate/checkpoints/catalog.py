@@ -8,8 +8,10 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 
+from headgate._clock import Clock, Stopwatch, SystemClock
 from headgate.checkpoints import manifest as manifests
 from headgate.checkpoints._checksums import sums_names
 from headgate.checkpoints.checkpoint import Checkpoint, describe_checkpoint
@@ -30,7 +32,14 @@ _parsed: OrderedDict[Path, tuple[tuple[int, ...], Manifest]] = OrderedDict()
 _parsing = threading.Lock()
 
 
-def keep(run_checkpoint: Path, batch: int, into: Path, facts: CheckpointFacts) -> Checkpoint:
+def keep(
+    run_checkpoint: Path,
+    batch: int,
+    into: Path,
+    facts: CheckpointFacts,
+    *,
+    clock: Clock | None = None,
+) -> Checkpoint:
     """Link a committed batch out of Spark's folder, while the query runs on.
 
     The cost follows the change: state files never change, so that those which the kept checkpoint
@@ -39,10 +48,12 @@ def keep(run_checkpoint: Path, batch: int, into: Path, facts: CheckpointFacts) -
 
     Args:
         into: The folder of the run's kept checkpoints; this one appears as `chk-N` in it, whole.
+        clock: Measures how long it takes.
 
     Raises:
         HeadgateError: CHECKPOINT_INCOMPLETE, CHECKPOINT_DAMAGED or CHECKPOINT_NOT_WRITTEN.
     """
+    watch = Stopwatch(clock or SystemClock())
     folder = into / f"{_PREFIX}{batch}"
     known = _find_at(folder)
     if known is not None:
@@ -55,7 +66,9 @@ def keep(run_checkpoint: Path, batch: int, into: Path, facts: CheckpointFacts) -
         link_files(run_checkpoint, files, draft)
         found = describe(draft, files, before=before)
         new = sum(each.size for file, each in found.items() if file not in before)
-        manifest = write_manifest(draft, Kind.CHECKPOINT, batch, facts, found, new_bytes=new)
+        manifest = write_manifest(
+            draft, Kind.CHECKPOINT, batch, facts, found, new_bytes=new, took=watch.elapsed()
+        )
     return describe_checkpoint(folder, manifest)
 
 
@@ -66,11 +79,13 @@ def write_manifest(
     facts: CheckpointFacts,
     files: Mapping[str, FileFacts],
     *,
+    took: timedelta,
     new_bytes: int | None = None,
 ) -> Manifest:
     """Write and return the manifest of a folder that is about to be published.
 
     Args:
+        took: The time since the checkpoint or savepoint was begun.
         new_bytes: The size of the files that the checkpoint before does not have; all if left out.
     """
     size = sum(file.size for file in files.values())
@@ -81,6 +96,7 @@ def write_manifest(
         full_bytes=size,
         new_bytes=size if new_bytes is None else new_bytes,
         files=files,
+        took=took,
     )
     (folder / FILE_NAMES[kind]).write_text(manifests.render(manifest), encoding="utf-8")
     return manifest

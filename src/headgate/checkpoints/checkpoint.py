@@ -43,7 +43,9 @@ class Checkpoint:
         run: The lineage it was taken in.
         batch: The batch it was taken after.
         completed_at: When that batch was committed.
-        duration: How long that batch took.
+        took: How long it took to keep it, or to copy a savepoint, beside the running job; None
+            if an older release took it.
+        duration: How long that batch took, with the wait for its records.
         sources: Its position in each source, by source id.
         state: What each operator holds, by uid.
         full_bytes: The size of all its files.
@@ -62,6 +64,7 @@ class Checkpoint:
     rows: Mapping[str, int] | None = None
     batch: int
     completed_at: Moment
+    took: _Milliseconds | None = field(default=None, metadata=alias("took_ms"))
     duration: _Milliseconds = field(default=timedelta(0), metadata=alias("duration_ms"))
     sources: Mapping[str, SourceFacts] = field(default_factory=dict)
     watermark: Moment | None = None
@@ -130,6 +133,7 @@ def describe_checkpoint(folder: Path, manifest: Manifest, *, pinned: bool = Fals
         folder=folder.absolute(),
         batch=manifest.batch,
         completed_at=facts.completed_at,
+        took=manifest.took,
         duration=facts.duration,
         sources=facts.sources,
         watermark=facts.watermark,

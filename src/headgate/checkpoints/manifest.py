@@ -67,7 +67,7 @@ class CheckpointFacts:
     """What is known of a checkpoint beside its files.
 
     Attributes:
-        duration: How long the batch took that the checkpoint ends.
+        duration: How long the batch took that the checkpoint ends, with the wait for its records.
         sources: By source id.
         watermark: The flow's; None where it has none yet.
         state: By operator uid.
@@ -119,6 +119,8 @@ class Manifest:
         full_bytes: Of all its files.
         new_bytes: Of the files that the kept checkpoint before it does not have.
         files: By name as seen from the folder.
+        took: How long it took to keep the checkpoint or to copy the savepoint; None in manifests of
+            older releases.
     """
 
     kind: Kind
@@ -127,6 +129,7 @@ class Manifest:
     full_bytes: int
     new_bytes: int
     files: Mapping[str, FileFacts]
+    took: timedelta | None = None
 
     @property
     def id(self) -> str:
@@ -147,6 +150,7 @@ def render(manifest: Manifest) -> str:
         "lineage": facts.lineage,
         "completed_at": facts.completed_at.isoformat(),
         "duration_ms": round(facts.duration.total_seconds() * 1000),
+        "took_ms": None if manifest.took is None else round(manifest.took.total_seconds() * 1000),
         "watermark": None if facts.watermark is None else facts.watermark.isoformat(),
         "sources": {
             name: {"position": each.position, "records": each.records}
@@ -189,6 +193,7 @@ def parse(text: str) -> Manifest:
                 _inside(file): FileFacts(_whole(size), None if sha is None else str(sha))
                 for file, (size, sha) in content["files"].items()
             },
+            took=_find_duration(content.get("took_ms")),
         )
     except (TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError(f"it is not a manifest: {type(error).__name__} {error}") from error
@@ -256,6 +261,10 @@ def _facts(content: Mapping[str, Any]) -> CheckpointFacts:
         flow=dict(content["flow"]),
         state_format=_whole(content.get("state_format", FIRST_STATE_FORMAT)),
     )
+
+
+def _find_duration(ms: Any) -> timedelta | None:
+    return None if ms is None else timedelta(milliseconds=_whole(ms))
 
 
 def _time(text: str) -> datetime:

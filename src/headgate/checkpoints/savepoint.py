@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from headgate._clock import Clock, Stopwatch, SystemClock
 from headgate.checkpoints.catalog import describe, read_manifest, write_manifest
 from headgate.checkpoints.checkpoint import Checkpoint, describe_checkpoint
 from headgate.checkpoints.manifest import CheckpointFacts, Kind
@@ -22,6 +23,7 @@ def create(
     facts: CheckpointFacts,
     *,
     is_abandoned: Callable[[], bool] = lambda: False,
+    clock: Clock | None = None,
 ) -> Checkpoint:
     """Copy a committed batch into a self-contained folder.
 
@@ -33,11 +35,13 @@ def create(
         to: Must not exist.
         is_abandoned: Asked between two files and between two stages; the folder does not appear
             once it says so.
+        clock: Measures how long it takes.
 
     Raises:
         HeadgateError: CHECKPOINT_INCOMPLETE, CHECKPOINT_DAMAGED, CHECKPOINT_EXISTS or
             CHECKPOINT_NOT_WRITTEN; SAVEPOINT_NOT_TAKEN if it was abandoned.
     """
+    watch = Stopwatch(clock or SystemClock())
     files = files_of(checkpoint, batch)
     with publishing(to, sync=True) as draft:
         link_files(checkpoint, _until_abandoned(files, facts.job, is_abandoned), draft, copy=True)
@@ -52,17 +56,22 @@ def create(
         _check_wanted(facts.job, is_abandoned)
         found = describe(draft, files, before={}, thorough=True)
         _check_wanted(facts.job, is_abandoned)
-        manifest = write_manifest(draft, Kind.SAVEPOINT, batch, facts, found)
+        manifest = write_manifest(draft, Kind.SAVEPOINT, batch, facts, found, took=watch.elapsed())
     return describe_checkpoint(to, manifest)
 
 
 def create_from(
-    kept: Checkpoint, to: Path, *, is_abandoned: Callable[[], bool] = lambda: False
+    kept: Checkpoint,
+    to: Path,
+    *,
+    is_abandoned: Callable[[], bool] = lambda: False,
+    clock: Clock | None = None,
 ) -> Checkpoint:
     """Copy a retained checkpoint into a self-contained folder.
 
     Args:
         is_abandoned: As `create` takes it.
+        clock: Likewise.
 
     Raises:
         HeadgateError: As `create`; a checkpoint that has changed is refused.
@@ -70,7 +79,7 @@ def create_from(
     facts = read_manifest(kept.folder).facts
     what = f"cannot take a savepoint of job {facts.job!r} from {kept.id}"
     check(kept.folder, what=what, hint=f"headgate checkpoints {facts.job}")
-    return create(kept.folder, kept.batch, to, facts, is_abandoned=is_abandoned)
+    return create(kept.folder, kept.batch, to, facts, is_abandoned=is_abandoned, clock=clock)
 
 
 def _until_abandoned(

@@ -123,7 +123,7 @@ def _row(checkpoint: AnyCheckpoint) -> list[str | Text]:
     return [
         checkpoint.id,
         format_time(checkpoint.completed_at),
-        format_duration(checkpoint.duration),
+        or_dash(checkpoint.took, format_duration),
         format_count(checkpoint.records),
         or_dash(checkpoint.watermark, format_time),
         format_count(sum(operator.rows for operator in state)) if state else "-",
@@ -161,7 +161,8 @@ def _facts(checkpoint: AnyCheckpoint) -> Iterable[tuple[str, str]]:
     yield "pinned", "yes" if checkpoint.pinned else "no"
     if isinstance(checkpoint, Checkpoint):
         yield "completed", f"{format_time(checkpoint.completed_at)} UTC"
-        yield "took", format_duration(checkpoint.duration)
+        yield "took", or_dash(checkpoint.took, format_duration)
+        yield "batch took", format_duration(checkpoint.duration)
         if checkpoint.watermark is not None:
             yield "watermark", f"{format_time(checkpoint.watermark)} UTC"
         size, new = format_size(checkpoint.full_bytes), format_size(checkpoint.new_bytes)

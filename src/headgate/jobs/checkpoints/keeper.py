@@ -143,10 +143,9 @@ class CheckpointKeeper:
     def _keep(
         self, batch: int, report: BatchReport | None, records: Mapping[str, int]
     ) -> Mapping[str, Any]:
-        began = self._clock.monotonic()
         with self._linking:
             facts = self._facts(batch, report, records)
-            kept = keep(self._run.checkpoint, batch, self._folder, facts)
+            kept = keep(self._run.checkpoint, batch, self._folder, facts, clock=self._clock)
             self.newest = kept.id
             self.positions = {name: each.position for name, each in facts.sources.items()}
             self._thin()
@@ -154,7 +153,7 @@ class CheckpointKeeper:
             "checkpoint": kept.id,
             "full_bytes": kept.full_bytes,
             "new_bytes": kept.new_bytes,
-            "took_ms": round((self._clock.monotonic() - began) * 1000),
+            "took_ms": _in_ms(kept.took),
         }
 
     def _save(
@@ -175,16 +174,19 @@ class CheckpointKeeper:
                 if batch is None:
                     raise nothing_committed("take a savepoint", self._home.name)
                 facts = self._facts(batch, report, records)
-                kept = keep(self._run.checkpoint, batch, self._folder, facts)
+                kept = keep(self._run.checkpoint, batch, self._folder, facts, clock=self._clock)
                 copying.enter_context(hold(kept.folder, job=self._home.name))
             name = f"sp-{self._clock.now():%Y%m%dT%H%M%S}-{batch}"
             folder = Path(to) if to else self._home.savepoints_folder / name
-            taken = savepoints.create_from(kept, folder, is_abandoned=is_abandoned)
+            taken = savepoints.create_from(
+                kept, folder, is_abandoned=is_abandoned, clock=self._clock
+            )
         return {
             "savepoint": taken.id,
             "folder": str(folder.absolute()),
             "batch": batch,
             "bytes": taken.full_bytes,
+            "took_ms": _in_ms(taken.took),
         }
 
     def _thin(self) -> None:
@@ -227,6 +229,10 @@ class CheckpointKeeper:
             watermark=_watermark(self._run.checkpoint, batch),
             state_format=self._run.state_format,
         )
+
+
+def _in_ms(took: timedelta | None) -> int | None:
+    return None if took is None else round(took.total_seconds() * 1000)
 
 
 def _watermark(checkpoint: Path, batch: int) -> datetime | None:

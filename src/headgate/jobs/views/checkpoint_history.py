@@ -32,7 +32,7 @@ class CheckpointEvent:
         id: Empty for a failure.
         kind: `checkpoint`, `savepoint`, or `restore` if the job went back to it.
         status: COMPLETED or FAILED.
-        took: The time it took to keep it; None if the event does not say.
+        took: As of the checkpoint itself; None if the event does not say.
         full_bytes: The size of all its files.
         new_bytes: The size of the files that the checkpoint before it does not have.
         run: Its lineage; None in events of older releases.

@@ -205,9 +205,9 @@ def _moment(text: Any) -> datetime | None:
 
 
 def last_checkpoint_took(home: JobFolder, view: JobView) -> timedelta | None:
-    """Return the duration of the batch of a job's newest checkpoint; None if it has none."""
+    """Return how long it took to keep a job's newest checkpoint; None if it has none."""
     newest = _find_newest(home, view.status)
-    return None if newest is None else newest.duration
+    return None if newest is None else newest.took
 
 
 def _find_newest(home: JobFolder, status: Mapping[str, Any]) -> Checkpoint | None:

@@ -90,7 +90,7 @@ def _by_job(views: list[JobView], home: FolderHome) -> Iterator[Metric]:
         (
             _GAUGE,
             "checkpoint_duration_seconds",
-            "Of the last kept checkpoint.",
+            "How long it took to keep the last checkpoint.",
             partial(_checkpoint_took, home),
         ),
     )
