@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -214,6 +215,22 @@ def test_head_is_answered_like_get_without_a_body(web: TestClient, path: str) ->
 def test_head_of_a_path_that_only_changes_is_refused(web: TestClient) -> None:
     answer = web.head("/v1/jobs/shop/stop")
     assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
+
+
+def test_a_crash_loop_is_listed_first_with_its_failures_and_the_last_reason(
+    web: TestClient, home: JobFolder
+) -> None:
+    other = JobFolder(home.root, "a-stopped-job")
+    other.write_status({"state": "STOPPED"})
+    reason = "attempt 5 failed: DRIVER_DIED it was killed"
+    told: dict[str, Any] = {"failures": 5, "reason": reason, "healthy_since": None}
+    with FakeSupervisor(home, state="STARTING", **told):
+        first, *_ = web.get("/v1/jobs").json()["jobs"]
+        shown = web.get("/v1/jobs/shop").json()
+    shutil.rmtree(other.path)
+    for job in (first, shown):
+        assert (job["job"], job["state"], job["uptime_s"]) == ("shop", "STARTING", None)
+        assert (job["failing"], job["failures"], job["reason"]) == (True, 5, reason)
 
 
 def test_a_dry_run_of_a_restore_tells_what_it_would_do_while_the_job_runs(

@@ -17,6 +17,7 @@ from typer.testing import CliRunner, Result
 from headgate._codec import encode
 from headgate.cli.app import app
 from headgate.cli.control import fill_savepoint
+from headgate.cli.status import status_line
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import find_intent
 from headgate.jobs.lifecycle.states import JobState
@@ -62,6 +63,27 @@ def test_jobs_tells_of_a_dead_one_what_to_do(home: JobFolder) -> None:
     assert "hint: headgate start orders" in result.stderr
     (told,) = json.loads(run("jobs", "--json").stdout)
     assert (told["state"], told["todo"]) == ("DEAD", "headgate start orders")
+
+
+def test_jobs_shows_a_crash_loop_first_with_its_failures_and_the_last_reason(
+    home: JobFolder,
+) -> None:
+    crashing = JobFolder(home.root, "visits")
+    reason = "attempt 12 failed: DRIVER_DIED it was killed"
+    told: dict[str, Any] = {"failures": 12, "reason": reason, "healthy_since": None}
+    with FakeSupervisor(home), FakeSupervisor(crashing, state="STARTING", **told):
+        result, shown = run("jobs"), run("show", "visits").stdout
+        listed = json.loads(run("jobs", "--json").stdout)
+    lines = result.stdout.splitlines()
+    assert re.match(r"visits +STARTING after 12 failures +1 +- ", lines[1]), lines
+    assert re.match(r"orders +RUNNING +1 ", lines[2]), lines
+    assert f"visits is STARTING after 12 failures: {reason}" in result.stderr
+    assert "hint: headgate exceptions visits" in result.stderr
+    assert [(job["job"], job["failing"], job["failures"]) for job in listed] == [
+        ("visits", True, 12),
+        ("orders", False, 0),
+    ]
+    assert re.search(r"^failures +12 in a row$", shown, re.MULTILINE)
 
 
 def test_show_tells_why_the_last_attempt_ended(home: JobFolder) -> None:
@@ -242,6 +264,13 @@ def snapshot(state: JobState) -> JobSnapshot:
         totals=Totals(),
         folder=Path("jobs/orders"),
     )
+
+
+@pytest.mark.parametrize("state", [JobState.STARTING, JobState.RESTARTING, JobState.FAILED])
+def test_the_line_of_a_job_whose_attempt_failed_says_why(state: JobState) -> None:
+    reason = "attempt 2 failed: DRIVER_DIED it was killed"
+    line = status_line(replace(snapshot(state), attempt=3, reason=reason)).plain
+    assert line == f"{state} orders · attempt 3 · 1s · {reason}"
 
 
 def test_run_has_the_documented_defaults(asked: list[RunOptions], tmp_path: Path) -> None:

@@ -370,6 +370,8 @@ VIEW_JSON = {
     "attempt": 2,
     "since": AT_NOON,
     "uptime_s": 62,
+    "failures": 0,
+    "failing": False,
     "records_per_s": 100,
     "lag_bytes": None,
     "lag_records": 7,

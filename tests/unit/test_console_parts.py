@@ -24,7 +24,6 @@ from headgate.server.console.pages.jobs import (
     filter_jobs,
     format_lag,
     show_jobs_table,
-    sort_jobs,
 )
 from headgate.server.console.panels.logs import cut_line, read_lines, show_lines
 from headgate.server.console.parts.formats import (
@@ -126,7 +125,7 @@ def test_ages_sizes_and_times_are_written_for_people() -> None:
 def test_jobs_in_trouble_come_first() -> None:
     states = ("STOPPED", "RUNNING", "PAUSED", "DEAD", "STARTING", "RESTARTING", "FAILED")
     jobs = [make_job(f"job-{n}", state) for n, state in enumerate(states)]
-    found = [each.state for each in sort_jobs(jobs)]
+    found = [each.state for each in sorted(jobs, key=lambda job: job.place)]
     assert set(found[:2]) == {"DEAD", "FAILED"}
     assert found[2:] == ["RESTARTING", "PAUSED", "STARTING", "RUNNING", "STOPPED"]
 
@@ -157,6 +156,18 @@ def test_a_failed_job_says_why_and_what_to_do() -> None:
     healthy = show_jobs_table([make_job("orders", reason="it was started again")], {}, NOW)
     assert "started again" not in healthy
     assert '<td data-label="Last 15 min"></td>' in healthy
+
+
+def test_a_crash_loop_comes_first_with_its_failures_and_the_last_reason() -> None:
+    reason, todo = "attempt 3 failed: DRIVER_DIED", "headgate exceptions z"
+    failing = make_job("z", "STARTING", failures=3, reason=reason, todo=todo)
+    shown = show_jobs_table([make_job("a"), failing], {}, NOW)
+    assert shown.index('data-key="z"') < shown.index('data-key="a"')
+    assert '<span class="hg-badge hg-warn">STARTING</span>' in shown
+    assert "after 3 failures" in shown
+    assert reason in shown
+    assert f"<code>{todo}</code>" in shown
+    assert "after 1 failure<" in show_jobs_table([make_job(failures=1)], {}, NOW)
 
 
 def test_lag_names_what_is_counted_and_how_old_it_is() -> None:

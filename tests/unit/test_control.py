@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_clock import FakeClock
 from fake_supervisor import FakeSupervisor
 
 from headgate._codec import encode
@@ -272,6 +273,49 @@ def test_a_job_whose_supervisor_was_killed_is_dead_with_what_to_do(home: JobFold
     assert not view.is_final
     (home.path / "job.json").unlink()
     assert view_job(home).todo == "headgate run FLOW", "nothing says how to start it"
+
+
+NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
+CRASHES: dict[str, Any] = {
+    "failures": 3,
+    "reason": "attempt 3 failed: DRIVER_DIED it was killed",
+    "attempt": 4,
+}
+
+
+@pytest.mark.parametrize(
+    ("state", "failures", "runs_for", "failing"),
+    [
+        ("STARTING", 3, None, True),
+        ("RESTARTING", 1, None, True),
+        ("RUNNING", 3, 599, True),
+        # It may have recovered.
+        ("RUNNING", 1, 60, False),
+        ("RUNNING", 3, 600, False),
+        ("STOPPING", 3, 60, False),
+    ],
+)
+def test_a_job_whose_attempts_fail_is_failing(
+    home: JobFolder, state: str, failures: int, runs_for: int | None, failing: bool
+) -> None:
+    began = None if runs_for is None else NOW.isoformat()
+    told = {**CRASHES, "state": state, "failures": failures, "healthy_since": began}
+    with FakeSupervisor(home, started_at=(NOW - timedelta(days=1)).isoformat(), **told):
+        view = view_job(home, clock=FakeClock(NOW + timedelta(seconds=runs_for or 0)))
+    assert view.failures == (0 if runs_for == 600 else failures)
+    assert view.is_failing is view.needs_attention is failing
+    assert view.todo == ("headgate exceptions orders" if failing else "")
+    # A job that does not run has no uptime, and a restart begins a new one.
+    assert view.uptime == (None if runs_for is None else timedelta(seconds=runs_for))
+
+
+def test_jobs_that_need_attention_are_listed_first(home: JobFolder) -> None:
+    for name, state in (("a", "STOPPED"), ("z", "FAILED")):
+        JobFolder(home.root, name).write_status({"state": state})
+    crashing = JobFolder(home.root, "visits")
+    with FakeSupervisor(home), FakeSupervisor(crashing, state="STARTING", **CRASHES):
+        views = list_jobs(home.root)
+    assert [view.name for view in views] == ["z", "visits", "orders", "a"]
 
 
 def test_a_job_that_ended_is_what_it_ended_as(home: JobFolder) -> None:

@@ -183,6 +183,17 @@ def test_a_clock_that_was_put_back_takes_no_health_away() -> None:
     assert job.failures[-1].healthy == timedelta(0)
 
 
+def test_failures_in_a_row_are_counted_until_an_attempt_was_healthy() -> None:
+    job, _ = feed(machine("exponential:1s,1m,2"), Submitted(NOON))
+    for _ in range(30):
+        job, _ = feed(job, AttemptFailed(NOON, failure()), RestartDue(NOON))
+    assert (job.state, job.to_json()["failures"]) == (JobState.STARTING, 30)
+    assert job.to_json()["reason"] == "attempt 30 failed: DRIVER_DIED the driver was killed"
+    later = NOON + timedelta(minutes=10)
+    job, _ = feed(job, AttemptRunning(NOON), AttemptFailed(later, failure()))
+    assert job.to_json()["failures"] == 1
+
+
 def test_a_job_that_fails_for_ever_remembers_only_its_last_failures() -> None:
     job = at(JobState.STARTING, "exponential:1s,60s,1.5")
     for _ in range(200):

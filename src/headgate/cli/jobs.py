@@ -30,7 +30,8 @@ from headgate.jobs.views.job import DEAD, JobDetails, JobView
 def jobs(*, place: Place) -> None:
     """List the jobs: state, attempt, uptime, rate, lag and last checkpoint.
 
-    A job is DEAD if its supervisor was killed; 'headgate start' restarts it.
+    Jobs that need attention come first. A job is DEAD if its supervisor was killed; 'headgate
+    start' restarts it.
 
     [bold]Examples[/bold]
 
@@ -53,14 +54,14 @@ def _print_jobs(views: Sequence[JobView]) -> None:
     )
     for view in views:
         if view.reason and view.todo:
-            note(f"{view.name} is {view.state}: {visible(view.reason)}")
+            note(f"{view.name} is {_state(view)}: {visible(view.reason)}")
             note(Text.assemble(("hint", "bold cyan"), f": {view.todo}"))
 
 
 def _row(view: JobView) -> list[str | Text]:
     return [
         view.name,
-        Text(view.state, style=state_style(view.state)),
+        Text(_state(view), style="red" if view.is_failing else state_style(view.state)),
         format_count(view.attempt),
         or_dash(view.uptime, _uptime),
         format_count(view.records_per_s),
@@ -68,6 +69,11 @@ def _row(view: JobView) -> list[str | Text]:
         view.checkpoint or "-",
         format_age(view.checkpoint_at),
     ]
+
+
+def _state(view: JobView) -> str:
+    failures = f" after {plural(view.failures, 'failure')}" if view.failures else ""
+    return f"{view.state}{failures}"
 
 
 def _uptime(uptime: timedelta) -> str:
@@ -109,6 +115,8 @@ def _facts(details: JobDetails) -> Iterable[tuple[str, str]]:
     yield "job", view.name
     since = f" for {format_age(view.since)}" if view.since else ""
     yield "state", f"{view.state}{since}"
+    if view.failures:
+        yield "failures", f"{format_count(view.failures)} in a row"
     if view.reason:
         yield "reason", visible(view.reason)
     if view.todo:

@@ -37,6 +37,9 @@ _STYLES = {
     JobState.RESCALING: "yellow",
 }
 
+# Each may follow a failure; before the first one there is no reason.
+_SAYS_WHY = (JobState.STARTING, JobState.RESTARTING, JobState.FAILED)
+
 
 def state_style(state: str) -> str:
     """Return the colour of a state; states that need attention are red."""
@@ -51,7 +54,7 @@ def status_line(snapshot: JobSnapshot) -> Text:
         facts.append(f"attempt {format_count(snapshot.attempt)}")
     if totals.batch is None:
         facts.append(f"{snapshot.elapsed.total_seconds():.0f}s")
-    if snapshot.state in (JobState.RESTARTING, JobState.FAILED) and snapshot.reason:
+    if snapshot.state in _SAYS_WHY and snapshot.reason:
         facts.append(visible(snapshot.reason))
     if snapshot.state is JobState.RUNNING and snapshot.loading:
         facts.append("loading tables")

@@ -106,7 +106,7 @@ class ServerHome(Home):
         return self._get(_Jobs, "jobs").jobs
 
     def names(self) -> list[str]:
-        return [job.name for job in self.jobs()]
+        return sorted(job.name for job in self.jobs())
 
     def job(self, job: str) -> JobView:
         return self._get(JobDetails, "jobs", job).view

@@ -13,7 +13,7 @@ from typing import Any
 from headgate._codec import encode
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.lifecycle.failures import Failure
-from headgate.jobs.lifecycle.restart import RestartStrategy
+from headgate.jobs.lifecycle.restart import HEALTHY, RestartStrategy
 from headgate.jobs.lifecycle.states import TRANSITIONS, JobState
 from headgate.jobs.lifecycle.vocabulary import (
     AbandonSavepoint,
@@ -61,6 +61,7 @@ class Machine:
         attempt: The number of the attempt that is alive, or was last; 0 before the first.
         failures: The last failures, oldest first: as many as the strategy asks for, and at
             least 20 if there were as many.
+        failures_in_a_row: How many attempts have failed since one ran for HEALTHY.
         started_at: When the job was submitted; None before.
         since: When it came into its present state.
         healthy_since: When the present attempt began to work; None if it has not.
@@ -81,6 +82,7 @@ class Machine:
     state: JobState = JobState.STARTING
     attempt: int = 0
     failures: tuple[Failure, ...] = ()
+    failures_in_a_row: int = 0
     started_at: datetime | None = None
     since: datetime | None = None
     healthy_since: datetime | None = None
@@ -113,6 +115,7 @@ class Machine:
             "healthy_since": _isoformat(self.healthy_since),
             "held": self.held,
             "reason": self.reason,
+            "failures": self.failures_in_a_row,
             "last_failure": encode(self.failures[-1]) if self.failures else None,
         }
 
@@ -222,7 +225,12 @@ def _failed(job: Machine, event: AttemptFailed) -> Step:
     healthy = _healthy(job, event.at)
     failure = replace(event.failure, at=event.at, attempt=job.attempt, healthy=healthy)
     kept = max(_FAILURES_KEPT, job.strategy.memory)
-    failed = replace(job, failures=(*job.failures, failure)[-kept:], healthy_since=None)
+    failed = replace(
+        job,
+        failures=(*job.failures, failure)[-kept:],
+        failures_in_a_row=1 if healthy >= HEALTHY else job.failures_in_a_row + 1,
+        healthy_since=None,
+    )
     reason = f"attempt {job.attempt} failed: {failure.code} {failure.message}"
     if job.state is JobState.STOPPING:
         reason += "; it was being stopped"

@@ -26,6 +26,7 @@ from headgate.errors import HeadgateError
 from headgate.jobs.checkpoints.listing import list_checkpoints
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import has_supervisor
+from headgate.jobs.lifecycle.restart import HEALTHY
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.registry import list_job_names
 from headgate.jobs.totals import without_rates
@@ -34,6 +35,18 @@ from headgate.jobs.totals import without_rates
 DEAD = "DEAD"
 # The state of a job whose folder cannot be read.
 UNREADABLE = "UNREADABLE"
+
+# The states that need attention most come first; final states that were asked for come last.
+_ATTENTION: tuple[tuple[str, ...], ...] = (
+    (JobState.FAILED, DEAD, UNREADABLE),
+    (JobState.RESTARTING,),
+    (JobState.PAUSED,),
+    (JobState.STARTING, JobState.STOPPING, JobState.CANCELLING, JobState.RESCALING),
+    (JobState.RUNNING,),
+)
+# The number of failures in a row after which a job in a state is failing. A job that runs again
+# after one failure may have recovered.
+_FAILING_AFTER = {JobState.STARTING: 1, JobState.RESTARTING: 1, JobState.RUNNING: 2}
 
 _LAGS = ("lag_bytes", "lag_records", "lag_s")
 # The JSON of a job in details is its status and these; a server adds `kept_up`.
@@ -47,7 +60,9 @@ class JobView:
     Attributes:
         state: A JobState, DEAD or UNREADABLE.
         is_alive: Whether a process holds the job.
-        uptime: Since it was started; None unless it is alive.
+        uptime: Since it was started, or since its last restart began to run; None if it is not
+            alive, or restarts after a failure.
+        failures: Failures in a row: since an attempt last ran for 10 minutes; 0 unless it is alive.
         lag_bytes: Unread bytes of all sources that count bytes, after the last batch; None if
             there is no such source or no batch yet.
         lag_records: Likewise of sources that count records.
@@ -64,6 +79,7 @@ class JobView:
     attempt: int = 0
     since: Moment | None = None
     uptime: WholeSeconds | None = field(default=None, metadata=alias("uptime_s"))
+    failures: int = 0
     records_per_s: int = 0
     lag_bytes: int | None = None
     lag_records: int | None = None
@@ -78,6 +94,24 @@ class JobView:
     def is_final(self) -> bool:
         """Whether the job stays as it is until it is started again."""
         return _is_final(self.state)
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether its attempts fail one after the other."""
+        return _is_failing(self.state, self.failures)
+
+    @property
+    def place(self) -> tuple[int, str]:
+        """Its place in a list of jobs: those that need attention first, then by name."""
+        rank = _rank(self.state)
+        return min(rank, _rank(JobState.RESTARTING)) if self.is_failing else rank, self.name
+
+    @property
+    def needs_attention(self) -> bool:
+        """Whether it failed, is failing, or cannot be read."""
+        return self.place[0] <= _rank(JobState.RESTARTING)
+
+    __get_pydantic_core_schema__ = shaped(computed={"failing": "is_failing"})
 
 
 def _write_view(view: JobView) -> dict[str, Any]:
@@ -114,7 +148,10 @@ class JobDetails:
 
 
 def list_jobs(root: Path, *, clock: Clock | None = None) -> list[JobView]:
-    """Return every job of a home, by name; a job that cannot be read is UNREADABLE."""
+    """Return every job of a home; a job that cannot be read is UNREADABLE.
+
+    Jobs that need attention come first: failed and dead ones, then failing ones; then by name.
+    """
     views = []
     for name in list_job_names(root):
         home = JobFolder(root, name)
@@ -129,7 +166,7 @@ def list_jobs(root: Path, *, clock: Clock | None = None) -> list[JobView]:
                 todo=error.hint,
             )
         views.append(view)
-    return views
+    return sorted(views, key=lambda view: view.place)
 
 
 def show_job(home: JobFolder, *, clock: Clock | None = None) -> JobDetails:
@@ -153,7 +190,8 @@ def view_job(home: JobFolder, *, clock: Clock | None = None) -> JobView:
     status = stored if alive else without_rates(stored)
     last_state = str(status.get("state") or JobState.STARTING)
     gone = not alive and not _is_final(last_state)
-    started = _moment(status.get("started_at"))
+    now = (clock or SystemClock()).now()
+    failures = _count_failures(status, now) if alive else 0
     ages = status.get("lag_s") or {}
     newest = _find_newest(home, status)
     return JobView(
@@ -162,7 +200,8 @@ def view_job(home: JobFolder, *, clock: Clock | None = None) -> JobView:
         is_alive=alive,
         attempt=int(status.get("attempt") or 0),
         since=_moment(status.get("at" if gone else "since")),
-        uptime=(clock or SystemClock()).now() - started if alive and started else None,
+        uptime=_find_uptime(status, now) if alive else None,
+        failures=failures,
         records_per_s=int(status.get("records_per_s") or 0),
         lag_bytes=_all(status.get("lag_bytes")),
         lag_records=_all(status.get("lag_records")),
@@ -170,7 +209,7 @@ def view_job(home: JobFolder, *, clock: Clock | None = None) -> JobView:
         checkpoint=status.get("checkpoint"),
         checkpoint_at=None if newest is None else newest.completed_at,
         reason=_died(last_state, status) if gone else str(status.get("reason") or ""),
-        todo=_todo(home, DEAD if gone else last_state),
+        todo=_todo(home, DEAD if gone else last_state, failures),
         status=status,
     )
 
@@ -183,13 +222,37 @@ def _is_final(state: str) -> bool:
     return any(state == final for final in JobState if final.is_final)
 
 
+def _rank(state: str) -> int:
+    return next(
+        (rank for rank, states in enumerate(_ATTENTION) if state in states), len(_ATTENTION)
+    )
+
+
+def _is_failing(state: str, failures: int) -> bool:
+    return any(state == name and failures >= enough for name, enough in _FAILING_AFTER.items())
+
+
+def _count_failures(status: Mapping[str, Any], now: datetime) -> int:
+    """Return the failures in a row; none once the present attempt has run long enough."""
+    healthy_since = _moment(status.get("healthy_since"))
+    recovered = healthy_since is not None and now - healthy_since >= HEALTHY
+    return 0 if recovered else int(status.get("failures") or 0)
+
+
+def _find_uptime(status: Mapping[str, Any], now: datetime) -> timedelta | None:
+    began = _moment(status.get("healthy_since" if status.get("failures") else "started_at"))
+    return None if began is None else now - began
+
+
 def _died(state: str, status: Mapping[str, Any]) -> str:
     at = _moment(status.get("at"))
     last = f", and its last report is of {at:%Y-%m-%d %H:%M:%S} UTC" if at else ""
     return f"its supervisor is gone: it was {state}{last}"
 
 
-def _todo(home: JobFolder, state: str) -> str:
+def _todo(home: JobFolder, state: str, failures: int) -> str:
+    if _is_failing(state, failures):
+        return f"headgate exceptions {home.name}"
     match state:
         case "DEAD" | "FAILED":
             # Up to release 0.8.1, a first start that was killed did not write how to repeat it.

@@ -76,7 +76,7 @@ def _by_job(views: list[JobView], home: FolderHome) -> Iterator[Metric]:
     yield states
     figures: tuple[tuple[_Family, str, str, Callable[[JobView], float | None]], ...] = (
         (_GAUGE, "job_up", "1 while a process supervises the job.", lambda v: float(v.is_alive)),
-        (_GAUGE, "job_uptime_seconds", "Since the job was started.", _uptime),
+        (_GAUGE, "job_uptime_seconds", "Since the job began to run.", _uptime),
         (_GAUGE, "job_attempt", "Attempts since the job was started.", lambda v: float(v.attempt)),
         (_GAUGE, "records_per_second", "Over the last batches; 0 while idle.", _rate),
         (_GAUGE, "checkpoint_age_seconds", "Since the last kept checkpoint.", _checkpoint_age),

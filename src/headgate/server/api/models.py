@@ -96,7 +96,7 @@ class JobSummary:
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """The jobs of the server's home, by name."""
+    """The jobs of the server's home: those that need attention first, then by name."""
 
     jobs: tuple[JobSummary, ...]
 

@@ -22,13 +22,6 @@ from headgate.server.context import get_context
 from headgate.server.signed_in import current_access
 
 _LOOK_EVERY_S = 2.0
-_TROUBLE = (
-    ("FAILED", "DEAD", "UNREADABLE"),
-    ("RESTARTING",),
-    ("PAUSED",),
-    ("STARTING", "STOPPING", "CANCELLING", "RESCALING"),
-    ("RUNNING",),
-)
 _glances = Glances()
 
 
@@ -83,11 +76,6 @@ class _Jobs:
             self._table.show(_tell_why_none(any_jobs=bool(self._seen.jobs)))
 
 
-def sort_jobs(jobs: Sequence[JobView]) -> list[JobView]:
-    """Return jobs with those in trouble first, then by name."""
-    return sorted(jobs, key=lambda job: (_rank(job.state), job.name))
-
-
 def filter_jobs(jobs: Sequence[JobView], text: str, state: str) -> list[JobView]:
     """Return the jobs in a state (all, if empty) that have every word in what is shown of them."""
     words = text.lower().split()
@@ -101,16 +89,17 @@ def filter_jobs(jobs: Sequence[JobView], text: str, state: str) -> list[JobView]
 
 def count_states(jobs: Sequence[JobView], chosen: str) -> Markup:
     """Return how many jobs are in each state, as buttons that show those alone."""
-    counts = Counter(job.state for job in jobs)
-    ranked = sorted(counts.items(), key=lambda item: (_rank(item[0]), item[0]))
+    # A dictionary keeps the order of its first keys.
+    in_order = sorted(jobs, key=lambda job: (job.place[0], job.state))
+    ranked = list(Counter(job.state for job in in_order).items())
     return render("job_counts", counts=ranked, total=len(jobs), chosen=chosen)
 
 
 def show_jobs_table(jobs: Sequence[JobView], trends: Mapping[str, Trend], now: datetime) -> Markup:
-    """Return jobs as a table, those in trouble first."""
+    """Return jobs as a table, those that need attention first."""
     lines = [
         (job, format_lag(job), sparkline(trends.get(job.name, ())), _is_bad(job))
-        for job in sort_jobs(jobs)
+        for job in sorted(jobs, key=lambda job: job.place)
     ]
     return render("jobs", lines=lines, now=now)
 
@@ -122,12 +111,8 @@ def format_lag(job: JobView) -> str:
     return format_backlog(job.lag_records, job.lag_bytes, job.lag, unit=" records")
 
 
-def _rank(state: str) -> int:
-    return next((n for n, states in enumerate(_TROUBLE) if state in states), len(_TROUBLE))
-
-
 def _is_bad(job: JobView) -> bool:
-    return bool(job.reason) and _rank(job.state) <= 1
+    return bool(job.reason) and job.needs_attention
 
 
 def _tell_why_none(*, any_jobs: bool) -> Markup:
