@@ -14,6 +14,7 @@ from eventually import eventually
 from fake_supervisor import FakeSupervisor
 from prometheus_client.parser import text_string_to_metric_families
 from server_bench import UNHURRIED, TestClient, client, follow, settings, store_job
+from stored_run import NOON
 
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import find_intent, write_intent
@@ -90,6 +91,22 @@ def test_a_stopped_job_has_a_graph_events_failures_and_measurements(web: TestCli
     for path in ("graph", "events", "exceptions", "samples"):
         answer = web.get(f"/v1/jobs/shop/{path}")
         assert (answer.status_code, type(answer.json())) == (200, dict), answer.text
+
+
+def test_events_are_paged_forward(web: TestClient, home: JobFolder) -> None:
+    for number in range(7):
+        home.add_event(NOON, "CHECKPOINT", checkpoint=f"chk-{number}")
+    total = web.get("/v1/jobs/shop/events").json()["total"]
+    numbers: list[int] = []
+    after = 0
+    while after < total:
+        page = web.get("/v1/jobs/shop/events", params={"after": after, "limit": 3}).json()
+        numbers += [event["number"] for event in page["events"]]
+        assert page["last"] > after
+        after = page["last"]
+    assert numbers == list(range(1, total + 1))
+    newest = web.get("/v1/jobs/shop/events", params={"limit": 3}).json()
+    assert [event["number"] for event in newest["events"]] == numbers[-3:]
 
 
 def test_the_last_lines_of_a_log_are_given_and_never_more_than_asked_for(web: TestClient) -> None:

@@ -60,6 +60,17 @@ def test_events_lists_what_happened_after_a_number(home: JobFolder) -> None:
     assert (told["events"][0]["number"], told["total"], told["skipped"]) == (2, 2, 1)
 
 
+def test_events_pages_forward_with_the_command_of_the_next_page(home: JobFolder) -> None:
+    for number in range(1, 6):
+        note(home, number, "CHECKPOINT", checkpoint=f"chk-{number}")
+    first = run("events", "orders", "--after", "0", "--limit", "2")
+    assert [line.split()[0] for line in first.stdout.splitlines()[1:]] == ["1", "2"]
+    assert "3 more events: headgate events orders --after 2" in first.stderr
+    last = run("events", "orders", "--after", "3", "--limit", "2")
+    assert [line.split()[0] for line in last.stdout.splitlines()[1:]] == ["4", "5"]
+    assert "more event" not in last.stderr + run("events", "orders", "--limit", "2").stderr
+
+
 def test_exceptions_shows_the_root_cause_first_and_the_attempts(home: JobFolder) -> None:
     assert "No attempt of job 'orders' has failed" in run("exceptions", "orders").stdout
     note(home, 0, "STARTING", attempt=1)

@@ -443,7 +443,7 @@ GOLDEN: list[tuple[Any, dict[str, Any]]] = [
         {**VIEW_JSON, "dry_run": True, "deletes": ["chk-1"], "deletes_state": True, "bytes": 9},
     ),
     (
-        Events("orders", (JobEvent(1, NOON, "CHECKPOINT", {"id": "chk-1"}),), 1, 0),
+        Events("orders", (JobEvent(1, NOON, "CHECKPOINT", {"id": "chk-1"}),), 1, 0, 1),
         {
             "job": "orders",
             "events": [
@@ -451,6 +451,7 @@ GOLDEN: list[tuple[Any, dict[str, Any]]] = [
             ],
             "total": 1,
             "skipped": 0,
+            "last": 1,
         },
     ),
     (

@@ -55,6 +55,15 @@ def test_numbers_go_on_and_counts_stay_across_rolls(home: JobFolder) -> None:
     assert count_events(home.path / EVENTS).kinds["CHECKPOINT"] == 900
 
 
+def test_the_first_page_begins_with_the_oldest_event_that_is_left(home: JobFolder) -> None:
+    add(home, 1, 1000)
+    page = FolderHome(home.root).events("orders", after=0, limit=5)
+    first = page.events[0].number
+    assert first > 1, "the events before it are gone"
+    assert [event.number for event in page.events] == list(range(first, first + 5))
+    assert (page.skipped, page.last) == (first - 1, first + 4)
+
+
 def test_whoever_follows_misses_nothing_when_a_file_rolls(home: JobFolder) -> None:
     add(home, 1, 50)
     seen = [event.facts["mine"] for event in FolderHome(home.root).events("orders").events]

@@ -57,6 +57,27 @@ def test_events_are_numbered_and_the_newest_are_given_oldest_first(home: JobFold
     assert [each.number for each in before.events] == [1, 2]
 
 
+def test_events_are_paged_forward_and_each_comes_once(home: JobFolder) -> None:
+    for number in range(1, 24):
+        note(home, number, "CHECKPOINT", checkpoint=f"chk-{number}")
+    with (home.path / "events.jsonl").open("a") as file:
+        file.write("{damaged\n" * 12)
+    note(home, 36, "RUNNING")
+    numbers: list[int] = []
+    after, pages = 0, 0
+    while True:
+        page = FolderHome(home.root).events("orders", after=after, limit=10)
+        assert page.skipped == 0
+        numbers += [event.number for event in page.events]
+        after, pages = page.last, pages + 1
+        if after == page.total:
+            break
+    # A page of damaged lines alone does not end it.
+    assert (numbers, pages) == ([*range(1, 24), 36], 4)
+    end = FolderHome(home.root).events("orders", after=36, limit=10)
+    assert (end.events, end.last, end.skipped) == ((), 36, 0)
+
+
 def test_new_events_are_seen_and_half_a_line_is_not(home: JobFolder) -> None:
     note(home, 1, "STARTING", attempt=1)
     assert FolderHome(home.root).events("orders").total == 1

@@ -13,7 +13,9 @@ from headgate._units import format_count, format_size
 from headgate.cli.output import (
     Right,
     format_time,
+    note,
     or_dash,
+    plural,
     print_section,
     print_table,
     say,
@@ -82,10 +84,16 @@ def events(
     job: Job,
     *,
     after: Annotated[
-        int, typer.Option("--after", min=0, metavar="N", help="Only events with a greater number.")
-    ] = 0,
+        int | None,
+        typer.Option(
+            "--after", min=0, metavar="N", help="Page forward: the first events after this number."
+        ),
+    ] = None,
     limit: Annotated[
-        int, typer.Option("--limit", min=1, metavar="N", help="Number of newest events.")
+        int,
+        typer.Option(
+            "--limit", min=1, metavar="N", help="Number of events; the newest without --after."
+        ),
     ] = 50,
     place: Place,
 ) -> None:
@@ -94,6 +102,7 @@ def events(
     [bold]Examples[/bold]
 
       headgate events order-enrichment
+      headgate events order-enrichment --after 0 --limit 100
       headgate events order-enrichment --after 120 --json
     """
     none = f"Job '{job}' has no events" + (f" after event {after}" if after else " yet")
@@ -109,6 +118,10 @@ def _print_events(page: Events) -> None:
             for event in page.events
         ],
     )
+    # A server of an older release does not report the last number.
+    if 0 < page.last < page.total:
+        left = plural(page.total - page.last, "more event")
+        note(f"{left}: headgate events {page.job} --after {page.last}")
 
 
 def _facts(event: JobEvent) -> str:

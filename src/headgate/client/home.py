@@ -56,11 +56,11 @@ class Home(Protocol):
     def graph(self, job: str, /) -> GraphView:
         """Return a job's flow as it was last run, with its row counts since the last start."""
 
-    def events(self, job: str, /, *, after: int = 0, limit: int = 200) -> Events:
-        """Return the newest events of a job, oldest first.
+    def events(self, job: str, /, *, after: int | None = None, limit: int = 200) -> Events:
+        """Return the newest events of a job, or the first ones after a number, oldest first.
 
         Args:
-            after: Only events with a greater number, such as the last one seen.
+            after: The number of the last event seen, to page forward; None for the newest events.
             limit: The maximum number of events.
         """
 

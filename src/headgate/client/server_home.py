@@ -241,7 +241,7 @@ class ServerHome(Home):
     def graph(self, job: str) -> GraphView:
         return self._get(GraphView, "jobs", job, "graph")
 
-    def events(self, job: str, *, after: int = 0, limit: int = 200) -> Events:
+    def events(self, job: str, *, after: int | None = None, limit: int = 200) -> Events:
         return self._get(Events, "jobs", job, "events", after=after, limit=limit)
 
     def exceptions(self, job: str) -> Exceptions:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -36,40 +37,51 @@ class JobEvent:
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """The newest events of a job after a number, oldest first.
+    """A page of a job's events, oldest first.
 
     Attributes:
         total: The number of all events of the job.
         skipped: The number of events between the requested number and the first one here.
+        last: The number of the last event here: the events after it are the next page.
     """
 
     job: str
     events: tuple[JobEvent, ...]
     total: int
     skipped: int
+    last: int = 0
 
 
 def list_events(
-    home: JobFolder, *, after: int = 0, limit: int = DEFAULT_LIMIT, before: int | None = None
+    home: JobFolder,
+    *,
+    after: int | None = None,
+    limit: int = DEFAULT_LIMIT,
+    before: int | None = None,
 ) -> Events:
-    """Return the newest events of a job, oldest first.
+    """Return a page of a job's events, oldest first: the newest ones, or the first after a number.
 
     Args:
-        after: Only events with a greater number, such as the last one seen.
+        after: Page forward: the oldest events with a greater number; None for the newest events.
         limit: The maximum number of events.
         before: Only events with a smaller number, to page back.
     """
     file = home.path / EVENTS
     counts = count_events(file)
-    last = counts.lines if before is None else min(counts.lines, before - 1)
-    first = max(after + 1, last - limit + 1, 1)
-    events = []
-    for event in read_back(file, counts):
-        if event.number < first:
+    end = counts.lines if before is None else min(counts.lines, before - 1)
+    begin = max(1, end - limit + 1) if after is None else after + 1
+    # Lines are read from the end, so the last ones that fit are the oldest.
+    page: deque[tuple[int, bytes]] = deque(maxlen=limit)
+    for number, line in lines_back(file, counts):
+        if number < begin:
             break
-        if event.number <= last:
-            events.append(event)
-    return Events(home.name, tuple(events[::-1]), counts.lines, max(0, first - 1 - after))
+        if number <= end:
+            page.append((number, line))
+    seen = after or 0
+    first, last = (page[-1][0], page[0][0]) if page else (seen + 1, seen)
+    parsed = (_event(number, line) for number, line in reversed(page))
+    events = tuple(event for event in parsed if event is not None)
+    return Events(home.name, events, counts.lines, first - 1 - seen, last)
 
 
 def read_back(

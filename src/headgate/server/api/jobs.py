@@ -85,8 +85,14 @@ def _add_views(router: Router) -> None:
         server: Server,
         job: Job,
         after: Annotated[
-            int, Query(ge=0, le=2**53, description="Those with a greater number.")
-        ] = 0,
+            int | None,
+            Query(
+                ge=0,
+                le=2**53,
+                description="Page forward: the first events with a greater number, such as the "
+                "`last` of the page before, or 0. Without it, the newest events.",
+            ),
+        ] = None,
         limit: Annotated[int, Query(ge=1, le=1000)] = 200,
     ) -> Events:
         """List what happened to a job, oldest first; each event has a number."""
