@@ -267,6 +267,78 @@ def test_a_condition_must_be_true_or_false(spark: SparkSession, condition: str) 
     assert "not a condition" in caught.value.message
 
 
+@pytest.mark.parametrize("expression", ["NULL", "assert_true(id > 0)", "raise_error('no')"])
+def test_a_column_without_a_type_is_refused_with_a_way_to_give_it_one(
+    spark: SparkSession, expression: str
+) -> None:
+    for build in (
+        lambda stream: stream.select("id", f"{expression} AS it"),
+        lambda stream: stream.with_columns(it=expression).select("id"),
+    ):
+        with refused("BAD_EXPRESSION") as caught:
+            _plan(spark, build)
+        assert caught.value.message.startswith("cannot plan ")
+        assert "column 'it' is VOID" in caught.value.message
+        assert f"CAST({expression} AS STRING) AS `it`" in caught.value.hint
+
+
+@pytest.mark.parametrize("expression", ["CAST(assert_true(id >= 0) AS STRING)", "nullif(1, 1)"])
+def test_a_typed_column_that_is_always_null_is_planned(
+    spark: SparkSession, expression: str
+) -> None:
+    made = run(spark, lambda stream: stream.select(f"{expression} AS `it`"))
+    assert made == [{"it": None}] * len(rows())
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        ("format_string('%d', name)", "'name' is STRING, which does not fit the format '%d'"),
+        ("printf('%s %f', name, id)", "'id' is BIGINT, which does not fit the format '%s %f'"),
+        ("upper(format_string('%d', price))", "'price' is DOUBLE"),
+        ("format_string('%.2f', CAST(price AS DECIMAL(9, 2)))", "is DECIMAL(9,2)"),
+        ("format_string('%s %s', name)", "Format specifier '%s'"),
+        ("format_string('%q', name)", "'q'"),
+    ],
+)
+def test_a_format_that_does_not_fit_its_arguments_is_refused(
+    spark: SparkSession, call: str, told: str
+) -> None:
+    for build, operator in (
+        (lambda stream: stream.with_columns(it=call), "with-columns"),
+        (lambda stream: stream.where(f"length({call}) > 1"), "where"),
+    ):
+        with refused("BAD_EXPRESSION") as caught:
+            _plan(spark, build)
+        assert f"cannot plan {operator} 'in." in caught.value.message
+        assert told in caught.value.message
+        assert "format" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("call", "python"),
+    [
+        ("format_string('%05d|%s|%x', id, name, id)", lambda r: f"{r['id']:05}|{_text(r)}|"),
+        ("format_string('%2$s %1$d %%', id, name)", lambda r: f"{_text(r)} {r['id']} %"),
+        ("format_string('%.2f', CAST(id AS DOUBLE))", lambda r: f"{r['id']:.2f}"),
+        ("format_string('%d', NULL)", lambda _: "null"),
+        ("format_string('%s', tags)", lambda _: ""),
+        ("format_string(concat('%', 's'), name)", lambda r: _text(r)),
+    ],
+)
+def test_a_format_that_fits_its_arguments_is_planned(
+    spark: SparkSession, call: str, python: Callable[[dict[str, Any]], str]
+) -> None:
+    made = run(spark, lambda stream: stream.select(f"{call} AS it"))
+    assert len(made) == len(rows())
+    for row, result in zip(rows(), made, strict=True):
+        assert result["it"].startswith(python(row))
+
+
+def _text(row: dict[str, Any]) -> str:
+    return "null" if row["name"] is None else row["name"]
+
+
 def test_a_key_made_by_sql_must_have_the_tables_type(spark: SparkSession) -> None:
     def plan(expression: str) -> MemoryFlow:
         flow = Flow("keys")

@@ -28,6 +28,7 @@ class Thrown:
     kind: str
     message: str
     cause: Thrown | None = None
+    own_hint: str = ""
     _target_id: str = "o1"
 
     def toString(self) -> str:  # noqa: N802
@@ -41,6 +42,9 @@ class Thrown:
 
     def code(self) -> str:
         return "BAD_EXPRESSION"
+
+    def hint(self) -> str:
+        return self.own_hint
 
 
 @dataclass
@@ -74,6 +78,13 @@ def test_what_the_kernel_says_of_a_flow_is_raised_as_our_error() -> None:
     assert (caught.value.code, caught.value.message) == ("BAD_EXPRESSION", thrown.message)
     assert caught.value.hint
     assert caught.value.__cause__ is None
+
+
+def test_a_hint_of_the_kernel_takes_the_place_of_the_hint_of_the_code() -> None:
+    thrown = Thrown("io.headgate.kernel.plan.PlanException", "no", own_hint="CAST(NULL AS STRING)")
+    with pytest.raises(HeadgateError) as caught, translated():
+        raise Py4JJavaError("an error", cast("Any", thrown))
+    assert caught.value.hint == "CAST(NULL AS STRING)"
 
 
 def test_whatever_else_is_thrown_stays_as_it_is() -> None:

@@ -153,7 +153,8 @@ def _of_plan(error: Py4JJavaError) -> HeadgateError | None:
     if not str(thrown.toString()).startswith(_PLAN):
         return None
     code = str(thrown.code())
-    return HeadgateError(code, str(thrown.getMessage()), hint=_HINTS.get(code, ""))
+    hint = str(thrown.hint()) or _HINTS.get(code, "")
+    return HeadgateError(code, str(thrown.getMessage()), hint=hint)
 
 
 def query_causes(query: StreamingQuery) -> list[str]:

@@ -21,6 +21,7 @@ import org.apache.spark.sql.types.DateType;
 import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.IntegralType;
 import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.NullType;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
@@ -105,9 +106,18 @@ final class RouteCompiler {
     var list = columns.entrySet().stream().map(e -> "(" + e.getValue() + ") AS " + quote(e.getKey())).toList();
     var program = RowProgram.compile(
         spark, layout.schema(), list, List.copyOf(columns.values()), step.get("name").asText());
+    for (StructField field : program.result().fields()) checkTyped(field, columns, step.get("name").asText());
     String id = step.get("id").asText();
     return new Route.Compute(
         program, failing(id, step.get("name").asText(), layout), compile(step.get("then"), Layout.of(program.result()), id));
+  }
+
+  /** Refuses a column that has no type, and so no values: neither state nor outputs could hold it. */
+  private static void checkTyped(StructField field, Map<String, String> columns, String operator) {
+    if (field.dataType() instanceof NullType)
+      throw new PlanException("BAD_EXPRESSION",
+          "cannot plan " + operator + ": column '" + field.name() + "' is VOID, which is always null and has no type",
+          "give it a type: CAST(" + columns.get(field.name()) + " AS STRING) AS " + quote(field.name()));
   }
 
   /** Adds a column, or puts it in the place of one that Spark takes for the same: names are read without regard to case. */

@@ -153,6 +153,8 @@ final class RowProgram implements Serializable {
         throw new PlanException("BAD_EXPRESSION", "cannot plan " + operator + ": '" + ((Expression) e).sql()
             + "' gives another result each time, so a replayed batch would have different rows");
     }
+    for (int i = 0; i < texts.size(); i++)
+      FormatChecks.check((Expression) p.projectList().apply(i), "cannot plan " + operator + ": '" + texts.get(i) + "'");
     if (ClockWords.areIn(expressions, analyzed))
       throw new PlanException("BAD_EXPRESSION", "cannot plan " + operator + ": 'now', 'today', 'tomorrow' and 'yesterday' are"
           + " another time after each start, so a replayed batch would have different rows");
