@@ -233,7 +233,10 @@ def _python_codes() -> Iterator[str]:
         tree = ast.parse(file.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
             match node:
-                case ast.Call(func=ast.Name(id="HeadgateError"), args=[ast.Constant(code), *_]):
+                case ast.Call(
+                    func=ast.Name(id="HeadgateError" | "MissingMethodError"),
+                    args=[ast.Constant(code), *_],
+                ):
                     yield str(code)
                 case ast.Call(func=ast.Attribute(attr="__init__"), args=[ast.Constant(code), *_]):
                     # A kind of HeadgateError gives its own code.

@@ -288,3 +288,49 @@ def test_a_sum_of_whole_numbers_that_does_not_fit_is_null(spark: SparkSession) -
         row["total"] for value in values for row in memory.feed("in", {"at": 5, "v": value})["out"]
     ]
     assert found == [2**63 - 1, None, 2**63 - 5, -5, None]
+
+
+def test_expressions_as_key_and_argument_count_as_columns_do(spark: SparkSession) -> None:
+    flow = Flow("computed")
+    events = flow.stream("in", "a BIGINT, price DOUBLE, at BIGINT", event_time="at")
+    made = events.key_by("a % 10").window("w", tumbling(millis(10)))
+    made.aggregate(total=total("price * 2"), n=count("nullif(a, 12)")).updates.to("out")
+    memory = MemoryFlow(spark, flow)
+    memory.feed("in", *({"a": a, "price": a / 2, "at": 1} for a in (1, 2, 11, 12, 22)))
+    rows = memory.batch([], watermark=END)["out"]
+    assert bag([{name: row[name] for name in ("a_10", "total", "n")} for row in rows]) == bag(
+        [{"a_10": 1, "total": 12.0, "n": 2}, {"a_10": 2, "total": 36.0, "n": 2}]
+    )
+
+
+def test_a_key_that_is_an_expression_needs_a_type_that_can_be_a_key(spark: SparkSession) -> None:
+    flow = Flow("computed")
+    events = flow.stream("in", "a BIGINT, at BIGINT", event_time="at")
+    made = events.key_by("a / 3").window("w", tumbling(millis(10)))
+    made.aggregate(n=count()).updates.to("out")
+    with pytest.raises(HeadgateError) as caught:
+        MemoryFlow(spark, flow)
+    assert caught.value.code == "KEY_TYPE"
+    assert "'a_3' is DOUBLE" in caught.value.message
+
+
+def test_structs_are_collected_across_a_restart(spark: SparkSession) -> None:
+    flow = Flow("structs")
+    users = flow.table("users", "id BIGINT NOT NULL, name STRING", key="id")
+    schema = "id BIGINT, item STRUCT<sku: STRING, tags: ARRAY<STRING>>, at BIGINT"
+    events = flow.stream("in", schema, event_time="at")
+    known = events.enrich("e", users, on="id", into="user").matched
+    made = known.window("w", tumbling(millis(10))).aggregate(
+        items=collect("item", 3), users=collect("user", 9), pairs=collect("struct(id, at)", 2)
+    )
+    made.updates.to("out")
+    memory = MemoryFlow(spark, flow)
+    memory.feed("users", {"id": 1, "name": "é"}, {"id": 2, "name": None})
+    first = {"id": 1, "item": {"sku": "a", "tags": ["x", None, "😀"]}, "at": 1}
+    memory.feed("in", first, {"id": 2, "item": None, "at": 2})
+    memory.restart()
+    memory.feed("in", *({"id": 2, "item": {"sku": sku, "tags": []}, "at": 3} for sku in "bcd"))
+    (row,) = memory.batch([], watermark=END)["out"]
+    assert row["items"] == [first["item"], *({"sku": sku, "tags": []} for sku in "bc")]
+    assert row["users"] == [{"id": 1, "name": "é"}, *[{"id": 2, "name": None}] * 4]
+    assert row["pairs"] == [{"id": 1, "at": 1}, {"id": 2, "at": 2}]

@@ -215,10 +215,43 @@ def test_a_topic_read_twice_needs_a_uid() -> None:
     flow.stream("orders", ORDER, uid="orders-2")
 
 
-def test_an_output_named_like_an_operator_is_refused() -> None:
-    _, orders, users = a_flow()
-    matched = orders.enrich("out", users, on="userId", into="user").matched
-    refused("DUPLICATE_UID", lambda: matched.to("out"))
+def test_an_output_may_share_the_name_of_an_operator() -> None:
+    flow, orders, users = a_flow()
+    enriched = orders.enrich("out", users, on="userId", into="user")
+    enriched.matched.to("out")
+    enriched.missing.to("out.output")
+    error = refused("DUPLICATE_OUTPUT", lambda: orders.to("out"))
+    assert ".to('out-2')" in error.hint
+    graph = flow.graph()
+    assert graph.node("out").operator == "enrich"
+    assert {node.id: node.topic.name for node in graph.outputs()} == {
+        "out.output": "out",
+        "out.output.output": "out.output",
+    }
+    assert Flow.from_json(graph.to_json()).graph() == graph
+
+
+def test_an_operator_gets_its_uid_whatever_was_declared_first() -> None:
+    flow, orders, users = a_flow()
+    orders.where("price > 1").to("out")
+    enriched = orders.enrich("out", users, on="userId", into="user")
+    enriched.matched.to("matched")
+    refused("DUPLICATE_OUTPUT", lambda: enriched.missing.to("out"))
+    graph = flow.graph()
+    assert graph.node("out").operator == "enrich"
+    assert [node.id for node in graph.outputs()] == ["out.output", "matched"]
+
+
+def test_a_refused_operator_does_not_rename_an_output() -> None:
+    flow, orders, users = a_flow()
+    orders.to("out")
+    refused("UNKNOWN_COLUMN", lambda: orders.enrich("out", users, on="nobody", into="user"))
+    assert [node.id for node in flow._builder.nodes.values()][-1] == "out"
+
+
+def test_an_output_to_a_topic_that_the_flow_reads_is_refused() -> None:
+    _, orders, _ = a_flow()
+    refused("DUPLICATE_UID", lambda: orders.to("orders"))
 
 
 def test_two_outputs_to_one_topic_are_refused() -> None:

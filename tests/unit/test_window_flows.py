@@ -13,7 +13,7 @@ from headgate import Flow, Graph, HeadgateError, Stream, Windowed, windows
 from headgate.engine.plan import FlowPlan, plan_flow
 from headgate.flow import find_state_change
 from headgate.flow.aggregates import Aggregate
-from headgate.flow.operators import Port, TimeUnit, Window
+from headgate.flow.operators import Port, TimeUnit, Window, WithColumns
 from headgate.flow.windowing import Trigger, Windows
 
 VISIT = (
@@ -84,6 +84,7 @@ def test_rows_of_a_window_have_its_key_its_bounds_and_its_figures() -> None:
         (windows.count_distinct("page"), "BIGINT"),
         (windows.approx_count_distinct("event_id"), "BIGINT"),
         (windows.collect("n", 5), "ARRAY<INT>"),
+        (windows.collect("place", 5), "ARRAY<STRUCT<"),
     ],
 )
 def test_a_figure_has_the_type_that_its_column_gives_it(figure: Aggregate, type_: str) -> None:
@@ -97,6 +98,65 @@ def test_a_figure_has_the_type_that_its_column_gives_it(figure: Aggregate, type_
 def test_a_figure_of_a_type_that_does_not_fit_is_refused(figure: Aggregate) -> None:
     error = refused("BAD_AGGREGATE", lambda: counted(figures={"x": figure}))
     assert str(figure.column) in error.message
+
+
+def test_expressions_as_key_and_argument_are_computed_before_the_window() -> None:
+    graph = counted(
+        key=("n % 10", "lower(page) AS page_name", "visit_id"),
+        figures={
+            "total": windows.sum("price * 2"),
+            "mean": windows.avg("price * 2"),
+            "pages": windows.count("page"),
+        },
+    )
+    before = graph.node("visits.with-columns-1")
+    assert isinstance(before, WithColumns)
+    assert [(column.name, column.expression) for column in before.columns] == [
+        ("n_10", "n % 10"),
+        ("page_name", "lower(page)"),
+        ("price_2", "price * 2"),
+    ]
+    window = graph.node("w")
+    assert isinstance(window, Window)
+    assert window.input == Port(before.id, "out")
+    assert window.key == ("n_10", "page_name", "visit_id")
+    columns = [named.aggregate.column for named in window.aggregates]
+    assert columns == ["price_2", "price_2", "page"]
+    assert graph.schema_of(Port("w", "updates")).names[:3] == window.key
+    assert Flow.from_json(graph.to_json()).graph() == graph
+
+
+def test_plain_columns_need_no_column_before_the_window() -> None:
+    graph = counted(key=("visit_id", "place.city"), figures={"x": windows.sum("price")})
+    assert [node.operator for node in graph.nodes] == ["source", "window", "output"]
+
+
+@pytest.mark.parametrize(
+    ("expression", "name"),
+    [
+        ("n + 1", "n_1"),
+        ("2 * n", "_2_n"),
+        ("partial % 2", "partial_2"),
+        ("(n)", "n_2"),
+        ("(partial)", "partial_2"),
+        ("(visits)", "visits_2"),
+        ("+".join("n" * 30), "_".join("n" * 20)),
+        ("n % 10 AS `odd name`", "odd name"),
+    ],
+)
+def test_a_computed_column_gets_a_name_that_is_free(expression: str, name: str) -> None:
+    graph = counted(key=(expression,))
+    assert graph.schema_of(Port("w", "updates")).names[0] == name
+
+
+def test_a_refused_window_leaves_no_computed_column_behind() -> None:
+    flow, stream = visits()
+    window = stream.key_by("n % 10").window("w", windows.tumbling("1m"))
+    nodes = dict(flow._builder.nodes)
+    refused("UNKNOWN_COLUMN", lambda: window.aggregate(x=windows.sum("nobody")))
+    assert flow._builder.nodes == nodes
+    window.aggregate(x=windows.count()).updates.to("counts")
+    assert flow.graph()
 
 
 def test_a_window_needs_event_time() -> None:
@@ -129,6 +189,9 @@ def test_a_dedupe_needs_event_time() -> None:
         (lambda: visits()[1].key_by(cast("str", ["page"])), "KEY_MISMATCH"),
         (lambda: counted(key=("nobody",)), "UNKNOWN_COLUMN"),
         (lambda: counted(key=("tags",)), "KEY_TYPE"),
+        (lambda: counted(key=("",)), "UNKNOWN_COLUMN"),
+        (lambda: counted(key=("lower(page) AS page",)), "DUPLICATE_COLUMN"),
+        (lambda: counted(key=("n + 1 AS x", "n + 2 AS x")), "DUPLICATE_COLUMN"),
         (lambda: counted(figures={"x": windows.sum("nobody")}), "UNKNOWN_COLUMN"),
         (lambda: counted(figures={"partial": windows.count()}), "DUPLICATE_COLUMN"),
         (lambda: counted(figures={"visit_id": windows.count()}), "DUPLICATE_COLUMN"),

@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 
 from headgate.errors import HeadgateError
-from headgate.flow.types import INTEGERS, Field, ListOf, Primitive, Type, Unknown
+from headgate.flow.types import INTEGERS, Field, ListOf, Primitive, Struct, Type, Unknown
 
 _MAX_DIGITS = 38
 _MORE_DIGITS = 10
@@ -100,7 +100,7 @@ def approx_count_distinct(column: str) -> Aggregate:
 
 
 def collect(column: str, limit: int) -> Aggregate:
-    """Keep the first values of a column to arrive, up to a limit."""
+    """Keep the first values of a column to arrive, up to a limit; structs work too."""
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
         raise HeadgateError(
             "BAD_AGGREGATE",
@@ -139,6 +139,8 @@ def _result_type(kind: AggregateKind, type_: Type | None) -> Type | None:
         return Primitive("bigint")
     if isinstance(type_, Unknown):
         return Unknown()
+    if isinstance(type_, Struct) and kind is AggregateKind.COLLECT:
+        return ListOf(type_, nullable=False)
     if not isinstance(type_, Primitive) or type_.name == "binary":
         return None
     match kind:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+
 from headgate.errors import HeadgateError
 from headgate.flow.checks import check_node
 from headgate.flow.inference import output_schemas
@@ -20,11 +24,23 @@ class Builder:
         self.nodes: dict[str, Node] = {}
         self.schemas: dict[Port, Schema] = {}
 
-    def add(self, node: Node) -> None:
-        """Add a node; a refused node leaves the builder unchanged."""
+    def add(self, *nodes: Node) -> None:
+        """Add nodes; a refused node leaves the builder unchanged."""
+        before = dict(self.nodes), dict(self.schemas)
+        try:
+            for node in nodes:
+                self._add(node)
+        except HeadgateError:
+            self.nodes, self.schemas = before
+            raise
+
+    def _add(self, node: Node) -> None:
         what = self.cannot_add(label(node))
-        if node.id in self.nodes:
-            raise _taken(node, self.nodes[node.id], what)
+        other = self.nodes.get(node.id)
+        if isinstance(other, Output) and not isinstance(node, Output | Source):
+            self._rename(other)
+        elif other is not None:
+            raise _taken(node, other, what)
         check_node(node, self.nodes, self.schemas, what=what)
         self.schemas.update(output_schemas(node, self.schemas))
         self.nodes[node.id] = node
@@ -44,6 +60,31 @@ class Builder:
             number += 1
         return f"{origin}.{operator}-{number}"
 
+    def output_id(self, topic: str) -> str:
+        """Return the id of the output to a topic: its name, unless an operator has that uid.
+
+        A name that a source or an output of the same topic has is returned too: `add` refuses it.
+        """
+        return next(
+            output_id
+            for output_id in _output_ids(topic)
+            if (node := self.nodes.get(output_id)) is None
+            or (isinstance(node, Source) and output_id == topic)
+            or (isinstance(node, Output) and node.topic.name == topic)
+        )
+
+    def _rename(self, output: Output) -> None:
+        """Give another id to an output whose id is the uid of a new operator, which keeps it."""
+        free = next(
+            output_id for output_id in _output_ids(output.topic.name) if output_id not in self.nodes
+        )
+        self.nodes = {
+            node.id: node
+            for node in (
+                replace(output, id=free) if node is output else node for node in self.nodes.values()
+            )
+        }
+
     def _origin(self, port: Port) -> Port:
         node = self.nodes[port.node]
         while not isinstance(node, Source) and not node.stateful:
@@ -52,12 +93,20 @@ class Builder:
         return port
 
 
+def _output_ids(topic: str) -> Iterator[str]:
+    """Yield the possible ids of an output, the best first."""
+    yield topic
+    yield f"{topic}.output"
+    for number in itertools.count(2):
+        yield f"{topic}.output-{number}"
+
+
 def _taken(node: Node, other: Node, what: str) -> HeadgateError:
     if isinstance(node, Output) and isinstance(other, Output):
         return HeadgateError(
             "DUPLICATE_OUTPUT",
             f"{what}: {str(other.input)!r} is already written to {other.topic.describe()}",
-            hint=f"choose another topic: .to('{node.id}-2')",
+            hint=f"choose another topic: .to('{node.topic.name}-2')",
         )
     if isinstance(node, Source):
         hint = f"set uid='{node.id}-2' on one of them"

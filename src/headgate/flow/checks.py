@@ -10,11 +10,7 @@ from headgate.flow.columns import check_expression, check_names_in
 from headgate.flow.event_time import check_event_time, get_column
 from headgate.flow.names import check_column_name, check_function, check_uid, did_you_mean
 from headgate.flow.operators import (
-    CORRECTION,
-    PARTIAL,
-    PROCESSED_AT,
-    WINDOW_END,
-    WINDOW_START,
+    RESULT_COLUMNS,
     Column,
     Dedupe,
     Enrich,
@@ -294,7 +290,7 @@ def _check_aggregate(named: NamedAggregate, schema: Schema, what: str) -> None:
 
 
 def _check_names(node: Window, what: str) -> None:
-    names = [WINDOW_START, WINDOW_END, PARTIAL, CORRECTION, PROCESSED_AT, *key_names(node)]
+    names = [*RESULT_COLUMNS, *key_names(node)]
     names += [named.name for named in node.aggregates]
     seen: set[str] = set()
     for name in names:

@@ -44,14 +44,20 @@ def parse_column(text: str, *, what: str) -> Column:
     parts = split_path(text.strip())
     if parts is not None:
         return Column(parts[-1], text.strip())
-    match = _NAMED.fullmatch(text)
-    if match is None:
+    named = parse_named(text)
+    if named is None:
         raise HeadgateError(
             "COLUMN_UNNAMED",
             f"{what}: expression {text!r} has no name",
             hint=f"add a name: {text.strip()} AS my_name",
         )
-    return Column(unquote(match["name"]), match["expression"])
+    return named
+
+
+def parse_named(text: str) -> Column | None:
+    """Return the column of an expression with a name, "price * 2 AS total"; None without one."""
+    match = _NAMED.fullmatch(text)
+    return None if match is None else Column(unquote(match["name"]), match["expression"])
 
 
 def check_expression(text: str, *, what: str) -> str:

@@ -16,6 +16,7 @@ from headgate.flow.windowing import Trigger, Windows
 # The columns of a window's results, besides its key and its aggregates.
 WINDOW_START, WINDOW_END = "window_start", "window_end"
 PARTIAL, CORRECTION, PROCESSED_AT = "partial", "correction", "processed_at"
+RESULT_COLUMNS = (WINDOW_START, WINDOW_END, PARTIAL, CORRECTION, PROCESSED_AT)
 
 
 class SourceKind(enum.StrEnum):

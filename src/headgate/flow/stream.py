@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import ClassVar
 
 from headgate.errors import HeadgateError
 from headgate.flow.aggregates import Aggregate, NamedAggregate
 from headgate.flow.builder import Builder
 from headgate.flow.columns import check_expression, parse_column
+from headgate.flow.computed_columns import ComputedColumns, compute_columns
 from headgate.flow.event_time import parse_wait
+from headgate.flow.missing_methods import KEYED, STREAM, TABLE, WINDOWED, Explained, of_outputs
 from headgate.flow.names import check_column_name, parse_member
 from headgate.flow.operators import (
+    RESULT_COLUMNS,
     Column,
     Dedupe,
     Enrich,
@@ -41,11 +45,14 @@ from headgate.flow.windowing import (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class Table(Explained):
     """The latest row per key of a changelog."""
 
     id: str
     _builder: Builder
+
+    _kind: ClassVar[str] = "a table"
+    _instead: ClassVar[Mapping[str, str]] = TABLE
 
     @property
     def schema(self) -> Schema:
@@ -54,11 +61,14 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Stream:
+class Stream(Explained):
     """The rows of one output port; every operator adds a node and returns a new stream."""
 
     port: Port
     _builder: Builder
+
+    _kind: ClassVar[str] = "a stream"
+    _instead: ClassVar[Mapping[str, str]] = STREAM
 
     @property
     def schema(self) -> Schema:
@@ -89,7 +99,8 @@ class Stream:
         """Group events by key for `window`.
 
         Args:
-            columns: One or more; dotted paths work.
+            columns: One or more: names, dotted paths or SQL expressions, best with a name: "a % 10
+                AS shard".
         """
         if not columns or not all(isinstance(column, str) for column in columns):
             raise HeadgateError(
@@ -194,7 +205,8 @@ class Stream:
         target = as_topic(topic)
         what = self._builder.cannot_add(f"output {target.name!r}")
         form = parse_member(OutputFormat, format, name="format", code="BAD_OUTPUT", what=what)
-        self._builder.add(Output(target.name, self.port, target, key, form))
+        output_id = self._builder.output_id(target.name)
+        self._builder.add(Output(output_id, self.port, target, key, form))
 
     def _named(self, operator: str) -> tuple[str, str]:
         node_id = self._builder.free_id(self.port, operator)
@@ -206,12 +218,15 @@ class Stream:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class KeyedStream:
+class KeyedStream(Explained):
     """Rows grouped by key; without columns, all rows form one group."""
 
     port: Port
     columns: tuple[str, ...]
     _builder: Builder
+
+    _kind: ClassVar[str] = "a keyed stream"
+    _instead: ClassVar[Mapping[str, str]] = KEYED
 
     def window(
         self,
@@ -251,7 +266,7 @@ class KeyedStream:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WindowedStream:
+class WindowedStream(Explained):
     """A window operator without its aggregates."""
 
     _keyed: KeyedStream
@@ -260,14 +275,18 @@ class WindowedStream:
     lateness: timedelta
     early: tuple[Trigger, ...]
 
+    _kind: ClassVar[str] = "a window without aggregates"
+    _instead: ClassVar[Mapping[str, str]] = WINDOWED
+
     def aggregate(self, **aggregates: Aggregate) -> Windowed:
         """Compute these aggregates for each key and window.
 
         Rows of `updates` have the key columns, `window_start`, `window_end`, the aggregates,
-        `partial`, `correction` and `processed_at`.
+        `partial`, `correction` and `processed_at`. Keys and arguments that are expressions are
+        computed first, as with `with_columns`; rows of `late` have these columns too.
 
         Args:
-            aggregates: Aggregates by result column: visits=count(), total=sum("price").
+            aggregates: Aggregates by result column: visits=count(), total=sum("price * 2").
         """
         keyed = self._keyed
         for name, aggregate in aggregates.items():
@@ -278,16 +297,38 @@ class WindowedStream:
                     f"aggregate, got {aggregate!r}",
                     hint="from headgate.windows import count, sum, min, max",
                 )
-        named = tuple(NamedAggregate(name, aggregate) for name, aggregate in aggregates.items())
-        node = Window(
-            self.uid, keyed.port, keyed.columns, self.windows, named, self.lateness, self.early
+        computed = self._computed(aggregates)
+        before = self._before(computed)
+        named = tuple(
+            NamedAggregate(name, _on_column(aggregate, computed))
+            for name, aggregate in aggregates.items()
         )
-        keyed._builder.add(node)
+        port = Port(before[-1].id, "out") if before else keyed.port
+        key = tuple(computed.name(column) for column in keyed.columns)
+        node = Window(self.uid, port, key, self.windows, named, self.lateness, self.early)
+        keyed._builder.add(*before, node)
         return Windowed(*_outputs(self.uid, Window.outputs, keyed._builder))
+
+    def _computed(self, aggregates: Mapping[str, Aggregate]) -> ComputedColumns:
+        keyed = self._keyed
+        arguments = [aggregate.column for aggregate in aggregates.values()]
+        return compute_columns(
+            (*keyed.columns, *(text for text in arguments if isinstance(text, str))),
+            keyed._builder.schemas[keyed.port],
+            reserved=(*RESULT_COLUMNS, *aggregates),
+            what=keyed._builder.cannot_add(f"window {self.uid!r}"),
+        )
+
+    def _before(self, computed: ComputedColumns) -> tuple[WithColumns, ...]:
+        if not computed.columns:
+            return ()
+        port, builder = self._keyed.port, self._keyed._builder
+        node_id = builder.free_id(port, WithColumns.operator)
+        return (WithColumns(node_id, port, computed.columns),)
 
 
 @dataclass(frozen=True, slots=True)
-class Enriched:
+class Enriched(Explained):
     """The outputs of `enrich`.
 
     Attributes:
@@ -299,9 +340,12 @@ class Enriched:
     matched: Stream
     missing: Stream
 
+    _kind: ClassVar[str] = "the outputs of enrich"
+    _instead: ClassVar[Mapping[str, str]] = of_outputs("matched")
+
 
 @dataclass(frozen=True, slots=True)
-class Windowed:
+class Windowed(Explained):
     """The outputs of `aggregate`.
 
     Attributes:
@@ -313,9 +357,12 @@ class Windowed:
     updates: Stream
     late: Stream
 
+    _kind: ClassVar[str] = "the outputs of a window"
+    _instead: ClassVar[Mapping[str, str]] = of_outputs("updates")
+
 
 @dataclass(frozen=True, slots=True)
-class Deduped:
+class Deduped(Explained):
     """The outputs of `dedupe`.
 
     Attributes:
@@ -327,6 +374,14 @@ class Deduped:
     unique: Stream
     repeated: Stream
     late: Stream
+
+    _kind: ClassVar[str] = "the outputs of dedupe"
+    _instead: ClassVar[Mapping[str, str]] = of_outputs("unique")
+
+
+def _on_column(aggregate: Aggregate, computed: ComputedColumns) -> Aggregate:
+    column = aggregate.column
+    return aggregate if column is None else replace(aggregate, column=computed.name(column))
 
 
 def _outputs(uid: str, names: Sequence[str], builder: Builder) -> list[Stream]:

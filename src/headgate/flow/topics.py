@@ -87,7 +87,30 @@ class LogicalTopic:
 
 def as_topic(topic: str | Topic) -> Topic:
     """Return a topic; a string becomes a logical topic."""
-    return LogicalTopic(topic) if isinstance(topic, str) else topic
+    if not isinstance(topic, str):
+        return topic
+    scheme, separator, _ = topic.partition("://")
+    if separator:
+        raise _not_a_name(scheme)
+    return LogicalTopic(topic)
+
+
+def _not_a_name(scheme: str) -> HeadgateError:
+    """Return the error of an address in place of a name, without its rest: that may be secret."""
+    if scheme in ("file", "files"):
+        hint = "name the folder: Files('orders', dir='/data/orders')"
+    elif scheme.partition("+")[0] in _KINDS:
+        hint = f"name the topic here, and the log at the start: headgate run FLOW --on {scheme}://…"
+    else:
+        hint = (
+            "name a topic, 'orders', and copy it from or to other systems outside the flow, for "
+            "example with Kafka Connect"
+        )
+    return HeadgateError(
+        "BAD_NAME",
+        f"cannot name a topic '{scheme}://…': it is an address, and a flow reads and writes topics",
+        hint=hint,
+    )
 
 
 def topic_to_json(topic: Topic) -> JsonObject:

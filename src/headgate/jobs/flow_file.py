@@ -83,8 +83,8 @@ def _execute(path: Path) -> ModuleType:
     sys.modules[_MODULE] = module
     try:
         spec.loader.exec_module(module)
-    except HeadgateError:
-        raise
+    except HeadgateError as error:
+        raise _placed(error, path) from error
     except (Exception, SystemExit) as error:
         raise HeadgateError(
             "FLOW_BROKEN",
@@ -94,13 +94,19 @@ def _execute(path: Path) -> ModuleType:
     return module
 
 
+def _placed(error: HeadgateError, path: Path) -> HeadgateError:
+    """Return an error with the line of the flow's file that raised it."""
+    message = error.message + _place(error, path)
+    return HeadgateError.from_json({**error.to_json(), "message": message})
+
+
 def _place(error: BaseException, path: Path) -> str:
     if isinstance(error, SyntaxError):
         return ""
     lines = [
         frame.lineno
         for frame in traceback.extract_tb(error.__traceback__)
-        if Path(frame.filename) == path
+        if Path(frame.filename).resolve() == path.resolve()
     ]
     return f" (line {lines[-1]})" if lines else ""
 

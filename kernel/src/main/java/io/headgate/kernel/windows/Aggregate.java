@@ -26,7 +26,7 @@ public record Aggregate(String name, String kind, Layout.Path column, int limit)
   public DataType result() {
     if (kind.equals("count")) return DataTypes.LongType;
     DataType type = column.type();
-    if (Value.of(type) == null) return null;
+    if ((kind.equals("collect") ? Value.kept(type) : Value.of(type)) == null) return null;
     return switch (kind) {
       case "count-distinct", "approx-count-distinct" -> DataTypes.LongType;
       case "sum" -> sum(type);

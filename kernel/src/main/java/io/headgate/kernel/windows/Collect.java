@@ -15,7 +15,7 @@ final class Collect implements Accumulator {
   Collect(Column column, int limit) {
     this.column = column;
     this.limit = limit;
-    value = Value.of(column.type());
+    value = Value.kept(column.type());
   }
 
   @Override public void clear() {

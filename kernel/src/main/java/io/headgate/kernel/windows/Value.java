@@ -4,12 +4,14 @@ import java.math.BigDecimal;
 import java.math.BigInteger;
 import org.apache.datasketches.hll.HllSketch;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.DoubleType;
 import org.apache.spark.sql.types.FloatType;
 import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** A place for one value of a type, which can be compared and written. */
@@ -21,6 +23,11 @@ interface Value {
     if (type instanceof StringType) return new Text();
     if (type instanceof DecimalType d) return new Exact(d);
     return null;
+  }
+
+  /** Returns a place for values that are kept and never compared, or null for a type that has none. */
+  static Value kept(DataType type) {
+    return type instanceof StructType struct ? new Packed(struct.length()) : of(type);
   }
 
   void take(InternalRow row, int i);
@@ -98,6 +105,34 @@ interface Value {
     @Override public void write(StateWriter out) { out.putBytes(value.getBytes()); }
     @Override public void read(StateReader in) { value = UTF8String.fromBytes(in.getBytes()); }
     @Override public void count(HllSketch sketch) { sketch.update(value.numBytes() == 0 ? EMPTY : value.getBytes()); }
+  }
+
+  /** Structs, as Spark packs them; they have no order. */
+  final class Packed implements Value {
+    private final int width;
+    private UnsafeRow value;
+
+    Packed(int width) {
+      this.width = width;
+    }
+
+    /** @param i {@link Column#WHOLE} for the row itself */
+    @Override public void take(InternalRow row, int i) {
+      value = (UnsafeRow) (i == Column.WHOLE ? row : row.getStruct(i, width)).copy();
+    }
+
+    @Override public int compare(InternalRow row, int i) { throw new UnsupportedOperationException("structs have no order"); }
+    @Override public void set(Object v) { value = (UnsafeRow) v; }
+    @Override public Object get() { return value; }
+    @Override public void write(StateWriter out) { out.putBytes(value.getBytes()); }
+
+    @Override public void read(StateReader in) {
+      byte[] bytes = in.getBytes();
+      value = new UnsafeRow(width);
+      value.pointTo(bytes, bytes.length);
+    }
+
+    @Override public void count(HllSketch sketch) { throw new UnsupportedOperationException("structs are not counted"); }
   }
 
   /** Decimals of one precision and scale. */

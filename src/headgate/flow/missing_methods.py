@@ -1,0 +1,106 @@
+"""Methods that users of other libraries look for on a flow's objects, and what to write instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from headgate.errors import HeadgateError
+
+_JOIN = ".enrich('with-user', flow.table('users', User, key='id'), on='userId', into='user')"
+_WINDOW = ".key_by('shop').window('per-shop', tumbling('15m')).aggregate(orders=count()).updates"
+_COMPUTE = ".with_columns(total='price * 2'), or .transform('my_module:my_function') for Python"
+_UNION = (
+    "read the topics as one stream: flow.stream(Kafka('all', pattern='orders|returns', "
+    "servers='localhost:9092'), Order); Pulsar takes a pattern too"
+)
+_STATE = "keep state with enrich, window or dedupe; call Python with .transform('my_module:run')"
+_OUTPUT = ".to('my-topic'), or .to(Console()) to see the rows"
+
+# What to write on a stream, by the name in other libraries.
+STREAM: Mapping[str, str] = {
+    "union": _UNION,
+    "merge": _UNION,
+    "join": _JOIN,
+    "map": _COMPUTE,
+    "apply": _COMPUTE,
+    "withColumn": _COMPUTE,
+    "with_column": _COMPUTE,
+    "filter": ".where('price > 10')",
+    "process": _STATE,
+    "group_by": _WINDOW,
+    "groupBy": _WINDOW,
+    "keyBy": _WINDOW,
+    "aggregate": _WINDOW,
+    "agg": _WINDOW,
+    "sum": _WINDOW,
+    "count": _WINDOW,
+    "distinct": ".dedupe('first-orders', by='id', within='1h').unique",
+    "dropDuplicates": ".dedupe('first-orders', by='id', within='1h').unique",
+    "print": ".to(Console())",
+    "sink": _OUTPUT,
+    "sink_to": _OUTPUT,
+    "write": _OUTPUT,
+    "writeStream": _OUTPUT,
+}
+# The methods of a stream, which its neighbours do not have.
+_OF_STREAM = (
+    "enrich",
+    "key_by",
+    "window",
+    "dedupe",
+    "select",
+    "where",
+    "with_columns",
+    "transform",
+    "to",
+)
+_TABLE = f"enrich a stream with it: orders{_JOIN}"
+
+TABLE: Mapping[str, str] = dict.fromkeys((*_OF_STREAM, *STREAM), _TABLE)
+KEYED: Mapping[str, str] = {
+    **dict.fromkeys(
+        (name for name in (*_OF_STREAM, *STREAM) if name != "window"),
+        f"key_by is only for window: {_WINDOW}",
+    ),
+    "reduce": f"key_by is only for window: {_WINDOW}",
+}
+WINDOWED: Mapping[str, str] = dict.fromkeys(
+    (name for name in (*_OF_STREAM, *STREAM, "reduce") if name != "aggregate"),
+    "call aggregate first: .aggregate(orders=count()).updates.to('my-topic')",
+)
+
+
+def of_outputs(main: str) -> Mapping[str, str]:
+    """Return what to write on the outputs of an operator, whose main output has this name."""
+    hints = {name: f"choose an output: .{main}.{name}(...)" for name in _OF_STREAM}
+    return {**{name: f"on .{main}: {hint}" for name, hint in STREAM.items()}, **hints}
+
+
+class MissingMethodError(HeadgateError, AttributeError):
+    """A method that does not exist; also an AttributeError, as `hasattr` and `copy` need it."""
+
+
+class Explained:
+    """Explains the methods that its users may look for; other names stay plain AttributeErrors."""
+
+    __slots__ = ()
+
+    _kind: ClassVar[str]
+    _instead: ClassVar[Mapping[str, str]]
+
+    # Hidden from type checkers, which report missing methods themselves.
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> None:
+            """Raise the error of a missing attribute."""
+            kind = type(self)
+            if name not in kind._instead:
+                raise AttributeError(
+                    f"{kind.__name__!r} object has no attribute {name!r}", name=name, obj=self
+                )
+            raise MissingMethodError(
+                "NO_SUCH_METHOD",
+                f"cannot call {name!r} on {kind._kind}: there is no such method",
+                hint=kind._instead[name],
+            )
