@@ -156,6 +156,36 @@ def test_verbs_are_operations_that_end_as_the_cli_says(web: TestClient, home: Jo
     assert web.get("/v1/operations?job=other").json() == {"operations": []}
 
 
+def test_a_job_is_deleted_after_a_dry_run_says_what_goes_and_what_stays(tmp_path: Path) -> None:
+    home = store_job(tmp_path)
+    path = "/v1/jobs/shop"
+    with client(settings(tmp_path)) as web:
+        with FakeSupervisor(home):
+            for query in ("", "?dry_run=true"):
+                refused = web.delete(path + query)
+                assert code_of(refused) == (409, "JOB_RUNNING")
+        planned = web.delete(f"{path}?dry_run=true&keep_savepoints=true").json()
+        assert [removal["what"].split()[0] for removal in planned["removes"]] == ["run", "logs,"]
+        assert planned["dry_run"] is True
+        assert planned["bytes"] > 10_000
+        assert planned["stays"][0] == f"savepoints in {home.savepoints_folder}"
+        assert web.get(path).status_code == 200
+        deleted = follow(web, web.delete(f"{path}?keep_savepoints=true"))
+        assert (deleted["state"], deleted["kind"]) == ("DONE", "delete")
+        assert deleted["result"]["removes"] == planned["removes"]
+        assert web.get("/v1/jobs").json() == {"jobs": []}
+        assert code_of(web.delete(path)) == (404, "JOB_NOT_FOUND")
+        lines = web.get("/v1/audit").json()["lines"]
+    assert [(line["what"], line["job"], line["outcome"]) for line in lines] == [
+        ("delete", "shop", "JOB_RUNNING"),
+        ("delete", "shop", "STARTED"),
+        ("delete", "shop", "DONE"),
+        ("delete", "shop", "JOB_NOT_FOUND"),
+    ]
+    assert lines[1]["details"] == {"keep_savepoints": True}
+    assert (home.savepoints_folder / "before").is_dir()
+
+
 def test_what_cannot_be_done_now_is_refused_at_once_and_asks_nothing(
     web: TestClient, home: JobFolder
 ) -> None:

@@ -38,6 +38,7 @@ ACTIONS = [
     ("POST", "/v1/jobs/shop/restore", {"from": "chk-19"}),
     ("PUT", "/v1/jobs/shop/checkpoints/chk-19/pin", None),
     ("DELETE", "/v1/jobs/shop/checkpoints/chk-19/pin", None),
+    ("DELETE", "/v1/jobs/shop", None),
     ("POST", "/v1/jobs/shop/dead-letters/replay", {}),
 ]
 READS = [

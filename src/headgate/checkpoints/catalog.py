@@ -255,8 +255,11 @@ def _removed(verb: str, folder: Path, job: str) -> HeadgateError:
 
 def _is_needed(folder: Path) -> bool:
     """Tell whether a checkpoint is pinned, or a process holds it."""
-    if (folder / _PINNED).exists():
-        return True
+    return (folder / _PINNED).exists() or is_held(folder)
+
+
+def is_held(folder: Path) -> bool:
+    """Return True if a process holds a checkpoint."""
     try:
         descriptor = os.open(folder / _HELD, os.O_RDWR)
     except FileNotFoundError:

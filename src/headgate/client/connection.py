@@ -86,11 +86,20 @@ class Connection:
         *path: str,
         body: Mapping[str, Any] | None = None,
         patient: bool = False,
+        **query: Any,
     ) -> Any:
-        """Send a request for a change, once, and return the response as JSON values."""
+        """Send a request for a change, once, and return the response as JSON values.
+
+        Args:
+            query: The parameters.
+        """
         try:
             answer = self._client.request(
-                method, _join(path), json=dict(body or {}), timeout=_timeout(patient)
+                method,
+                _join(path),
+                params=query,
+                json=dict(body or {}),
+                timeout=_timeout(patient),
             )
         except httpx.TransportError as error:
             raise self._unreachable(error, changes=True) from error

@@ -18,6 +18,7 @@ from headgate.jobs.control.verbs import Loss, Savepoint, Stopped
 from headgate.jobs.dead_letters.letter import DeadLetter
 from headgate.jobs.dead_letters.listing import DeadLetters
 from headgate.jobs.dead_letters.replay import Replayed, ReplayProgress, ReplayRequest
+from headgate.jobs.removal.deletion import Deletion
 from headgate.jobs.startup.background import Detached
 from headgate.jobs.state.values import State, StateOverview
 from headgate.jobs.values import NO_CONSENT, Consent
@@ -110,6 +111,16 @@ class Home(Protocol):
         self, job: str, /, *, patience: Patience | None = None, consent: Consent = NO_CONSENT
     ) -> Detached:
         """Stop a job between two batches, if it is running, and start it again."""
+
+    def delete(self, job: str, /, *, keep_savepoints: bool = False) -> Deletion:
+        """Delete a job that is not running: its runs, checkpoints, savepoints and logs.
+
+        Args:
+            keep_savepoints: Leave the savepoints in the job's folder.
+        """
+
+    def preview_delete(self, job: str, /, *, keep_savepoints: bool = False) -> Deletion:
+        """Return what deleting a job would remove and leave, without doing it."""
 
     def pause(self, job: str, /, *, patience: Patience | None = None) -> JobView:
         """Make a job stop reading, and wait until it has."""

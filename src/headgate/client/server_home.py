@@ -22,6 +22,7 @@ from headgate.jobs.control.verbs import Loss, Savepoint, Stopped
 from headgate.jobs.dead_letters.letter import DeadLetter
 from headgate.jobs.dead_letters.listing import DeadLetters
 from headgate.jobs.dead_letters.replay import Replayed, ReplayProgress, ReplayRequest
+from headgate.jobs.removal.deletion import Deletion
 from headgate.jobs.startup.background import Detached
 from headgate.jobs.state.values import State, StateOverview, StateQuestion
 from headgate.jobs.values import NO_CONSENT, Consent
@@ -36,6 +37,8 @@ _FOLLOW_EVERY = timedelta(seconds=1)
 _PAGE = 1_000
 # A server that gives up reports its own error.
 _LONGEST_REPLAY = timedelta(days=7)
+# A job's state may be terabytes of files.
+_LONGEST_DELETE = timedelta(hours=6)
 
 _Value = TypeVar("_Value")
 
@@ -136,6 +139,19 @@ class ServerHome(Home):
 
     def preview_cancel(self, job: str) -> Loss:
         return self._post(Loss, job, "cancel", {"dry_run": True})
+
+    def delete(self, job: str, *, keep_savepoints: bool = False) -> Deletion:
+        answer = self._server.send("DELETE", "jobs", job, keep_savepoints=keep_savepoints)
+        patience = Patience(longest=_LONGEST_DELETE)
+        # Once the job is gone, nothing can be asked about it.
+        result = wait_for(
+            self._server, answer, verb=f"delete job {job!r}", patience=patience, look=None
+        )
+        return self._server.parse(Deletion, result)
+
+    def preview_delete(self, job: str, *, keep_savepoints: bool = False) -> Deletion:
+        query = {"keep_savepoints": keep_savepoints, "dry_run": True}
+        return self._server.parse(Deletion, self._server.send("DELETE", "jobs", job, **query))
 
     def restart(
         self, job: str, *, patience: Patience | None = None, consent: Consent = NO_CONSENT

@@ -150,6 +150,9 @@ class Positions(Protocol[T]):
         """Return the mark that shows a job's position to the tools of the log; None if there is
         none."""
 
+    def describe_mark(self, topic: T, job: str, /) -> str | None:
+        """Return what the mark of a job is and where, as text; None if there is none."""
+
 
 class Writing(Protocol[T]):
     """The rows that runs write to topics.

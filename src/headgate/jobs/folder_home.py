@@ -27,6 +27,7 @@ from headgate.jobs.dead_letters.listing import get_dead_letter, list_dead_letter
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.vocabulary import Verb
 from headgate.jobs.registry import get_job, list_job_names
+from headgate.jobs.removal import deletion
 from headgate.jobs.state.client import StateDesk
 from headgate.jobs.state.overview import list_state
 from headgate.jobs.upkeep import orders
@@ -147,6 +148,9 @@ class FolderHome:
     pause = _on_job("pause", verbs.pause_job)
     resume = _on_job("resume", verbs.resume_job)
     last_start = _on_job("start", verbs.get_start)
+    delete = _on_job("delete", deletion.delete_job)
+    check_deletable = _on_job("delete", deletion.check_deletable)
+    preview_delete = _on_job("delete", deletion.preview_delete)
 
     def check_running(self, job: str, /, *, verb: str) -> JobView:
         return requests.check_running(get_job(self.folder, job, verb=verb), verb=verb)

@@ -16,6 +16,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -33,6 +34,9 @@ from headgate.jobs.event_files import append_event
 FORMAT = 1
 # A check whether a job is running holds its lock for an instant; a start waits that long.
 _LOOKERS = 0.2
+_DELETE = "delete"
+# In the lock of a job that is being deleted, after the process.
+_DELETES = ", which deletes it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +84,41 @@ class JobFolder:
             return folder / "checkpoint"
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Lock the job for this process, or raise JOB_RUNNING if another one has the lock."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        with (self.path / "lock").open("a+") as lock:
-            self._lock(lock)
+    def locked(self, *, verb: str = "start") -> Iterator[None]:
+        """Lock the job for this process, or raise JOB_RUNNING if another one has the lock.
+
+        Args:
+            verb: Why; `delete` does not create the folder, and is named to other processes.
+        """
+        deletes = verb == _DELETE
+        with self._open_lock(verb, create=not deletes) as lock:
             lock.truncate(0)
-            lock.write(f"process {os.getpid()}")
+            lock.write(f"process {os.getpid()}{_DELETES if deletes else ''}")
             lock.flush()
             yield
 
-    def _lock(self, lock: IO[str]) -> None:
+    def _open_lock(self, verb: str, *, create: bool) -> IO[str]:
+        """Return the locked file; FileNotFoundError if the folder is gone and not created."""
+        while True:
+            if create:
+                self.path.mkdir(parents=True, exist_ok=True)
+            with contextlib.ExitStack() as opened:
+                try:
+                    lock = opened.enter_context((self.path / "lock").open("a+"))
+                    self._lock(lock, verb)
+                    # A delete may have renamed the folder meanwhile, and its lock with it.
+                    is_current = os.path.samestat(
+                        os.fstat(lock.fileno()), (self.path / "lock").stat()
+                    )
+                except FileNotFoundError:
+                    if not create:
+                        raise
+                    continue
+                if is_current:
+                    opened.pop_all()
+                    return lock
+
+    def _lock(self, lock: IO[str], verb: str) -> None:
         deadline = time.monotonic() + _LOOKERS
         while True:
             try:
@@ -100,13 +128,24 @@ class JobFolder:
                     time.sleep(_LOOKERS / 10)
                     continue
                 lock.seek(0)
-                holder = lock.read().strip() or "another process"
-                raise HeadgateError(
-                    "JOB_RUNNING",
-                    f"cannot start job {self.name!r}: it is already running ({holder})",
-                    hint=f"headgate stop {self.name}",
-                ) from error
+                raise self._refuse(lock.read().strip() or "another process", verb) from error
             return
+
+    def _refuse(self, holder: str, verb: str) -> HeadgateError:
+        if holder.endswith(_DELETES):
+            return HeadgateError(
+                "JOB_BUSY",
+                f"cannot {verb} job {self.name!r}: it is being deleted by "
+                f"{holder.removesuffix(_DELETES)}",
+                hint="headgate jobs",
+                retryable=True,
+            )
+        end = "cancel" if verb == _DELETE else "stop"
+        return HeadgateError(
+            "JOB_RUNNING",
+            f"cannot {verb} job {self.name!r}: it is already running ({holder})",
+            hint=f"headgate {end} {self.name}",
+        )
 
     def find_present_run(self) -> str | None:
         """Return the lineage of the present run, or None if the job never ran."""

@@ -17,7 +17,9 @@ def list_job_names(root: Path) -> list[str]:
     jobs = root / "jobs"
     if not jobs.is_dir():
         return []
-    return sorted(job.name for job in jobs.iterdir() if _is_job(JobFolder(root, job.name)))
+    # A name with a dot first is of a job that is being deleted.
+    names = [job.name for job in jobs.iterdir() if not job.name.startswith(".")]
+    return sorted(name for name in names if _is_job(JobFolder(root, name)))
 
 
 def get_job(root: Path, name: str, *, verb: str) -> JobFolder:

@@ -63,3 +63,7 @@ def has_reached(position: str, target: str | None) -> bool:
 
 def find_mark(_topic: Files, _job: str) -> None:
     """Return None: an embedded topic does not store a job's position."""
+
+
+def describe_mark(_topic: Files, _job: str) -> None:
+    """Return None: nothing outside of the job shows its position."""

@@ -87,6 +87,11 @@ def find_mark(topic: Kafka, job: str) -> GroupMark:
     return GroupMark(topic.log, job)
 
 
+def describe_mark(topic: Kafka, job: str) -> str:
+    """Return the consumer group named after a job, as text."""
+    return f"consumer group {job!r} on {topic.log.address}"
+
+
 def _topic(content: Mapping[str, Any]) -> TopicPosition:
     return TopicPosition(str(content["id"]), tuple(int(offset) for offset in content["next"]))
 

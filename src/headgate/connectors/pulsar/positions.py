@@ -99,6 +99,11 @@ def find_mark(topic: Pulsar, job: str) -> Subscription:
     return Subscription(topic.log, job)
 
 
+def describe_mark(topic: Pulsar, job: str) -> str:
+    """Return the subscription named after a job, as text: it retains unread records."""
+    return f"subscription {job!r} of topic {topic.shown_name!r} on {topic.log.address}"
+
+
 def _paired(first: tuple[EntryId, ...], last: tuple[EntryId, ...]) -> list[tuple[EntryId, EntryId]]:
     """Return the partitions of two positions in pairs; a topic may have gained some."""
     return [*zip_longest(first, last, fillvalue=BEGINNING)]

@@ -29,6 +29,7 @@ from headgate.jobs.lifecycle.intent import find_intent
 from headgate.jobs.lifecycle.machine import Machine
 from headgate.jobs.lifecycle.restart import parse_strategy
 from headgate.jobs.lifecycle.states import JobState
+from headgate.jobs.runs.deletions import finish_deletions
 from headgate.jobs.runs.lineage import Run
 from headgate.jobs.runs.publishing import make_publisher
 from headgate.jobs.runs.transactions import earlier_runs, end_transactions, has_transactions
@@ -74,6 +75,7 @@ def run_job(
     asked = find_intent(home)
     # Here, where the user sees the progress: fetching a connector's jars takes a while at first.
     get_jars(kernel_modules(graph), progress=watcher.on_notice)
+    finish_deletions(home.root)
     with home.locked():
         before = home.find_present_run()
         run, notice = open_run(Start(home, graph, options, clock), restore=restore)

@@ -75,6 +75,8 @@ class Session:
         Args:
             only: Nothing is changed where something else than this is written by now.
         """
+        if not self._file.is_file():
+            return None
         return self._change(name, None, only=only)
 
     def put_back(self, name: str, before: KeptJob | None) -> None:

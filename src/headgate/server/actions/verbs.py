@@ -107,6 +107,18 @@ def cancel(context: ServerContext, access: Access, job: str) -> Operation:
         return _end(action, job, partial(action.home.cancel, job))
 
 
+def delete(
+    context: ServerContext, access: Access, job: str, *, keep_savepoints: bool = False
+) -> Operation:
+    """Delete a job that is not running, with its checkpoints; the server forgets it."""
+    details = {"keep_savepoints": keep_savepoints}
+    with Action(context, access, "delete", job, details) as action:
+        action.home.check_deletable(job)
+        return action.start(
+            lambda _report: action.home.delete(job, keep_savepoints=keep_savepoints)
+        )
+
+
 def pause(context: ServerContext, access: Access, job: str) -> Operation:
     """Make a job read nothing until it is resumed."""
     with Action(context, access, "pause", job) as action:

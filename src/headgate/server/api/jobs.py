@@ -14,6 +14,7 @@ from headgate._codec import encode
 from headgate.errors import HeadgateError
 from headgate.jobs.checkpoints.restore_plan import RestorePlan
 from headgate.jobs.control.verbs import Loss
+from headgate.jobs.removal.deletion import Deletion
 from headgate.jobs.views.events import Events
 from headgate.jobs.views.exceptions import Exceptions
 from headgate.jobs.views.graph import GraphView
@@ -67,6 +68,29 @@ def job_routes() -> APIRouter:
         """Show how a job was last started."""
         details = server.home.details(job)
         return models.Config(job, details.flow, details.settings)
+
+    @router.delete(
+        "/jobs/{job}",
+        response_model=Operation,
+        status_code=202,
+        responses={200: {"model": Deletion, "description": "What a dry run tells."}},
+    )
+    def delete_job(
+        server: Server,
+        who: Who,
+        job: Job,
+        keep_savepoints: Annotated[
+            bool, Query(description="Leave the savepoints in the job's folder.")
+        ] = False,
+        dry_run: Annotated[
+            bool, Query(description="Answer 200 with what would be removed, and what stays.")
+        ] = False,
+    ) -> Operation | Response:
+        """Delete a job that is not running: its runs, checkpoints, savepoints and logs."""
+        if dry_run:
+            with server.slow_read():
+                return reply(server.home.preview_delete(job, keep_savepoints=keep_savepoints))
+        return verbs.delete(server, who, job, keep_savepoints=keep_savepoints)
 
     _add_views(router)
     _add_verbs(router)

@@ -1,0 +1,1 @@
+"""Deleting jobs, and the files of old runs."""

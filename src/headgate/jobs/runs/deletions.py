@@ -1,0 +1,136 @@
+"""Folders of jobs that are being deleted.
+
+A deleted job's folder is first renamed to one that no list of jobs shows, and then removed. The new
+name says what a process that finishes the deletion must know: a kill at any moment leaves a job
+that is listed, or a renamed folder that `finish_deletions` removes.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from headgate.checkpoints.storage import is_draft
+from headgate.errors import Domain, HeadgateError
+from headgate.jobs.job_folder import JobFolder
+from headgate.jobs.runs.lineage import read_manifest
+
+# Names of jobs have no dots, so the parts of a folder's name are clear.
+_DELETING = "deleting"
+_KEEPING = "deleting-without-savepoints"
+SAVEPOINT_FOLDERS = ("savepoints", "portable")
+
+
+def set_aside(home: JobFolder, *, keep_savepoints: bool) -> Path:
+    """Rename a job's folder, so that the job is gone, and return the folder.
+
+    The caller has the job's lock.
+    """
+    kind = _KEEPING if keep_savepoints else _DELETING
+    aside = home.path.with_name(f".{kind}.{home.name}.{secrets.token_hex(4)}")
+    home.path.rename(aside)
+    return aside
+
+
+def remove_aside(aside: Path) -> None:
+    """Remove a folder that was set aside, with the runs that it has elsewhere.
+
+    Savepoints that the job's user keeps go back to their place. Each step may be repeated.
+
+    Raises:
+        HeadgateError: JOB_NOT_DELETED if the system refuses.
+    """
+    _, kind, job, token = aside.name.split(".")
+    try:
+        if kind == _KEEPING:
+            _put_back_savepoints(aside, aside.with_name(job), token)
+        # Before the manifests are gone that name them.
+        for outside in list_outside(aside / "runs"):
+            remove_folder(outside)
+        target = aside.resolve()
+        remove_folder(target)
+        if target != aside:
+            aside.unlink(missing_ok=True)
+    except OSError as error:
+        raise HeadgateError(
+            "JOB_NOT_DELETED",
+            f"cannot remove all files of job {job!r}: {error}; the next start or delete of a job "
+            "tries again",
+            hint=f"rm -r {aside}",
+            domain=Domain.EXTERNAL,
+        ) from error
+
+
+def finish_deletions(root: Path) -> None:
+    """Remove the folders that deletions left behind when they were killed."""
+    for aside in sorted((root / "jobs").glob(f".{_DELETING}*.*.*")):
+        with suppress(HeadgateError):
+            if not _is_held(aside):
+                remove_aside(aside)
+
+
+def list_outside(runs: Path) -> Iterator[Path]:
+    """Yield the folders of a job's runs that `--checkpoints` placed elsewhere.
+
+    Args:
+        runs: The folder of the job's runs.
+    """
+    for run in sorted(runs.glob("*")):
+        outside = find_outside(run)
+        if outside is not None:
+            yield outside
+
+
+def find_outside(run: Path) -> Path | None:
+    """Return the folder of a run that is elsewhere; None if it has none, or it cannot be read."""
+    with suppress(HeadgateError, OSError, KeyError):
+        content = read_manifest(run)
+        checkpoint = None if content is None else Path(str(content["checkpoint"]))
+        # Other folders than those that Headgate creates are not removed.
+        if (
+            content is not None
+            and checkpoint is not None
+            and checkpoint.is_absolute()
+            and checkpoint.parts[-2:] == (str(content["lineage"]), "checkpoint")
+            and checkpoint.parent.is_dir()
+        ):
+            return checkpoint.parent
+    return None
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder; several processes may do so at once.
+
+    Raises:
+        OSError: A file cannot be removed.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    with suppress(FileNotFoundError):
+        # Reports what the first pass could not remove.
+        shutil.rmtree(folder)
+
+
+def _put_back_savepoints(aside: Path, job: Path, token: str) -> None:
+    for name in SAVEPOINT_FOLDERS:
+        for savepoint in sorted((aside / name).glob("*")):
+            if is_draft(savepoint):
+                continue
+            place = job / name / savepoint.name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            savepoint.rename(place.with_name(f"{place.name}-{token}") if place.exists() else place)
+
+
+def _is_held(aside: Path) -> bool:
+    """Return True if the process that deletes the job is alive."""
+    try:
+        with (aside / "lock").open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
