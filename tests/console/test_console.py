@@ -58,8 +58,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     finally:
         done.set()
         thread.join()
-        if FolderHome(made.home).details(JOB).view.is_alive:
-            FolderHome(made.home).stop(JOB)
+        for job in FolderHome(made.home).jobs():
+            if job.is_alive:
+                FolderHome(made.home).stop(job.name)
 
 
 @pytest.fixture(scope="module")
@@ -282,3 +283,10 @@ def test_a_job_is_cancelled_and_says_so(operator: Visitor, store: Store) -> None
     )
     assert store.status()["state"] == "CANCELED"
     operator.page.get_by_text("CANCELED").first.wait_for()
+    operator.press("Delete")
+    says = operator.agree("Delete the job")
+    assert "cannot be started or restored" in says
+    assert f"topics on {store.on}" in says
+    eventually(lambda: FolderHome(store.home).names() == [], what="the end of the job's folder")
+    operator.page.wait_for_url("**/")
+    assert not (store.home / "jobs" / JOB).exists()

@@ -6,12 +6,14 @@ import base64
 import json
 import os
 import shlex
+import shutil
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import past_jobs
 import pytest
 import typer
 from fake_supervisor import FakeSupervisor
@@ -250,6 +252,9 @@ REFUSALS = [
     "cancel shop",
     "cancel shop --dry-run",
     "cancel shp",
+    "delete shp --yes",
+    "delete shop --keep-savepoints",
+    "prune shp",
     "pause shop",
     "resume shop",
     "start young",
@@ -347,6 +352,26 @@ def test_stop_and_cancel_give_the_job_as_json(place: Place) -> None:
         shapes.append((told | moving, gone | moving))
     assert shapes[1] == shapes[0]
     assert shapes[0][0]["savepoint"]["savepoint"] == "sp-7"
+
+
+def test_a_job_is_pruned_and_deleted_there(place: Place) -> None:
+    shapes = []
+    for run in (place.here, place.there):
+        job = past_jobs.make_job(place.home, "old")
+        old = job.run_folder("20260101T000000-abcdef")
+        old.mkdir(parents=True)
+        (old / "left").write_text("x" * 100)
+        past_jobs.keep(job, 3, into=job.savepoints_folder / "sp-3")
+        words = ("prune old --dry-run", "prune old", "delete old --dry-run", "delete old --yes")
+        said = [run(f"{line}{more}") for line in words[:3] for more in (" --json", "")]
+        said.append(run(f"{words[3]} --keep-savepoints --json"))
+        assert [answer.exit_code for answer in said] == [0] * 7
+        shapes.append([answer.stdout for answer in said])
+        assert "old" not in FolderHome(place.home).names()
+        assert (job.savepoints_folder / "sp-3").is_dir()
+        shutil.rmtree(job.path)
+    assert shapes[1] == shapes[0]
+    assert json.loads(shapes[0][2])["bytes"] == 100
 
 
 def test_a_restore_of_a_running_job_is_refused_there(place: Place) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from fake_supervisor import FakeSupervisor
+from past_jobs import make_job
 from typer.testing import CliRunner, Result
 
 from headgate._codec import encode
@@ -26,7 +27,7 @@ from headgate.jobs.totals import Totals
 from headgate.jobs.values import Consent, JobSnapshot, OpenBatch, RunOptions, Watcher
 
 VERBS = ["jobs", "show", "logs", "lag", "start", "stop", "cancel", "restart", "pause", "resume"]
-VERBS += ["checkpoints", "savepoint", "verify", "run"]
+VERBS += ["checkpoints", "savepoint", "verify", "delete", "prune", "run"]
 
 
 @pytest.fixture(autouse=True)
@@ -175,6 +176,42 @@ def test_a_dry_run_of_cancel_says_what_would_be_lost(home: JobFolder) -> None:
         assert find_intent(home) is None
 
 
+def test_delete_lists_what_goes_and_asks_in_a_terminal(
+    home: JobFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with FakeSupervisor(home):
+        refused = run("delete", "orders", "--yes")
+        assert error_of(refused) == "JOB_RUNNING"
+        assert "headgate cancel orders" in refused.stderr
+    planned = run("delete", "orders", "--dry-run").stdout
+    assert planned.startswith("Job 'orders' would be deleted\nremoves:\n  logs, events")
+    refused = run("delete", "orders")
+    assert (refused.exit_code, error_of(refused)) == (2, "NOT_CONFIRMED")
+    monkeypatch.setattr("headgate.cli.deletion.has_terminal", lambda: True)
+    declined = CliRunner().invoke(app, ["delete", "orders"], input="n\n")
+    assert (declined.exit_code, home.path.exists()) == (1, True)
+    assert "logs, events, measurements and settings: " in declined.stderr
+    assert "Nothing was deleted" in declined.stderr
+    agreed = CliRunner().invoke(app, ["delete", "orders"], input="y\n")
+    assert (agreed.exit_code, home.path.exists()) == (0, False)
+    assert re.search(r"Job 'orders' was deleted; .* were freed\n$", agreed.stdout)
+    assert error_of(run("delete", "..", "--yes")) == "JOB_NOT_FOUND"
+
+
+def test_delete_and_prune_print_json(home: JobFolder) -> None:
+    make_job(home.root, "orders")
+    run_folder = home.run_folder("20260101T000000-abcdef")
+    run_folder.mkdir(parents=True)
+    (run_folder / "left").write_text("x" * 100)
+    pruned = json.loads(run("prune", "orders", "--json").stdout)
+    assert (pruned["bytes"], pruned["dry_run"]) == (100, False)
+    assert [removal["what"] for removal in pruned["removes"]] == [f"run {run_folder.name}"]
+    said = run("prune", "orders").stdout
+    assert said == "Job 'orders' has no files of old runs to remove\n"
+    deleted = json.loads(run("delete", "orders", "--yes", "--json").stdout)
+    assert (deleted["job"], deleted["dry_run"]) == ("orders", False)
+
+
 def test_a_verb_that_waits_tells_of_it_and_gives_up(
     home: JobFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,7 +225,7 @@ def test_a_verb_that_waits_tells_of_it_and_gives_up(
     assert any(line.startswith("error WAITED_TOO_LONG") for line in lines)
 
 
-@pytest.mark.parametrize("verb", [*VERBS[1:10], "checkpoints", "savepoint", "verify"])
+@pytest.mark.parametrize("verb", [*VERBS[1:10], *VERBS[10:15]])
 def test_a_job_that_is_not_there_is_refused_with_those_that_are(home: JobFolder, verb: str) -> None:
     home.write_status({"state": "STOPPED"})
     result = run(verb, "oders")

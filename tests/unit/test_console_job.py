@@ -5,10 +5,16 @@ from __future__ import annotations
 from console_job import NOW, make_job
 
 from headgate.jobs.control.verbs import Loss
+from headgate.jobs.removal.deletion import Deletion, Removal
 from headgate.jobs.views.exceptions import Exceptions, JobFailure
 from headgate.jobs.views.job import JobView
 from headgate.server.console.pages.overview import job_head
-from headgate.server.console.panels.job_actions import actions_for, ask_for, describe_loss
+from headgate.server.console.panels.job_actions import (
+    actions_for,
+    ask_for,
+    describe_deletion,
+    describe_loss,
+)
 from headgate.server.console.panels.job_history import describe_facts, show_failures
 from headgate.server.console.parts.formats import NONE
 from headgate.server.console.parts.templates import render
@@ -27,7 +33,7 @@ def test_what_can_be_asked_of_a_job_depends_on_its_state() -> None:
     assert "resume" in _action_names(make_job(state="RESTARTING", status={"held": True}))
     assert _action_names(make_job(state="STOPPING")) == ["cancel"]
     for state in ("STOPPED", "FAILED", "DEAD", "FINISHED", "CANCELED"):
-        assert _action_names(make_job(state=state)) == ["start", "savepoint"]
+        assert _action_names(make_job(state=state)) == ["start", "savepoint", "delete"]
     assert _action_names(make_job(state="UNREADABLE")) == []
 
 
@@ -40,7 +46,7 @@ def test_every_action_says_what_will_happen() -> None:
             assert all(sentence.endswith(".") for sentence in question.says)
             assert job.name in question.title
             assert "{" not in " ".join((question.title, *question.says, question.doing))
-            assert question.dangerous is (name == "cancel")
+            assert question.dangerous is (name in ("cancel", "delete"))
 
 
 def test_a_savepoint_of_a_running_job_lets_it_go_on() -> None:
@@ -53,6 +59,15 @@ def test_a_finished_job_starts_at_the_positions_it_had_reached() -> None:
     for state, says in (("FINISHED", "from the positions"), ("STOPPED", "newest checkpoint")):
         job = make_job(state=state)
         assert says in ask_for(actions_for(job)["start"], job).says[-1]
+
+
+def test_a_deletion_names_what_goes_and_what_stays() -> None:
+    removes = (Removal("2 savepoints", (), 2048), Removal("run a", (), 0))
+    deletion = Deletion(job="orders", removes=removes, stays=("topics on k: a",), bytes=2048)
+    says = describe_deletion(deletion)
+    assert says[0] == "2 KiB are removed: 2 savepoints (2 KiB); run a (0 B)."
+    assert "headgate delete orders --keep-savepoints" in says[1]
+    assert says[2] == "These stay: topics on k: a."
 
 
 def test_a_cancel_tells_what_it_takes_along() -> None:

@@ -19,6 +19,7 @@ from headgate.jobs.dead_letters.letter import DeadLetter
 from headgate.jobs.dead_letters.listing import DeadLetters
 from headgate.jobs.dead_letters.replay import Replayed, ReplayProgress, ReplayRequest
 from headgate.jobs.removal.deletion import Deletion
+from headgate.jobs.removal.pruning import Pruning
 from headgate.jobs.startup.background import Detached
 from headgate.jobs.state.values import State, StateOverview
 from headgate.jobs.values import NO_CONSENT, Consent
@@ -121,6 +122,17 @@ class Home(Protocol):
 
     def preview_delete(self, job: str, /, *, keep_savepoints: bool = False) -> Deletion:
         """Return what deleting a job would remove and leave, without doing it."""
+
+    def prune(
+        self, job: str, /, *, drop_checkpoints: bool = False, dry_run: bool = False
+    ) -> Pruning:
+        """Remove the files of a job's old runs that nothing needs; the job may be running.
+
+        Args:
+            drop_checkpoints: Also remove unpinned checkpoints of runs that the present run does not
+                descend from.
+            dry_run: Remove nothing.
+        """
 
     def pause(self, job: str, /, *, patience: Patience | None = None) -> JobView:
         """Make a job stop reading, and wait until it has."""

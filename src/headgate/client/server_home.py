@@ -23,6 +23,7 @@ from headgate.jobs.dead_letters.letter import DeadLetter
 from headgate.jobs.dead_letters.listing import DeadLetters
 from headgate.jobs.dead_letters.replay import Replayed, ReplayProgress, ReplayRequest
 from headgate.jobs.removal.deletion import Deletion
+from headgate.jobs.removal.pruning import Pruning
 from headgate.jobs.startup.background import Detached
 from headgate.jobs.state.values import State, StateOverview, StateQuestion
 from headgate.jobs.values import NO_CONSENT, Consent
@@ -152,6 +153,10 @@ class ServerHome(Home):
     def preview_delete(self, job: str, *, keep_savepoints: bool = False) -> Deletion:
         query = {"keep_savepoints": keep_savepoints, "dry_run": True}
         return self._server.parse(Deletion, self._server.send("DELETE", "jobs", job, **query))
+
+    def prune(self, job: str, *, drop_checkpoints: bool = False, dry_run: bool = False) -> Pruning:
+        body = {"drop_checkpoints": drop_checkpoints, "dry_run": dry_run}
+        return self._post(Pruning, job, "prune", body, Patience(longest=_LONGEST_DELETE))
 
     def restart(
         self, job: str, *, patience: Patience | None = None, consent: Consent = NO_CONSENT

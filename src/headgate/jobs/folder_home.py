@@ -27,7 +27,7 @@ from headgate.jobs.dead_letters.listing import get_dead_letter, list_dead_letter
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.vocabulary import Verb
 from headgate.jobs.registry import get_job, list_job_names
-from headgate.jobs.removal import deletion
+from headgate.jobs.removal import deletion, pruning
 from headgate.jobs.state.client import StateDesk
 from headgate.jobs.state.overview import list_state
 from headgate.jobs.upkeep import orders
@@ -151,6 +151,7 @@ class FolderHome:
     delete = _on_job("delete", deletion.delete_job)
     check_deletable = _on_job("delete", deletion.check_deletable)
     preview_delete = _on_job("delete", deletion.preview_delete)
+    prune = _on_job("prune", pruning.prune_job)
 
     def check_running(self, job: str, /, *, verb: str) -> JobView:
         return requests.check_running(get_job(self.folder, job, verb=verb), verb=verb)

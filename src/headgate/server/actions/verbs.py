@@ -119,6 +119,18 @@ def delete(
         )
 
 
+def prune(
+    context: ServerContext, access: Access, job: str, *, drop_checkpoints: bool = False
+) -> Operation:
+    """Remove the files of a job's old runs that nothing needs."""
+    details = {"drop_checkpoints": drop_checkpoints}
+    with Action(context, access, "prune", job, details) as action:
+        action.home.job(job, verb="prune")
+        return action.start(
+            lambda _report: action.home.prune(job, drop_checkpoints=drop_checkpoints)
+        )
+
+
 def pause(context: ServerContext, access: Access, job: str) -> Operation:
     """Make a job read nothing until it is resumed."""
     with Action(context, access, "pause", job) as action:

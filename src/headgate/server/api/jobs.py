@@ -15,6 +15,7 @@ from headgate.errors import HeadgateError
 from headgate.jobs.checkpoints.restore_plan import RestorePlan
 from headgate.jobs.control.verbs import Loss
 from headgate.jobs.removal.deletion import Deletion
+from headgate.jobs.removal.pruning import Pruning
 from headgate.jobs.views.events import Events
 from headgate.jobs.views.exceptions import Exceptions
 from headgate.jobs.views.graph import GraphView
@@ -175,6 +176,21 @@ def _add_verbs(router: Router) -> None:
         if body is not None and body.dry_run:
             return reply(server.home.preview_cancel(job))
         return verbs.cancel(server, who, job)
+
+    @post(
+        "/jobs/{job}/prune",
+        response_model=Operation,
+        responses={200: {"model": Pruning, "description": "What a dry run tells."}},
+    )
+    def prune_job(
+        server: Server, who: Who, job: Job, body: models.Prune | None = None
+    ) -> Operation | Response:
+        """Remove the files of a job's old runs that nothing needs; the job may be running."""
+        wanted = body or models.Prune()
+        if wanted.dry_run:
+            with server.slow_read():
+                return reply(server.home.prune(job, **wanted.model_dump()))
+        return verbs.prune(server, who, job, drop_checkpoints=wanted.drop_checkpoints)
 
     @post("/jobs/{job}/pause")
     def pause_job(server: Server, who: Who, job: Job) -> Operation:

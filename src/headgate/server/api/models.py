@@ -283,6 +283,18 @@ class Cancel(BaseModel):
     dry_run: StrictBool = Field(default=False, description="Answer 200 with what would be lost.")
 
 
+class Prune(BaseModel):
+    """What is removed of old runs."""
+
+    model_config = _Closed
+    drop_checkpoints: StrictBool = Field(
+        default=False,
+        description="Also remove unpinned checkpoints of runs that the present run does not "
+        "descend from.",
+    )
+    dry_run: StrictBool = Field(default=False, description="Answer 200 with what would go.")
+
+
 class TakeSavepoint(BaseModel):
     """What kind of savepoint is taken."""
 

@@ -133,8 +133,8 @@ class _JobPage:
             self._events.show(events)
 
     async def _act(self, action: str) -> None:
-        await run_action(action, self._seen.job)
-        await self._look()
+        if await run_action(action, self._seen.job):
+            await self._look()
 
     def _choose(self, action: str, node: str) -> None:
         self._chosen = node if action == "node" and node != self._chosen else None

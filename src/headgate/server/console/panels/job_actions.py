@@ -6,7 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from nicegui import ui
+
 from headgate.jobs.control.verbs import Loss
+from headgate.jobs.removal.deletion import Deletion
 from headgate.jobs.views.job import JobView
 from headgate.server.actions import verbs
 from headgate.server.console.panels.questions import ask_and_do
@@ -112,6 +115,14 @@ _ACTIONS: Mapping[str, JobAction] = {
         action="Cancel the job",
         dangerous=True,
     ),
+    "delete": JobAction(
+        "Delete",
+        verbs.delete,
+        "Delete {job}",
+        ("Job {job} is removed from this server, and cannot be started or restored any more.",),
+        action="Delete the job",
+        dangerous=True,
+    ),
 }
 
 
@@ -124,7 +135,7 @@ def _names_for(job: JobView) -> tuple[str, ...]:
     if job.state == "UNREADABLE":
         return ()
     if not job.is_alive:
-        return ("start", "savepoint")
+        return ("start", "savepoint", "delete")
     if job.state not in _UP:
         # It is ending already, and can only be ended at once.
         return ("cancel",)
@@ -147,18 +158,45 @@ def ask_for(action: JobAction, job: JobView, *more: str) -> Question:
     return Question(f"{title}?", says, action.action or action.label, title, action.dangerous)
 
 
-async def run_action(name: str, job: JobView) -> None:
-    """Ask whether an action is meant, do it, and show how it goes."""
+async def run_action(name: str, job: JobView) -> bool:
+    """Ask whether an action is meant, do it, show how it goes, and return whether the job exists.
+
+    After a deletion the browser goes to the list of jobs.
+    """
     action = actions_for(job).get(name)
     if action is None:
-        return
+        return True
     more: tuple[str, ...] = ()
+    home = get_context().home
     if name == "cancel":
-        loss = await widgets.ask(get_context().home.preview_cancel, job.name)
+        loss = await widgets.ask(home.preview_cancel, job.name)
         if loss is None:
-            return
+            return True
         more = (describe_loss(loss),)
-    await ask_and_do(ask_for(action, job, *more), action.run, job.name)
+    if name == "delete":
+        deletion = await widgets.ask(home.preview_delete, job.name)
+        if deletion is None:
+            return True
+        more = describe_deletion(deletion)
+    done = await ask_and_do(ask_for(action, job, *more), action.run, job.name)
+    if name != "delete" or done is None or done.error is not None:
+        return True
+    ui.navigate.to("/")
+    return False
+
+
+def describe_deletion(deletion: Deletion) -> tuple[str, ...]:
+    """Return what a deletion removes and what it leaves, a sentence each."""
+    removes = "; ".join(f"{part.what} ({format_bytes(part.bytes)})" for part in deletion.removes)
+    says = [f"{format_bytes(deletion.bytes)} are removed: {removes}."]
+    if any("savepoint" in part.what for part in deletion.removes):
+        says.append(
+            f"Its savepoints are removed, too; headgate delete {deletion.job} --keep-savepoints "
+            "leaves them."
+        )
+    if deletion.stays:
+        says.append(f"These stay: {'; '.join(deletion.stays)}.")
+    return tuple(says)
 
 
 def describe_loss(loss: Loss) -> str:
