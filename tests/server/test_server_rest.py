@@ -118,6 +118,29 @@ def test_the_last_lines_of_a_log_are_given_and_never_more_than_asked_for(web: Te
         assert web.get(f"/v1/jobs/shop/logs?{bad}").status_code == 400
 
 
+def test_a_whole_log_is_searched_and_downloaded_without_secrets(tmp_path: Path) -> None:
+    home = store_job(tmp_path)
+    with home.log_file.open("a") as log:
+        log.write("2026-11-18 14:00:00.000 WARN A: password=hunter22\n\tat X\n")
+        log.write("2026-11-18 14:00:01.000 INFO A: line\n")
+    path = "/v1/jobs/shop/logs"
+    with client(settings(tmp_path)) as web:
+        found = web.get(f"{path}/search", params={"text": "LINE", "limit": 2}).json()
+        assert (found["total"], found["lines"][0]) == (101, "line 99")
+        warned = web.get(f"{path}/search?level=warn").json()
+        assert [line[-15:] for line in warned["lines"]] == ["A: password=***", "\tat X"]
+        saved = web.get(f"{path}/download?level=warn")
+        assert saved.text.splitlines() == warned["lines"]
+        assert saved.headers["content-type"] == "text/plain; charset=utf-8"
+        assert 'filename="shop-spark.log"' in saved.headers["content-disposition"]
+        assert len(web.get(f"{path}/download").text.splitlines()) == 103
+        for route in ("search", "download"):
+            refused = web.get(f"{path}/{route}?log=events&level=warn")
+            assert code_of(refused) == (400, "LOG_WITHOUT_LEVELS")
+            assert code_of(web.get(f"{path}/{route}?log=driver")) == (404, "LOG_NOT_FOUND")
+            assert web.get(f"{path}/{route}?level=loud").status_code == 400
+
+
 def test_checkpoints_come_newest_first_and_in_pages(web: TestClient) -> None:
     told = web.get("/v1/jobs/shop/checkpoints?limit=2&offset=1").json()
     assert (told["total"], told["offset"]) == (4, 1)

@@ -21,11 +21,11 @@ from headgate.checkpoints.catalog import remove
 from headgate.errors import HeadgateError
 from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.job_folder import JobFolder
+from headgate.jobs.secrets import hide_secrets
 from headgate.jobs.upkeep import orders
 from headgate.jobs.upkeep.kept_jobs import KeptJob, Session
 from headgate.jobs.upkeep.watch import BackOff, SessionWatch
 from headgate.jobs.values import RunOptions
-from headgate.jobs.views.secrets import hide_secrets
 
 LONG_AGO = datetime(2026, 11, 15, tzinfo=UTC)
 

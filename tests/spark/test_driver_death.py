@@ -41,6 +41,9 @@ def test_a_killed_jvm_is_told_as_a_died_driver_and_loses_nothing(bench: Bench) -
     assert (failure["code"], failure["retryable"]) == ("DRIVER_DIED", True), failure
     assert "killed by signal 9" in failure["message"]
     assert bench.bag("out") == bag([{"n": 1}, {"n": 2}])
+    log = (bench.home / "jobs" / "killed" / "logs" / "spark.log").read_text()
+    assert "MicroBatchExecution: " in log
+    assert "progress metrics" not in log
 
 
 def _status(bench: Bench) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from bench import Bench, bag, refused
 from headgate import Flow
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.values import Consent, JobSnapshot, OpenBatch
+from headgate.jobs.views.exceptions import list_exceptions
 
 REPEAT, SKIP = Consent(open_batch=OpenBatch.REPEAT), Consent(open_batch=OpenBatch.SKIP)
 FUNCTIONS = """
@@ -114,6 +115,10 @@ def test_a_corrected_flow_goes_on_before_a_batch_that_fails_and_wrote_nothing(
     desk.bench.put("events", [event(13), event(14, user=2)])
     with refused("QUERY_FAILED"):
         desk.run(desk.flow("broken", "old"))
+    (failure,) = list_exceptions(desk.home).failures
+    assert "\tat org.apache.spark." in failure.trace
+    assert "Logical Plan" not in failure.trace
+    assert failure.trace.rstrip().splitlines()[-1].startswith("headgate.errors.HeadgateError: ")
     # State answers alone for what was read before the batch, whatever checkpoints were kept.
     shutil.rmtree(desk.home.checkpoints_folder(first))
     done = desk.run(desk.flow(friends=friends))

@@ -258,6 +258,22 @@ def test_the_names_of_jobs_complete(home: JobFolder, monkeypatch: pytest.MonkeyP
         assert set(result.stdout.split()) == found
 
 
+def test_logs_searches_the_whole_log_by_text_and_level(home: JobFolder) -> None:
+    home.write_status({"state": "STOPPED"})
+    home.log_file.parent.mkdir(parents=True)
+    first = "2026-11-18 14:00:00.000 ERROR A: Lost\njava.io.IOException\n\tat X\n"
+    rest = "".join(f"2026-11-18 14:00:01.{n:03} INFO B: line {n}\n" for n in range(500))
+    home.log_file.write_text(first + rest)
+    assert run("logs", "orders", "--grep", "LOST").stdout == first.splitlines()[0] + "\n"
+    assert run("logs", "orders", "--level", "warn").stdout == first
+    assert run("logs", "orders", "--level", "warn", "--grep", "at x").stdout == "\tat X\n"
+    last = run("logs", "orders", "--grep", "line", "-n", "1")
+    assert last.stdout.endswith(" INFO B: line 499\n")
+    assert "500 lines match; --lines 500 prints all" in last.stderr
+    assert run("logs", "orders", "--grep", "nothing").stdout == ""
+    assert error_of(run("logs", "orders", "--driver", "--level", "warn")) == "LOG_WITHOUT_LEVELS"
+
+
 def test_logs_gives_the_last_lines_of_the_log_that_was_asked_for(home: JobFolder) -> None:
     home.write_status({"state": "STOPPED"})
     missing = run("logs", "orders")

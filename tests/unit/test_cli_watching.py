@@ -14,6 +14,7 @@ from headgate import Flow
 from headgate.cli.app import app
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import new_run, write_run
+from headgate.jobs.supervision.trace_file import add_trace
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
@@ -83,6 +84,12 @@ def test_exceptions_shows_the_root_cause_first_and_the_attempts(home: JobFolder)
     assert lines[-1].split()[3:6] == ["FAILED", "0:00:09", "attempt"]
     found = json.loads(run("exceptions", "orders", "--json").stdout)
     assert found["failures"][0]["root_cause"] == "Boom: x"
+    add_trace(home, NOON + timedelta(seconds=9), "Boom: x\n\tat Y\x1b[2J\n")
+    assert "at Y" not in run("exceptions", "orders").stdout
+    lines = run("exceptions", "orders", "--verbose").stdout.splitlines()
+    assert [line.strip() for line in lines[4:6]] == ["Boom: x", "at Y\\x1b[2J"]
+    found = json.loads(run("exceptions", "orders", "--json").stdout)
+    assert found["failures"][0]["trace"].startswith("Boom: x\n")
 
 
 @pytest.mark.parametrize("verb", ["graph", "events", "exceptions"])

@@ -484,6 +484,7 @@ GOLDEN: list[tuple[Any, dict[str, Any]]] = [
                     "where": "driver",
                     "hint": "",
                     "retryable": True,
+                    "trace": "",
                 }
             ],
             "attempts": [

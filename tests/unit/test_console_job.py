@@ -97,8 +97,11 @@ def test_failures_show_the_root_cause_first() -> None:
         where="query",
         hint="headgate start orders",
         retryable=False,
+        trace="java.io.IOException: disk\n\tat A.<init>(A.java:1)",
     )
     shown = show_failures(Exceptions("orders", (failure,), (), 12))
+    assert "<summary>Stack trace</summary><pre>java.io.IOException: disk\n" in shown
+    assert "A.&lt;init&gt;(A.java:1)" in shown
     assert shown.index("java.io.IOException: disk") < shown.index("QUERY_FAILED")
     assert "and 11 earlier" in shown
     assert "<code>headgate start orders</code>" in shown

@@ -17,7 +17,7 @@ from jinja2 import UndefinedError
 from markupsafe import Markup
 
 from headgate.errors import HeadgateError
-from headgate.jobs.folder_home import FolderHome
+from headgate.jobs.views.log_search import LogFilter, LogLevel
 from headgate.server.console.pages.glance import Glances
 from headgate.server.console.pages.jobs import (
     count_states,
@@ -25,7 +25,13 @@ from headgate.server.console.pages.jobs import (
     format_lag,
     show_jobs_table,
 )
-from headgate.server.console.panels.logs import cut_line, read_lines, show_lines
+from headgate.server.console.panels.logs import (
+    cut_line,
+    download_link,
+    read_lines,
+    show_lines,
+    tell_found,
+)
 from headgate.server.console.parts.formats import (
     NONE,
     format_age,
@@ -188,22 +194,31 @@ def test_every_state_has_a_tone_and_trouble_looks_like_it() -> None:
 # Logs.
 
 
-def test_a_log_shows_lines_with_a_text_and_no_secrets(tmp_path: Any) -> None:
-    folder = tmp_path / "jobs" / "orders"
+def test_a_log_shows_lines_of_the_whole_log_with_a_text_and_no_secrets(tmp_path: Path) -> None:
+    folder = tmp_path / ".headgate" / "jobs" / "orders"
     folder.mkdir(parents=True)
     (folder / "status.json").write_text("{}")
-    (folder / "events.jsonl").write_text("one hush\ntwo\nthree hush\n")
-    lines = read_lines(
-        FolderHome(tmp_path),
-        "orders",
-        _log("events"),
-        2,
-        "HU",
-        hide=lambda text: text.replace("sh", "**"),
-    )
-    assert lines == ["three hu**"]
+    (folder / "events.jsonl").write_text("one hush\ntwo\nthree hush\npassword=hunter22\n")
+    context = ServerContext(ServerSettings(home=tmp_path / ".headgate", keeps_up=False))
+
+    def read(last: int, text: str = "", log: str = "events") -> tuple[list[str], int | None]:
+        return read_lines(context, "orders", _log(log), last, LogFilter(text=text))
+
+    assert read(2) == (["three hush", "password=***"], None)
+    assert read(1, "HU") == (["password=***"], 3)
+    assert read(3, "hush") == (["one hush", "three hush"], 2)
     with pytest.raises(HeadgateError, match="LOG_NOT_FOUND"):
-        read_lines(FolderHome(tmp_path), "orders", _log("spark"), 2, hide=str)
+        read(2, log="spark")
+    assert tell_found(2, 5_000) == "5,000 lines of the whole log match; the last 2 are shown."
+    assert tell_found(1, 1) == "1 line of the whole log matches."
+    assert tell_found(7, None) == ""
+
+
+def test_a_log_is_downloaded_as_it_is_filtered() -> None:
+    wanted = LogFilter(text='a&b"', level=LogLevel.WARN)
+    link = download_link("orders", _log("spark"), wanted)
+    assert "/v1/jobs/orders/logs/download?log=spark&amp;text=a%26b%22&amp;level=warn" in link
+    assert download_link("orders", _log("driver"), LogFilter()).count("=") == 2
 
 
 def test_a_long_line_is_cut_and_says_so() -> None:
@@ -212,9 +227,9 @@ def test_a_long_line_is_cut_and_says_so() -> None:
 
 
 def test_lines_are_shown_as_text() -> None:
-    assert "&lt;b&gt;" in show_lines(["<b>"], "")
-    assert "None of these lines" in show_lines([], "x")
-    assert "Nothing was written" in show_lines([], "")
+    assert "&lt;b&gt;" in show_lines(["<b>"], LogFilter())
+    assert "No line of the log matches" in show_lines([], LogFilter(text="x"))
+    assert "Nothing was written" in show_lines([], LogFilter())
 
 
 def _log(name: str) -> Any:

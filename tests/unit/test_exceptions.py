@@ -13,9 +13,12 @@ import pytest
 from fake_supervisor import FakeSupervisor
 from past_jobs import NOON, RUN, keep, make_history, make_job
 
+from headgate import HeadgateError
 from headgate._codec import decode, encode
 from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.job_folder import JobFolder
+from headgate.jobs.lifecycle.failures import format_trace
+from headgate.jobs.supervision.trace_file import add_trace
 from headgate.jobs.views.events import Events
 from headgate.jobs.views.exceptions import Exceptions
 from headgate.jobs.views.job import list_jobs
@@ -259,3 +262,38 @@ def test_fifty_jobs_are_listed_in_a_moment(tmp_path: Path) -> None:
     assert len(found) == 50
     assert found[0].checkpoint_at == NOON + timedelta(seconds=7)
     assert quickest(lambda: list_jobs(tmp_path)) < LONGEST
+
+
+def test_a_failure_has_its_stack_trace_without_secrets_and_old_ones_go(
+    home: JobFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOGIN", "hunter22")
+    home.write_job(RUN, flow="flow.py", options={"on": "kafka://k?sasl.password=${env:LOGIN}"})
+    for second in range(25):
+        note(home, second, "FAILURE", attempt=second, code="QUERY_FAILED")
+        trace = f"Refused: {second} hunter22 password=secret99"
+        add_trace(home, NOON + timedelta(seconds=second), trace)
+    failures = FolderHome(home.root).exceptions("orders").failures
+    assert failures[0].trace == "Refused: 24 *** password=***"
+    assert [bool(failure.trace) for failure in failures] == [True] * 20 + [False] * 5
+    assert "hunter22" not in (home.path / "traces.json").read_text()
+    (home.path / "traces.json").write_text("{")
+    assert [one.trace for one in FolderHome(home.root).exceptions("orders").failures] == [""] * 25
+
+
+def test_a_stack_trace_begins_with_the_innermost_cause_and_is_bounded() -> None:
+    try:
+        try:
+            raise ValueError("inner")
+        except ValueError as error:
+            raise HeadgateError("BAD", "outer") from error
+    except HeadgateError as error:
+        trace = format_trace(error, more="java.io.IOException: disk\n\tat X\n")
+        long = format_trace(error, more="x" * 100_000)
+    parts = ["java.io.IOException: disk", "ValueError: inner", "BAD outer"]
+    places = [trace.index(part) for part in parts]
+    assert places == sorted(places)
+    assert f'File "{__file__}"' in trace
+    assert 24_000 < len(long) < 25_000
+    assert long.endswith(trace[-200:])
+    assert "characters ..." in long

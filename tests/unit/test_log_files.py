@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Iterator
 from datetime import timedelta
@@ -13,7 +14,9 @@ from fake_clock import FakeClock
 
 from headgate import HeadgateError
 from headgate._codec import decode, encode
-from headgate.jobs.views.logs import LogPage, follow_log, read_log, tail_log
+from headgate.jobs.job_folder import JobFolder
+from headgate.jobs.views.log_search import LogFilter, LogLevel, filter_log, search_log
+from headgate.jobs.views.logs import Log, LogPage, follow_log, read_log, tail_log
 
 
 class _Over(Exception):  # noqa: N818 - no error
@@ -133,3 +136,63 @@ def test_what_is_no_position_of_a_log_is_refused(tmp_path: Path, position: str) 
     with pytest.raises(HeadgateError) as raised:
         read_log(file, last=1, after=position)
     assert raised.value.code == "BAD_POSITION"
+
+
+ERROR = b"2026-11-18 14:00:00.000 ERROR A: Lost\njava.io.IOException: gone\n\tat X\n"
+WARN = b"2026-11-18 14:00:01.000 WARN B: slow\n"
+INFO = b"2026-11-18 14:00:02.000 INFO C: fine \xff\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "level", "lines"),
+    [
+        ("", None, [*ERROR.splitlines(), *WARN.splitlines(), *INFO.splitlines()]),
+        ("", LogLevel.ERROR, ERROR.splitlines()),
+        ("", LogLevel.WARN, [*ERROR.splitlines(), *WARN.splitlines()]),
+        ("GONE", None, [b"java.io.IOException: gone"]),
+        ("o", LogLevel.WARN, [*ERROR.splitlines()[:2], *WARN.splitlines()]),
+        ("nothing", LogLevel.DEBUG, []),
+    ],
+)
+def test_a_log_is_searched_by_text_and_level_with_the_lines_of_an_entry(
+    tmp_path: Path, text: str, level: LogLevel | None, lines: list[bytes]
+) -> None:
+    home = JobFolder(tmp_path, "orders")
+    home.log_file.parent.mkdir(parents=True)
+    home.log_file.write_bytes(ERROR + WARN + INFO)
+    wanted = LogFilter(text=text, level=level)
+    assert list(filter_log(home, Log.SPARK, wanted)) == lines
+    found = search_log(home, Log.SPARK, wanted, last=1)
+    assert found.total == len(lines)
+    last = [line.decode("utf-8", errors="backslashreplace") for line in lines[-1:]]
+    assert list(found.lines) == last
+
+
+def test_a_search_covers_rolled_files_oldest_first_and_lines_across_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headgate.jobs.views.log_search._PIECE", 7)
+    home = JobFolder(tmp_path, "orders")
+    home.log_file.parent.mkdir(parents=True)
+    for number, (name, content) in enumerate(
+        [
+            ("spark.log.2", b"a needle 1\nhay\n"),
+            ("spark.log.1", b"a needle 2\n" + b"h" * 100 + b"\n"),
+            ("spark.log", b"hay\nneedle 3"),
+            ("spark.log4j2.properties", b"needle 4\n"),
+        ]
+    ):
+        file = home.log_file.with_name(name)
+        file.write_bytes(content)
+        os.utime(file, (number, number))
+    found = search_log(home, Log.SPARK, LogFilter(text="needle"), last=9)
+    assert found.lines == ("a needle 1", "a needle 2", "needle 3")
+    (home.path / "events.old.jsonl").write_text('{"old": 1}\n')
+    (home.path / "events.jsonl").write_text('{"new": 1}\n')
+    assert search_log(home, Log.EVENTS, LogFilter()).lines == ('{"old": 1}', '{"new": 1}')
+
+
+def test_a_level_is_refused_for_a_log_without_levels(tmp_path: Path) -> None:
+    home = JobFolder(tmp_path, "orders")
+    with pytest.raises(HeadgateError, match="LOG_WITHOUT_LEVELS"):
+        search_log(home, Log.EVENTS, LogFilter(level=LogLevel.WARN))

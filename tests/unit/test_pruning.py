@@ -154,6 +154,14 @@ def test_a_run_that_cannot_be_read_stays_and_a_broken_lineage_is_refused(past: P
         FolderHome(past.job.root).prune("orders")
 
 
+def test_a_job_whose_present_run_is_not_known_is_not_pruned(past: Past) -> None:
+    (past.job.path / "job.json").unlink()
+    before = past.size()
+    with pytest.raises(HeadgateError, match="JOB_FILE_MISSING"):
+        FolderHome(past.job.root).prune("orders", drop_checkpoints=True)
+    assert past.size() == before
+
+
 def test_what_a_killed_prune_left_goes_with_the_next_one(past: Past) -> None:
     home = FolderHome(past.job.root)
     left = past.job.run_folder(past.bare)

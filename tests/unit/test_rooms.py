@@ -37,7 +37,7 @@ OPERATIONS = frozenset(
         "jobs.host",
         # Of a server: takes jobs up again; leaves secrets out of texts.
         "jobs.upkeep.watch",
-        "jobs.views.secrets",
+        "jobs.secrets",
         # On any file.
         "jobs.views.logs",
         # Checkpoints as values: parsed, and put in order.
@@ -126,7 +126,7 @@ INNER: dict[str, tuple[str, ...]] = {
     "jobs": (
         "event_files job_folder processes",
         "lifecycle",
-        "registry totals setting_table values settings flow_file",
+        "registry secrets totals setting_table values settings flow_file",
         "attempts",
         "runs",
         "checkpoints",

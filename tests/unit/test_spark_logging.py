@@ -12,8 +12,10 @@ from headgate.engine.settings import SparkSettings
 _STATE = "logger.state.name = org.apache.spark.sql.execution.streaming.state\n"
 
 
-def test_stores_and_tasks_of_each_batch_are_not_told_of(tmp_path: Path) -> None:
-    assert _STATE in _logging(tmp_path, "info")
+def test_stores_tasks_and_metrics_of_each_batch_are_not_told_of(tmp_path: Path) -> None:
+    logging = _logging(tmp_path, "info")
+    assert _STATE in logging
+    assert "streaming.runtime.MicroBatchExecutionContext\nlogger.metrics.level = warn" in logging
 
 
 @pytest.mark.parametrize("level", ["error", "warn", "debug"])

@@ -264,7 +264,8 @@ def failed(code: str = "QUERY_FAILED", *, retryable: bool = True) -> Failed:
     return Failed(
         Failure(
             NOW, code, "it failed", "Boom: x", "driver", retryable, hint="look", domain="internal"
-        )
+        ),
+        "Boom: x\n\tat Y\n",
     )
 
 
@@ -308,6 +309,7 @@ def test_a_failure_is_noted_with_its_cause_and_the_next_step(tmp_path: Path) -> 
     (failure,) = FolderHome(tmp_path).exceptions("orders").failures
     assert (failure.attempt, failure.code, failure.root_cause) == (1, "QUERY_FAILED", "Boom: x")
     assert (failure.hint, failure.where) == ("look", "driver")
+    assert failure.trace == "Boom: x\n\tat Y\n"
     assert bench.cleaned == [True]
 
 

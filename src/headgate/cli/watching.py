@@ -132,19 +132,29 @@ def _plain(fact: Any) -> str:
     return fact if isinstance(fact, str) else json.dumps(fact)
 
 
-def exceptions(job: Job, *, place: Place) -> None:
+def exceptions(
+    job: Job,
+    *,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Also print the stack traces.")
+    ] = False,
+    place: Place,
+) -> None:
     """Show the failures of a job, newest first and root cause first, and all attempts.
+
+    Stack traces of the last 20 failures are stored; --json always contains them.
 
     [bold]Examples[/bold]
 
       headgate exceptions order-enrichment
+      headgate exceptions order-enrichment --verbose
       headgate exceptions order-enrichment --json
     """
-    place.show(place.home.exceptions(job), _print_exceptions)
+    place.show(place.home.exceptions(job), lambda page: _print_exceptions(page, verbose=verbose))
 
 
-def _print_exceptions(page: Exceptions) -> None:
-    for line in _failures(page):
+def _print_exceptions(page: Exceptions, *, verbose: bool) -> None:
+    for line in _failures(page, verbose=verbose):
         say(visible(line))
     print_section(
         [Right("attempt"), "started (UTC)", "state", Right("lasted"), "why"],
@@ -152,7 +162,7 @@ def _print_exceptions(page: Exceptions) -> None:
     )
 
 
-def _failures(page: Exceptions) -> Iterable[str]:
+def _failures(page: Exceptions, *, verbose: bool) -> Iterable[str]:
     if not page.failures:
         yield f"No attempt of job '{page.job}' has failed"
     for number, failure in enumerate(page.failures):
@@ -163,6 +173,8 @@ def _failures(page: Exceptions) -> Iterable[str]:
         yield f"  {failure.code}: {failure.message}"
         if failure.hint:
             yield f"  {failure.hint}"
+        if verbose:
+            yield from (f"    {line}" for line in failure.trace.splitlines())
     if page.total > len(page.failures):
         yield f"and {format_count(page.total - len(page.failures))} older ones"
 

@@ -27,6 +27,7 @@ from headgate.jobs.views.events import Events
 from headgate.jobs.views.exceptions import Exceptions
 from headgate.jobs.views.graph import GraphView
 from headgate.jobs.views.job import JobDetails, JobView
+from headgate.jobs.views.log_search import LogFilter, LogMatches
 from headgate.jobs.views.logs import Log
 
 
@@ -81,6 +82,9 @@ class Home(Protocol):
 
     def follow_log(self, job: str, log: Log, /, *, last: int) -> Iterator[bytes]:
         """Yield the last lines of a job's log, then every new one, without end."""
+
+    def search_log(self, job: str, log: Log, wanted: LogFilter, /, *, last: int) -> LogMatches:
+        """Return the last matching lines of a whole log, and the number of all."""
 
     def start(self, job: str, /, *, consent: Consent = NO_CONSENT) -> Detached:
         """Start a job again as it was last run, in the background."""

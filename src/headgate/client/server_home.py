@@ -31,6 +31,7 @@ from headgate.jobs.views.events import Events
 from headgate.jobs.views.exceptions import Exceptions
 from headgate.jobs.views.graph import GraphView
 from headgate.jobs.views.job import JobDetails, JobView
+from headgate.jobs.views.log_search import LogFilter, LogMatches
 from headgate.jobs.views.logs import Log, LogPage
 
 _FOLLOW_EVERY = timedelta(seconds=1)
@@ -249,6 +250,10 @@ class ServerHome(Home):
                 if error.code != "LOG_NOT_FOUND":
                     raise
                 page = LogPage((), page.position)
+
+    def search_log(self, job: str, log: Log, wanted: LogFilter, *, last: int) -> LogMatches:
+        query = {"log": log.value, "text": wanted.text, "level": wanted.level, "limit": last}
+        return self._get(LogMatches, "jobs", job, "logs", "search", patient=True, **query)
 
     def list_topics(self) -> list[TopicSummary]:
         """Return the topics of the server's log, by name."""

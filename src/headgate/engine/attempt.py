@@ -12,6 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate._kernel.bridge import Feeds, Gate, explained
 from headgate._kernel.gateway import find_jvm_exit
+from headgate._kernel.traces import query_trace
 from headgate._kernel.translate import is_clean_stop, query_causes, query_failure
 from headgate.engine import query as queries
 from headgate.engine.plan import FlowPlan, kernel_modules, plan_flow
@@ -155,6 +156,10 @@ class Attempt:
             domain=Domain.INTERNAL,
             retryable=True,
         )
+
+    def find_trace(self) -> str:
+        """Return the JVM's stack trace of the query's failure; empty if there is none."""
+        return "" if self._query is None else query_trace(self._query)
 
     def close(self) -> None:
         """Stop Spark, whatever the query is doing."""

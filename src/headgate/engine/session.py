@@ -89,6 +89,9 @@ logger.executor.name = org.apache.spark.executor.Executor
 logger.executor.level = warn
 logger.writing.name = org.apache.spark.sql.execution.datasources.v2
 logger.writing.level = warn
+# It logs how long it took to extract the metrics of each source and sink.
+logger.metrics.name = org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecutionContext
+logger.metrics.level = warn
 # Hadoop's own defaults have a name that it has given up.
 logger.deprecation.name = org.apache.hadoop.conf.Configuration.deprecation
 logger.deprecation.level = warn

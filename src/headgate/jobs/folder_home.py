@@ -28,11 +28,12 @@ from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.vocabulary import Verb
 from headgate.jobs.registry import get_job, list_job_names
 from headgate.jobs.removal import deletion, pruning
+from headgate.jobs.secrets import find_secrets
 from headgate.jobs.state.client import StateDesk
 from headgate.jobs.state.overview import list_state
 from headgate.jobs.upkeep import orders
 from headgate.jobs.upkeep.kept_jobs import Session
-from headgate.jobs.views import logs
+from headgate.jobs.views import log_search, logs
 from headgate.jobs.views.checkpoint_history import list_checkpoint_history
 from headgate.jobs.views.events import list_events
 from headgate.jobs.views.exceptions import list_exceptions
@@ -42,7 +43,6 @@ from headgate.jobs.views.logs import Log, LogPage
 from headgate.jobs.views.outputs import list_outputs, tail_output
 from headgate.jobs.views.past import view_past
 from headgate.jobs.views.samples import read_samples
-from headgate.jobs.views.secrets import find_secrets
 
 _Arguments = ParamSpec("_Arguments")
 _Answer = TypeVar("_Answer")
@@ -129,6 +129,8 @@ class FolderHome:
         """Return the last lines of a job's log, or the lines after a page."""
         return logs.read_log(self._log(job, log), last=last, after=after)
 
+    search_log = _on_job("read the log of", log_search.search_log)
+    filter_log = _on_job("read the log of", log_search.filter_log)
     _log = _on_job("read the log of", logs.get_log)
 
     def last_checkpoint_took(self, view: JobView) -> timedelta | None:

@@ -5,6 +5,7 @@
   job.json                the present run, and the options of the last start
   status.json             the status of the job, written by its supervisor
   events.jsonl            its events, one line each; older ones are in events.old.jsonl
+  traces.json             the stack traces of its last failures
   samples.jsonl           its measurements, at most one line a second
   logs/spark.log          Spark's log
   scratch/                temporary files of its driver, emptied at the next start

@@ -12,9 +12,9 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.folder_home import FolderHome
+from headgate.jobs.secrets import hide_secrets
 from headgate.jobs.upkeep.watch import SessionWatch
 from headgate.jobs.views.job import JobView
-from headgate.jobs.views.secrets import hide_secrets
 from headgate.server.operations import Operations
 from headgate.server.security.access import Access, Role
 from headgate.server.security.audit_log import AuditLog

@@ -79,9 +79,14 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The attempt failed; the last news of an attempt."""
+    """The attempt failed; the last news of an attempt.
+
+    Attributes:
+        trace: Its stack trace.
+    """
 
     failure: Failure
+    trace: str = ""
 
 
 News: TypeAlias = Running | Loading | Batch | RowShown | SourceEvent | Ended | Failed

@@ -30,7 +30,7 @@ from headgate.jobs.attempts.wire import (
     SourceEvent,
     encode_news,
 )
-from headgate.jobs.lifecycle.failures import to_failure
+from headgate.jobs.lifecycle.failures import format_trace, to_failure
 from headgate.jobs.lifecycle.vocabulary import Order
 from headgate.jobs.processes.parent import Parent, kill_group
 
@@ -60,7 +60,8 @@ def work(spec: AttemptSpec, orders: queue.Queue[Order], tell: Tell) -> None:
     except Exception as error:  # noqa: BLE001 - the supervisor decides about every failure
         known = explain(error, job=spec.settings.job)
         found = find_damage(spec.settings, known) or known
-        tell(Failed(to_failure(found, at=SystemClock().now(), where="driver")))
+        trace = format_trace(error, more="" if attempt is None else attempt.find_trace())
+        tell(Failed(to_failure(found, at=SystemClock().now(), where="driver"), trace))
     finally:
         if attempt is not None:
             with contextlib.suppress(Exception):

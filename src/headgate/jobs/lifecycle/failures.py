@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import traceback
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from headgate._codec import Moment, RoundedSeconds, alias
 from headgate.errors import Domain, HeadgateError
+
+# The longest stack trace, in characters: its beginning and its end.
+_TRACE_HEAD = 16 << 10
+_TRACE_TAIL = 8 << 10
+_DEEPEST = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +76,21 @@ def to_failure(error: Exception, *, at: datetime, where: str) -> Failure:
         hint=error.hint,
         domain=error.domain.value,
     )
+
+
+def format_trace(error: BaseException, *, more: str = "") -> str:
+    """Return the stack trace of an error with its causes, innermost first; a long one is cut.
+
+    Args:
+        more: The stack trace of another process, which comes first.
+    """
+    traces: list[str] = []
+    cause: BaseException | None = error
+    while cause is not None and len(traces) < _DEEPEST:
+        traces.insert(0, "".join(traceback.format_exception(cause, chain=False)))
+        cause = cause.__cause__ or cause.__context__
+    text = "\n".join(part.strip("\n") + "\n" for part in (more, *traces) if part)
+    left_out = len(text) - _TRACE_HEAD - _TRACE_TAIL
+    if left_out <= 0:
+        return text
+    return f"{text[:_TRACE_HEAD]}\n... {left_out} characters ...\n{text[-_TRACE_TAIL:]}"

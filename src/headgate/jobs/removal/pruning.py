@@ -21,7 +21,7 @@ _SPARK = "checkpoint"
 _KEPT = "checkpoints"
 _STATE = "state"
 # Files that an audit, or the next start, needs of a run whose other files are gone.
-_SMALL = ("run.json", "at-least-once")
+_SMALL = ("run.json", "at-least-once", "reached.json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +76,7 @@ def prune_job(home: JobFolder, *, drop_checkpoints: bool = False, dry_run: bool 
 
     Raises:
         HeadgateError: JOB_FILE_BROKEN if the manifest of the present run, or of one that it comes
-            from, cannot be read.
+            from, cannot be read; JOB_FILE_MISSING if the present run is not known.
     """
     is_running = has_supervisor(home)
     if not dry_run:
@@ -107,9 +107,16 @@ def _find_old(
     present = home.find_present_run()
     last = (home.find_json("status.json") or {}).get("lineage")
     newest = present or last
+    folders = sorted((home.path / "runs").glob("*"))
+    if folders and (newest is None or home.find_json("job.json") is None):
+        raise HeadgateError(
+            "JOB_FILE_MISSING",
+            f"cannot prune job {home.name!r}: job.json does not name its present run",
+            hint=f"restore job.json from a backup, or headgate delete {home.name}",
+        )
     past = [ancestor.lineage for ancestor in walk_lineage(home, newest)]
     runs, stays = [], []
-    for folder in sorted((home.path / "runs").glob("*")):
+    for folder in folders:
         lineage = folder.name
         if lineage in (present, last) or (is_running and lineage > (newest or "")):
             continue

@@ -35,7 +35,7 @@ from headgate.jobs.attempts.wire import (
 )
 from headgate.jobs.checkpoints.keeper import CheckpointKeeper
 from headgate.jobs.job_folder import JobFolder
-from headgate.jobs.lifecycle.failures import Failure, to_failure
+from headgate.jobs.lifecycle.failures import Failure, format_trace, to_failure
 from headgate.jobs.lifecycle.intent import Intent, find_echo, find_intent
 from headgate.jobs.lifecycle.machine import Machine, step
 from headgate.jobs.lifecycle.states import JobState
@@ -64,6 +64,7 @@ from headgate.jobs.lifecycle.vocabulary import (
 from headgate.jobs.runs.publishing import Publisher
 from headgate.jobs.supervision.sampler import Sampler
 from headgate.jobs.supervision.signals import StopSignals
+from headgate.jobs.supervision.trace_file import add_trace
 from headgate.jobs.totals import Totals
 from headgate.jobs.values import JobSnapshot, Watcher
 
@@ -291,7 +292,7 @@ class Supervisor:
                 self._publisher.offer(starts)
             self._apply(AttemptEnded(self._clock.now(), last.caught_up))
         elif last is not None:
-            self._fail(last.failure)
+            self._fail(last.failure, last.trace)
         else:
             died = HeadgateError(
                 "DRIVER_DIED",
@@ -303,14 +304,21 @@ class Supervisor:
             )
             self._fail(to_failure(died, at=self._clock.now(), where="driver"))
 
-    def _fail(self, failure: Failure) -> None:
+    def _fail(self, failure: Failure, trace: str = "") -> None:
         self._failure = failure.to_error()
         self._cut_off = True
         if self._machine.state is not JobState.CANCELLING:
-            names = ("code", "message", "root_cause", "where", "retryable", "hint")
-            facts = {name: getattr(failure, name) for name in names}
-            self._note("FAILURE", attempt=self._machine.attempt, **facts)
+            self._note_failure(failure, trace)
         self._apply(AttemptFailed(self._clock.now(), failure))
+
+    def _note_failure(self, failure: Failure, trace: str) -> None:
+        names = ("code", "message", "root_cause", "where", "retryable", "hint")
+        facts = {name: getattr(failure, name) for name in names}
+        now = self._clock.now()
+        with contextlib.suppress(OSError):
+            self._home.add_event(now, "FAILURE", attempt=self._machine.attempt, **facts)
+            if trace:
+                add_trace(self._home, now, trace)
 
     def _batch_committed(self, report: BatchReport) -> None:
         try:
@@ -444,7 +452,8 @@ class Supervisor:
         try:
             spec = self._spec(attempt)
         except HeadgateError as error:
-            self._fail(to_failure(error, at=self._clock.now(), where="supervisor"))
+            failure = to_failure(error, at=self._clock.now(), where="supervisor")
+            self._fail(failure, format_trace(error))
             return
         self._child = self._launcher.launch(spec)
 

@@ -11,6 +11,7 @@ from headgate.jobs.event_files import EVENTS, count_events
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import has_supervisor
 from headgate.jobs.lifecycle.states import JobState
+from headgate.jobs.supervision.trace_file import read_traces
 from headgate.jobs.views.events import JobEvent, read_back
 from headgate.jobs.views.job import DEAD
 
@@ -26,6 +27,7 @@ class JobFailure:
         root_cause: The message of the innermost cause.
         where: The part that failed: flow, driver, query.
         hint: The next step.
+        trace: The stack trace, of the job's last failures only: that of the JVM first.
     """
 
     root_cause: str = ""
@@ -36,6 +38,7 @@ class JobFailure:
     where: str = ""
     hint: str = ""
     retryable: bool = False
+    trace: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +85,13 @@ def list_exceptions(
     """
     file = home.path / EVENTS
     counts = count_events(file)
+    traces = read_traces(home)
     states: list[JobEvent] = []
     failures: list[JobFailure] = []
     starts = 0
     for event in read_back(file, counts, kinds=_STATES | {"FAILURE"}):
         if event.kind == "FAILURE" and len(failures) < limit:
-            failures.append(_failure(event))
+            failures.append(_failure(event, traces.get(event.at, "")))
         elif event.kind != "FAILURE" and starts < limit:
             states.append(event)
             starts += event.kind == JobState.STARTING
@@ -97,9 +101,9 @@ def list_exceptions(
     return Exceptions(home.name, tuple(failures), tuple(attempts[::-1]), counts.kinds["FAILURE"])
 
 
-def _failure(event: JobEvent) -> JobFailure:
+def _failure(event: JobEvent, trace: str) -> JobFailure:
     known = {name: value for name, value in event.facts.items() if value is not None}
-    return decode(JobFailure, {**known, "at": event.at})
+    return decode(JobFailure, {**known, "at": event.at, "trace": trace})
 
 
 def _attempts(states: Iterable[JobEvent], home: JobFolder, clock: Clock) -> list[JobAttempt]:

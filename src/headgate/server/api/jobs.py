@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from headgate._codec import encode
 from headgate.errors import HeadgateError
@@ -19,17 +20,20 @@ from headgate.jobs.removal.pruning import Pruning
 from headgate.jobs.views.events import Events
 from headgate.jobs.views.exceptions import Exceptions
 from headgate.jobs.views.graph import GraphView
+from headgate.jobs.views.log_search import LogFilter
 from headgate.jobs.views.logs import Log
 from headgate.jobs.views.samples import Samples
 from headgate.server.actions import verbs
 from headgate.server.api import models
 from headgate.server.api.models import Job
-from headgate.server.api.routing import Router, Server, Who, reply, user_data
+from headgate.server.api.routing import ERRORS, Router, Server, Who, reply, user_data
 from headgate.server.context import ServerContext
 from headgate.server.operations import Operation
 
 # Lines of a log are cut, so that no answer is endless.
 _LONGEST_LINE = 4_096
+# A download is sent in pieces of about this many bytes.
+_PIECE = 1 << 18
 
 
 def job_routes() -> APIRouter:
@@ -70,32 +74,11 @@ def job_routes() -> APIRouter:
         details = server.home.details(job)
         return models.Config(job, details.flow, details.settings)
 
-    @router.delete(
-        "/jobs/{job}",
-        response_model=Operation,
-        status_code=202,
-        responses={200: {"model": Deletion, "description": "What a dry run tells."}},
-    )
-    def delete_job(
-        server: Server,
-        who: Who,
-        job: Job,
-        keep_savepoints: Annotated[
-            bool, Query(description="Leave the savepoints in the job's folder.")
-        ] = False,
-        dry_run: Annotated[
-            bool, Query(description="Answer 200 with what would be removed, and what stays.")
-        ] = False,
-    ) -> Operation | Response:
-        """Delete a job that is not running: its runs, checkpoints, savepoints and logs."""
-        if dry_run:
-            with server.slow_read():
-                return reply(server.home.preview_delete(job, keep_savepoints=keep_savepoints))
-        return verbs.delete(server, who, job, keep_savepoints=keep_savepoints)
-
     _add_views(router)
     _add_verbs(router)
     _add_savepoints(router)
+    _add_removal(router)
+    _add_log_search(router)
     return router
 
 
@@ -177,21 +160,6 @@ def _add_verbs(router: Router) -> None:
             return reply(server.home.preview_cancel(job))
         return verbs.cancel(server, who, job)
 
-    @post(
-        "/jobs/{job}/prune",
-        response_model=Operation,
-        responses={200: {"model": Pruning, "description": "What a dry run tells."}},
-    )
-    def prune_job(
-        server: Server, who: Who, job: Job, body: models.Prune | None = None
-    ) -> Operation | Response:
-        """Remove the files of a job's old runs that nothing needs; the job may be running."""
-        wanted = body or models.Prune()
-        if wanted.dry_run:
-            with server.slow_read():
-                return reply(server.home.prune(job, **wanted.model_dump()))
-        return verbs.prune(server, who, job, drop_checkpoints=wanted.drop_checkpoints)
-
     @post("/jobs/{job}/pause")
     def pause_job(server: Server, who: Who, job: Job) -> Operation:
         """Make a job read nothing until it is resumed."""
@@ -239,6 +207,110 @@ def _add_savepoints(router: Router) -> None:
         if body.dry_run:
             return reply(verbs.plan_restore(server, who, job, **target).plan)
         return verbs.restore(server, who, job, **target, stop=body.stop)
+
+
+def _add_removal(router: Router) -> None:
+    @router.delete(
+        "/jobs/{job}",
+        response_model=Operation,
+        status_code=202,
+        responses={200: {"model": Deletion, "description": "What a dry run tells."}},
+    )
+    def delete_job(
+        server: Server,
+        who: Who,
+        job: Job,
+        keep_savepoints: Annotated[
+            bool, Query(description="Leave the savepoints in the job's folder.")
+        ] = False,
+        dry_run: Annotated[
+            bool, Query(description="Answer 200 with what would be removed, and what stays.")
+        ] = False,
+    ) -> Operation | Response:
+        """Delete a job that is not running: its runs, checkpoints, savepoints and logs."""
+        if dry_run:
+            with server.slow_read():
+                return reply(server.home.preview_delete(job, keep_savepoints=keep_savepoints))
+        return verbs.delete(server, who, job, keep_savepoints=keep_savepoints)
+
+    @router.post(
+        "/jobs/{job}/prune",
+        status_code=202,
+        response_model=Operation,
+        responses={200: {"model": Pruning, "description": "What a dry run tells."}},
+    )
+    def prune_job(
+        server: Server, who: Who, job: Job, body: models.Prune | None = None
+    ) -> Operation | Response:
+        """Remove the files of a job's old runs that nothing needs; the job may be running."""
+        wanted = body or models.Prune()
+        if wanted.dry_run:
+            with server.slow_read():
+                return reply(server.home.prune(job, **wanted.model_dump()))
+        return verbs.prune(server, who, job, drop_checkpoints=wanted.drop_checkpoints)
+
+
+def _add_log_search(router: Router) -> None:
+    @router.get("/jobs/{job}/logs/search")
+    def search_log(
+        server: Server,
+        job: Job,
+        log: Log = Log.SPARK,
+        text: models.LogText = "",
+        level: models.LeastLevel = None,
+        limit: models.LogLength = 200,
+    ) -> models.LogFound:
+        """Search a job's whole log, also rolled files; return the last matching lines."""
+        wanted = LogFilter(text=text, level=level)
+        with server.slow_read():
+            matches = server.home.search_log(job, log, wanted, last=limit)
+        cut = tuple(line[:_LONGEST_LINE] for line in matches.lines)
+        return models.LogFound(job, log, replace(matches, lines=cut))
+
+    @router.get(
+        "/jobs/{job}/logs/download",
+        response_class=Response,
+        responses={
+            **{status: _as_json(error) for status, error in ERRORS.items()},
+            200: {"description": "The lines.", "content": {"text/plain": {}}},
+        },
+    )
+    def download_log(
+        server: Server,
+        job: Job,
+        log: Log = Log.SPARK,
+        text: models.LogText = "",
+        level: models.LeastLevel = None,
+    ) -> Response:
+        """Download a job's whole log, also rolled files, or its matching lines, as text."""
+        lines = server.home.filter_log(job, log, LogFilter(text=text, level=level))
+        name = f"{job}-{log.value}.log"
+        return StreamingResponse(
+            _pieces(lines, server.hide),
+            media_type="text/plain; charset=utf-8",
+            headers={"Content-Disposition": f'attachment; filename="{name}"'},
+        )
+
+
+def _as_json(error: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the description of an error whose route does not answer in JSON otherwise."""
+    schema = {"$ref": "#/components/schemas/Problem"}
+    content = {"application/json": {"schema": schema}}
+    return {"description": error["description"], "content": content}
+
+
+def _pieces(lines: Iterable[bytes], hide: Callable[[str], str]) -> Iterator[str]:
+    """Yield lines without secrets as large pieces: a secret is looked for once in each."""
+    piece: list[str] = []
+    size = 0
+    for line in lines:
+        piece.append(line.decode("utf-8", errors="backslashreplace"))
+        size += len(line)
+        if size >= _PIECE:
+            yield hide("\n".join(piece)) + "\n"
+            piece, size = [], 0
+    if piece:
+        yield hide("\n".join(piece)) + "\n"
 
 
 def _kept_up(server: ServerContext) -> frozenset[str]:

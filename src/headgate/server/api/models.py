@@ -18,6 +18,7 @@ from headgate.checkpoints.checkpoint import AnyCheckpoint
 from headgate.connectors.topics import TopicSummary
 from headgate.jobs.values import Consent, OpenBatch
 from headgate.jobs.views.job import JobView
+from headgate.jobs.views.log_search import LogLevel, LogMatches
 from headgate.jobs.views.logs import Log, LogPage
 from headgate.jobs.views.outputs import OutputRecord, OutputView
 from headgate.server.actions.flow_folder import FlowFile
@@ -66,6 +67,14 @@ LogPosition = Annotated[
         pattern=r"^[0-9]{1,20}:[0-9]{1,19}$",
         description="The position of an answer before: the lines that came since then.",
     ),
+]
+LogText = Annotated[
+    str,
+    Query(max_length=256, description="Lines that contain it, in upper or lower case."),
+]
+LeastLevel = Annotated[
+    LogLevel | None,
+    Query(description="Entries of this level or a more important one; of log `spark` only."),
 ]
 LogLength = Annotated[int, Query(ge=0, le=10_000, description="How many, at most.")]
 Lines = Annotated[int, Query(ge=0, le=1000, description="How many, at most.")]
@@ -152,6 +161,17 @@ class LogLines:
     page: LogPage
 
     __get_pydantic_core_schema__ = shaped(flatten="page")
+
+
+@dataclass(frozen=True, slots=True)
+class LogFound:
+    """The last lines of a log that match, oldest first, and the number of all that do."""
+
+    job: str
+    log: Log
+    matches: LogMatches
+
+    __get_pydantic_core_schema__ = shaped(flatten="matches")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from urllib.parse import quote, urlencode
 
 from markupsafe import Markup
 from nicegui import ui
 
 from headgate.errors import HeadgateError
-from headgate.jobs.folder_home import FolderHome
+from headgate.jobs.views.log_search import LogFilter, LogLevel
 from headgate.jobs.views.logs import Log
 from headgate.server.console.parts import widgets
 from headgate.server.console.parts.live import Live
 from headgate.server.console.parts.templates import note, render
-from headgate.server.context import get_context
+from headgate.server.context import ServerContext, get_context
 
 LINES = (100, 300, 1000)
 _LONGEST_LINE = 2_000
 _LOOK_EVERY_S = 2.0
+# A look that took a second is followed by a pause of as many.
+_PAUSES = 10
+_LEVELS = {
+    LogLevel.DEBUG: "debug and above",
+    LogLevel.INFO: "info and above",
+    LogLevel.WARN: "warnings and errors",
+    LogLevel.ERROR: "errors",
+}
 _SAYS = {
     Log.SPARK: "Spark",
     Log.DRIVER: "Driver's output",
@@ -31,6 +40,7 @@ class LogsPanel:
 
     def __init__(self, job: str) -> None:
         self._job = job
+        self._next_look = 0.0
         with ui.element("div").classes("hg-toolbar"):
             self._log = ui.select(
                 {log.value: _SAYS[log] for log in Log},
@@ -44,51 +54,92 @@ class LogsPanel:
                 label="Lines",
                 on_change=self.look,
             )
-            self._filter = ui.input("Only lines with", on_change=self.look)
+            self._level = ui.select(
+                {"": "all", **{level.value: _LEVELS[level] for level in LogLevel}},
+                value="",
+                label="Level",
+                on_change=self.look,
+            )
+            self._filter = ui.input("Search the whole log", on_change=self.look)
             self._filter.props("clearable debounce=250")
-            for field in (self._log, self._lines, self._filter):
+            for field in (self._log, self._lines, self._level, self._filter):
                 field.props("dense outlined options-dense").classes("hg-field")
             self._follow = ui.checkbox("Follow", value=True).props("dense")
+            self._download = Live()
+        self._found = Live().classes("hg-quiet").props('role="status"')
         self._shown = Live().classes("hg-log-box")
         widgets.every(_LOOK_EVERY_S, self._tick, at_once=True)
 
     async def look(self) -> None:
         """Read the log again and show it."""
-        text = str(self._filter.value or "")
+        log = Log(str(self._log.value))
+        # Only the lines of this log have levels.
+        self._level.set_enabled(log is Log.SPARK)
+        level = str(self._level.value or "") if log is Log.SPARK else ""
+        wanted = LogFilter(
+            text=str(self._filter.value or "").strip(), level=LogLevel(level) if level else None
+        )
         context = get_context()
         try:
-            lines = await widgets.read(
+            lines, total = await widgets.read(
                 read_lines,
-                context.home,
+                context,
                 self._job,
-                Log(str(self._log.value)),
+                log,
                 int(self._lines.value or LINES[0]),
-                text,
-                hide=context.hide,
+                wanted,
             )
         except HeadgateError as error:
+            self._found.show("")
+            self._download.show("")
             self._shown.show(widgets.error_box(error))
             return
-        self._shown.show(show_lines(lines, text))
+        self._found.show(tell_found(len(lines), total))
+        self._download.show(download_link(self._job, log, wanted))
+        self._shown.show(show_lines(lines, wanted))
 
     async def _tick(self) -> None:
-        if self._follow.value:
+        if self._follow.value and time.monotonic() >= self._next_look:
+            began = time.monotonic()
             await self.look()
+            # The search of a large log must not occupy the server.
+            self._next_look = time.monotonic() + _PAUSES * (time.monotonic() - began)
 
 
 def read_lines(
-    home: FolderHome, job: str, log: Log, last: int, text: str = "", *, hide: Callable[[str], str]
-) -> list[str]:
-    """Return the last lines of a log, of them only those that hold a text.
+    context: ServerContext, job: str, log: Log, last: int, wanted: LogFilter
+) -> tuple[list[str], int | None]:
+    """Return the last lines of a log without secrets, and how many lines of the whole log match.
 
     Args:
-        text: Whether it is in capitals does not count; empty for all lines.
-        hide: Takes secrets out of what is shown.
+        wanted: Which lines; without a filter nothing is searched, and the number is None.
     """
-    tail = home.tail_log(job, log, last=last)
-    lines = (cut_line(line.decode("utf-8", errors="backslashreplace")) for line in tail)
-    wanted = text.lower()
-    return [line for line in map(hide, lines) if wanted in line.lower()]
+    if wanted.is_empty:
+        tail = context.home.tail_log(job, log, last=last)
+        lines = [line.decode("utf-8", errors="backslashreplace") for line in tail]
+        total = None
+    else:
+        with context.slow_read():
+            matches = context.home.search_log(job, log, wanted, last=last)
+        lines, total = list(matches.lines), matches.total
+    return [context.hide(cut_line(line)) for line in lines], total
+
+
+def tell_found(shown: int, total: int | None) -> str:
+    """Return how many lines of the whole log match; empty if nothing was searched for."""
+    if total is None:
+        return ""
+    match = "line of the whole log matches" if total == 1 else "lines of the whole log match"
+    lines = f"{total:,} {match}"
+    return f"{lines}; the last {shown:,} are shown." if total > shown else f"{lines}."
+
+
+def download_link(job: str, log: Log, wanted: LogFilter) -> Markup:
+    """Return a link that downloads the whole log, or all of its matching lines."""
+    query = {"log": log.value, "text": wanted.text, "level": wanted.level or ""}
+    given = urlencode({name: value for name, value in query.items() if value})
+    path = f"/v1/jobs/{quote(job, safe='')}/logs/download?{given}"
+    return Markup('<a href="{}" download>Download</a>').format(path)
 
 
 def cut_line(line: str) -> str:
@@ -98,8 +149,8 @@ def cut_line(line: str) -> str:
     return f"{line[:_LONGEST_LINE]}… ({len(line) - _LONGEST_LINE:,} more characters)"
 
 
-def show_lines(lines: list[str], text: str) -> Markup:
+def show_lines(lines: list[str], wanted: LogFilter) -> Markup:
     """Return lines as markup; without any, why there are none."""
     if lines:
         return render("log", lines=lines)
-    return note(f"None of these lines has “{text}”." if text else "Nothing was written yet.")
+    return note("Nothing was written yet." if wanted.is_empty else "No line of the log matches.")
