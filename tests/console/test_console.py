@@ -116,6 +116,18 @@ def test_records_are_seen_to_flow_through_the_graph(operator: Visitor, store: St
     assert operator.page.locator(".hg-chart svg").count() >= 5
 
 
+def test_a_whole_log_is_searched_and_downloaded(operator: Visitor) -> None:
+    operator.open(f"/jobs/{JOB}")
+    page = operator.page
+    page.get_by_label("Search the whole log").fill("running spark VERSION")
+    page.get_by_text("1 line of the whole log matches.").wait_for()
+    assert "Running Spark version" in page.locator(".hg-log").inner_text()
+    link = page.get_by_role("link", name="Download")
+    eventually(lambda: "text=running" in str(link.get_attribute("href")), what="its link")
+    saved = page.request.get(operator.address + str(link.get_attribute("href")))
+    assert saved.text().splitlines() == page.locator(".hg-log").inner_text().splitlines()
+
+
 def test_a_key_is_shown_now_and_over_time(operator: Visitor, store: Store) -> None:
     before = store.find_user(42)
     eventually(

@@ -147,3 +147,11 @@ def test_a_restored_start_reports_its_checkpoint(
 def test_a_first_start_reports_that_it_is_empty(desk: Desk) -> None:
     started = desk.start()
     assert start_line(started) == f"Job 'shop' starts empty, in run {started.lineage}"
+
+
+def test_a_start_removes_what_a_killed_deletion_left(desk: Desk) -> None:
+    left = desk.home.path.with_name(".deleting.orders.1234")
+    left.mkdir(parents=True)
+    (left / "status.json").write_text("{}")
+    desk.start()
+    assert not left.exists()

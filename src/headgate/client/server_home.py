@@ -152,8 +152,10 @@ class ServerHome(Home):
         return self._server.parse(Deletion, result)
 
     def preview_delete(self, job: str, *, keep_savepoints: bool = False) -> Deletion:
-        query = {"keep_savepoints": keep_savepoints, "dry_run": True}
-        return self._server.parse(Deletion, self._server.send("DELETE", "jobs", job, **query))
+        answer = self._server.send(
+            "DELETE", "jobs", job, keep_savepoints=keep_savepoints, dry_run=True
+        )
+        return self._server.parse(Deletion, answer)
 
     def prune(self, job: str, *, drop_checkpoints: bool = False, dry_run: bool = False) -> Pruning:
         body = {"drop_checkpoints": drop_checkpoints, "dry_run": dry_run}

@@ -22,6 +22,7 @@ from headgate.jobs.runs.lineage import read_manifest
 # Names of jobs have no dots, so the parts of a folder's name are clear.
 _DELETING = "deleting"
 _KEEPING = "deleting-without-savepoints"
+_DOTS = 3
 SAVEPOINT_FOLDERS = ("savepoints", "portable")
 
 
@@ -69,7 +70,7 @@ def finish_deletions(root: Path) -> None:
     """Remove the folders that deletions left behind when they were killed."""
     for aside in sorted((root / "jobs").glob(f".{_DELETING}*.*.*")):
         with suppress(HeadgateError):
-            if not _is_held(aside):
+            if aside.name.count(".") == _DOTS and not _is_held(aside):
                 remove_aside(aside)
 
 

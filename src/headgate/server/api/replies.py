@@ -19,6 +19,7 @@ _STATUS: Mapping[str, int] = {
     "CROSS_SITE": 403,
     "JOB_RUNNING": 409,
     "JOB_BUSY": 409,
+    "JOB_IN_USE": 409,
     "JOB_NOT_RUNNING": 409,
     "JOB_ENDED": 409,
     "JOB_NEVER_RAN": 409,
