@@ -133,9 +133,12 @@ class _Shape:
         ]
         if not self.flatten and self.absent is None and self.prepare is None:
             return schema
+        # The name of the class goes to the whole shape, so that OpenAPI describes it once.
+        inner: Any = dict(handler.resolve_ref_schema(schema))
         return core_schema.no_info_before_validator_function(
             self._spread,
-            schema,
+            inner,
+            ref=inner.pop("ref", None),
             serialization=core_schema.wrap_serializer_function_ser_schema(self._write),
             metadata={"pydantic_js_functions": [self._describe]},
         )
@@ -196,11 +199,13 @@ class Form:
         write: Returns the JSON value.
         read: Returns the Python value of a JSON value; raises ValueError or TypeError.
         schema: Describes the JSON value in OpenAPI.
+        shown_as: A type that describes it instead.
     """
 
     write: Callable[[Any], Any]
     read: Callable[[Any], Any]
     schema: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    shown_as: Any = None
 
     def __get_pydantic_core_schema__(
         self, source: type[Any], handler: GetCoreSchemaHandler
@@ -217,17 +222,41 @@ class Form:
             except (TypeError, OverflowError) as error:
                 raise ValueError(str(error)) from error
 
-        return core_schema.no_info_plain_validator_function(
-            read,
-            serialization=core_schema.plain_serializer_function_ser_schema(
-                self.write, when_used="json"
-            ),
-        )
+        written = core_schema.plain_serializer_function_ser_schema(self.write, when_used="json")
+        if self.shown_as is not None:
+            return core_schema.no_info_before_validator_function(
+                read, handler.generate_schema(self.shown_as), serialization=written
+            )
+        return core_schema.no_info_plain_validator_function(read, serialization=written)
 
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        return dict(self.schema)
+        return dict(self.schema) if self.shown_as is None else handler(schema)
+
+
+@dataclass(frozen=True)
+class _AnyJson:
+    """Describes any JSON value in OpenAPI, under one name; the value itself stays as it is."""
+
+    def __get_pydantic_core_schema__(
+        self, _source: type[Any], _handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        from pydantic_core import core_schema
+
+        return core_schema.any_schema(
+            ref="JsonValue", metadata={"pydantic_js_functions": [self._describe]}
+        )
+
+    def _describe(self, _schema: CoreSchema, _handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        # Not described any further: generated clients do not read a type that contains itself.
+        nested = ({"type": "array", "items": {}}, {"type": "object", "additionalProperties": True})
+        return {
+            "title": "JsonValue",
+            "description": "Any JSON value: the flow or the user decides which.",
+            "anyOf": [{"type": name} for name in ("string", "number", "boolean", "null")]
+            + list(nested),
+        }
 
 
 def _read_seconds(content: Any) -> timedelta:
@@ -236,6 +265,8 @@ def _read_seconds(content: Any) -> timedelta:
 
 _NUMBER = {"type": "number"}
 
+# What only a flow, or a user, decides.
+JsonValue = Annotated[Any, _AnyJson()]
 # A moment is text in ISO 8601 with its offset: 2026-11-18T07:00:00+00:00.
 Moment = Annotated[
     datetime,

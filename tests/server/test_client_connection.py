@@ -30,7 +30,8 @@ def refusal(connection: Connection, *, method: str = "GET") -> HeadgateError:
 
 def test_names_are_parts_of_the_path_whatever_is_in_them(told: Told) -> None:
     Connection(told.url).get("jobs", "../a b?c", lines=5, all=True, after=None)
-    assert told.asked == [("GET", "/v1/jobs/..%2Fa%20b%3Fc?lines=5&all=true", None, "")]
+    (asked,) = told.asked
+    assert asked[:2] == ("GET", "/v1/jobs/..%2Fa%20b%3Fc?lines=5&all=true")
 
 
 @pytest.mark.parametrize("end", ["", "/", "/v1", "/v1/"])
@@ -53,6 +54,14 @@ def test_a_question_that_got_lost_is_asked_again_and_a_wish_is_not(told: Told) -
     assert "may have been done" in error.message
     assert refusal(Connection(told.url)).code == "SERVER_UNREACHABLE"
     assert len(told.asked) == 4
+
+
+def test_a_wish_with_a_key_that_got_lost_is_repeated_with_the_same_key(told: Told) -> None:
+    told.answers = [(0, ""), (503, "away"), (202, '{"id": 1}')]
+    connection = Connection(told.url)
+    assert connection.send_once("POST", "jobs", key="k1", body={"flow": "a.py"}) == {"id": 1}
+    assert [asked.key for asked in told.asked] == ["k1"] * 3
+    assert len({asked.body for asked in told.asked}) == 1
 
 
 def test_a_client_that_asks_too_often_waits_and_asks_again(told: Told) -> None:

@@ -265,7 +265,7 @@ def test_actions_without_the_role_are_counted_and_a_flood_is_written_down_once(
     with client(served) as web:
         answers = [web.post("/v1/jobs/shop/pause", headers=AS_VIEWER) for _ in range(6)]
         assert [each.status_code for each in answers] == [403] * 2 + [429] * 4
-        lines = web.get("/v1/audit?lines=3", headers=AS_OPERATOR).json()["lines"]
+        lines = web.get("/v1/audit?limit=3", headers=AS_OPERATOR).json()["lines"]
     assert [each["outcome"] for each in lines] == ["NOT_ALLOWED", "NOT_ALLOWED", "RATE_LIMITED"]
 
 

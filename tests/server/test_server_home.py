@@ -125,6 +125,20 @@ def test_a_flow_that_takes_too_long_to_start_is_said_to_hold(told: Told, home: S
     }
 
 
+def test_each_submit_has_a_key_of_its_own_which_a_repetition_keeps(
+    told: Told, home: ServerHome
+) -> None:
+    error = {"code": "JOB_ENDED", "message": "m", "hint": "h", "domain": "external"}
+    told.answers = [(0, ""), (202, operation("FAILED", error=error))]
+    for _ in range(2):
+        with pytest.raises(HeadgateError, match="JOB_ENDED"):
+            home.submit("flow.py", {})
+    lost, repeated, other = [asked.key for asked in told.asked]
+    assert lost is not None
+    assert lost == repeated
+    assert other not in (None, lost)
+
+
 def test_what_the_user_agrees_to_is_sent_and_nothing_where_that_is_nothing(
     told: Told, home: ServerHome
 ) -> None:
@@ -170,16 +184,17 @@ def test_checkpoints_of_many_pages_are_one_list(
 ) -> None:
     monkeypatch.setattr("headgate.client.server_home._PAGE", 2)
 
-    def page(total: int, *numbers: int) -> tuple[int, str]:
+    def page(*numbers: int, more: bool = True) -> tuple[int, str]:
         found = [checkpoint(number) for number in numbers]
-        return 200, json.dumps({"total": total, "offset": 0, "checkpoints": found})
+        following = f"chk-{numbers[-1]}"
+        return 200, json.dumps({"checkpoints": found, "next": following, "more": more})
 
-    # One was kept between two questions, so that the later pages begin one earlier.
-    told.answers = [page(4, 4, 3), page(5, 3, 2), page(5, 1)]
+    told.answers = [page(4, 3), page(2), page(1, more=False)]
     assert [each.id for each in home.checkpoints("shop")] == [
         f"chk-{number}" for number in range(1, 5)
     ]
-    assert [each.path.rpartition("offset=")[2] for each in told.asked] == ["0", "2", "4"]
+    afters = [each.path.partition("&after=")[2] for each in told.asked]
+    assert afters == ["", "chk-3", "chk-2"]
 
 
 def checkpoint(number: int) -> dict[str, Any]:

@@ -182,7 +182,7 @@ def test_a_client_cannot_say_that_it_comes_from_elsewhere(guarded: Served) -> No
     told = {**AS_OPERATOR, "X-Forwarded-For": "10.9.8.7", "X-Forwarded-Host": "evil.example"}
     with httpx.Client(base_url=guarded.address, headers=told) as web:
         assert web.post("/v1/jobs/shop/stop").status_code == 404
-        line = web.get("/v1/audit?lines=1").json()["lines"][0]
+        line = web.get("/v1/audit?limit=1").json()["lines"][0]
     assert line["address"] == "127.0.0.1"
 
 

@@ -50,7 +50,7 @@ def web(place: Path) -> Iterator[TestClient]:
 
 def code_of(answer: Any) -> tuple[int, str]:
     told = answer.json()
-    assert set(told) == {"code", "message", "hint", "domain"}, told
+    assert set(told) - {"command"} == {"code", "message", "hint", "domain"}, told
     return answer.status_code, told["code"]
 
 
@@ -93,28 +93,43 @@ def test_a_stopped_job_has_a_graph_events_failures_and_measurements(web: TestCli
         assert (answer.status_code, type(answer.json())) == (200, dict), answer.text
 
 
+def read_pages(web: TestClient, entries: str, **query: Any) -> list[Any]:
+    """Return a list of job 'shop' by the convention of all lists that are paged."""
+    listed, more = [], True
+    while more:
+        page = web.get(f"/v1/jobs/shop/{entries}", params=query).json()
+        assert len(page[entries]) <= query["limit"]
+        listed += page[entries]
+        query["after"], more = page["next"], page["more"]
+    return listed
+
+
 def test_events_are_paged_forward(web: TestClient, home: JobFolder) -> None:
     for number in range(7):
         home.add_event(NOON, "CHECKPOINT", checkpoint=f"chk-{number}")
-    total = web.get("/v1/jobs/shop/events").json()["total"]
-    numbers: list[int] = []
-    after = 0
-    while after < total:
-        page = web.get("/v1/jobs/shop/events", params={"after": after, "limit": 3}).json()
-        numbers += [event["number"] for event in page["events"]]
-        assert page["last"] > after
-        after = page["last"]
-    assert numbers == list(range(1, total + 1))
+    numbers = [event["number"] for event in read_pages(web, "events", limit=3, after="0")]
     newest = web.get("/v1/jobs/shop/events", params={"limit": 3}).json()
+    assert numbers == list(range(1, newest["total"] + 1))
     assert [event["number"] for event in newest["events"]] == numbers[-3:]
+    assert newest["more"] is False
+    home.add_event(NOON, "CHECKPOINT", checkpoint="chk-7")
+    (latest,) = read_pages(web, "events", limit=3, after=newest["next"])
+    assert latest["facts"] == {"checkpoint": "chk-7"}
 
 
 def test_the_last_lines_of_a_log_are_given_and_never_more_than_asked_for(web: TestClient) -> None:
-    told = web.get("/v1/jobs/shop/logs", params={"lines": 3}).json()
+    told = web.get("/v1/jobs/shop/logs", params={"limit": 3}).json()
     assert told["lines"] == ["line 97", "line 98", "line 99"]
     assert len(web.get("/v1/jobs/shop/logs").json()["lines"]) == 100
     assert code_of(web.get("/v1/jobs/shop/logs?log=driver")) == (404, "LOG_NOT_FOUND")
-    for bad in ("lines=-1", "lines=100001", "lines=x", "log=/etc/passwd", "after=nowhere"):
+    for bad in (
+        "limit=-1",
+        "limit=100001",
+        "limit=x",
+        "lines=3",
+        "log=/etc/passwd",
+        "after=nowhere",
+    ):
         assert web.get(f"/v1/jobs/shop/logs?{bad}").status_code == 400
 
 
@@ -142,9 +157,16 @@ def test_a_whole_log_is_searched_and_downloaded_without_secrets(tmp_path: Path) 
 
 
 def test_checkpoints_come_newest_first_and_in_pages(web: TestClient) -> None:
-    told = web.get("/v1/jobs/shop/checkpoints?limit=2&offset=1").json()
-    assert (told["total"], told["offset"]) == (4, 1)
-    assert [each["id"] for each in told["checkpoints"]] == ["chk-20", "chk-19"]
+    told = web.get("/v1/jobs/shop/checkpoints?limit=2").json()
+    assert (told["total"], told["more"]) == (4, True)
+    assert [each["id"] for each in told["checkpoints"]] == ["before", "chk-20"]
+    listed = read_pages(web, "checkpoints", limit=2)
+    assert [each["id"] for each in listed] == ["before", "chk-20", "chk-19", "chk-18"]
+    refused = web.get("/v1/jobs/shop/checkpoints?offset=1")
+    assert code_of(refused) == (400, "BAD_REQUEST")
+    assert "no query parameter 'offset'; its parameters are every_run, after" in refused.text
+    nowhere = web.get("/v1/jobs/shop/checkpoints?after=nowhere")
+    assert code_of(nowhere) == (400, "BAD_POSITION")
     assert [each["id"] for each in web.get("/v1/jobs/shop/savepoints").json()["savepoints"]] == [
         "before"
     ]
@@ -365,7 +387,7 @@ def test_topics_of_the_servers_log_are_listed_and_read(web: TestClient, place: P
     folder.mkdir(parents=True)
     (folder / "0001.jsonl").write_text('{"id": 1}\n{"id": 2}\n')
     assert [each["name"] for each in web.get("/v1/topics").json()["topics"]] == ["orders"]
-    told = web.get("/v1/topics/orders/records?lines=1").json()
+    told = web.get("/v1/topics/orders/records?limit=1").json()
     assert told == {"topic": "orders", "records": ['{"id": 2}']}
     assert code_of(web.get("/v1/topics/users/records")) == (404, "TOPIC_NOT_FOUND")
 

@@ -102,7 +102,7 @@ def test_no_secret_is_in_the_list_of_jobs_or_in_an_error(leaky: TestClient) -> N
 def test_the_audit_log_tells_who_did_what_and_what_came_of_it(guarded: TestClient) -> None:
     guarded.put("/v1/jobs/shop/checkpoints/chk-19/pin", headers=AS_OPERATOR)
     guarded.post("/v1/jobs/shop/stop", headers=AS_OPERATOR)
-    pin, stop = guarded.get("/v1/audit?lines=2", headers=AS_OPERATOR).json()["lines"]
+    pin, stop = guarded.get("/v1/audit?limit=2", headers=AS_OPERATOR).json()["lines"]
     assert (pin["what"], pin["job"], pin["outcome"]) == ("pin", "shop", "DONE")
     assert pin["details"] == {"checkpoint": "chk-19"}
     assert pin["operation"].startswith("op-")

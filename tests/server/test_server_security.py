@@ -100,7 +100,7 @@ def test_whoever_may_look_may_do_nothing(
     answer = guarded.request(method, path, json=body, headers=AS_VIEWER)
     assert code_of(answer) == (403, "NOT_ALLOWED")
     assert guarded.get("/v1/jobs", headers=AS_VIEWER).status_code == 200
-    last = guarded.get("/v1/audit?lines=1", headers=AS_OPERATOR).json()["lines"][0]
+    last = guarded.get("/v1/audit?limit=1", headers=AS_OPERATOR).json()["lines"][0]
     assert (last["outcome"], last["role"], last["who"]) == ("NOT_ALLOWED", "view", VIEW.who)
 
 

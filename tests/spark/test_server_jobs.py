@@ -1,4 +1,7 @@
-"""Session mode: the server and a supervisor are killed -9 while three jobs run; nothing is lost."""
+"""Session mode: the server and a supervisor are killed -9 while three jobs run; nothing is lost.
+
+A client that was generated from the server's description submits, watches, restores and deletes.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ import httpx
 import pytest
 from bench import Bench, bag
 from eventually import eventually
+from generated_client import GeneratedClient
 
 JOBS = ("first", "second", "third")
 USERS = [{"id": n, "name": f"user {n}"} for n in range(20)]
@@ -51,6 +55,7 @@ class Session:
         self._bench = bench
         self._process: subprocess.Popen[str] | None = None
         self._client = httpx.Client(timeout=60)
+        self.address = ""
         self._given = dict.fromkeys(JOBS, 0)
         self._files = count()
         flows = bench.root / "flows"
@@ -74,7 +79,8 @@ class Session:
             text=True,
         )
         assert self._process.stdout is not None
-        self._client.base_url = json.loads(self._process.stdout.readline())["address"]
+        self.address = str(json.loads(self._process.stdout.readline())["address"])
+        self._client.base_url = self.address
 
     def kill(self) -> None:
         """Kill the server -9."""
@@ -158,14 +164,16 @@ def session(tmp_path: Path) -> Iterator[Session]:
 
 
 def test_jobs_outlive_the_server_and_are_taken_up_again_with_nothing_lost_or_doubled(
-    session: Session,
+    session: Session, tmp_path: Path
 ) -> None:
-    asked = {job: session.ask("/v1/jobs", flow=f"{job}.py") for job in JOBS}
+    generated = GeneratedClient(session.address, tmp_path / "client")
+    asked = {job: generated.submit_twice(f"{job}.py") for job in JOBS}
     for job, place in asked.items():
         begun = session.follow(place)
         assert (begun["state"], begun["job"]) == ("DONE", job), begun
     for job in JOBS:
         session.wait_for_all_rows(job)
+    generated.watch("first")
     before = {job: session.show(job) for job in JOBS}
 
     # The server goes while records flow; the jobs do not notice.
@@ -205,3 +213,6 @@ def test_jobs_outlive_the_server_and_are_taken_up_again_with_nothing_lost_or_dou
         assert stopped["result"]["state"] == "STOPPED", stopped
         assert session.show(job)["kept_up"] is False
         session.check_outputs(job)
+    generated.connect(session.address)
+    generated.restore("first")
+    generated.delete("first")

@@ -451,7 +451,8 @@ GOLDEN: list[tuple[Any, dict[str, Any]]] = [
             ],
             "total": 1,
             "skipped": 0,
-            "last": 1,
+            "next": "1",
+            "more": False,
         },
     ),
     (
@@ -555,7 +556,7 @@ GOLDEN: list[tuple[Any, dict[str, Any]]] = [
             ],
         },
     ),
-    (LogPage(("a", "b"), "1:2"), {"lines": ["a", "b"], "position": "1:2"}),
+    (LogPage(("a", "b"), "1:2"), {"lines": ["a", "b"], "next": "1:2", "more": False}),
     (
         OutputView(
             id="late",

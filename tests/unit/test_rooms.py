@@ -147,7 +147,7 @@ INNER: dict[str, tuple[str, ...]] = {
     ),
     "server": (
         "security",
-        "operations settings context signed_in",
+        "hints operations submissions settings context signed_in",
         "actions",
         "api",
         "console.parts",

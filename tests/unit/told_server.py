@@ -17,6 +17,7 @@ class Asked(NamedTuple):
     path: str
     authorization: str | None
     body: str
+    key: str | None = None
 
 
 class Told:
@@ -40,6 +41,7 @@ def telling() -> Iterator[Told]:
         def _answer(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
             asked = Asked(self.command, self.path, self.headers.get("Authorization"), body)
+            asked = asked._replace(key=self.headers.get("Idempotency-Key"))
             told.asked.append(asked)
             status, text = told.answers.pop(0) if len(told.answers) > 1 else told.answers[0]
             if status == 0:

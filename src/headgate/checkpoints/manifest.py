@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
-from headgate._codec import Form
+from headgate._codec import Form, JsonValue
 from headgate.checkpoints.problems import gone, refuse
 from headgate.checkpoints.state_format import FIRST_STATE_FORMAT, STATE_FORMAT
 from headgate.errors import HeadgateError
@@ -38,7 +38,7 @@ def _parse_position(text: str) -> Any:
 
 
 # Text in Python and in a manifest; JSON itself wherever a checkpoint is shown.
-Position = Annotated[str, Form(_parse_position, json.dumps)]
+Position = Annotated[str, Form(_parse_position, json.dumps, shown_as=JsonValue)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ _CONNECT = timedelta(seconds=5)
 _READ = timedelta(seconds=60)
 # A reader of state starts Spark first, and a query may be large.
 _LONG_READ = timedelta(minutes=8)
-# Pauses before the second and third attempt of a request that changes nothing.
+# Pauses before the second and third attempt of a request that may be repeated.
 _PAUSES_S = (0.2, 0.8)
 _LONGEST_PAUSE_S = 10.0
 _PREFIX = "/v1"
@@ -66,19 +66,10 @@ class Connection:
             query: The parameters; None omits one.
         """
         given = {name: value for name, value in query.items() if value is not None}
-        for pause in (*_PAUSES_S, None):
-            try:
-                answer = self._client.get(_join(path), params=given, timeout=_timeout(patient))
-            except httpx.TransportError as error:
-                # A response that took this long would take as long again.
-                if pause is None or (patient and isinstance(error, httpx.ReadTimeout)):
-                    raise self._unreachable(error) from error
-            else:
-                if pause is None or answer.status_code not in (429, *_AWAY):
-                    return self._read(answer)
-                pause = max(pause, _asked_pause(answer))
-            time.sleep(pause)
-        raise AssertionError("the last attempt returns or raises")
+        request = self._client.build_request(
+            "GET", _join(path), params=given, timeout=_timeout(patient)
+        )
+        return self._repeat(request, patient=patient)
 
     def send(
         self,
@@ -105,6 +96,21 @@ class Connection:
             raise self._unreachable(error, changes=True) from error
         return self._read(answer)
 
+    def send_once(self, method: str, *path: str, key: str, body: Mapping[str, Any]) -> Any:
+        """Send a request that the server does once, however often it arrives; repeat a lost one.
+
+        Args:
+            key: The idempotency key, another one for each request.
+        """
+        request = self._client.build_request(
+            method,
+            _join(path),
+            json=dict(body),
+            timeout=_timeout(False),
+            headers={"Idempotency-Key": key},
+        )
+        return self._repeat(request, changes=True)
+
     def parse(self, kind: type[_Value], answer: Any) -> _Value:
         """Return the value in a response; the server may be of another release.
 
@@ -124,6 +130,24 @@ class Connection:
 
     def close(self) -> None:
         self._client.close()
+
+    def _repeat(
+        self, request: httpx.Request, *, patient: bool = False, changes: bool = False
+    ) -> Any:
+        """Return the response as JSON values; a lost request is sent again after a pause."""
+        for pause in (*_PAUSES_S, None):
+            try:
+                answer = self._client.send(request)
+            except httpx.TransportError as error:
+                # A response that took this long would take as long again.
+                if pause is None or (patient and isinstance(error, httpx.ReadTimeout)):
+                    raise self._unreachable(error, changes=changes) from error
+            else:
+                if pause is None or answer.status_code not in (429, *_AWAY):
+                    return self._read(answer)
+                pause = max(pause, _asked_pause(answer))
+            time.sleep(pause)
+        raise AssertionError("the last attempt returns or raises")
 
     def _read(self, answer: httpx.Response) -> Any:
         if answer.status_code == 401:
@@ -179,7 +203,7 @@ def find_error(content: Any, status: int = 500) -> HeadgateError | None:
     """Return the error in a server's response, or None if the response is not one of ours.
 
     Args:
-        content: JSON values: code, message, hint and maybe the domain.
+        content: JSON values: code, message, hint, and maybe the command and the domain.
         status: Decides the domain if the response does not name it.
     """
     if not isinstance(content, Mapping) or not isinstance(content.get("code"), str):
@@ -189,7 +213,8 @@ def find_error(content: Any, status: int = 500) -> HeadgateError | None:
     return HeadgateError(
         content["code"],
         str(content.get("message") or ""),
-        hint=str(content.get("hint") or ""),
+        # The hint itself names requests.
+        hint=str(content.get("command") or content.get("hint") or ""),
         domain=Domain(domain) if domain in tuple(Domain) else fallback,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -64,7 +65,8 @@ class _Records:
 @dataclass(frozen=True, slots=True)
 class _Checkpoints:
     checkpoints: list[AnyCheckpoint]
-    total: int
+    more: bool
+    next: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,15 +185,18 @@ class ServerHome(Home):
         return self._take(PortableSavepoint, job, to, patience)
 
     def checkpoints(self, job: str, *, every_run: bool = False) -> list[AnyCheckpoint]:
-        by_id: dict[tuple[str | None, str, str], AnyCheckpoint] = {}
-        offset, total = 0, 1
-        while offset < total:
-            path: tuple[str, ...] = ("jobs", job, "checkpoints")
-            page = self._get(_Checkpoints, *path, every_run=every_run, limit=_PAGE, offset=offset)
-            # A checkpoint that is taken meanwhile shifts the others, which are known already.
-            by_id |= {(kept.run, kept.kind, kept.id): kept for kept in page.checkpoints}
-            offset, total = offset + _PAGE, page.total
-        return sorted(by_id.values(), key=by_age)
+        listed: list[AnyCheckpoint] = []
+        page = _Checkpoints([], more=True)
+        while page.more:
+            page = self._get(
+                _Checkpoints,
+                *("jobs", job, "checkpoints"),
+                every_run=every_run,
+                limit=_PAGE,
+                after=page.next,
+            )
+            listed += page.checkpoints
+        return sorted(listed, key=by_age)
 
     def checkpoint(self, job: str, checkpoint: str) -> AnyCheckpoint:
         return self._checkpoint(self._server.get("jobs", job, "checkpoints", checkpoint))
@@ -230,7 +235,8 @@ class ServerHome(Home):
             settings: By the names of headgate.toml and in its terms.
         """
         body = {"flow": flow, "settings": dict(settings), "fresh": fresh, **encode(consent)}
-        answer = self._server.send("POST", "jobs", body={**body, "restore_from": restore_from})
+        body["restore_from"] = restore_from
+        answer = self._server.send_once("POST", "jobs", key=uuid.uuid4().hex, body=body)
         verb = f"run {flow}"
         result = wait_for(self._server, answer, verb=verb, patience=patience, look=None)
         return self._server.parse(Detached, result)
@@ -263,7 +269,7 @@ class ServerHome(Home):
 
     def tail_topic(self, topic: str, *, last: int) -> list[bytes]:
         """Return the last records of a topic of the server's log."""
-        answer = self._get(_Records, "topics", topic, "records", lines=last)
+        answer = self._get(_Records, "topics", topic, "records", limit=last)
         return [record.encode() for record in answer.records]
 
     def graph(self, job: str) -> GraphView:
@@ -327,10 +333,10 @@ class ServerHome(Home):
         )
 
     def _page(self, job: str, log: Log, last: int, after: str | None) -> LogPage:
-        return self._get(LogPage, "jobs", job, "logs", log=log.value, lines=last, after=after)
+        return self._get(LogPage, "jobs", job, "logs", log=log.value, limit=last, after=after)
 
     def _checkpoint(self, answer: Any) -> AnyCheckpoint:
-        page = {"checkpoints": [answer], "total": 1}
+        page = {"checkpoints": [answer], "more": False}
         return self._server.parse(_Checkpoints, page).checkpoints[0]
 
 

@@ -57,9 +57,23 @@ def _read_latency(quantiles: Mapping[str, int]) -> Latency:
 # The JSON has the rate over the last batches, and the latency in milliseconds.
 _Recent = Annotated[
     tuple[tuple[int, float], ...],
-    Form(lambda recent: round(_rate(recent)), lambda rate: ((int(rate or 0), 1.0),)),
+    Form(
+        lambda recent: round(_rate(recent)),
+        lambda rate: ((int(rate or 0), 1.0),),
+        {"type": "integer"},
+    ),
 ]
-_Latency = Annotated[Latency, Form(_latency_ms, _read_latency)]
+_Latency = Annotated[
+    Latency,
+    Form(
+        _latency_ms,
+        _read_latency,
+        {
+            "type": "object",
+            "properties": {name: {"type": "integer"} for name in ("p50", "p95", "p99")},
+        },
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from headgate.server.security.audit_log import AuditLog
 from headgate.server.security.limits import Buckets
 from headgate.server.security.sessions import Sessions
 from headgate.server.settings import ServerSettings
+from headgate.server.submissions import Submissions
 
 # Slow reads, such as of state or of a broker; the others must not wait for them.
 _SLOW_AT_ONCE = 8
@@ -43,6 +44,7 @@ class ServerContext:
     Attributes:
         home: The jobs that it serves.
         operations: Long work that is running, or ended lately.
+        submissions: The submits that came with an idempotency key.
         audit: The audit log.
         sessions: Browsers that signed in.
         actions: The rate limit of changes, for each client.
@@ -54,6 +56,9 @@ class ServerContext:
         self.settings = settings
         self.home = FolderHome(settings.home)
         self.operations = Operations(hide=self.hide_error)
+        self.submissions = Submissions(settings.folder / "submissions.json")
+        for operation in self.submissions.operations():
+            self.operations.recall(operation)
         self.audit = AuditLog(settings.folder / "audit.jsonl", hide=self.hide)
         self.sessions = Sessions()
         self.actions = Buckets(settings.limits.actions)

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
-from headgate._codec import Form, Moment, encode
+from headgate._codec import Form, JsonValue, Moment, encode
 from headgate.errors import Domain, HeadgateError
+from headgate.server.hints import describe_error
 
 # How many run at once, how many may wait, and how many that ended are kept.
 _AT_ONCE = 16
@@ -25,23 +26,23 @@ _log = logging.getLogger(__name__)
 Progress = Callable[[str], None]
 Work = Callable[[Progress], Any]
 
-# With the domain, from which a command line takes its exit code.
 _Error = Annotated[
     HeadgateError,
     Form(
-        lambda error: {**error.as_dict(), "domain": error.domain.value},
+        describe_error,
         lambda content: HeadgateError(
             content["code"],
             content["message"],
-            hint=content["hint"],
+            hint=content.get("command") or content["hint"],
             domain=Domain(content["domain"]),
         ),
         {
             "type": "object",
             "properties": {
-                **{name: {"type": "string"} for name in ("code", "message", "hint")},
-                "domain": {"enum": list(Domain)},
+                **{name: {"type": "string"} for name in ("code", "message", "hint", "command")},
+                "domain": {"type": "string", "enum": [domain.value for domain in Domain]},
             },
+            "required": ["code", "message", "hint", "domain"],
         },
     ),
 ]
@@ -64,7 +65,7 @@ class Operation:
         job: The job; None before its name is known.
         by: The client that asked.
         progress: How far it is, in words.
-        result: JSON values, once it is DONE.
+        result: What the command prints with `--json`, once it is DONE.
         error: Why it FAILED.
     """
 
@@ -76,7 +77,7 @@ class Operation:
     started_at: Moment
     ended_at: Moment | None = None
     progress: str = ""
-    result: Any = None
+    result: Mapping[str, JsonValue] | None = None
     error: _Error | None = None
 
     @property
@@ -109,6 +110,7 @@ class Operations:
         by: str,
         work: Work,
         *,
+        begun: Callable[[Operation], None] = lambda _: None,
         ended: Callable[[Operation], None] = lambda _: None,
     ) -> Operation:
         """Begin an operation and return at once.
@@ -116,12 +118,18 @@ class Operations:
         Args:
             work: Called on a thread of its own with a function that takes its progress; what it
                 returns, as JSON values, is the result.
+            begun: Called with the operation before the work begins; if it raises, nothing is done.
             ended: Called with the operation as it ended, on that thread.
 
         Raises:
             HeadgateError: SERVER_BUSY if too many are running.
         """
         operation = self._add(kind, job, by)
+        try:
+            begun(operation)
+        except BaseException as error:
+            self._end(operation, error=self._explain(error, kind))
+            raise
         threading.Thread(
             target=self._run,
             args=(operation, work, ended),
@@ -152,8 +160,7 @@ class Operations:
         Raises:
             HeadgateError: OPERATION_NOT_FOUND.
         """
-        with self._lock:
-            known = self._known.get(operation)
+        known = self.find(operation)
         if known is None:
             raise HeadgateError(
                 "OPERATION_NOT_FOUND",
@@ -162,6 +169,17 @@ class Operations:
                 hint="GET /v1/operations",
             )
         return known
+
+    def find(self, operation: str) -> Operation | None:
+        """Return an operation as it is now, or None if it is not remembered."""
+        with self._lock:
+            return self._known.get(operation)
+
+    def recall(self, operation: Operation) -> None:
+        """Add an operation that ended before this server was started."""
+        with self._lock:
+            self._known[operation.id] = operation
+            self._forget()
 
     def list(self, job: str | None = None) -> list[Operation]:
         """Return the operations of a job, or all, newest first."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from headgate._codec import Moment, left_out_while
+from headgate._codec import JsonValue, Moment, left_out_while
 
 UNREADABLE = "unreadable"
 
@@ -145,7 +145,7 @@ class StateValue:
     moment: Moment
     found: bool
     deleted: bool
-    value: Any
+    value: JsonValue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,9 +161,9 @@ class HistoryEntry:
 
     checkpoint: str
     moment: Moment
-    value: Any
+    value: JsonValue
     change: str
-    differences: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    differences: Mapping[str, tuple[JsonValue, JsonValue]] = field(default_factory=dict)
     problem: str = ""
 
 
@@ -199,7 +199,7 @@ class StateRows:
     moment: Moment
     columns: tuple[str, ...]
     types: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
+    rows: tuple[tuple[JsonValue, ...], ...]
     cut: bool = False
 
 

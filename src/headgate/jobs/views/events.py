@@ -8,14 +8,16 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-from headgate._codec import Moment, alias
+from headgate._codec import Form, JsonValue, Moment, alias, shaped
 from headgate.jobs.event_files import EVENTS, KIND, EventCounts, count_events, lines_back
 from headgate.jobs.job_folder import JobFolder
 
 DEFAULT_LIMIT = 200
 
+# A number in Python; every list in JSON that is paged has a text to continue with.
+_Cursor = Annotated[int, Form(str, int, {"type": "string"})]
 _NO_FACTS = frozenset({"format", "at", "event"})
 
 
@@ -32,7 +34,7 @@ class JobEvent:
     number: int
     at: Moment
     kind: str = field(metadata=alias("event"))
-    facts: Mapping[str, Any]
+    facts: Mapping[str, JsonValue]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,14 @@ class Events:
     events: tuple[JobEvent, ...]
     total: int
     skipped: int
-    last: int = 0
+    last: _Cursor = field(default=0, metadata=alias("next"))
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there are events after the last one here."""
+        return self.last < self.total
+
+    __get_pydantic_core_schema__ = shaped(computed={"more": "has_more"})
 
 
 def list_events(

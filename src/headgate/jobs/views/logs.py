@@ -6,12 +6,13 @@ import enum
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import IO
 
 from headgate._clock import Clock, SystemClock
+from headgate._codec import alias
 from headgate.errors import HeadgateError
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.startup.background import supervisor_output
@@ -41,10 +42,12 @@ class LogPage:
     Attributes:
         lines: As text; bytes that are not UTF-8 are shown as `\\xff`.
         position: The `after` of the next page.
+        more: Whether that page has lines already.
     """
 
     lines: tuple[str, ...]
-    position: str
+    position: str = field(metadata=alias("next"))
+    more: bool = False
 
 
 def get_log(home: JobFolder, log: Log) -> Path:
@@ -85,6 +88,7 @@ def read_log(file: Path, *, last: int, after: str | None = None) -> LogPage:
         there = os.fstat(source.fileno())
         if after is None:
             lines, reached = _tail(source, last), source.tell()
+            more = False
         else:
             start = source.seek(_find_place(after, there))
             piece = source.read(_MOST_BYTES)
@@ -94,8 +98,9 @@ def read_log(file: Path, *, last: int, after: str | None = None) -> LogPage:
                 whole, rest = rest, b""
             lines = whole.split(b"\n") if newline or whole else []
             reached = start + len(piece) - len(rest)
+            more = len(piece) == _MOST_BYTES
     texts = tuple(line.decode("utf-8", errors="backslashreplace") for line in lines)
-    return LogPage(texts, f"{there.st_ino}:{reached}")
+    return LogPage(texts, f"{there.st_ino}:{reached}", more)
 
 
 def _find_place(position: str, there: os.stat_result) -> int:

@@ -48,10 +48,22 @@ class Action:
         if error is not None:
             self._write(error.code if isinstance(error, HeadgateError) else "INTERNAL")
 
-    def start(self, work: Callable[[Progress], Any]) -> Operation:
-        """Start the work on a thread of its own."""
+    def start(
+        self,
+        work: Callable[[Progress], Any],
+        *,
+        begun: Callable[[Operation], None] = lambda _: None,
+        ended: Callable[[Operation], None] = lambda _: None,
+    ) -> Operation:
+        """Start the work on a thread of its own.
+
+        Args:
+            begun: Called with the operation before the work begins.
+            ended: Called with the operation as it ended.
+        """
 
         def log_end(operation: Operation) -> None:
+            ended(operation)
             self._write(
                 "DONE" if operation.error is None else operation.error.code,
                 operation=operation.id,
@@ -59,10 +71,15 @@ class Action:
             )
 
         operation = self.context.operations.start(
-            self.verb, self._job, self.access.who, work, ended=log_end
+            self.verb, self._job, self.access.who, work, begun=begun, ended=log_end
         )
         self._write("STARTED", operation=operation.id)
         return operation
+
+    def repeat(self, operation: Operation) -> Operation:
+        """Answer a repeated request with the operation of the first one, as it is now."""
+        self._write("REPEATED", operation=operation.id, job=operation.job)
+        return self.context.operations.find(operation.id) or operation
 
     def do(self, work: Callable[[], Any]) -> Operation:
         """Do the work before this returns."""

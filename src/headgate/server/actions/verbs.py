@@ -17,7 +17,7 @@ from headgate.errors import HeadgateError
 from headgate.jobs.checkpoints.restore_plan import SealedPlan
 from headgate.jobs.control.requests import Patience
 from headgate.jobs.dead_letters.replay import ReplayRequest
-from headgate.jobs.values import NO_CONSENT, Consent
+from headgate.jobs.values import NO_CONSENT, Consent, RunOptions
 from headgate.jobs.views.job import JobView
 from headgate.server.actions.action import Action
 from headgate.server.actions.flow_folder import find_flow_file, find_job_name
@@ -39,6 +39,7 @@ def submit(
     fresh: bool = False,
     restore_from: str | None = None,
     consent: Consent = NO_CONSENT,
+    key: str | None = None,
 ) -> Operation:
     """Start a flow of the flows folder as a job in the background.
 
@@ -47,6 +48,7 @@ def submit(
         settings: By their names in headgate.toml; only those of `names.SETTINGS`.
         restore_from: A checkpoint's id, `latest`, or a savepoint's name.
         consent: What the user agrees to, for this start alone.
+        key: Repeating a request with the same key returns the operation of the first one.
     """
     details = {
         "flow": flow,
@@ -55,35 +57,21 @@ def submit(
         "from": restore_from,
         **encode(consent),
     }
-    with Action(context, access, "submit", None, details) as action:
-        if context.settings.only is not None:
-            raise HeadgateError(
-                "FLOWS_NOT_SERVED",
-                f"cannot submit a flow: this server serves only job {context.settings.only!r}",
-                hint="headgate serve --flows DIR",
-            )
-        file = find_flow_file(context.settings.flows, flow)
-        chosen = names.check_settings(settings or {})
-        source = names.check_place(restore_from)
-        if fresh and source is not None:
-            raise HeadgateError(
-                "BAD_REQUEST",
-                "cannot submit a flow with both fresh and restore_from",
-                hint="omit fresh or restore_from",
-            )
-        job = find_job_name(file)
-        if job in action.home.names():
-            action.home.check_at_rest(str(job), verb="submit")
-        options = action.home.resolve_submit(
-            file,
-            on=context.settings.on,
-            settings=chosen,
-            fresh=fresh,
-            restore_from=source,
-            consent=consent,
+    with (
+        Action(context, access, "submit", None, details) as action,
+        context.submissions.hold(access.who, key, details) as keyed,
+    ):
+        if keyed.answer is not None:
+            return action.repeat(keyed.answer)
+        file, options = _check_submit(
+            action, flow, settings, fresh=fresh, restore_from=restore_from, consent=consent
         )
         by, keep = access.who, context.keeps_up
-        return action.start(lambda _report: action.home.submit(file, options, by=by, keep=keep))
+        return action.start(
+            lambda _report: action.home.submit(file, options, by=by, keep=keep),
+            begun=keyed.begin,
+            ended=keyed.end,
+        )
 
 
 def stop(
@@ -272,6 +260,46 @@ def replay(context: ServerContext, access: Access, job: str, request: ReplayRequ
         return action.start(
             lambda _report: action.home.replay_dead_letters(job, request, by=access.who)
         )
+
+
+def _check_submit(
+    action: Action,
+    flow: str,
+    settings: Mapping[str, Any] | None,
+    *,
+    fresh: bool,
+    restore_from: str | None,
+    consent: Consent,
+) -> tuple[str, RunOptions]:
+    """Return the flow's file and the options of a submit, or refuse it."""
+    context = action.context
+    if context.settings.only is not None:
+        raise HeadgateError(
+            "FLOWS_NOT_SERVED",
+            f"cannot submit a flow: this server serves only job {context.settings.only!r}",
+            hint="headgate serve --flows DIR",
+        )
+    file = find_flow_file(context.settings.flows, flow)
+    chosen = names.check_settings(settings or {})
+    source = names.check_place(restore_from)
+    if fresh and source is not None:
+        raise HeadgateError(
+            "BAD_REQUEST",
+            "cannot submit a flow with both fresh and restore_from",
+            hint="omit fresh or restore_from",
+        )
+    job = find_job_name(file)
+    if job in action.home.names():
+        action.home.check_at_rest(str(job), verb="submit")
+    options = action.home.resolve_submit(
+        file,
+        on=context.settings.on,
+        settings=chosen,
+        fresh=fresh,
+        restore_from=source,
+        consent=consent,
+    )
+    return file, options
 
 
 def _end(

@@ -17,12 +17,12 @@ def health_routes() -> APIRouter:
     router = APIRouter(tags=["health"])
 
     @router.get("/healthz", response_model=models.Health)
-    async def is_alive() -> Response:
+    async def get_health() -> Response:
         """Tell that the server answers."""
         return reply(models.Health("ok", []), guess=False)
 
     @router.get("/readyz", response_model=models.Health, responses={503: {"model": models.Health}})
-    def is_ready(server: Server) -> Response:
+    def get_readiness(server: Server) -> Response:
         """Tell whether the server can do its work; 503 with the reasons if not."""
         problems = find_problems(server)
         health = models.Health("not ready" if problems else "ok", problems)
@@ -33,10 +33,13 @@ def health_routes() -> APIRouter:
         response_class=Response,
         responses={
             **{status: ERRORS[status] for status in (401, 421, 429)},
-            200: {"content": {"text/plain": {}}, "description": "Prometheus text."},
+            200: {
+                "content": {"text/plain": {"schema": {"type": "string"}}},
+                "description": "Prometheus text.",
+            },
         },
     )
-    def metrics(server: Server) -> Response:
+    def get_metrics(server: Server) -> Response:
         """Give the figures of all jobs in Prometheus' text format."""
         body, kind = read_metrics(server)
         return Response(body, media_type=kind)

@@ -26,6 +26,7 @@ from headgate.jobs.views.samples import Samples
 from headgate.server.actions import verbs
 from headgate.server.api import models
 from headgate.server.api.models import Job
+from headgate.server.api.paging import EventCursor, Limit, LogCursor
 from headgate.server.api.routing import ERRORS, Router, Server, Who, reply, user_data
 from headgate.server.context import ServerContext
 from headgate.server.operations import Operation
@@ -49,7 +50,12 @@ def job_routes() -> APIRouter:
         )
 
     @router.post("/jobs", status_code=202)
-    def submit_job(server: Server, who: Who, body: models.Submit) -> Operation:
+    def submit_job(
+        server: Server,
+        who: Who,
+        body: models.Submit,
+        idempotency_key: models.IdempotencyKey = None,
+    ) -> Operation:
         """Start a flow of the flows folder as a job in the background."""
         return verbs.submit(
             server,
@@ -59,20 +65,21 @@ def job_routes() -> APIRouter:
             fresh=body.fresh,
             restore_from=body.restore_from,
             consent=body.consent(),
+            key=idempotency_key,
         )
 
     @router.get("/jobs/{job}", response_model=models.JobShown)
-    def show_job(server: Server, job: Job) -> dict[str, Any]:
+    def get_job(server: Server, job: Job) -> dict[str, Any]:
         """Show one job: its state, counts, lag, last failure and settings."""
         details = encode(server.home.details(job))
         details.pop("checkpoints")
         return {**details, "kept_up": job in _kept_up(server)}
 
     @router.get("/jobs/{job}/config")
-    def show_config(server: Server, job: Job) -> models.Config:
+    def get_job_config(server: Server, job: Job) -> models.Config:
         """Show how a job was last started."""
         details = server.home.details(job)
-        return models.Config(job, details.flow, details.settings)
+        return models.Config(job, details.flow, models.show_settings(details.settings))
 
     _add_views(router)
     _add_verbs(router)
@@ -84,7 +91,7 @@ def job_routes() -> APIRouter:
 
 def _add_views(router: Router) -> None:
     @router.get("/jobs/{job}/graph")
-    def show_graph(server: Server, job: Job) -> GraphView:
+    def get_graph(server: Server, job: Job) -> GraphView:
         """Show a job's graph: nodes with their facts, and edges with what moves on them."""
         return server.home.graph(job)
 
@@ -92,19 +99,12 @@ def _add_views(router: Router) -> None:
     def list_events(
         server: Server,
         job: Job,
-        after: Annotated[
-            int | None,
-            Query(
-                ge=0,
-                le=2**53,
-                description="Page forward: the first events with a greater number, such as the "
-                "`last` of the page before, or 0. Without it, the newest events.",
-            ),
-        ] = None,
-        limit: Annotated[int, Query(ge=1, le=1000)] = 200,
+        after: EventCursor = None,
+        limit: Limit = 200,
     ) -> Events:
         """List what happened to a job, oldest first; each event has a number."""
-        return server.home.events(job, after=after, limit=limit)
+        seen = None if after is None else int(after)
+        return server.home.events(job, after=seen, limit=limit)
 
     @router.get("/jobs/{job}/exceptions")
     def list_exceptions(server: Server, job: Job) -> Exceptions:
@@ -113,7 +113,7 @@ def _add_views(router: Router) -> None:
 
     @router.get("/jobs/{job}/samples")
     @user_data
-    def read_samples(
+    def get_samples(
         server: Server,
         job: Job,
         since: Annotated[
@@ -126,15 +126,15 @@ def _add_views(router: Router) -> None:
         return server.home.samples(job, since=moment, points=points)
 
     @router.get("/jobs/{job}/logs")
-    def read_log(
+    def get_log(
         server: Server,
         job: Job,
         log: Log = Log.SPARK,
-        lines: models.LogLength = 200,
-        after: models.LogPosition = None,
+        after: LogCursor = None,
+        limit: models.LogLength = 200,
     ) -> models.LogLines:
         """Read the last lines of a job's log, or those that came after an answer before."""
-        page = server.home.page_log(job, log, last=lines, after=after)
+        page = server.home.page_log(job, log, last=limit, after=after)
         cut = tuple(line[:_LONGEST_LINE] for line in page.lines)
         return models.LogLines(job, log, replace(page, lines=cut))
 
@@ -272,7 +272,10 @@ def _add_log_search(router: Router) -> None:
         response_class=Response,
         responses={
             **{status: _as_json(error) for status, error in ERRORS.items()},
-            200: {"description": "The lines.", "content": {"text/plain": {}}},
+            200: {
+                "description": "The lines.",
+                "content": {"text/plain": {"schema": {"type": "string"}}},
+            },
         },
     )
     def download_log(

@@ -7,16 +7,18 @@ an answer depends on the flow, its description says so in words.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from fastapi import Path, Query
+from fastapi import Header, Path, Query
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
-from headgate._codec import shaped
+from headgate._codec import JsonValue, Moment, Seconds, alias, decode, shaped
 from headgate.checkpoints.checkpoint import AnyCheckpoint
 from headgate.connectors.topics import TopicSummary
+from headgate.jobs.totals import Totals
 from headgate.jobs.values import Consent, OpenBatch
+from headgate.jobs.views.exceptions import JobFailure
 from headgate.jobs.views.job import JobView
 from headgate.jobs.views.log_search import LogLevel, LogMatches
 from headgate.jobs.views.logs import Log, LogPage
@@ -26,7 +28,6 @@ from headgate.server.operations import Operation
 from headgate.server.security import names
 from headgate.server.security.audit_log import AuditLine
 
-_Open = ConfigDict(extra="allow")
 _Closed = ConfigDict(extra="forbid")
 
 Job = Annotated[str, Path(pattern=names.JOB, max_length=128, description="The job's name.")]
@@ -61,11 +62,13 @@ Key = Annotated[
         description='The key as one types it: `42`, `"abc"`, `{"a": 1, "b": 2}` or `[1, "x"]`.',
     ),
 ]
-LogPosition = Annotated[
+IdempotencyKey = Annotated[
     str | None,
-    Query(
-        pattern=r"^[0-9]{1,20}:[0-9]{1,19}$",
-        description="The position of an answer before: the lines that came since then.",
+    Header(
+        pattern=r"^[!-~]{1,128}$",
+        description="Chosen by the client for one submit, such as a UUID. A repeated request with "
+        "the same key and body returns the first answer and submits nothing; with another body "
+        "it is rejected with 409. The last 1,000 keys are kept.",
     ),
 ]
 LogText = Annotated[
@@ -77,7 +80,6 @@ LeastLevel = Annotated[
     Query(description="Entries of this level or a more important one; of log `spark` only."),
 ]
 LogLength = Annotated[int, Query(ge=0, le=10_000, description="How many, at most.")]
-Lines = Annotated[int, Query(ge=0, le=1000, description="How many, at most.")]
 
 
 class Problem(BaseModel):
@@ -85,7 +87,10 @@ class Problem(BaseModel):
 
     code: str = Field(description="Stable, in upper snake case; see the reference of errors.")
     message: str
-    hint: str
+    hint: str = Field(description="The next step; requests are named by method and path.")
+    command: str = Field(
+        default="", description="The same step on the command line, if it differs."
+    )
     domain: Literal["user", "external", "internal"] = Field(description="Whose move it is.")
 
 
@@ -110,15 +115,97 @@ class Jobs:
     jobs: tuple[JobSummary, ...]
 
 
-class JobShown(BaseModel):
-    """One job, all of it but its checkpoints: counts by source, output and operator, settings."""
+@dataclass(frozen=True, slots=True)
+class SettingShown:
+    """One setting of a job.
 
-    model_config = _Open
+    Attributes:
+        value: As a user writes it.
+        origin: `flag`, `headgate.toml` or `default`.
+    """
+
+    value: JsonValue
+    origin: str = field(metadata=alias("from"))
+
+
+def show_settings(settings: Mapping[str, Mapping[str, Any]]) -> dict[str, SettingShown]:
+    """Return the settings of a job by their names in headgate.toml."""
+    return {name: decode(SettingShown, setting) for name, setting in settings.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobStatus:
+    """The last report of a job's supervisor; a job that never ran has none of it.
+
+    Attributes:
+        totals: Counts since the last start.
+        at: When it was written.
+        lineage: The run.
+        resumed_from: The checkpoint from which the last start resumed.
+        restart: The restart strategy.
+        held: Whether it is paused.
+        pid: The supervisor's process.
+        child: The driver's process.
+        intent: The number of the last request that it followed.
+        intent_error: Why it refused that request.
+    """
+
+    totals: Totals
+    at: Moment | None
+    lineage: str | None
+    resumed_from: str | None
+    loading_tables: bool
+    elapsed_s: float
+    notice: str
+    restarts: int
+    restart: str
+    restart_after: Seconds | None = field(metadata=alias("restart_after_s"))
+    started_at: Moment | None
+    healthy_since: Moment | None
+    held: bool
+    last_failure: JobFailure | None
+    pid: int
+    child: int | None
+    intent: int
+    intent_error: Mapping[str, str] | None
+
+    # Releases differ in what they report.
+    __get_pydantic_core_schema__ = shaped(flatten="totals", absent=lambda _: ())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobShown:
+    """One job, all of it but its checkpoints: counts by source, output and operator, settings.
+
+    Attributes:
+        state: A state of jobs, DEAD or UNREADABLE.
+        uptime_s: None if it is not alive, or restarts after a failure.
+        failures: Failures in a row.
+        todo: The command that helps; empty if none is needed.
+        flow: The flow's file of the last run; None if the job never ran.
+        settings: By their names in headgate.toml.
+        kept_up: Whether this server starts it again when it dies.
+    """
+
+    status: JobStatus
     job: str
     state: str
     alive: bool
+    attempt: int
+    since: Moment | None
+    uptime_s: int | None
+    failures: int
+    failing: bool
+    checkpoint: str | None
+    checkpoint_at: Moment | None
+    reason: str
+    todo: str
+    folder: str
     flow: str | None
-    settings: dict[str, Any]
+    settings: Mapping[str, SettingShown]
+    kept_up: bool
+
+    __get_pydantic_core_schema__ = shaped(flatten="status")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,15 +214,7 @@ class Config:
 
     job: str
     flow: str | None
-    settings: Mapping[str, Mapping[str, Any]]
-
-
-class Checkpoints(BaseModel):
-    """Checkpoints and savepoints, newest first."""
-
-    total: int = Field(description="How many there are in all.")
-    offset: int
-    checkpoints: list[AnyCheckpoint]
+    settings: Mapping[str, SettingShown]
 
 
 class Savepoints(BaseModel):
@@ -149,12 +228,12 @@ class CheckpointSettings:
     """The settings that say when a checkpoint is kept, and for how long."""
 
     job: str
-    settings: Mapping[str, Mapping[str, Any]]
+    settings: Mapping[str, SettingShown]
 
 
 @dataclass(frozen=True, slots=True)
 class LogLines:
-    """The last lines of a log, oldest first; its `position` is what `after` takes."""
+    """A page of a log, oldest line first."""
 
     job: str
     log: Log
@@ -245,7 +324,7 @@ SettingText = Annotated[StrictStr, Field(max_length=1024)]
 Setting = SettingText | StrictInt | StrictFloat | StrictBool | None
 Place = Annotated[str, Field(pattern=names.PLACE, max_length=256)]
 UidText = Annotated[str, Field(pattern=names.UID, max_length=128)]
-Moment = Annotated[str, Field(min_length=1, max_length=64)]
+MomentText = Annotated[str, Field(min_length=1, max_length=64)]
 
 
 class Start(BaseModel):
@@ -331,7 +410,9 @@ class Restore(BaseModel):
         alias="from",
         description="`chk-17`, `latest`, a savepoint's name, or `LINEAGE/chk-17`.",
     )
-    at: Moment | None = Field(default=None, description="`2026-11-15 10:05` (local) or `10m ago`.")
+    at: MomentText | None = Field(
+        default=None, description="`2026-11-15 10:05` (local) or `10m ago`."
+    )
     drop_state: list[UidText] = Field(
         default_factory=list, max_length=100, description="Operators whose state is left behind."
     )

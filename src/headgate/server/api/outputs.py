@@ -13,6 +13,7 @@ from headgate.jobs.dead_letters.replay import ReplayRequest
 from headgate.server.actions import verbs
 from headgate.server.api import models
 from headgate.server.api.models import Job
+from headgate.server.api.paging import Newest
 from headgate.server.api.routing import Router, Server, Who, user_data
 from headgate.server.operations import Operation
 
@@ -29,12 +30,12 @@ def output_routes() -> APIRouter:
 
     @router.get("/jobs/{job}/outputs/{output}/records")
     @user_data
-    def tail_output(
-        server: Server, job: Job, output: models.OutputId, lines: models.Lines = 20
+    def list_output_records(
+        server: Server, job: Job, output: models.OutputId, limit: Newest = 20
     ) -> models.OutputRecords:
         """Show the last records of an output."""
         with server.slow_read():
-            records = server.home.output_records(job, output, lines=lines)
+            records = server.home.output_records(job, output, lines=limit)
         return models.OutputRecords(output, records)
 
     @router.get("/jobs/{job}/dead-letters")
@@ -43,7 +44,7 @@ def output_routes() -> APIRouter:
         server: Server,
         job: Job,
         reason: Annotated[str | None, Query(max_length=256)] = None,
-        limit: Annotated[int, Query(ge=0, le=1000)] = 100,
+        limit: Newest = 100,
     ) -> DeadLetters:
         """List the newest dead letters, and how many there are by topic and reason."""
         with server.slow_read():
@@ -51,7 +52,7 @@ def output_routes() -> APIRouter:
 
     @router.get("/jobs/{job}/dead-letters/{letter}")
     @user_data
-    def show_dead_letter(server: Server, job: Job, letter: models.LetterId) -> DeadLetter:
+    def get_dead_letter(server: Server, job: Job, letter: models.LetterId) -> DeadLetter:
         """Show one dead letter with its raw record."""
         with server.slow_read():
             return server.home.dead_letter(job, letter)

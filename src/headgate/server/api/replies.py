@@ -1,4 +1,4 @@
-"""Errors as answers: the same code, message and hint that the CLI prints."""
+"""Errors as answers: the code and the message that the CLI prints, and a hint."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from starlette.responses import JSONResponse, Response
 
 from headgate.errors import Domain, HeadgateError
+from headgate.server.hints import describe_error
 
 _log = logging.getLogger(__name__)
 
@@ -25,6 +26,7 @@ _STATUS: Mapping[str, int] = {
     "JOB_NEVER_RAN": 409,
     "ILLEGAL_TRANSITION": 409,
     "NOTHING_COMMITTED": 409,
+    "IDEMPOTENCY_KEY_REUSED": 409,
     "TOO_LARGE": 413,
     "WRONG_HOST": 421,
     "RATE_LIMITED": 429,
@@ -47,9 +49,7 @@ def to_reply(error: HeadgateError, *, headers: Mapping[str, str] | None = None) 
     more = dict(headers or {})
     if status == 401:
         more["WWW-Authenticate"] = "Bearer"
-    # A command line takes its exit code from the domain.
-    content = {**error.as_dict(), "domain": error.domain.value}
-    return JSONResponse(content, status, headers=more)
+    return JSONResponse(describe_error(error), status, headers=more)
 
 
 def to_error(error: BaseException) -> HeadgateError:

@@ -6,9 +6,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
-from headgate.server.actions.flow_folder import list_flows
+from headgate.server.actions import flow_folder
 from headgate.server.api import models
 from headgate.server.api.models import OperationId
+from headgate.server.api.paging import Newest
 from headgate.server.api.routing import Router, Server, may_operate
 from headgate.server.operations import Operation
 from headgate.server.security import names
@@ -19,9 +20,9 @@ def server_routes() -> APIRouter:
     router = Router("server")
 
     @router.get("/flows")
-    def list_flows_(server: Server) -> models.Flows:
+    def list_flows(server: Server) -> models.Flows:
         """List the flows that can be submitted."""
-        return models.Flows(list_flows(server.settings.flows), names.SETTINGS)
+        return models.Flows(flow_folder.list_flows(server.settings.flows), names.SETTINGS)
 
     @router.get("/operations")
     def list_operations(
@@ -31,13 +32,13 @@ def server_routes() -> APIRouter:
         return models.OperationList(server.operations.list(job))
 
     @router.get("/operations/{operation}")
-    def show_operation(server: Server, operation: OperationId) -> Operation:
+    def get_operation(server: Server, operation: OperationId) -> Operation:
         """Show one operation as it is now."""
         return server.operations.get(operation)
 
     @router.get("/audit", dependencies=[Depends(may_operate)])
-    def read_audit(server: Server, lines: models.Lines = 100) -> models.AuditLines:
+    def list_audit_lines(server: Server, limit: Newest = 100) -> models.AuditLines:
         """Show the newest lines of the audit log; needs the role operate."""
-        return models.AuditLines(server.audit.tail(lines))
+        return models.AuditLines(server.audit.tail(limit))
 
     return router

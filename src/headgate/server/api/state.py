@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 
 from headgate.jobs.state.values import StateHistory, StateOverview, StateRows, StateValue
 from headgate.server.api import models
 from headgate.server.api.models import At, Job, Key, Uid
+from headgate.server.api.paging import Limit
 from headgate.server.api.routing import Router, Server, user_data
 
 
@@ -17,13 +16,13 @@ def state_routes() -> APIRouter:
     router = Router("state")
 
     @router.get("/jobs/{job}/state")
-    def list_state(server: Server, job: Job, at: At = None) -> StateOverview:
+    def list_operators(server: Server, job: Job, at: At = None) -> StateOverview:
         """List the operators that hold state: kind, variables, keys, rows, bytes."""
         return server.home.operators(job, at=at)
 
     @router.get("/jobs/{job}/state/{uid}/value")
     @user_data
-    def look_up(server: Server, job: Job, uid: Uid, key: Key, at: At = None) -> StateValue:
+    def get_state_value(server: Server, job: Job, uid: Uid, key: Key, at: At = None) -> StateValue:
         """Show the value of one key: now, or at a checkpoint."""
         server.home.job(job)
         with server.slow_read():
@@ -31,7 +30,7 @@ def state_routes() -> APIRouter:
 
     @router.get("/jobs/{job}/state/{uid}/history")
     @user_data
-    def show_history(server: Server, job: Job, uid: Uid, key: Key) -> StateHistory:
+    def get_state_history(server: Server, job: Job, uid: Uid, key: Key) -> StateHistory:
         """Show the value of one key at every retained checkpoint, and what changed."""
         server.home.job(job)
         with server.slow_read():
@@ -39,12 +38,12 @@ def state_routes() -> APIRouter:
 
     @router.get("/jobs/{job}/state/{uid}/rows")
     @user_data
-    def first_rows(
+    def list_state_rows(
         server: Server,
         job: Job,
         uid: Uid,
         at: At = None,
-        limit: Annotated[int, Query(ge=1, le=1000)] = 50,
+        limit: Limit = 50,
     ) -> StateRows:
         """Show the first rows of an operator's state."""
         server.home.job(job)

@@ -6,6 +6,7 @@ from fastapi import APIRouter
 
 from headgate.jobs.topics import listing
 from headgate.server.api import models
+from headgate.server.api.paging import Newest
 from headgate.server.api.routing import Router, Server, user_data
 
 
@@ -21,12 +22,12 @@ def topic_routes() -> APIRouter:
 
     @router.get("/topics/{topic}/records")
     @user_data
-    def tail_topic(
-        server: Server, topic: models.TopicName, lines: models.Lines = 20
+    def list_topic_records(
+        server: Server, topic: models.TopicName, limit: Newest = 20
     ) -> models.TopicRecords:
         """Show the last records of a topic."""
         with server.slow_read():
-            records = listing.tail_topic(server.settings.on, topic, last=lines)
+            records = listing.tail_topic(server.settings.on, topic, last=limit)
         texts = [record.decode("utf-8", "backslashreplace") for record in records]
         return models.TopicRecords(topic, texts)
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from headgate._codec import Moment, decode, encode
+from headgate._codec import JsonValue, Moment, decode, encode
 from headgate.server.security.access import Access, Role
 
 FORMAT = 1
@@ -33,7 +33,8 @@ class AuditLine:
     Attributes:
         what: The action.
         operation: The id of the operation that does it.
-        outcome: `STARTED`, `DONE`, or the code of the error that ended it.
+        outcome: `STARTED`, `DONE`, `REPEATED` if an earlier request had the same key, or the code
+            of the error that ended it.
     """
 
     format: int = FORMAT
@@ -45,7 +46,7 @@ class AuditLine:
     job: str | None
     operation: str | None
     outcome: str
-    details: Mapping[str, Any] = field(default_factory=dict)
+    details: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
 class AuditLog:
