@@ -14,7 +14,7 @@ import pytest
 from audited_job import BATCH, AuditedJob, make_job
 from typer.testing import CliRunner, Result
 
-from headgate import Flow, HeadgateError
+from headgate import Flow, HeadgateError, windows
 from headgate._codec import encode
 from headgate.cli.app import app
 from headgate.connectors.files.log import FilesLog
@@ -134,6 +134,55 @@ def test_a_lost_and_a_doubled_record_are_found_and_named(place: Place) -> None:
     assert found.verdict == (
         "1 record is lost, 2 rows are there too often and 1 row has no record."
     )
+
+
+def windowed(tmp_path: Path, *, late: bool = False, copy: bool = False) -> Place:
+    """Return a job that counts four orders in windows, each of which is read."""
+    flow = Flow("shop")
+    orders = flow.stream("orders", "order BIGINT NOT NULL, at TIMESTAMP", event_time="at")
+    if copy:
+        orders.to("copies")
+    counted = orders.key_by("order").window("per-hour", windows.tumbling("1h")).aggregate(n=windows.count())
+    counted.updates.to("counts")
+    if late:
+        counted.late.to("late")
+    root = tmp_path / "topics"
+    fill(root, [[order(each) for each in range(4)]])
+    graph = bind(flow.graph(), FilesLog(root))
+    job = make_job(tmp_path / "home", graph, {"orders": position(root, 1, 0)})
+    return Place(root, job)
+
+
+def test_records_that_end_in_a_window_are_not_reported_as_lost(tmp_path: Path) -> None:
+    place = windowed(tmp_path, late=True)
+    place.write("late", [order(3)])
+    found = place.job.audit(key=("order",))
+    assert found.ok
+    assert (found.lost, found.doubled, found.examples) == (None, 0, ())
+    assert found.verdict == "No row is there too often. Losses of orders were not judged."
+    why = "window 'per-hour' makes rows of many records"
+    assert f"losses of 'orders' cannot be found by key: {why}" in found.notes
+
+
+def test_a_late_event_that_is_written_twice_is_doubled(tmp_path: Path) -> None:
+    place = windowed(tmp_path, late=True)
+    place.write("late", [order(3), order(3)])
+    assert (place.job.audit(key=("order",)).doubled) == 1
+
+
+def test_a_copy_of_a_stream_that_is_counted_in_windows_is_audited_in_full(tmp_path: Path) -> None:
+    place = windowed(tmp_path, late=True, copy=True)
+    place.write("copies", [order(0), order(1), order(2)])
+    assert place.job.audit(key=("order",)).lost == 1
+
+
+def test_a_flow_of_windows_alone_is_not_audited(tmp_path: Path) -> None:
+    place = windowed(tmp_path)
+    for key in (("order",), ()):
+        with pytest.raises(HeadgateError) as caught:
+            place.job.audit(key=key)
+        assert caught.value.code == "AUDIT_WINDOWED"
+        assert "add an output" in caught.value.hint
 
 
 def test_what_is_written_twice_on_purpose_is_not_doubled_if_the_input_has_it_twice(

@@ -9,13 +9,13 @@ from headgate.connectors.audit import Input, Meter, OutputRows, Passed
 from headgate.connectors.registry import find_audit, get_audit
 from headgate.errors import HeadgateError
 from headgate.flow.names import did_you_mean, split_path
-from headgate.flow.operators import Port, Source
+from headgate.flow.operators import Port, Source, label
 from headgate.flow.topics import Topic
-from headgate.jobs.audit.by_position import open_input, read_letters
+from headgate.jobs.audit.by_position import audit_windowed, open_input, read_letters
 from headgate.jobs.audit.key_counts import KeyColumns, KeyFindings, KeyTally, hash_of
 from headgate.jobs.audit.report import Audit, By, Example, Kind
 from headgate.jobs.audit.scope import Scope
-from headgate.jobs.audit.shape import outputs_of, shape_of
+from headgate.jobs.audit.shape import find_closing_window, outputs_of, shape_of
 
 
 def audit_keys(
@@ -28,14 +28,15 @@ def audit_keys(
         outputs: By default all outputs of the stream's rows, and the dead letters.
 
     Raises:
-        HeadgateError: UNKNOWN_COLUMN, NODE_UNKNOWN, TOPIC_WRONG_WAY, AUDIT_INPUT_GONE; errors of
-            reading.
+        HeadgateError: AUDIT_WINDOWED, UNKNOWN_COLUMN, NODE_UNKNOWN, TOPIC_WRONG_WAY,
+            AUDIT_INPUT_GONE; errors of reading.
     """
+    unjudged = _find_unjudged(scope, node)
     topics = _choose(scope, node, outputs)
     columns = _columns(scope, node, key, topics)
     read = open_input(scope, node)
     opened = {name: get_audit(topic).open_rows(scope, topic) for name, topic in topics.items()}
-    tally = KeyTally(columns, node.id, read)
+    tally = KeyTally(columns, node.id, read, unjudged)
     passed = {name: _take(scope, name, rows, tally, meter) for name, rows in opened.items()}
     tally.expect(read.read(meter))
     findings = tally.compare()
@@ -62,6 +63,16 @@ def audit_keys(
         examples=examples,
         notes=tuple(notes),
     )
+
+
+def _find_unjudged(scope: Scope, node: Source) -> tuple[str, ...]:
+    """Return why losses cannot be found; empty if they can."""
+    window = find_closing_window(scope.flow, node.id)
+    if window is None:
+        return ()
+    if not outputs_of(scope.flow, node.id):
+        raise audit_windowed(scope, node, window)
+    return (f"{label(window)} makes rows of many records",)
 
 
 def _take(scope: Scope, name: str, rows: OutputRows, tally: KeyTally, meter: Meter) -> Passed:

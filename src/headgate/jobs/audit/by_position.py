@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from headgate.connectors.audit import Input, Meter, Passed, Row
 from headgate.connectors.registry import find_audit, get_audit
 from headgate.errors import HeadgateError
-from headgate.flow.operators import Source
+from headgate.flow.operators import Source, Window, label
 from headgate.flow.topics import Topic
 from headgate.jobs.audit.position_counts import SourceCounts
 from headgate.jobs.audit.report import Audit, By
 from headgate.jobs.audit.scope import Scope
-from headgate.jobs.audit.shape import Shape, origins, shape_of
+from headgate.jobs.audit.shape import Shape, find_closing_window, origins, shape_of
 from headgate.jobs.dead_letters.letter import DeadLetter, parse_letter
 
 
@@ -21,7 +21,7 @@ def audit_positions(scope: Scope, sources: Iterable[Source], meter: Meter) -> Au
 
     Raises:
         HeadgateError: AUDIT_NEEDS_KEY if rows do not name their record, or not clearly;
-            AUDIT_INPUT_GONE; errors of reading.
+            AUDIT_WINDOWED if no row is of a single record; AUDIT_INPUT_GONE; errors of reading.
     """
     shapes = {node.id: _shape(scope, node) for node in sources}
     inputs = {node.id: _open(scope, node) for node in sources}
@@ -98,6 +98,9 @@ def _shape(scope: Scope, node: Source) -> Shape:
     shows = [output.id for output in flow.outputs() if _shows_places(output.topic)]
     readable = find_audit(flow.dead_letters) is not None
     shape = shape_of(flow, node.id, shows_places=shows, dead_letters_show=readable)
+    window = find_closing_window(flow, node.id)
+    if window is not None and not shape.outputs:
+        raise audit_windowed(scope, node, window)
     if not any(output in shows for output in shape.outputs):
         why = "; ".join(shape.unseen) if not shape.outputs else ""
         raise _needs_key(scope, node, why or "only rows on Kafka name their record")
@@ -140,6 +143,17 @@ def _outputs(scope: Scope, shapes: Iterable[Shape]) -> dict[str, Topic]:
     if find_audit(letters) is not None:
         topics[letters.name] = letters
     return topics
+
+
+def audit_windowed(scope: Scope, node: Source, window: Window) -> HeadgateError:
+    """Return the error for a stream whose records are in no row of their own."""
+    return HeadgateError(
+        "AUDIT_WINDOWED",
+        f"cannot audit source {node.id!r} of job {scope.job!r}: {label(window)} makes rows of many "
+        "records, so no output has a row for each record",
+        hint="add an output for the late events, or one for the stream itself: the rows there can "
+        "be audited",
+    )
 
 
 def _needs_key(scope: Scope, node: Source, why: str) -> HeadgateError:

@@ -6,7 +6,7 @@ import json
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -162,10 +162,16 @@ class KeyTally:
 
     Rows are added before records: a record that could not be decoded has no key, and is identified
     by the position that its dead letter names.
+
+    Args:
+        unjudged: Reasons why losses cannot be found; empty if they can.
     """
 
-    def __init__(self, columns: KeyColumns, source: str, read: Input) -> None:
+    def __init__(
+        self, columns: KeyColumns, source: str, read: Input, unjudged: tuple[str, ...] = ()
+    ) -> None:
         self._columns = columns
+        self._unjudged = unjudged
         self._source = source
         self._input = read
         self._counts = KeyCounts()
@@ -208,7 +214,8 @@ class KeyTally:
                 self._counts.expect(hash_of(key), partition)
 
     def compare(self) -> KeyFindings:
-        return self._counts.compare(examples=EXAMPLES)
+        findings = self._counts.compare(examples=EXAMPLES)
+        return replace(findings, lost_keys=frozenset()) if self._unjudged else findings
 
     def result(self, findings: KeyFindings) -> SourceAudit:
         return SourceAudit(
@@ -217,6 +224,7 @@ class KeyTally:
                 name: self._partition(place, findings.partitions.get(place, _NONE))
                 for place, name in enumerate(self._input.partitions)
             },
+            unjudged=self._unjudged,
             gaps=self._input.gaps,
             keyless=self._keyless,
             ahead=self._ahead + findings.ahead,
@@ -236,6 +244,9 @@ class KeyTally:
             yield f"{format_count(self._before)} rows are of records before the audited range"
         if self._input.gaps:
             yield f"rows may have no record, since {self._input.gaps}"
+        if self._unjudged:
+            why = "; ".join(self._unjudged)
+            yield f"losses of {self._source!r} cannot be found by key: {why}"
 
     def _counts_in(self, source: str | None, partition: int, offset: int, row: Row) -> bool:
         """Tell whether a row is of the source and of the range."""
@@ -262,6 +273,6 @@ class KeyTally:
         return PartitionAudit(
             records=count.records + self._refused[place],
             written=count.written + self._refused[place],
-            lost=count.lost,
+            lost=None if self._unjudged else count.lost,
             doubled=count.doubled + self._refused_twice[place],
         )

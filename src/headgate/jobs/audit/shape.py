@@ -103,6 +103,31 @@ def outputs_of(graph: Graph, source: str) -> tuple[Output, ...]:
     )
 
 
+def find_closing_window(graph: Graph, source: str) -> Window | None:
+    """Return a window in which a source's records may end, so that no output has a row of theirs.
+
+    None if each record that enters a window is also in an output, such as a copy of the stream.
+    """
+    return _find_closing_window(graph, Port(source, "out"))
+
+
+def _find_closing_window(graph: Graph, port: Port) -> Window | None:
+    closing: list[Window] = []
+    for node in find_takers(graph, port):
+        match node:
+            case Window():
+                closing.append(node)
+            case Output():
+                return None
+            case _:
+                behind = (_find_closing_window(graph, Port(node.id, out)) for out in node.outputs)
+                window = next((window for window in behind if window is not None), None)
+                if window is None:
+                    return None
+                closing.append(window)
+    return closing[0] if closing else None
+
+
 def _is_of_windows(graph: Graph, node: Node) -> bool:
     """Tell whether each of a node's rows is made of many records."""
     at = node
