@@ -1,4 +1,4 @@
-"""How often a job reads rows of tables, and that it never takes an old one for the present."""
+"""How often a job reads rows of tables, how large they are, and that none of them is outdated."""
 
 from __future__ import annotations
 
@@ -45,6 +45,25 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(attempt, "parse_report", watch)
     return counts
+
+
+def test_the_size_of_state_follows_its_rows_and_not_the_changes(bench: Bench) -> None:
+    def run(users: int, *, times: int = 1) -> tuple[int, int]:
+        for _ in range(times):
+            bench.put("users", ({"id": n, "name": f"user {n:06d}"} for n in range(users)))
+        totals = bench.run(named(), max_batch=64 * KIB, parallelism=2).totals
+        return totals.state_rows["with-user"], totals.state_bytes["with-user"]
+
+    bench.put("events", [])
+    rows, size = run(USERS)
+    many_rows, many_size = run(20 * USERS)
+    assert (rows, many_rows) == (USERS, 20 * USERS)
+    assert many_size / size == pytest.approx(20, rel=0.1)
+    # As many rows, each of them written three times more.
+    assert run(20 * USERS, times=3) == (many_rows, pytest.approx(many_size, rel=0.1))
+    # And a start that writes none.
+    bench.put("events", [{"n": 1, "user": 1}])
+    assert run(0) == (many_rows, pytest.approx(many_size, rel=0.1))
 
 
 def test_a_key_that_comes_again_in_a_run_is_not_read_again(bench: Bench, reads: list[int]) -> None:

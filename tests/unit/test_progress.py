@@ -84,9 +84,16 @@ def test_a_report_tells_the_rows_of_every_output() -> None:
 
 def test_state_is_told_by_uid_though_spark_counts_from_the_sink_up() -> None:
     assert parse(REPORTS[1]).state == {
-        "with-user": StateProgress(2, 133866, busy=timedelta(milliseconds=200), tasks=2),
-        "with-item": StateProgress(1, 133557, busy=timedelta(milliseconds=79), tasks=2),
+        "with-user": StateProgress(
+            2, 2518, busy=timedelta(milliseconds=200), tasks=2, entries=2
+        ),
+        "with-item": StateProgress(1, 1247, busy=timedelta(milliseconds=79), tasks=2, entries=1),
     }
+
+
+def test_the_writes_of_a_batch_to_state_are_told_with_their_bytes() -> None:
+    users = parse(REPORTS[0]).state["with-user"]
+    assert (users.entries, users.writes, users.written_bytes) == (2, 2, 230)
 
 
 def test_an_operators_time_is_all_that_its_tasks_spent() -> None:

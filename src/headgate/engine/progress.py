@@ -42,15 +42,23 @@ class StateProgress:
     """The state of an operator after a batch, and the time that the batch spent in it.
 
     Attributes:
+        bytes: The size of the rows. Spark's report has that of RocksDB's files alone, which lag
+            behind the rows; a job's supervisor estimates it (`StateSizes`).
         busy: The total time of all tasks: receiving rows, calling the operator, sending rows and
             saving state.
         tasks: The number of tasks that shared that time; 0 if unknown.
+        entries: The entries of the store: the rows, and timers and other internal ones.
+        writes: The number of entries that the batch wrote.
+        written_bytes: Their size in the store.
     """
 
     rows: int
     bytes: int
     busy: Seconds = timedelta(0)
     tasks: int = 0
+    entries: int = 0
+    writes: int = 0
+    written_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,13 +214,23 @@ def _of_millis(ms: int | None) -> datetime | None:
 
 def _state(operator: Mapping[str, Any]) -> StateProgress:
     spent = (operator.get(name) or 0 for name in ("allUpdatesTimeMs", "allRemovalsTimeMs"))
-    timers = operator.get("customMetrics", {}).get("timerProcessingTimeMs") or 0
+    metrics = operator.get("customMetrics", {})
+    timers = metrics.get("timerProcessingTimeMs") or 0
+    rows = int(operator["numRowsTotal"])
     return StateProgress(
-        rows=int(operator["numRowsTotal"]),
-        bytes=int(operator["memoryUsedBytes"]),
+        rows=rows,
+        # Not memoryUsedBytes: RocksDB's caches are shared by all state and grow with its use.
+        bytes=_count(metrics, "rocksdbSstFileSize"),
         busy=timedelta(milliseconds=sum(spent) + timers + (operator.get("commitTimeMs") or 0)),
         tasks=int(operator.get("numShufflePartitions") or 0),
+        entries=rows + _count(metrics, "rocksdbNumInternalColFamiliesKeys"),
+        writes=_count(metrics, "rocksdbPutCount"),
+        written_bytes=_count(metrics, "rocksdbTotalBytesWritten"),
     )
+
+
+def _count(metrics: Mapping[str, Any], name: str) -> int:
+    return max(0, int(metrics.get(name) or 0))
 
 
 def _latency(ages: Mapping[str, int] | None) -> Latency | None:

@@ -64,6 +64,7 @@ from headgate.jobs.lifecycle.vocabulary import (
 from headgate.jobs.runs.publishing import Publisher
 from headgate.jobs.supervision.sampler import Sampler
 from headgate.jobs.supervision.signals import StopSignals
+from headgate.jobs.supervision.state_sizes import StateSizes
 from headgate.jobs.supervision.trace_file import add_trace
 from headgate.jobs.totals import Totals
 from headgate.jobs.values import JobSnapshot, Watcher
@@ -121,6 +122,7 @@ class Supervisor:
         self._began = clock.monotonic()
         self._totals = Totals()
         self._sampler = Sampler(home, clock)
+        self._state_sizes = StateSizes(home)
         self._loading = False
         self._child: Child | None = None
         self._last: Ended | Failed | None = None
@@ -245,7 +247,8 @@ class Supervisor:
                     self._child.order(Order.OPEN)
             case Loading(loading):
                 self._loading = loading
-            case Batch(report):
+            case Batch(spark_report):
+                report = self._state_sizes.sized(spark_report)
                 self._totals = self._totals.plus(report)
                 self._sampler.batch_committed(report)
                 self._batch_committed(report)

@@ -28,7 +28,7 @@ _BY_PART: tuple[tuple[_Family, str, str, str, str], ...] = (
     (_GAUGE, "lag_bytes", "Bytes left to read.", "source", "lag_bytes"),
     (_GAUGE, "lag_seconds", "Age of the oldest unread record.", "source", "lag_s"),
     (_GAUGE, "state_rows", "Rows that an operator holds.", "operator", "state_rows"),
-    (_GAUGE, "state_bytes", "Bytes of an operator's state.", "operator", "state_bytes"),
+    (_GAUGE, "state_bytes", "Estimated bytes of these rows.", "operator", "state_bytes"),
 )
 
 
