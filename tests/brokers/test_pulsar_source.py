@@ -23,6 +23,7 @@ from headgate import Flow
 from headgate.brokers.pulsar_settings import TOKEN
 from headgate.brokers.security import AUTHORITY
 from headgate.connectors import Pulsar
+from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.startup.foreground import run_job
 from headgate.jobs.values import JobSnapshot, RunOptions, Watcher
@@ -521,6 +522,33 @@ def test_lag_is_told_in_records_and_seconds(pulsar: PulsarBroker, bench: Bench) 
     assert len(copy.ids()) == 5000
     assert any(1000 < records < 5000 for records, _ in seen)
     assert any(age is not None and 1 < age < 120 for _, age in seen)
+
+
+def test_messages_of_batches_are_counted_before_any_of_them_is_read(
+    pulsar: PulsarBroker, bench: Bench
+) -> None:
+    copy = Copy(pulsar, bench)
+    flow = Flow("copy")
+    users = flow.table("users", ROW, key="id")
+    named = flow.stream(copy.bound(), ROW, uid="in").enrich("with-user", users, on="id", into="u")
+    named.matched.select("id", "u.v").to("out", key="id")
+    bench.put("users", rows(*range(2000)))
+    copy.send(*range(5000), batching_enabled=True, batching_max_messages=20)
+    seen: set[int] = set()
+
+    def watch(snapshot: JobSnapshot) -> None:
+        totals = snapshot.totals
+        if totals.batches and not totals.inputs.get("in"):
+            seen.add(totals.lag_records["in"])
+
+    bench.run(flow, watch=watch, max_batch=20_000)
+    assert seen == {5000}
+    copy.send(*range(4500), batching_enabled=True, batching_max_messages=20)
+    bench.run(flow)
+    home = FolderHome(bench.home)
+    plan = home.preview_restore("copy", source=home.checkpoints("copy")[-2].id, at=None, drop=())
+    assert plan.records_again == {"in": 4500, "users": 0}
+    assert plan.records_estimated == ("in",)
 
 
 def test_a_secured_broker_is_read_by_a_token_and_a_certificate(

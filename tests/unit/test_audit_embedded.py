@@ -142,7 +142,11 @@ def windowed(tmp_path: Path, *, late: bool = False, copy: bool = False) -> Place
     orders = flow.stream("orders", "order BIGINT NOT NULL, at TIMESTAMP", event_time="at")
     if copy:
         orders.to("copies")
-    counted = orders.key_by("order").window("per-hour", windows.tumbling("1h")).aggregate(n=windows.count())
+    counted = (
+        orders.key_by("order")
+        .window("per-hour", windows.tumbling("1h"))
+        .aggregate(n=windows.count())
+    )
     counted.updates.to("counts")
     if late:
         counted.late.to("late")

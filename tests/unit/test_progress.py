@@ -84,9 +84,7 @@ def test_a_report_tells_the_rows_of_every_output() -> None:
 
 def test_state_is_told_by_uid_though_spark_counts_from_the_sink_up() -> None:
     assert parse(REPORTS[1]).state == {
-        "with-user": StateProgress(
-            2, 2518, busy=timedelta(milliseconds=200), tasks=2, entries=2
-        ),
+        "with-user": StateProgress(2, 2518, busy=timedelta(milliseconds=200), tasks=2, entries=2),
         "with-item": StateProgress(1, 1247, busy=timedelta(milliseconds=79), tasks=2, entries=1),
     }
 

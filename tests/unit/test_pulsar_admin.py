@@ -12,10 +12,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from headgate import HeadgateError
+from headgate import HeadgateError, Pulsar
+from headgate.connectors.connector import RecordCount
 from headgate.connectors.pulsar.admin import Admin
+from headgate.connectors.pulsar.counting import MOST_LOOKS
 from headgate.connectors.pulsar.descriptor import PulsarLog
-from headgate.connectors.pulsar.positions import Subscription
+from headgate.connectors.pulsar.positions import Subscription, count_between
 
 
 @dataclass
@@ -250,3 +252,60 @@ def test_a_subscription_is_noted_at_the_beginning_of_a_ledger_before_it_is_moved
         "resetcursor",
         *("8:0", "resetcursor"),
     ]
+
+
+PART = "persistent://public/default/a"
+PATH = "persistent/public/default/a"
+MESSAGES = {"X-Pulsar-num-batch-message": "200"}
+
+
+def entries(broker: FakeBroker, *ledgers: tuple[int, int]) -> None:
+    """Have the broker tell of ledgers with so many entries."""
+    number, count = ledgers[-1]
+    stats = {
+        "ledgers": [{"ledgerId": ledger, "entries": held} for ledger, held in ledgers],
+        "currentLedgerEntries": count,
+        "lastConfirmedEntry": f"{number}:{count - 1}",
+        "totalSize": 1,
+    }
+    broker.answer(f"{PATH}/internalStats", 200, stats)
+
+
+def count(broker: FakeBroker, first: str, end: str) -> RecordCount | None:
+    """Return what lies between two entries of a topic."""
+    start, last = (
+        json.dumps({"format": 1, "topics": {PART: {"partitioned": False, "next": [entry]}}})
+        for entry in (first, end)
+    )
+    topic = Pulsar("a", service="pulsar://h", admin=broker.url)
+    return count_between(topic, start, last)
+
+
+def test_messages_are_counted_and_not_the_entries_that_hold_them(broker: FakeBroker) -> None:
+    entries(broker, (5, 3), (6, 0), (7, 4))
+    broker.answer(f"{PATH}/ledger/5/entry/1", 200, b"x", **MESSAGES)
+    broker.answer(f"{PATH}/ledger/5/entry/2", 200, b"x")
+    broker.answer(f"{PATH}/ledger/7/entry/0", 200, b"x", **{"X-Pulsar-marker-type": "1"})
+    chunks = {"X-Pulsar-num-chunks-from-msg": "2"}
+    broker.answer(f"{PATH}/ledger/7/entry/1", 200, b"x", **{"X-Pulsar-chunk-id": "0", **chunks})
+    broker.answer(f"{PATH}/ledger/7/entry/2", 200, b"x", **{"X-Pulsar-chunk-id": "1", **chunks})
+    assert count(broker, "5:1", "7:3") == RecordCount(202)
+
+
+def test_many_entries_are_counted_by_some_that_are_evenly_spread(broker: FakeBroker) -> None:
+    entries(broker, (5, 10_000))
+    for entry in range(10_000):
+        broker.answer(f"{PATH}/ledger/5/entry/{entry}", 200, b"x", **MESSAGES)
+    assert count(broker, "5:0", "5:9000") == RecordCount(1_800_000, is_estimate=True)
+    looked = [path for _, path, *_ in broker.asked if "/entry/" in path]
+    assert len(looked) == MOST_LOOKS
+    assert looked[-1].endswith("/8955")
+
+
+def test_messages_that_were_deleted_or_cannot_be_asked_for_are_unknown(broker: FakeBroker) -> None:
+    assert count(broker, "5:0", "5:2") is None
+    entries(broker, (5, 2))
+    assert count(broker, "5:0", "5:2") is None
+    assert count(broker, "4:0", "5:2") is None
+    broker.answer(f"{PATH}/internalStats", 0)
+    assert count(broker, "5:0", "5:2") is None

@@ -14,6 +14,7 @@ import pytest
 from headgate import Flow, HeadgateError
 from headgate._codec import decode, encode
 from headgate.connectors import Console, Kafka, Pulsar
+from headgate.connectors.connector import RecordCount
 from headgate.connectors.files import written as files
 from headgate.connectors.files.log import FilesLog
 from headgate.connectors.files.topic import TopicFolder
@@ -42,7 +43,8 @@ ROWS = Written(Answer.YES, rows=3, tasks=2)
 
 
 def batch(**outputs: Written) -> BegunBatch:
-    return BegunBatch(7, RUN, 6, {}, {}, {"orders": 12, "users": 0, "items": None}, outputs)
+    records = {"orders": RecordCount(12), "users": RecordCount(0), "items": None}
+    return BegunBatch(7, RUN, 6, {}, {}, records, outputs)
 
 
 def test_a_batch_that_wrote_nothing_is_left_without_asking() -> None:
@@ -52,6 +54,12 @@ def test_a_batch_that_wrote_nothing_is_left_without_asking() -> None:
         "batch 7 (12 records of 'orders', an unknown number of records of 'items') was begun and "
         "wrote nothing: it is read again in a new run; no row is repeated or lost"
     )
+
+
+def test_an_estimated_number_of_records_is_told_as_one() -> None:
+    left = replace(batch(out=NOTHING), records={"orders": RecordCount(7_000, is_estimate=True)})
+    assert describe_choice(left, None).startswith("batch 7 (about 7,000 records of 'orders')")
+    assert encode(left)["records"] == {"orders": 7_000}
 
 
 @pytest.mark.parametrize(

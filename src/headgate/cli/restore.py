@@ -20,7 +20,10 @@ def restore(
     source: Annotated[
         str | None,
         typer.Option(
-            "--from", metavar="CHECKPOINT", help="chk-17, a savepoint's name or folder, or latest."
+            "--from",
+            metavar="CHECKPOINT",
+            help="chk-17, LINEAGE/chk-17 of an earlier run, a savepoint's name or folder, "
+            "or latest.",
         ),
     ] = None,
     at: Annotated[
@@ -86,7 +89,9 @@ def _restore_here(
 
 
 def _print_plan(plan: RestorePlan) -> None:
-    say(f"From {plan.kind} {plan.checkpoint}, complete at {format_time(plan.completed_at)} UTC")
+    run = f" of run {plan.run}" if plan.run else ""
+    when = f"complete at {format_time(plan.completed_at)} UTC"
+    say(f"From {plan.kind} {plan.checkpoint}{run}, {when}")
     for uids, outcome in (
         (plan.state_taken, "keeps its state"),
         (plan.state_dropped, "leaves its state behind"),
@@ -94,9 +99,13 @@ def _print_plan(plan: RestorePlan) -> None:
     ):
         for uid in uids:
             say(f"  {uid} {outcome}")
-    rows = [
-        (name, "unknown" if count is None else format_count(count))
-        for name, count in plan.records_again.items()
-    ]
+    rows = [(name, _again(plan, name)) for name in plan.records_again]
     print_table(("source", Right("records read again")), rows)
     say(f"Outputs that receive those rows again: {', '.join(plan.outputs_with_repeats)}")
+
+
+def _again(plan: RestorePlan, source: str) -> str:
+    count = plan.records_again[source]
+    if count is None:
+        return "unknown"
+    return f"{'about ' if source in plan.records_estimated else ''}{format_count(count)}"

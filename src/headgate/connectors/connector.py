@@ -129,14 +129,26 @@ class Mark(Protocol):
         """Publish a position in the kernel's format."""
 
 
+@dataclass(frozen=True, slots=True)
+class RecordCount:
+    """A number of records.
+
+    Attributes:
+        is_estimate: True if it comes from a sample.
+    """
+
+    records: int
+    is_estimate: bool = False
+
+
 class Positions(Protocol[T]):
     """Comparison of positions in the kernel's format."""
 
-    def count_between(self, topic: T, start: str | None, end: str | None, /) -> int | None:
+    def count_between(self, topic: T, start: str | None, end: str | None, /) -> RecordCount | None:
         """Return the number of records between two positions; None if unknown.
 
-        On Kafka this is an upper bound, since offsets have gaps; on Pulsar a lower bound, since an
-        entry may hold many records.
+        On Kafka this is an upper bound, since offsets have gaps. On Pulsar the broker is asked, and
+        a large number is an estimate.
 
         Args:
             start: None for the start of the topic.

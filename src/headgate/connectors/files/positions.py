@@ -6,13 +6,14 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from headgate.connectors.connector import RecordCount
 from headgate.connectors.files.descriptor import Files
 from headgate.connectors.files.ledger import LedgerEntry, read_ledger
 from headgate.connectors.files.records import read_lines
 from headgate.connectors.files.topic import TopicFolder
 
 
-def count_between(files: Files, start: str | None, end: str | None) -> int | None:
+def count_between(files: Files, start: str | None, end: str | None) -> RecordCount | None:
     """Return the number of records between two positions; None if unknown.
 
     It is unknown if the topic was recreated since, or files were deleted.
@@ -30,7 +31,7 @@ def count_between(files: Files, start: str | None, end: str | None) -> int | Non
     first = 0 if bounds[0] is None else _place(entries, bounds[0])
     last = _place(entries, bounds[1] or {"file": len(entries)})
     try:
-        return sum(
+        records = sum(
             1
             for entry in entries
             if entry.start < last and entry.start + entry.size > first
@@ -38,6 +39,7 @@ def count_between(files: Files, start: str | None, end: str | None) -> int | Non
                 topic / entry.path, max(0, first - entry.start), min(entry.size, last - entry.start)
             )
         )
+        return RecordCount(records)
     except FileNotFoundError:
         return None
 

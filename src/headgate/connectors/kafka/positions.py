@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from headgate.connectors.connector import RecordCount
 from headgate.connectors.kafka.descriptor import Kafka, KafkaLog
 from headgate.connectors.kafka.groups import publish_positions
 from headgate.connectors.positions import parse_topics
@@ -42,7 +43,7 @@ def offsets(position: str) -> dict[tuple[str, int], int]:
     }
 
 
-def count_between(_topic: Kafka, start: str | None, end: str | None) -> int | None:
+def count_between(_topic: Kafka, start: str | None, end: str | None) -> RecordCount | None:
     """Return the number of offsets between two positions, an upper bound of the records.
 
     Offsets have gaps where transactions ended or compaction removed records. A topic that was
@@ -54,7 +55,8 @@ def count_between(_topic: Kafka, start: str | None, end: str | None) -> int | No
     if end is None:
         return None
     before = {} if start is None else parse_position(start)
-    return sum(_between(before.get(name), topic) for name, topic in parse_position(end).items())
+    topics = parse_position(end).items()
+    return RecordCount(sum(_between(before.get(name), topic) for name, topic in topics))
 
 
 def has_reached(position: str, target: str | None) -> bool:

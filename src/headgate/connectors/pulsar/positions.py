@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
+from headgate.connectors.connector import RecordCount
 from headgate.connectors.positions import parse_topics
 from headgate.connectors.pulsar.admin import Admin
+from headgate.connectors.pulsar.counting import EntryRange, count_messages
 from headgate.connectors.pulsar.descriptor import Pulsar, PulsarLog
 from headgate.connectors.pulsar.names import (
     BEGINNING,
@@ -20,6 +22,7 @@ from headgate.connectors.pulsar.names import (
     partition_name,
     topic_path,
 )
+from headgate.errors import HeadgateError
 
 _CONFLICT = 409
 _NOT_FOUND = 404
@@ -54,29 +57,41 @@ def parse_position(text: str) -> dict[str, TopicPosition]:
     return parse_topics(text, _topic, on="Pulsar")
 
 
-def count_between(_topic: Pulsar, start: str | None, end: str | None) -> int | None:
-    """Return the number of entries between two positions, or None if unknown.
+def count_between(topic: Pulsar, start: str | None, end: str | None) -> RecordCount | None:
+    """Return the number of messages between two positions, or None if unknown.
 
-    It is known within one ledger only: the broker knows the size of other ledgers. An entry may
-    hold many messages, so this is a lower bound.
+    The broker is asked how many messages the entries hold. The number is unknown if it does not
+    answer, or if entries were deleted since.
 
     Args:
-        start: None for the unknown start of each topic.
+        start: None for the unknown start of each topic. Partitions that a known position does not
+            have are counted from their first entry.
     """
     if end is None:
         return None
-    before = {} if start is None else parse_position(start)
-    total = 0
-    for name, topic in parse_position(end).items():
-        known = before.get(name)
-        begun = () if known is None else known.next
-        for first, last in _paired(begun, topic.next):
-            if last <= first:
-                continue
-            if first.ledger != last.ledger:
-                return None
-            total += last.entry - first.entry
-    return total
+    ranges = list(_ranges({} if start is None else parse_position(start), parse_position(end)))
+    if not ranges:
+        return RecordCount(0)
+    if start is None:
+        return None
+    try:
+        with Admin(topic.log, doing="count messages") as admin:
+            return count_messages(admin, ranges)
+    except HeadgateError:
+        # The number only informs: what needs the broker reports that it does not answer.
+        return None
+
+
+def _ranges(
+    before: Mapping[str, TopicPosition], after: Mapping[str, TopicPosition]
+) -> Iterator[EntryRange]:
+    for name, topic in after.items():
+        begun = before[name].next if name in before else ()
+        for number, (first, end) in enumerate(_paired(begun, topic.next)):
+            if first < end:
+                yield EntryRange(
+                    partition_name(name, number) if topic.partitioned else name, first, end
+                )
 
 
 def has_reached(position: str, target: str | None) -> bool:

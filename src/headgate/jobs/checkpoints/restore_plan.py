@@ -18,6 +18,7 @@ from headgate.checkpoints.manifest import CheckpointFacts, find_file
 from headgate.checkpoints.sparklog import find_last_commit, read_offsets
 from headgate.checkpoints.state_format import check_state_format
 from headgate.checkpoints.storage import sha256_of
+from headgate.connectors.connector import RecordCount
 from headgate.connectors.registry import find_connector
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
@@ -48,6 +49,7 @@ class RestorePlan:
 
     Attributes:
         checkpoint: Its id.
+        run: The run it was taken in.
         kind: `checkpoint` or `savepoint`.
         as_it_was: Whether Spark goes on from the checkpoint itself; otherwise operators take their
             state from it by uid, and sources their positions.
@@ -56,6 +58,7 @@ class RestorePlan:
         starts_empty: Operators that start empty, since the checkpoint does not know them.
         records_again: Records that will be read again, by source: those between the checkpoint
             and where the present run is. None if the count is not known.
+        records_estimated: The sources whose number of records is an estimate.
         outputs_with_repeats: Outputs that may receive rows they have received before.
     """
 
@@ -69,6 +72,8 @@ class RestorePlan:
     starts_empty: tuple[str, ...]
     records_again: Mapping[str, int | None]
     outputs_with_repeats: tuple[str, ...]
+    records_estimated: tuple[str, ...] = ()
+    run: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,9 +225,11 @@ def plan_restore(
         _check_state(home.name, kept, old, graph, uid)
     keys = {table: tuple(key) for table, key in facts.keys.items()}
     check_tables(read_tables(facts), keys, _tables_of(graph, taken), job=home.name)
+    again = count_read_again(home, kept)
     same = now == before == taken and options.parallelism in (None, facts.parallelism)
     return RestorePlan(
         checkpoint=kept.id,
+        run=kept.run,
         kind=kept.kind.value,
         completed_at=kept.completed_at,
         folder=kept.folder,
@@ -230,12 +237,15 @@ def plan_restore(
         state_taken=taken,
         state_dropped=tuple(uid for uid in before if uid not in taken),
         starts_empty=tuple(uid for uid in now if uid not in taken),
-        records_again=count_read_again(home, kept),
+        records_again={name: count and count.records for name, count in again.items()},
         outputs_with_repeats=(*(node.id for node in graph.outputs()), graph.dead_letters.name),
+        records_estimated=tuple(
+            name for name, count in again.items() if count and count.is_estimate
+        ),
     )
 
 
-def count_read_again(home: JobFolder, kept: Checkpoint) -> dict[str, int | None]:
+def count_read_again(home: JobFolder, kept: Checkpoint) -> dict[str, RecordCount | None]:
     """Return how many records lie between a checkpoint and where the job is, by source id."""
     flow = flow_of(kept)
     positions = positions_of(flow, kept)
@@ -338,7 +348,8 @@ def _flow_sha256(graph: Graph) -> str:
 
 
 def _not_found(home: JobFolder, found: str, kept: Sequence[Checkpoint]) -> HeadgateError:
-    ids = [each.id for each in kept]
+    present = home.find_present_run()
+    ids = [each.id if each.run == present else each.source for each in kept]
     near = did_you_mean(found, ids) if not ids else f"headgate restore {home.name} --from {ids[-1]}"
     return HeadgateError(
         "CHECKPOINT_NOT_FOUND",

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from headgate.checkpoints.checkpoint import Checkpoint
+from headgate.connectors.connector import RecordCount
 from headgate.connectors.written import NOTHING, Batches, Written
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.checkpoints.restore_plan import count_read_again
@@ -24,7 +25,7 @@ class Repeats:
         outputs: What outputs hold of later batches, dead letters included.
     """
 
-    records: Mapping[str, int | None]
+    records: Mapping[str, RecordCount | None]
     outputs: Mapping[str, Written]
 
     @property

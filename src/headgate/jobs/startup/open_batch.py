@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Annotated
 
-from headgate._codec import alias, left_out
+from headgate._codec import Form, alias, left_out
 from headgate._units import format_count
 from headgate.checkpoints.sparklog import (
     find_last_commit,
@@ -20,6 +21,7 @@ from headgate.checkpoints.sparklog import (
     read_batch,
     read_offsets,
 )
+from headgate.connectors.connector import RecordCount
 from headgate.connectors.registry import get_connector
 from headgate.connectors.written import Answer, Batches, Written
 from headgate.engine.plan import source_name
@@ -30,6 +32,9 @@ from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import Run
 from headgate.jobs.runs.written_batches import find_written
 from headgate.jobs.values import OpenBatch
+
+# The JSON has the number alone.
+_Count = Annotated[RecordCount, Form(lambda count: count.records, RecordCount)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +56,7 @@ class BegunBatch:
     last: int | None = field(metadata=left_out())
     starts: Mapping[str, str | None] = field(metadata=left_out())
     ends: Mapping[str, str | None] = field(metadata=left_out())
-    records: Mapping[str, int | None]
+    records: Mapping[str, _Count | None]
     outputs: Mapping[str, Written]
 
     @property
@@ -90,7 +95,7 @@ def look_at_open_batch(home: JobFolder, run: Run) -> BegunBatch | None:
         ends,
         {
             # A source without an end was not read yet.
-            name: 0
+            name: RecordCount(0)
             if ends.get(name) in (None, starts.get(name))
             else get_connector(topic).positions.count_between(topic, starts.get(name), ends[name])
             for name, topic in topics.items()
@@ -137,15 +142,21 @@ def describe_choice(batch: BegunBatch, choice: OpenBatch | None) -> str:
     )
 
 
-def describe_records(records: Mapping[str, int | None]) -> str:
+def describe_records(records: Mapping[str, RecordCount | None]) -> str:
     """Return how many records there are of each source that has some."""
     parts = [
-        f"{'an unknown number of records' if count is None else _counted(count, 'record')} "
-        f"of {name!r}"
+        f"{_describe_count(count)} of {name!r}"
         for name, count in records.items()
-        if count != 0
+        if count is None or count.records
     ]
     return ", ".join(parts) or "no records"
+
+
+def _describe_count(count: RecordCount | None) -> str:
+    if count is None:
+        return "an unknown number of records"
+    counted = _counted(count.records, "record")
+    return f"about {counted}" if count.is_estimate else counted
 
 
 def describe_outputs(outputs: Mapping[str, Written], *, of: str = "it") -> str:

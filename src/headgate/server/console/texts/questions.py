@@ -93,8 +93,12 @@ def tell_again(plan: RestorePlan) -> str:
     unknown = [name for name, count in plan.records_again.items() if count is None]
     says = []
     if counted:
-        by_source = ", ".join(f"{name} {format_count(count)}" for name, count in counted.items())
-        says.append(f"{format_count(sum(counted.values()))} records are read again: {by_source}.")
+        about = {name: "about " if name in plan.records_estimated else "" for name in counted}
+        by_source = ", ".join(
+            f"{name} {about[name]}{format_count(count)}" for name, count in counted.items()
+        )
+        total = f"{'About ' if any(about.values()) else ''}{format_count(sum(counted.values()))}"
+        says.append(f"{total} records are read again: {by_source}.")
     elif not unknown:
         says.append("No record is read again.")
     if unknown:

@@ -77,8 +77,15 @@ public final class AdminApi {
 
   /** Returns what an answer says in its headers; empty where there is no such thing. */
   Optional<HttpHeaders> findHeaders(String path) {
-    HttpResponse<byte[]> response = ask(List.of(path)).get(0);
-    return response.statusCode() == NOT_FOUND ? Optional.empty() : Optional.of(response.headers());
+    return findAllHeaders(List.of(path)).get(0);
+  }
+
+  /** Returns the headers of answers in the order of what is asked, all of it at once. */
+  List<Optional<HttpHeaders>> findAllHeaders(List<String> paths) {
+    var out = new ArrayList<Optional<HttpHeaders>>();
+    for (HttpResponse<byte[]> response : ask(paths))
+      out.add(response.statusCode() == NOT_FOUND ? Optional.empty() : Optional.of(response.headers()));
+    return out;
   }
 
   private JsonNode json(HttpResponse<byte[]> response) {

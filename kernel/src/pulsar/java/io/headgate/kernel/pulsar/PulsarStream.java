@@ -196,6 +196,7 @@ final class PulsarStream
     if (consumed.isEmpty()) return Map.of();
     PulsarOffset at = present(PulsarOffset.parse(consumed.get().json()));
     var unread = new HashMap<PulsarTopic, Place>();
+    var batches = new UnreadBatches(options.client());
     long entries = 0;
     for (Topic topic : catalog.last().values()) {
       List<Place> next = at.topics.get(topic.name().full()).next();
@@ -205,8 +206,10 @@ final class PulsarStream
         if (left == 0) continue;
         entries += left;
         unread.put(topic.plain(i), next.get(i));
+        batches.add(topic.plain(i), ledgers, left);
       }
     }
+    if (entries > 0 && !volume.knowsBatches()) batches.mean().ifPresent(volume::sampled);
     var out = new LinkedHashMap<String, String>();
     out.put("lagRecords", Long.toString(volume.records(entries)));
     if (entries == 0) out.put("lagMs", "0");

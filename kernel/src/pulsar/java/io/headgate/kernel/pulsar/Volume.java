@@ -28,6 +28,7 @@ final class Volume {
 
   private final Counters counters;
   private long planned;
+  private double batch;
 
   Volume(SparkContext spark) {
     counters = new Counters(spark.longAccumulator(), spark.longAccumulator(), spark.longAccumulator());
@@ -48,10 +49,22 @@ final class Volume {
     return Math.max(1, (long) (bytes / ratio));
   }
 
+  /** Returns whether it is known about how many records an entry has. */
+  boolean knowsBatches() {
+    return counters.entries.value() > 0 || batch > 0;
+  }
+
+  /** Takes note of how many records an entry has, for as long as none was read. */
+  void sampled(double records) {
+    batch = records;
+  }
+
   /** Returns about how many records so many entries have. */
   long records(long entries) {
-    if (entries == 0 || counters.entries.value() == 0) return entries;
-    return Math.max(1, Math.round((double) entries * counters.records.value() / counters.entries.value()));
+    if (entries == 0 || !knowsBatches()) return entries;
+    long read = counters.entries.value();
+    double mean = read > 0 ? (double) counters.records.value() / read : batch;
+    return Math.max(1, Math.round(entries * mean));
   }
 
   /** Returns how many messages a reader fetches ahead. */
