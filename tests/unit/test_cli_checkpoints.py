@@ -140,8 +140,13 @@ def test_checkpoints_of_an_earlier_run_are_found_when_asked_for(home: JobFolder)
     listed = json.loads(run("checkpoints", "shop", "--json").stdout)
     assert [each["id"] for each in listed] == ["before"]
     lines = run("checkpoints", "shop", "--all").stdout.splitlines()
-    assert [line.split()[0] for line in lines[1:]] == [*IDS, "before"]
-    assert run("checkpoints", "shop", "pin", "chk-19").exit_code == 0
+    (first,) = (each["run"] for each in listed)
+    names = [f"{first}/{each}" for each in IDS]
+    assert [line.split()[0] for line in lines[1:]] == [*names, "before"]
+    assert run("checkpoints", "shop", "pin", names[1]).exit_code == 0
+    every = json.loads(run("checkpoints", "shop", "--all", "--json").stdout)
+    assert [each["restore_from"] for each in every] == [*names, "before"]
+    assert [each["pinned"] for each in every] == [False, True, False, False]
 
 
 def test_verify_is_content_with_what_is_whole(home: JobFolder) -> None:

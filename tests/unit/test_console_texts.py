@@ -30,6 +30,8 @@ from headgate.jobs.views.checkpoint_history import CheckpointEvent
 from headgate.jobs.views.outputs import OutputRecord
 from headgate.jobs.views.past import Past
 from headgate.server.console.charts.checkpoint_chart import POINTS, chart_options
+from headgate.server.console.charts.moments_track import mark_left_behind
+from headgate.server.console.charts.timeline import lay_out
 from headgate.server.console.panels.checkpoint_history import find_kept, show_checkpoints
 from headgate.server.console.parts.formats import cut, pretty
 from headgate.server.console.texts.checkpoints import show_plan, tell_settings
@@ -111,6 +113,12 @@ def test_records_that_cannot_be_counted_are_told_apart() -> None:
         "3 records are read again: users 3. "
         "How many records of orders are read again cannot be told."
     )
+
+
+def test_an_estimated_number_of_records_is_told_as_one() -> None:
+    plan = _plan(records_again={"orders": 7_000, "users": 3}, records_estimated=("orders",))
+    assert tell_again(plan) == ("About 7,003 records are read again: orders about 7,000, users 3.")
+    assert "about 7,000 records" in show_plan(plan, now=NOW)
 
 
 @pytest.mark.parametrize(
@@ -243,6 +251,28 @@ def test_a_kept_one_is_found_by_its_run_and_id() -> None:
     newest = find_kept(_entry(run=None), past)
     assert newest is not None
     assert newest.source == "run/chk-1"
+
+
+def test_entries_of_one_id_are_told_apart_by_their_run() -> None:
+    entries = [_entry(run="20261115T120000-abcdef"), _entry(run="20261116T120000-fedcba")]
+    rows = show_checkpoints(entries, Past((), ()), may=True)
+    for entry in entries:
+        assert f'<td data-label="Run" class="hg-quiet">{entry.run}</td>' in rows
+        assert f'data-value="{entry.run}/chk-1"' in rows
+
+
+def test_pinning_means_the_checkpoint_of_that_run() -> None:
+    row = _checkpoint(_entry(run="old"), _kept(run="old"))
+    assert row.count('data-value="old/chk-1"') == 2
+
+
+def test_a_savepoint_that_a_restore_left_is_on_the_timeline() -> None:
+    savepoint = _kept(id="before-sale", kind=Kind.SAVEPOINT, run="old")
+    entry = _entry(id="before-sale", kind="savepoint", run="old")
+    assert find_kept(entry, Past((), (), left_behind=(savepoint,))) == savepoint
+    mark = mark_left_behind(savepoint, lay_out([NOW], NOW + timedelta(minutes=1)))
+    assert (mark["source"], mark["kind"]) == ("before-sale", "savepoint")
+    assert "of run old: restore it from the history" in mark["title"]
 
 
 def test_the_chart_has_a_bounded_number_of_points_oldest_first() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from headgate._codec import encode
 from headgate.checkpoints import manifest as manifests
 from headgate.checkpoints.manifest import FILE_NAMES, CheckpointFacts, Kind, Manifest, SourceFacts
 from headgate.errors import HeadgateError
@@ -113,6 +114,46 @@ def test_restores_are_told_with_what_they_went_back_to(shop: Shop) -> None:
     (restore,) = FolderHome(shop.home.root).past(JOB).restores
     assert (restore.run, restore.checkpoint, restore.of) == (second, "chk-2", first)
     assert restore.at == _at(10)
+
+
+def test_a_savepoint_that_a_restore_left_stays_beside_the_past(shop: Shop) -> None:
+    first, _ = _restored(shop)
+    shop.keep(first, 2, _at(2), name="before-sale")
+    shop.keep(first, 3, _at(3), name="after-sale")
+    past = FolderHome(shop.home.root).past(JOB)
+    (left,) = past.left_behind
+    assert (left.id, left.run) == ("after-sale", first)
+    # A moment means what restore --at means, and never a savepoint of another past.
+    found = past.find_at(_at(5))
+    assert found is not None
+    assert found.id == "before-sale"
+    assert find_target(shop.home, source=left.source, at=None, now=NOW).folder == left.folder
+
+
+def test_every_checkpoint_that_is_listed_has_a_name_of_its_own(shop: Shop) -> None:
+    first, second = _restored(shop)
+    home = FolderHome(shop.home.root)
+    listed = home.checkpoints(JOB, every_run=True)
+    assert [each.id for each in listed].count("chk-3") == 2
+    assert len({each.source for each in listed}) == len(listed)
+    for each in listed:
+        assert find_target(shop.home, source=each.source, at=None, now=NOW).folder == each.folder
+        assert home.checkpoint(JOB, each.source).folder == each.folder
+    assert home.pin(JOB, f"{first}/chk-3", pinned=True).pinned
+    assert not home.checkpoint(JOB, f"{second}/chk-3").pinned
+    assert home.checkpoint(JOB, "chk-3").run == second
+    assert encode(home.checkpoint(JOB, "chk-3"))["restore_from"] == f"{second}/chk-3"
+    for unknown in (f"{first}/chk-9", f"../{first}/chk-3", "nobody/chk-3"):
+        with pytest.raises(HeadgateError) as refusal:
+            home.checkpoint(JOB, unknown)
+        assert refusal.value.code == "CHECKPOINT_NOT_FOUND"
+
+
+def test_a_refused_restore_names_checkpoints_that_can_be_restored(shop: Shop) -> None:
+    first, _ = _restored(shop)
+    with pytest.raises(HeadgateError) as refusal:
+        find_target(shop.home, source="chk-99", at=None, now=NOW)
+    assert f"it has {first}/chk-1, {first}/chk-2, chk-3, chk-4" in refusal.value.message
 
 
 def test_of_very_many_checkpoints_the_newest_are_read(shop: Shop) -> None:

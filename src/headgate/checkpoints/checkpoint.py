@@ -87,9 +87,9 @@ class Checkpoint:
     @property
     def source(self) -> str:
         """What `restore --from` takes to mean this checkpoint and no other."""
-        return f"{self.run}/{self.id}" if self.kind is Kind.CHECKPOINT else self.id
+        return _source(self)
 
-    __get_pydantic_core_schema__ = shaped(computed={"status": "status"})
+    __get_pydantic_core_schema__ = shaped(computed={"status": "status", "restore_from": "source"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,10 +116,20 @@ class UnreadableCheckpoint:
         """COMPLETED, or DAMAGED if a file is not as it was written."""
         return DAMAGED if self.problems else COMPLETED
 
-    __get_pydantic_core_schema__ = shaped(computed={"status": "status"})
+    @property
+    def source(self) -> str:
+        """What names this checkpoint and no other of its job."""
+        return _source(self)
+
+    __get_pydantic_core_schema__ = shaped(computed={"status": "status", "restore_from": "source"})
 
 
 AnyCheckpoint: TypeAlias = Checkpoint | UnreadableCheckpoint
+
+
+def _source(checkpoint: AnyCheckpoint) -> str:
+    of_run = checkpoint.kind == Kind.CHECKPOINT and checkpoint.run is not None
+    return f"{checkpoint.run}/{checkpoint.id}" if of_run else checkpoint.id
 
 
 def describe_checkpoint(folder: Path, manifest: Manifest, *, pinned: bool = False) -> Checkpoint:

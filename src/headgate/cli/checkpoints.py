@@ -61,7 +61,7 @@ def checkpoints(
         str | None,
         typer.Argument(
             metavar="ID",
-            help="chk-17, a savepoint's name, or latest.",
+            help="chk-17, LINEAGE/chk-17 of an earlier run, a savepoint's name, or latest.",
             autocompletion=complete_checkpoint,
         ),
     ] = None,
@@ -84,7 +84,7 @@ def checkpoints(
     """
     if action is None:
         listed = place.home.checkpoints(job, every_run=every_run)
-        place.show(listed, lambda _: _print_list(listed, job))
+        place.show(listed, lambda _: _print_list(listed, job, every_run=every_run))
         return
     if checkpoint is None:
         raise typer.BadParameter(f"name the checkpoint to {action}, as in chk-17", place.context)
@@ -96,32 +96,42 @@ def checkpoints(
         place.show(pinned, lambda _: say(f"{pinned.id} is {words}"))
 
 
-def _print_list(listed: Sequence[AnyCheckpoint], job: str) -> None:
+def _print_list(listed: Sequence[AnyCheckpoint], job: str, *, every_run: bool) -> None:
     if listed:
-        print_table(*checkpoint_rows(listed))
+        print_table(*checkpoint_rows(listed, every_run=every_run))
     else:
         say(f"Job '{job}' has no checkpoints yet")
 
 
-def checkpoint_rows(listed: Sequence[AnyCheckpoint]) -> tuple[Columns, Rows]:
-    """Return a table of checkpoints: its headings and its rows."""
+def checkpoint_rows(
+    listed: Sequence[AnyCheckpoint], *, every_run: bool = False
+) -> tuple[Columns, Rows]:
+    """Return a table of checkpoints: its headings and its rows.
+
+    Args:
+        every_run: Name them with their runs. Batches are numbered in each run, so that an id alone
+            means a checkpoint of the present one.
+    """
     runs = {checkpoint.run for checkpoint in listed if checkpoint.run is not None}
+    rows = [_row(one.source if every_run else one.id, one) for one in listed]
     columns: Columns = ["checkpoint", "completed (UTC)", Right("took"), Right("records")]
     columns += ["watermark (UTC)", Right("state rows"), Right("state"), Right("size")]
     columns += [Right("new"), "status", "kind", "pinned"]
     if len(runs) < 2:
-        return columns, [_row(checkpoint) for checkpoint in listed]
-    return [*columns, "run"], [[*_row(each), each.run or "-"] for each in listed]
+        return columns, rows
+    return [*columns, "run"], [
+        [*row, one.run or "-"] for row, one in zip(rows, listed, strict=True)
+    ]
 
 
-def _row(checkpoint: AnyCheckpoint) -> list[str | Text]:
+def _row(name: str, checkpoint: AnyCheckpoint) -> list[str | Text]:
     status = Text(checkpoint.status, style="red" if checkpoint.problems else "green")
     end: list[str | Text] = [status, checkpoint.kind, "pinned" if checkpoint.pinned else "-"]
     if isinstance(checkpoint, UnreadableCheckpoint):
-        return [checkpoint.id, *["-"] * 8, *end]
+        return [name, *["-"] * 8, *end]
     state = checkpoint.state.values()
     return [
-        checkpoint.id,
+        name,
         format_time(checkpoint.completed_at),
         or_dash(checkpoint.took, format_duration),
         format_count(checkpoint.records),

@@ -38,7 +38,8 @@ _At: TypeAlias = Annotated[
     typer.Option(
         "--at",
         metavar="ID",
-        help="Read chk-17, a savepoint's name, or latest; by default now.",
+        help="Read chk-17, LINEAGE/chk-17 of an earlier run, a savepoint's name, or latest; by "
+        "default now.",
         autocompletion=complete_checkpoint,
     ),
 ]

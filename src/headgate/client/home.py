@@ -170,7 +170,8 @@ class Home(Protocol):
         """Return one checkpoint, with the problems of its files.
 
         Args:
-            checkpoint: `chk-17`, `17`, a savepoint's name, or `latest`.
+            checkpoint: `chk-17`, `17`, `LINEAGE/chk-17` of an earlier run, a savepoint's name, or
+                `latest`.
         """
 
     def pin(self, job: str, checkpoint: str, /, *, pinned: bool) -> AnyCheckpoint:

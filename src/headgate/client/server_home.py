@@ -199,11 +199,14 @@ class ServerHome(Home):
         return sorted(listed, key=by_age)
 
     def checkpoint(self, job: str, checkpoint: str) -> AnyCheckpoint:
-        return self._checkpoint(self._server.get("jobs", job, "checkpoints", checkpoint))
+        name, of_run = _split(checkpoint)
+        return self._checkpoint(self._server.get("jobs", job, "checkpoints", name, **of_run))
 
     def pin(self, job: str, checkpoint: str, *, pinned: bool) -> AnyCheckpoint:
         method = "PUT" if pinned else "DELETE"
-        answer = self._server.send(method, "jobs", job, "checkpoints", checkpoint, "pin")
+        name, of_run = _split(checkpoint)
+        path = ("jobs", job, "checkpoints", name, "pin")
+        answer = self._server.send(method, *path, query=of_run)
         return self._checkpoint(self._wait(answer, "pin", job))
 
     def preview_restore(
@@ -338,6 +341,12 @@ class ServerHome(Home):
     def _checkpoint(self, answer: Any) -> AnyCheckpoint:
         page = {"checkpoints": [answer], "more": False}
         return self._server.parse(_Checkpoints, page).checkpoints[0]
+
+
+def _split(checkpoint: str) -> tuple[str, dict[str, str]]:
+    """Return a checkpoint's id, and its run as parameters of a request: `LINEAGE/chk-17`."""
+    run, slash, name = checkpoint.rpartition("/")
+    return name, {"run": run} if slash else {}
 
 
 def _restore(

@@ -113,11 +113,15 @@ def choose_checkpoint(home: JobFolder, checkpoint: str) -> AnyCheckpoint:
     If several have the same id, the present run's comes first, then the newest of any other.
 
     Args:
-        checkpoint: `chk-17`, `17`, a savepoint's name, or `latest`.
+        checkpoint: `chk-17`, `17`, `LINEAGE/chk-17` of an earlier run, a savepoint's name, or
+            `latest`.
 
     Raises:
         HeadgateError: CHECKPOINT_NOT_FOUND with those there are.
     """
+    run, slash, id_ = checkpoint.rpartition("/")
+    if slash:
+        return _choose_of_run(home, run, f"chk-{id_}" if id_.isdigit() else id_)
     wanted = f"chk-{checkpoint}" if checkpoint.isdigit() else checkpoint
     named = _find_named(home, wanted)
     if named is not None:
@@ -127,6 +131,15 @@ def choose_checkpoint(home: JobFolder, checkpoint: str) -> AnyCheckpoint:
             if candidate.id == wanted or wanted == "latest":
                 return candidate
     raise checkpoint_not_found(checkpoint, list_checkpoints(home), home.name)
+
+
+def _choose_of_run(home: JobFolder, run: str, wanted: str) -> AnyCheckpoint:
+    # A run's name is compared, and never taken for a path.
+    known = [one for one in list_checkpoints(home, every_run=True) if one.run == run]
+    for candidate in known:
+        if candidate.id == wanted:
+            return candidate
+    raise checkpoint_not_found(f"{run}/{wanted}", known or list_checkpoints(home), home.name)
 
 
 def checkpoint_not_found(wanted: str, known: Sequence[AnyCheckpoint], job: str) -> HeadgateError:
@@ -153,7 +166,7 @@ def pin_checkpoint(home: JobFolder, checkpoint: str, *, pinned: bool) -> AnyChec
         pin(folder, job=home.name)
     else:
         unpin(folder)
-    return get_checkpoint(home, chosen.id)
+    return get_checkpoint(home, chosen.source)
 
 
 def verify_anything(root: Path, subject: str, *, open_newest: bool = True) -> list[AnyCheckpoint]:

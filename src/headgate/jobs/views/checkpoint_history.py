@@ -35,7 +35,7 @@ class CheckpointEvent:
         took: As of the checkpoint itself; None if the event does not say.
         full_bytes: The size of all its files.
         new_bytes: The size of the files that the checkpoint before it does not have.
-        run: Its lineage; None in events of older releases.
+        run: The lineage it was taken in; None in events of older releases.
         kept: Whether it still exists.
         reason: Why it failed.
     """
@@ -153,7 +153,11 @@ def _entry(event: JobEvent, existing: _Existing) -> CheckpointEvent:
     facts = event.facts
     lineage = facts.get("run") or facts.get("lineage")
     run = None if lineage is None else str(lineage)
-    restored = (facts.get("restore") or {}).get("checkpoint")
+    plan = facts.get("restore") or {}
+    restored = plan.get("checkpoint")
+    if plan.get("run"):
+        # That of the checkpoint, not the run that began with it.
+        run = str(plan["run"])
     id_ = str(restored or facts.get("checkpoint") or facts.get("savepoint") or "")
     match event.kind:
         case "CHECKPOINT":

@@ -240,7 +240,7 @@ def pin(
     """Keep a checkpoint whatever the retention says, or return it to the retention."""
     verb = "pin" if pinned else "unpin"
     with Action(context, access, verb, job, {"checkpoint": checkpoint}) as action:
-        names.check_checkpoint(checkpoint)
+        names.check_place(checkpoint)
         return action.do(lambda: action.home.pin(job, checkpoint, pinned=pinned))
 
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from headgate.checkpoints.checkpoint import AnyCheckpoint
 from headgate.server.actions import verbs
 from headgate.server.api import models
-from headgate.server.api.models import CheckpointId, Job
+from headgate.server.api.models import CheckpointId, Job, RunName
 from headgate.server.api.paging import (
     CheckpointCursor,
     Checkpoints,
@@ -40,21 +40,27 @@ def checkpoint_routes() -> APIRouter:
 
     @router.get("/jobs/{job}/checkpoints/{checkpoint}")
     @user_data
-    def get_checkpoint(server: Server, job: Job, checkpoint: CheckpointId) -> AnyCheckpoint:
+    def get_checkpoint(
+        server: Server, job: Job, checkpoint: CheckpointId, run: RunName = None
+    ) -> AnyCheckpoint:
         """Show one checkpoint, with what is wrong with its files."""
-        return server.home.checkpoint(job, checkpoint)
+        return server.home.checkpoint(job, _named(checkpoint, run))
 
     @router.put("/jobs/{job}/checkpoints/{checkpoint}/pin", response_model=AnyCheckpoint)
     @user_data
-    def pin_checkpoint(server: Server, who: Who, job: Job, checkpoint: CheckpointId) -> Any:
+    def pin_checkpoint(
+        server: Server, who: Who, job: Job, checkpoint: CheckpointId, run: RunName = None
+    ) -> Any:
         """Make a checkpoint stay whatever is retained."""
-        return verbs.pin(server, who, job, checkpoint, pinned=True).result
+        return verbs.pin(server, who, job, _named(checkpoint, run), pinned=True).result
 
     @router.delete("/jobs/{job}/checkpoints/{checkpoint}/pin", response_model=AnyCheckpoint)
     @user_data
-    def unpin_checkpoint(server: Server, who: Who, job: Job, checkpoint: CheckpointId) -> Any:
+    def unpin_checkpoint(
+        server: Server, who: Who, job: Job, checkpoint: CheckpointId, run: RunName = None
+    ) -> Any:
         """Let a checkpoint go when its time comes."""
-        return verbs.pin(server, who, job, checkpoint, pinned=False).result
+        return verbs.pin(server, who, job, _named(checkpoint, run), pinned=False).result
 
     @router.get("/jobs/{job}/checkpoint-settings")
     def get_checkpoint_settings(server: Server, job: Job) -> models.CheckpointSettings:
@@ -71,3 +77,7 @@ def checkpoint_routes() -> APIRouter:
         return {"savepoints": [point for point in checkpoints if point.kind == "savepoint"]}
 
     return router
+
+
+def _named(checkpoint: str, run: str | None) -> str:
+    return checkpoint if run is None else f"{run}/{checkpoint}"

@@ -39,6 +39,14 @@ CheckpointId = Annotated[
         description="`chk-17`, a savepoint's name, or `latest`.",
     ),
 ]
+RunName = Annotated[
+    str | None,
+    Query(
+        pattern=names.CHECKPOINT,
+        max_length=128,
+        description="The checkpoint's run, as the list has it; by default the present one first.",
+    ),
+]
 Uid = Annotated[str, Path(pattern=names.UID, max_length=128, description="The operator's uid.")]
 OutputId = Annotated[
     str, Path(pattern=names.TOPIC, max_length=249, description="As the list of outputs names it.")

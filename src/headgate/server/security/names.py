@@ -42,13 +42,8 @@ def check_letter(name: str) -> str:
     return _checked(name, LETTER, "a dead letter")
 
 
-def check_checkpoint(name: str) -> str:
-    """Return the id of a checkpoint or savepoint, or refuse the text."""
-    return _checked(name, CHECKPOINT, "a checkpoint")
-
-
 def check_place(name: str | None) -> str | None:
-    """Return the target of a restore, or refuse a folder of the caller's choice.
+    """Return the name of a checkpoint, or refuse a folder of the caller's choice.
 
     A checkpoint's id, `latest`, a savepoint's name, or `LINEAGE/chk-17` of an earlier run.
     """

@@ -36,8 +36,10 @@ class MomentsTrack(ui.element, component="../static/moments_track.js"):
         inside = [
             restore.at for restore in past.restores if not completed or restore.at >= completed[0]
         ]
-        track = lay_out([*completed, *inside], now)
+        left = [savepoint.completed_at for savepoint in past.left_behind]
+        track = lay_out([*completed, *left, *inside], now)
         self._set("marks", [_mark(checkpoint, track) for checkpoint in past.checkpoints])
+        self._set("behind", [mark_left_behind(savepoint, track) for savepoint in past.left_behind])
         self._set("restores", [_restore(restore, track) for restore in past.restores])
         for name, value in track.to_json().items():
             self._set(name, value)
@@ -63,9 +65,17 @@ def _mark(checkpoint: Checkpoint, track: Track) -> dict[str, Any]:
     }
 
 
+def mark_left_behind(savepoint: Checkpoint, track: Track) -> dict[str, Any]:
+    """Return the mark of a savepoint that no moment means: it is of a run that a restore left."""
+    mark = _mark(savepoint, track)
+    how = f"of run {savepoint.run}: restore it from the history"
+    return {**mark, "title": f"{mark['title']}, {how}"}
+
+
 def _restore(restore: PastRestore, track: Track) -> dict[str, Any]:
     return {
         "at": in_ms(restore.at),
         "place": round(track.place(restore.at), 5),
-        "title": f"restored from {restore.checkpoint} at {format_moment(restore.at)} UTC",
+        "title": f"restored from {restore.checkpoint} of run {restore.of} "
+        f"at {format_moment(restore.at)} UTC",
     }

@@ -139,7 +139,7 @@ class _State:
         choices = {_NOW: "now"}
         for checkpoint in reversed(past.checkpoints):
             completed = format_moment(checkpoint.completed_at)
-            choices[checkpoint.id] = f"{checkpoint.id}, {completed}"
+            choices[checkpoint.source] = f"{checkpoint.id}, {completed}"
         if self._at not in choices:
             choices[self._at] = self._at
         if choices != self._moment.options or self._moment.value != self._at:

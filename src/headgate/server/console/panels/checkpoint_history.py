@@ -132,7 +132,7 @@ def find_kept(entry: CheckpointEvent, past: Past) -> Checkpoint | None:
     """Return the checkpoint of an entry, if it can be restored."""
     if not entry.kept:
         return None
-    for checkpoint in reversed(past.checkpoints):
+    for checkpoint in reversed((*past.left_behind, *past.checkpoints)):
         if checkpoint.id == entry.id and entry.run in (None, checkpoint.run):
             return checkpoint
     return None

@@ -44,6 +44,14 @@ export default {
           :title="each.title"
         ></div>
         <div
+          v-for="each in behind"
+          :key="'behind' + each.source"
+          class="hg-track-mark behind"
+          :class="each.kind"
+          :style="{ left: percent(each.place) }"
+          :title="each.title"
+        ></div>
+        <div
           v-for="each in restores"
           :key="'restore' + each.at"
           class="hg-track-restore"
@@ -64,6 +72,7 @@ export default {
   props: {
     label: String,
     marks: { type: Array, default: () => [] },
+    behind: { type: Array, default: () => [] },
     restores: { type: Array, default: () => [] },
     stops: { type: Array, default: () => [] },
     cuts: { type: Array, default: () => [] },
