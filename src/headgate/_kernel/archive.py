@@ -128,7 +128,13 @@ def make_archive(jars: Sequence[Path], recording: Recording, *, recorded_with: i
         command += ["-cp", os.pathsep.join([*map(str, jars), *spark])]
         try:
             done = subprocess.run(
-                command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
+                command,
+                # The name by which a process of a killed recording is found.
+                env={**os.environ, RECORD: str(recording.folder)},
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=_TIMEOUT_S,
             )
         except subprocess.TimeoutExpired as error:
             raise _failed(f"it took more than {_TIMEOUT_S} s") from error
@@ -141,6 +147,26 @@ def make_archive(jars: Sequence[Path], recording: Recording, *, recorded_with: i
         listed.unlink(missing_ok=True)
     _prune(file.parent)
     return file
+
+
+def clear_unfinished() -> None:
+    """Remove the parts of archives whose process is gone."""
+    for pattern in ("*.tmp", "*.classes"):
+        for file in (cache_folder() / "classes").glob(pattern):
+            process = file.name.split(".")[-2]
+            if process.isdigit() and not _is_alive(int(process)):
+                file.unlink(missing_ok=True)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        # Of another user.
+        return True
+    return True
 
 
 def _java() -> str:

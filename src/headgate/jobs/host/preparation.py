@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -27,6 +26,7 @@ from headgate._kernel.connector_jars import CONNECTORS
 from headgate._kernel.jar import JAR, get_jars, module_jar
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.names import did_you_mean
+from headgate.jobs.host.recording_folder import open_recording_folder
 
 # Enough for the flow's every step; more would only take longer.
 _ORDERS = 2_000
@@ -79,9 +79,9 @@ def prepare(
     missing = [log for log, found in there.items() if again or found is None]
     made: dict[str, timedelta] = {}
     if missing:
-        with tempfile.TemporaryDirectory(prefix="headgate-prepare-") as folder:
+        with open_recording_folder() as folder:
             tell("running a small flow to see which classes Spark loads")
-            recording = _record(Path(folder))
+            recording = _record(folder)
             for log in missing:
                 tell(f"storing Spark's classes for jobs on {_called(log)}")
                 began = time.monotonic()
