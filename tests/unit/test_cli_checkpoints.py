@@ -18,6 +18,8 @@ from headgate.checkpoints import savepoint as savepoints
 from headgate.checkpoints.catalog import keep, read_kept
 from headgate.checkpoints.verify import verify
 from headgate.cli.app import app
+from headgate.jobs.checkpoints.restore_plan import RestorePlan
+from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import new_run, write_run
 from headgate.jobs.values import RunOptions
@@ -147,6 +149,31 @@ def test_checkpoints_of_an_earlier_run_are_found_when_asked_for(home: JobFolder)
     every = json.loads(run("checkpoints", "shop", "--all", "--json").stdout)
     assert [each["restore_from"] for each in every] == [*names, "before"]
     assert [each["pinned"] for each in every] == [False, True, False, False]
+
+
+def test_the_plan_of_a_restore_has_the_run_estimates_and_warnings(
+    home: JobFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = RestorePlan(
+        checkpoint="chk-19",
+        run="20261115T000000-abcdef",
+        kind="checkpoint",
+        completed_at=NOON,
+        folder=Path("chk-19"),
+        as_it_was=False,
+        state_taken=(),
+        state_dropped=("with-users",),
+        starts_empty=("with-user",),
+        records_again={"orders": 7_000, "users": 3, "items": None},
+        records_estimated=("orders",),
+        outputs_with_repeats=("out",),
+        warnings=("operator 'with-user' starts empty",),
+    )
+    monkeypatch.setattr(FolderHome, "preview_restore", lambda *_, **__: plan)
+    result = run("restore", "shop", "--from", "chk-19", "--dry-run")
+    assert "From checkpoint chk-19 of run 20261115T000000-abcdef, complete at" in result.stdout
+    assert re.search(r"orders +about 7,000\n.*users +3\n.*items +unknown", result.stdout, re.DOTALL)
+    assert "warning: operator 'with-user' starts empty" in result.stderr
 
 
 def test_verify_is_content_with_what_is_whole(home: JobFolder) -> None:

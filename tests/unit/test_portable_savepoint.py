@@ -21,6 +21,7 @@ from pyspark.sql.types import (
 from stored_run import files_under, unpack
 
 from headgate import Flow, Graph, HeadgateError
+from headgate._clock import SystemClock
 from headgate._codec import decode, encode
 from headgate.connectors.logs import bind, parse_log
 from headgate.engine.portable_columns import Misfit, fit, fit_row, fit_version
@@ -39,6 +40,8 @@ from headgate.jobs.checkpoints.restore import restore_run
 from headgate.jobs.checkpoints.restore_plan import find_target, plan_restore
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import Run, find_run, new_run, write_run
+from headgate.jobs.startup.opening import open_run
+from headgate.jobs.startup.start import Start
 from headgate.jobs.values import RunOptions
 
 NOW = datetime(2026, 11, 15, 12, 30, 1, tzinfo=UTC)
@@ -145,6 +148,38 @@ def test_a_restore_keeps_to_the_rules_of_every_restore(home: JobFolder, savepoin
     assert [len(each.fields) for each in wider.history["users"]] == [2, 3]
     assert wider.origin is not None
     assert set(wider.origin.operators) == {"with-user"}
+
+
+def test_state_that_is_dropped_for_a_renamed_operator_is_warned_of(
+    home: JobFolder, savepoint: Path
+) -> None:
+    renamed = graph(USER, "renamed-1")
+    options = RunOptions(
+        restore_from=str(savepoint), drop_state=("with-user",), home=home.root, on="files:topics"
+    )
+    with home.locked():
+        run, notice = open_run(Start(home, renamed, options, SystemClock()))
+    assert notice == (
+        "operator 'renamed-1' starts empty, and the state of 'with-user' is dropped, which holds "
+        "rows of table 'users' as well: rows of table 'users' that were read before are not read "
+        "again, so their events are 'missing' until the rows change; if 'with-user' was renamed, "
+        "keep that uid in the flow and omit --drop-state"
+    )
+    event = json.loads((home.path / "events.jsonl").read_text().splitlines()[-1])
+    assert (event["event"], event["lineage"]) == ("RESTORED", run.lineage)
+    assert event["restore"]["warnings"] == [notice]
+
+
+def test_a_restore_that_drops_nothing_or_leaves_no_operator_empty_warns_of_nothing(
+    home: JobFolder, savepoint: Path
+) -> None:
+    kept = find_target(home, source=str(savepoint), at=None, now=NOW)
+    added = plan_restore(home, graph(USER, "with-user", "added-1"), kept, RunOptions())
+    assert (added.starts_empty, added.warnings) == (("added-1",), ())
+    dropped = plan_restore(home, graph(), kept, RunOptions(drop_state=("with-user",)))
+    assert dropped.warnings[0].startswith(
+        "operator 'with-user' starts empty, since its state is dropped: rows of table 'users'"
+    )
 
 
 def test_an_operator_without_its_folder_is_refused(home: JobFolder, savepoint: Path) -> None:

@@ -14,6 +14,7 @@ from headgate.engine.plan import FlowPlan, plan_flow
 from headgate.flow import find_state_change
 from headgate.flow.aggregates import Aggregate
 from headgate.flow.operators import Port, TimeUnit, Window, WithColumns
+from headgate.flow.state_shape import warn_of_lost_state
 from headgate.flow.windowing import Trigger, Windows
 
 VISIT = (
@@ -337,6 +338,20 @@ def test_state_of_figures_over_a_column_of_another_type_is_told_apart() -> None:
     assert find_state_change(of("INT"), of("INT"), "w") is None
     assert find_state_change(counted(key=("page",)), counted(key=("n",)), "w") is not None
     assert "BIGINT" in str(find_state_change(of("INT"), of("BIGINT"), "w"))
+
+
+def test_windows_and_dedupe_that_start_empty_are_told_with_what_they_lose() -> None:
+    (warning,) = warn_of_lost_state(counted(), counted(uid="v"), dropped=["w"], empty=["v"])
+    assert "the state of 'w' is dropped, which holds tumbling 15m windows by visit_id" in warning
+    assert "open windows lose the events that they have counted; if 'w' was renamed" in warning
+    flow, stream = visits()
+    stream.dedupe("d", by="event_id", within="1h").unique.to("out")
+    (warning,) = warn_of_lost_state(counted(), flow.graph(), dropped=["w"], empty=["d"])
+    assert warning == (
+        "operator 'd' starts empty, and the state of 'w' is dropped: records that came before can "
+        "pass once more"
+    )
+    assert list(warn_of_lost_state(counted(), flow.graph(), dropped=[], empty=["d"])) == []
 
 
 def test_early_results_and_lateness_may_change_between_runs() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from headgate._units import format_count
-from headgate.cli.output import Right, format_time, print_table, say
+from headgate.cli.output import Right, format_time, print_table, say, warn
 from headgate.cli.place import Job, Place, refuse_with_server
 from headgate.cli.running import show_detached, show_run, show_started
 from headgate.jobs.checkpoints.restore_plan import RestorePlan
@@ -80,7 +81,8 @@ def _restore_here(
     options = start.options.with_end(until_caught_up=until_caught_up)
     with place.local.hold_checkpoint(start.sealed.job, start.plan.folder):
         if not place.as_json:
-            _print_plan(start.plan)
+            # The run prints the warnings itself.
+            _print_plan(replace(start.plan, warnings=()))
         as_json, plan = place.as_json, start.sealed
         if detach:
             show_detached(start.flow.reference, options, as_json=as_json, restore=plan)
@@ -102,6 +104,8 @@ def _print_plan(plan: RestorePlan) -> None:
     rows = [(name, _again(plan, name)) for name in plan.records_again]
     print_table(("source", Right("records read again")), rows)
     say(f"Outputs that receive those rows again: {', '.join(plan.outputs_with_repeats)}")
+    for warning in plan.warnings:
+        warn(warning)
 
 
 def _again(plan: RestorePlan, source: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from headgate.flow.graph import Graph
 from headgate.flow.operators import Dedupe, Enrich, Node, Window
 from headgate.flow.schema import Schema, key_kind, type_to_ddl
@@ -18,6 +20,49 @@ def find_state_change(old: Graph, new: Graph, uid: str) -> str | None:
     if old_shape == new_shape:
         return None
     return f"holds {old_shape}, and the flow needs {new_shape}"
+
+
+def warn_of_lost_state(
+    old: Graph, new: Graph, *, dropped: Sequence[str], empty: Sequence[str]
+) -> Iterator[str]:
+    """Yield a warning for each operator that starts empty while state is dropped.
+
+    Args:
+        dropped: The uids whose state of the old flow is left behind.
+        empty: The uids of the new flow that start without state.
+    """
+    shapes = {node.id: _shape(node, old) for node in old.stateful() if node.id in dropped}
+    for uid in empty if dropped else ():
+        node = new.node(uid)
+        effect = _effect(node)
+        needs = _shape(node, new)
+        alike = [gone for gone, held in shapes.items() if held == needs]
+        if uid in dropped:
+            yield f"operator {uid!r} starts empty, since its state is dropped: {effect}"
+        elif alike:
+            yield (
+                f"operator {uid!r} starts empty, and the state of {alike[0]!r} is dropped, which "
+                f"holds {needs} as well: {effect}; if {alike[0]!r} was renamed, keep that uid in "
+                "the flow and omit --drop-state"
+            )
+        else:
+            names = ", ".join(repr(gone) for gone in dropped)
+            yield f"operator {uid!r} starts empty, and the state of {names} is dropped: {effect}"
+
+
+def _effect(node: Node) -> str:
+    match node:
+        case Enrich(table=table):
+            return (
+                f"rows of table {table!r} that were read before are not read again, so their "
+                "events are 'missing' until the rows change"
+            )
+        case Window():
+            return "open windows lose the events that they have counted"
+        case Dedupe():
+            return "records that came before can pass once more"
+        case _:
+            return "it has no state"
 
 
 def _shape(node: Node, graph: Graph) -> str:

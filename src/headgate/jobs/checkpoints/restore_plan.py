@@ -25,7 +25,7 @@ from headgate.flow.graph import Graph
 from headgate.flow.names import did_you_mean
 from headgate.flow.operators import Enrich, Source
 from headgate.flow.schema import Schema
-from headgate.flow.state_shape import find_state_change
+from headgate.flow.state_shape import find_state_change, warn_of_lost_state
 from headgate.jobs.checkpoints.keeper import by_source
 from headgate.jobs.checkpoints.listing import list_past
 from headgate.jobs.checkpoints.portable import FILE as PORTABLE
@@ -60,6 +60,7 @@ class RestorePlan:
             and where the present run is. None if the count is not known.
         records_estimated: The sources whose number of records is an estimate.
         outputs_with_repeats: Outputs that may receive rows they have received before.
+        warnings: What is lost, if an operator starts empty while state is dropped.
     """
 
     checkpoint: str
@@ -74,6 +75,7 @@ class RestorePlan:
     outputs_with_repeats: tuple[str, ...]
     records_estimated: tuple[str, ...] = ()
     run: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,6 +227,8 @@ def plan_restore(
         _check_state(home.name, kept, old, graph, uid)
     keys = {table: tuple(key) for table, key in facts.keys.items()}
     check_tables(read_tables(facts), keys, _tables_of(graph, taken), job=home.name)
+    dropped = tuple(uid for uid in before if uid not in taken)
+    empty = tuple(uid for uid in now if uid not in taken)
     again = count_read_again(home, kept)
     same = now == before == taken and options.parallelism in (None, facts.parallelism)
     return RestorePlan(
@@ -235,13 +239,14 @@ def plan_restore(
         folder=kept.folder,
         as_it_was=same and not is_portable(kept.folder),
         state_taken=taken,
-        state_dropped=tuple(uid for uid in before if uid not in taken),
-        starts_empty=tuple(uid for uid in now if uid not in taken),
+        state_dropped=dropped,
+        starts_empty=empty,
         records_again={name: count and count.records for name, count in again.items()},
         outputs_with_repeats=(*(node.id for node in graph.outputs()), graph.dead_letters.name),
         records_estimated=tuple(
             name for name, count in again.items() if count and count.is_estimate
         ),
+        warnings=tuple(warn_of_lost_state(old, graph, dropped=dropped, empty=empty)),
     )
 
 

@@ -47,10 +47,10 @@ def open_run(start: Start, *, restore: SealedPlan | None = None) -> tuple[Run, s
     """
     home, graph, options = start.home, start.graph, start.options
     if restore is not None:
-        return _restore(start, check_plan(home, graph, restore, options)), ""
+        return _restore_as_planned(start, check_plan(home, graph, restore, options))
     if options.restore_from is not None or options.restore_at is not None:
         resolved = resolve_restore(home, graph, options, now=start.clock.now())
-        return _restore(start, resolved.plan), ""
+        return _restore_as_planned(start, resolved.plan)
     if not options.fresh:
         check_job_file(home)
     present = None if options.fresh else home.find_present_run()
@@ -143,6 +143,10 @@ def _leave_batch(start: Start, run: Run, batch: BegunBatch) -> tuple[Run, str]:
     facts = {"choice": "skip" if choice is OpenBatch.SKIP else "repeat", **encode(batch)}
     home.add_event(start.clock.now(), "BATCH_LEFT", lineage=made.lineage, **facts)
     return made, notice
+
+
+def _restore_as_planned(start: Start, plan: RestorePlan) -> tuple[Run, str]:
+    return _restore(start, plan), "; ".join(plan.warnings)
 
 
 def _restore(start: Start, plan: RestorePlan) -> Run:

@@ -55,12 +55,14 @@ def ask_pin(checkpoint: str, *, pinned: bool) -> Question:
 def ask_restore(job: JobView, plan: RestorePlan, *, now: datetime) -> Question:
     """Return what a restore means, from its plan."""
     first = "it is stopped first, between two batches" if job.is_alive else "it is started"
+    of_run = f" of run {plan.run}" if plan.run else ""
     done = f"{format_moment(plan.completed_at)} UTC ({format_age(plan.completed_at, now)})"
     says = [
         f"Job {job.name} is {job.state}: {first}.",
-        f"A new run begins from {plan.checkpoint}, which was complete at {done}. The run before "
-        "stays as it is on the disk, with its checkpoints.",
+        f"A new run begins from {plan.checkpoint}{of_run}, which was complete at {done}. The run "
+        "before stays as it is on the disk, with its checkpoints.",
         tell_state(plan),
+        *(f"Warning: {warning}." for warning in plan.warnings),
         tell_again(plan),
         tell_outputs(plan),
     ]
