@@ -74,7 +74,7 @@ def test_the_session_remembers_and_forgets_and_has_a_format(tmp_path: Path) -> N
 def test_a_job_that_died_is_taken_up_and_one_that_rests_is_left_alone(tmp_path: Path) -> None:
     for state in ("STARTING", "RUNNING", "RESTARTING", "RESCALING"):
         keep(tmp_path, f"dead-{state.lower()}", state=state)
-    for state in ("FAILED", "FINISHED", "STOPPED", "CANCELED", "PAUSED", "STOPPING", "CANCELLING"):
+    for state in ("FAILED", "FINISHED", "STOPPED", "CANCELED", "PAUSED", "STOPPING", "CANCELING"):
         keep(tmp_path, f"rests-{state.lower()}", state=state)
     keep(tmp_path, "rests-held", state="RESTARTING", held=True)
     stranger = JobFolder(tmp_path, "stranger")

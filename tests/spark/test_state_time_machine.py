@@ -489,6 +489,7 @@ def test_what_is_asked_for_wrongly_is_named(job: Shop) -> None:
         with refused("STATE_KEY_MISMATCH") as caught:
             desk.look_up(JOB, "with-user", key)
         assert "id BIGINT" in caught.value.message
+        assert caught.value.hint == "the value of 'id' must be of type BIGINT"
     for key in ("1", "[1]", '["a","b"]', '{"shop":"s"}'):
         with refused("STATE_KEY_MISMATCH") as caught:
             desk.look_up(JOB, "with-price", key)

@@ -419,7 +419,7 @@ def test_a_run_that_is_cancelled_ends_as_an_interrupt(monkeypatch: pytest.Monkey
     monkeypatch.setattr("headgate.jobs.startup.foreground.run_job", cancelled)
     result = run("run", "flow.py")
     assert result.exit_code == 130
-    assert "was cancelled" in result.stdout
+    assert "was canceled" in result.stdout
 
 
 def test_a_start_that_fell_back_is_told_of(

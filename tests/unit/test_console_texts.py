@@ -55,6 +55,7 @@ from headgate.server.console.texts.state import (
     show_history,
     show_rows,
     show_value,
+    tell_rows,
 )
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
@@ -98,6 +99,14 @@ def test_a_restore_of_a_job_at_rest_stops_nothing() -> None:
     question = ask_restore(make_job("shop", "STOPPED"), _plan(), now=NOW)
     assert question.action == "Restore"
     assert "stopped first" not in _said(question.says)
+
+
+def test_a_restore_that_loses_state_warns() -> None:
+    plan = _plan(run="20261115T120000-abcdef", warnings=("operator 'a' starts empty",))
+    said = _said(ask_restore(make_job("shop"), plan, now=NOW).says)
+    assert "from chk-17 of run 20261115T120000-abcdef" in said
+    assert "Warning: operator 'a' starts empty." in said
+    assert "operator &#39;a&#39; starts empty" in show_plan(plan, now=NOW)
 
 
 def test_a_restore_that_repeats_nothing_says_so() -> None:
@@ -375,6 +384,28 @@ def test_rows_of_any_shape_are_a_table() -> None:
     assert "{&#34;a&#34;: [1, 2]}" in shown
     assert f'title="{"x" * 500}"' in shown
     assert "…" in shown
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "cut_off", "told"),
+    [
+        ("now", True, "The first 1 row of the present state, read in 8.6 s. There are more rows."),
+        ("chk-17", False, "1 row of chk-17, read in 8.6 s."),
+    ],
+)
+def test_the_number_of_rows_is_told_with_their_state(
+    checkpoint: str, cut_off: bool, told: str
+) -> None:
+    rows = StateRows(
+        job="shop",
+        checkpoint=checkpoint,
+        moment=NOW,
+        columns=("n",),
+        types=("INT",),
+        rows=((1,),),
+        cut=cut_off,
+    )
+    assert tell_rows(rows, "read in 8.6 s") == told
 
 
 def test_the_operator_that_is_wanted_comes_first_else_the_one_with_most_rows() -> None:

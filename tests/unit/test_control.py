@@ -19,6 +19,7 @@ from headgate.jobs.control.requests import Patience
 from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import find_intent, has_supervisor
+from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.lifecycle.vocabulary import Verb
 from headgate.jobs.values import Consent, OpenBatch, RunOptions
 from headgate.jobs.views.job import DEAD, UNREADABLE, JobView, list_jobs, view_job
@@ -257,6 +258,17 @@ def test_a_dry_run_tells_whether_a_cancel_would_delete_and_does_nothing(
         assert view_job(home).state == "RUNNING"
         assert find_intent(home) is None
     fails("JOB_NOT_RUNNING", lambda: FolderHome(home.root).preview_cancel("orders"))
+
+
+def test_states_of_earlier_releases_are_read_and_shown_in_one_spelling(home: JobFolder) -> None:
+    store(home)
+    assert JobState("CANCELLING") is JobState.CANCELING
+    home.write_status({"state": "CANCELLING"})
+    assert "it was CANCELING" in view_job(home).reason
+    home.add_event(datetime.now(UTC), "CANCELLING")
+    home.add_event(datetime.now(UTC), JobState.CANCELED)
+    shown = FolderHome(home.root).events("orders", limit=2).events
+    assert [event.kind for event in shown] == ["CANCELING", "CANCELED"]
 
 
 def test_a_job_whose_supervisor_was_killed_is_dead_with_what_to_do(home: JobFolder) -> None:

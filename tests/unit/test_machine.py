@@ -66,7 +66,7 @@ def at(state: JobState, strategy: str = "fixed-delay:2,10s") -> Machine:
         JobState.PAUSED: (running, Wanted(NOON, Verb.PAUSE)),
         JobState.STOPPING: (running, Wanted(NOON, Verb.STOP)),
         JobState.STOPPED: (running, Wanted(NOON, Verb.STOP), AttemptEnded(NOON, caught_up=False)),
-        JobState.CANCELLING: (running, Wanted(NOON, Verb.CANCEL)),
+        JobState.CANCELING: (running, Wanted(NOON, Verb.CANCEL)),
         JobState.CANCELED: (running, Wanted(NOON, Verb.CANCEL), AttemptFailed(NOON, failure())),
         JobState.FAILED: (running, AttemptFailed(NOON, failure(retryable=False))),
         JobState.FINISHED: (running, AttemptEnded(NOON, caught_up=True)),
@@ -347,14 +347,14 @@ def test_a_job_between_two_attempts_has_no_batch_to_drain_or_save(
 )
 def test_a_cancel_kills_the_attempt_at_once(state: JobState) -> None:
     job, actions = feed(at(state), Wanted(NOON, Verb.CANCEL))
-    assert (job.state, actions) == (JobState.CANCELLING, (KillAttempt(),))
+    assert (job.state, actions) == (JobState.CANCELING, (KillAttempt(),))
 
 
 @pytest.mark.parametrize(
     "end", [AttemptFailed(NOON, failure()), AttemptEnded(NOON, caught_up=True)]
 )
 def test_a_cancelled_job_is_done_once_its_attempt_is_gone(end: Event) -> None:
-    job, _ = feed(at(JobState.CANCELLING), AttemptRunning(NOON))
+    job, _ = feed(at(JobState.CANCELING), AttemptRunning(NOON))
     job, actions = feed(job, end)
     assert (job.state, actions) == (JobState.CANCELED, (Finish(JobState.CANCELED),))
     assert (job.failures, job.reason) == ((), "")
@@ -383,13 +383,13 @@ def test_the_first_signal_stops_the_second_cancels_and_more_change_nothing(
     job, actions = feed(at(state), Interrupted(NOON))
     assert (job.state, actions) == (JobState.STOPPING, (OrderAttempt(Order.STOP),))
     job, actions = feed(job, Interrupted(NOON))
-    assert (job.state, actions) == (JobState.CANCELLING, (KillAttempt(),))
+    assert (job.state, actions) == (JobState.CANCELING, (KillAttempt(),))
     for _ in range(3):
         assert feed(job, Interrupted(NOON)) == (job, ())
 
 
 def test_a_signal_after_a_cancel_changes_nothing() -> None:
-    job = at(JobState.CANCELLING)
+    job = at(JobState.CANCELING)
     assert feed(job, Interrupted(NOON)) == (job, ())
 
 
@@ -453,7 +453,7 @@ def test_a_savepoint_is_taken_while_the_job_goes_on(state: JobState) -> None:
     assert feed(job, SAVED) == (at(state), ())
 
 
-@pytest.mark.parametrize("state", [JobState.CANCELLING, *sorted(FINAL)])
+@pytest.mark.parametrize("state", [JobState.CANCELING, *sorted(FINAL)])
 def test_a_job_that_is_canceled_or_has_ended_takes_no_savepoint(state: JobState) -> None:
     assert refused(at(state), SAVE).message == (
         f"cannot take a savepoint of job 'orders': it is {state}"
@@ -510,7 +510,7 @@ def test_a_signal_during_a_savepoint_stops_the_job_which_waits_for_the_savepoint
     assert feed(job, SAVED)[0].state is JobState.STOPPED
     # A second one gives the savepoint up; there is no attempt left to kill.
     job, actions = feed(job, Interrupted(NOON))
-    assert (job.state, actions) == (JobState.CANCELLING, (AbandonSavepoint(),))
+    assert (job.state, actions) == (JobState.CANCELING, (AbandonSavepoint(),))
     assert feed(job, SAVED)[1] == (Finish(JobState.CANCELED),)
 
 
@@ -522,9 +522,9 @@ def test_a_cancel_during_a_savepoint_ends_both_and_is_done_when_both_have_ended(
     first: Event, second: Event
 ) -> None:
     job, actions = feed(saving(), Wanted(NOON, Verb.CANCEL))
-    assert (job.state, actions) == (JobState.CANCELLING, (KillAttempt(), AbandonSavepoint()))
+    assert (job.state, actions) == (JobState.CANCELING, (KillAttempt(), AbandonSavepoint()))
     job, actions = feed(job, first)
-    assert (job.state, actions) == (JobState.CANCELLING, ())
+    assert (job.state, actions) == (JobState.CANCELING, ())
     job, actions = feed(job, second)
     assert (job.state, actions) == (JobState.CANCELED, (Finish(JobState.CANCELED),))
 
@@ -533,7 +533,7 @@ def test_a_cancel_during_a_savepoint_ends_both_and_is_done_when_both_have_ended(
     ("request_", "actions", "waits", "state"),
     [
         (Wanted(NOON, Verb.STOP), (), JobState.STOPPING, JobState.STOPPED),
-        (Wanted(NOON, Verb.CANCEL), (AbandonSavepoint(),), JobState.CANCELLING, JobState.CANCELED),
+        (Wanted(NOON, Verb.CANCEL), (AbandonSavepoint(),), JobState.CANCELING, JobState.CANCELED),
     ],
 )
 def test_a_job_between_two_attempts_ends_after_its_savepoint_and_its_timer_is_ignored(
@@ -572,8 +572,8 @@ STOP, CANCEL, PAUSE, RESUME = (
         (JobState.RUNNING, RESUME, "cannot resume job 'orders': it is RUNNING", "show"),
         (JobState.STOPPING, PAUSE, "cannot pause job 'orders': it is STOPPING", "show"),
         (JobState.STOPPING, STOP, "cannot stop job 'orders': it is STOPPING", "cancel"),
-        (JobState.CANCELLING, STOP, "cannot stop job 'orders': it is CANCELLING", "show"),
-        (JobState.CANCELLING, CANCEL, "cannot cancel job 'orders': it is CANCELLING", "show"),
+        (JobState.CANCELING, STOP, "cannot stop job 'orders': it is CANCELING", "show"),
+        (JobState.CANCELING, CANCEL, "cannot cancel job 'orders': it is CANCELING", "show"),
         (JobState.FINISHED, STOP, "cannot stop job 'orders': it is FINISHED", "show"),
         (JobState.CANCELED, CANCEL, "cannot cancel job 'orders': it is CANCELED", "show"),
     ],

@@ -503,7 +503,7 @@ def test_five_signals_cancel_the_job_and_none_of_them_ends_the_process(tmp_path:
     bench.on_clean_up = interrupt
     Script(bench, (bench.is_state("RUNNING"), lambda: interrupt(5)))
     assert bench.run().state is JobState.CANCELED
-    assert bench.events()[-3:] == ["STOPPING", "CANCELLING", "CANCELED"]
+    assert bench.events()[-3:] == ["STOPPING", "CANCELING", "CANCELED"]
 
 
 def test_a_signal_to_a_job_that_is_failing_stops_it_and_clears_up(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from headgate.jobs.values import JobSnapshot, RunOptions, Watcher
 from headgate.jobs.views.job import JobView
 
 _LOOK_EVERY = timedelta(seconds=1)
-_ENDS = {JobState.FINISHED: "caught up", JobState.CANCELED: "was cancelled"}
+_ENDS = {JobState.FINISHED: "caught up", JobState.CANCELED: "was canceled"}
 
 
 def show_detached(
@@ -66,7 +66,7 @@ def show_run(
         restore: What the start restores, as it was shown.
 
     Raises:
-        typer.Exit: With the code of an interrupt, if the job was cancelled.
+        typer.Exit: With the code of an interrupt, if the job was canceled.
     """
     begun = False
 
@@ -137,7 +137,7 @@ def show_started(home: Home, started: Detached, *, detach: bool, as_json: bool) 
 
     Raises:
         HeadgateError: The error of the job.
-        typer.Exit: With the code of an interrupt, if the job was cancelled.
+        typer.Exit: With the code of an interrupt, if the job was canceled.
     """
     if detach:
         tell_detached(started, as_json=as_json)

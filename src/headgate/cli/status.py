@@ -32,7 +32,7 @@ _STYLES = {
     JobState.FAILED: "red",
     JobState.RESTARTING: "yellow",
     JobState.PAUSED: "magenta",
-    JobState.CANCELLING: "yellow",
+    JobState.CANCELING: "yellow",
     JobState.CANCELED: "cyan",
     JobState.RESCALING: "yellow",
 }

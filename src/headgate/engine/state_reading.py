@@ -348,11 +348,14 @@ def _read_key(form: ReadableState, uid: str, text: str) -> bytes:
     except ValueError as error:
         columns = form.key_columns()
         types = ", ".join(f"{name} {kind.upper()}" for name, kind in columns)
+        kind = columns[0][1].upper()
         example = json.dumps({name: "..." for name, _ in columns})
         raise HeadgateError(
             "STATE_KEY_MISMATCH",
             f"cannot look up key {text!r} in operator {uid!r}: its key is {types}; {error}",
-            hint=f"write it as --key '{example}'" if len(columns) > 1 else f"give a {types}",
+            hint=f"write it as --key '{example}'"
+            if len(columns) > 1
+            else f"the value of {columns[0][0]!r} must be of type {kind}",
         ) from error
 
 

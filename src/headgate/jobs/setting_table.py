@@ -27,7 +27,7 @@ _SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*")
 
 
 class OnCancel(enum.StrEnum):
-    """What happens to a job's checkpoints when it is cancelled."""
+    """What happens to a job's checkpoints when it is canceled."""
 
     RETAIN = "retain"
     DELETE = "delete"
@@ -254,7 +254,7 @@ SETTINGS = (
     Setting("retain-for", _OPTIONAL_DURATION, None, _KEEPING, _REQUEST, example="24h",
             help="How long to keep further checkpoints, thinned with age."),
     Setting("on-cancel", _choice(OnCancel), "retain", _KEEPING, _REQUEST,
-            help="What happens to checkpoints when the job is cancelled."),
+            help="What happens to checkpoints when the job is canceled."),
     Setting("checkpoints", _FOLDER, None, _KEEPING, _FLAG, unset="the job's folder",
             example="checkpoints",
             help="Folder for the checkpoints of new runs, or its file: URL."),

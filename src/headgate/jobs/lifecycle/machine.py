@@ -211,14 +211,14 @@ def _running(job: Machine, event: AttemptRunning) -> Step:
         case JobState.STARTING:
             state = JobState.PAUSED if job.held else JobState.RUNNING
             return replace(job, state=state, healthy_since=event.at), ()
-        case JobState.STOPPING | JobState.CANCELLING:
+        case JobState.STOPPING | JobState.CANCELING:
             # The order to end was on its way already.
             return job, ()
     raise _illegal(job, event)
 
 
 def _failed(job: Machine, event: AttemptFailed) -> Step:
-    if job.state is JobState.CANCELLING and job.ending is None:
+    if job.state is JobState.CANCELING and job.ending is None:
         return _finish(job, JobState.CANCELED)
     if not _has_attempt(job):
         raise _illegal(job, event)
@@ -253,7 +253,7 @@ def _failed(job: Machine, event: AttemptFailed) -> Step:
 
 
 def _ended(job: Machine, event: AttemptEnded) -> Step:
-    if job.state is JobState.CANCELLING and job.ending is None:
+    if job.state is JobState.CANCELING and job.ending is None:
         return _finish(job, JobState.CANCELED)
     if not _has_attempt(job):
         raise _illegal(job, event)
@@ -303,7 +303,7 @@ def _cancel(job: Machine, event: Request) -> Step:
     abandon = (AbandonSavepoint(),) if job.saving else ()
     canceled = replace(job, held=False, draining=False, savepoint=None, ending=None, reason="")
     if alive:
-        return replace(canceled, state=JobState.CANCELLING), (KillAttempt(), *abandon)
+        return replace(canceled, state=JobState.CANCELING), (KillAttempt(), *abandon)
     after, actions = _finish(canceled, JobState.CANCELED)
     return after, (*abandon, *actions)
 
@@ -365,7 +365,7 @@ def _finish(job: Machine, state: JobState, reason: str = "") -> Step:
     )
     if not job.saving and job.savepoint is None:
         return replace(over, state=state, ending=None), (Finish(state),)
-    waits = JobState.CANCELLING if state is JobState.CANCELED else JobState.STOPPING
+    waits = JobState.CANCELING if state is JobState.CANCELED else JobState.STOPPING
     waiting = replace(over, state=waits, ending=Ending(state, reason))
     if job.saving:
         return replace(waiting, savepoint=job.savepoint), ()

@@ -310,7 +310,7 @@ class Supervisor:
     def _fail(self, failure: Failure, trace: str = "") -> None:
         self._failure = failure.to_error()
         self._cut_off = True
-        if self._machine.state is not JobState.CANCELLING:
+        if self._machine.state is not JobState.CANCELING:
             self._note_failure(failure, trace)
         self._apply(AttemptFailed(self._clock.now(), failure))
 

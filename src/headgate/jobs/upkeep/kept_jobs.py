@@ -3,7 +3,7 @@
 Every job has a supervisor of its own, a process that outlives the server. What the server owns is
 the wish that a job be up: `server/session.json` in the home has one entry for each, written when
 it is submitted, started or restored through the server, and removed when it is stopped or
-cancelled. A job in there whose supervisor is gone is taken up again.
+canceled. A job in there whose supervisor is gone is taken up again.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from typing import Annotated
 from headgate._codec import Form, JsonValue, Moment, alias, shaped
 from headgate.jobs.event_files import EVENTS, KIND, EventCounts, count_events, lines_back
 from headgate.jobs.job_folder import JobFolder
+from headgate.jobs.lifecycle.states import present_name
 
 DEFAULT_LIMIT = 200
 
@@ -115,6 +116,7 @@ def _event(number: int, line: bytes) -> JobEvent | None:
     try:
         content = json.loads(line)
         facts = {name: value for name, value in content.items() if name not in _NO_FACTS}
-        return JobEvent(number, datetime.fromisoformat(content["at"]), content["event"], facts)
+        kind = present_name(content["event"])
+        return JobEvent(number, datetime.fromisoformat(content["at"]), kind, facts)
     except (ValueError, TypeError, KeyError, AttributeError):
         return None

@@ -27,7 +27,7 @@ from headgate.jobs.checkpoints.listing import list_checkpoints
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import has_supervisor
 from headgate.jobs.lifecycle.restart import HEALTHY
-from headgate.jobs.lifecycle.states import JobState
+from headgate.jobs.lifecycle.states import JobState, present_name
 from headgate.jobs.registry import list_job_names
 from headgate.jobs.totals import without_rates
 
@@ -41,7 +41,7 @@ _ATTENTION: tuple[tuple[str, ...], ...] = (
     (JobState.FAILED, DEAD, UNREADABLE),
     (JobState.RESTARTING,),
     (JobState.PAUSED,),
-    (JobState.STARTING, JobState.STOPPING, JobState.CANCELLING, JobState.RESCALING),
+    (JobState.STARTING, JobState.STOPPING, JobState.CANCELING, JobState.RESCALING),
     (JobState.RUNNING,),
 )
 # The number of failures in a row after which a job in a state is failing. A job that runs again
@@ -188,7 +188,7 @@ def view_job(home: JobFolder, *, clock: Clock | None = None) -> JobView:
     alive = has_supervisor(home)
     stored = home.find_json("status.json") or {}
     status = stored if alive else without_rates(stored)
-    last_state = str(status.get("state") or JobState.STARTING)
+    last_state = present_name(str(status.get("state") or JobState.STARTING))
     gone = not alive and not _is_final(last_state)
     now = (clock or SystemClock()).now()
     failures = _count_failures(status, now) if alive else 0

@@ -22,7 +22,7 @@ _ERRORS = {
     400: "The request cannot be followed as it is.",
     401: "No token, or one that is not valid for this server.",
     403: "The role of the token does not allow it, or the request comes from another site.",
-    404: "There is no such thing.",
+    404: "The job, checkpoint, operator or other resource does not exist.",
     409: "The job is not in a state for it.",
     413: "The request is too large.",
     421: "The server is not known by the host's name.",

@@ -82,7 +82,7 @@ class _JobPage:
             self._head = Live()
             self._buttons = Live().classes("hg-actions hg-job-actions")
             self._buttons.on_act(lambda action, _: self._act(action))
-        with widgets.panel("Graph", note="counts are of this start of the job"):
+        with widgets.panel("Graph", note="counts since the job was last started"):
             self._build_graph()
         with widgets.panel("Over time"):
             self._charts = Charts(self._look_at_charts)

@@ -17,7 +17,7 @@ from headgate.jobs.state.values import (
 )
 from headgate.jobs.views.past import Past
 from headgate.server.console.parts import widgets
-from headgate.server.console.parts.formats import format_count, format_moment, job_path
+from headgate.server.console.parts.formats import format_moment, job_path
 from headgate.server.console.parts.frame import page
 from headgate.server.console.parts.live import Live
 from headgate.server.console.parts.templates import note
@@ -28,6 +28,7 @@ from headgate.server.console.texts.state import (
     show_rows,
     show_value,
     tell_key,
+    tell_rows,
 )
 from headgate.server.context import ServerContext, get_context
 
@@ -216,7 +217,7 @@ class _State:
             at=self._when(),
         )
         self._value.show(show_value(value))
-        self._status.show(took)
+        self._status.show(took.capitalize())
         history, took = await widgets.read_slowly(
             self._history_status,
             "Looking at every checkpoint…",
@@ -227,7 +228,7 @@ class _State:
             key,
         )
         self._history.show(show_history(history))
-        self._history_status.show(f"{len(history.entries)} moments, {took}")
+        self._history_status.show(f"Values at {len(history.entries)} moments, {took}.")
 
     async def _read_rows(self) -> None:
         if self._uid is not None:
@@ -260,9 +261,7 @@ class _State:
             shown.show(widgets.error_box(error))
         else:
             shown.show(show_rows(rows))
-            count = f"{format_count(len(rows.rows))} {'row' if len(rows.rows) == 1 else 'rows'}"
-            more = ", there are more" if rows.cut else ""
-            status.show(f"{count}, {took}, at {rows.checkpoint}{more}")
+            status.show(tell_rows(rows, took))
         finally:
             button.enable()
 

@@ -119,7 +119,7 @@ def write_line(value: Any) -> str:
 
 
 def pretty(text: str) -> str:
-    """Return JSON text on several lines; what is no JSON stays as it is."""
+    """Return JSON text on several lines, and any other text unchanged."""
     try:
         return write_json(json.loads(text))
     except ValueError:

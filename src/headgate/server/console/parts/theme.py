@@ -27,7 +27,7 @@ _TONES = {
     "PAUSED": "held",
     "STARTING": "busy",
     "STOPPING": "busy",
-    "CANCELLING": "busy",
+    "CANCELING": "busy",
     "RESCALING": "busy",
     "RESTARTING": "warn",
     "FAILED": "bad",

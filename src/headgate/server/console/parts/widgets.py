@@ -114,7 +114,7 @@ async def read_slowly(
             await asyncio.wait({answer}, timeout=_TELL_EVERY_S)
     finally:
         status.show("")
-    return answer.result(), f"answered in {time.monotonic() - began:.1f} s"
+    return answer.result(), f"read in {time.monotonic() - began:.1f} s"
 
 
 def tell_wait(waiting: str, seconds: float) -> str:

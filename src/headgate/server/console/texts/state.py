@@ -100,6 +100,18 @@ def show_history(history: StateHistory) -> Markup:
     return render("state_history", versions=shown, left_off=history.left_off)
 
 
+def tell_rows(rows: StateRows, took: str) -> str:
+    """Return how many rows are shown, of which state, and whether there are more.
+
+    Args:
+        took: How long they took, in words.
+    """
+    count = f"{format_count(len(rows.rows))} {'row' if len(rows.rows) == 1 else 'rows'}"
+    of = "the present state" if rows.checkpoint == "now" else rows.checkpoint
+    shown = f"The first {count}" if rows.cut else count
+    return f"{shown} of {of}, {took}.{' There are more rows.' if rows.cut else ''}"
+
+
 def show_rows(rows: StateRows) -> Markup:
     """Return rows as a table that scrolls in itself."""
     if not rows.rows:
