@@ -5,16 +5,21 @@ from __future__ import annotations
 import inspect
 import json
 import shlex
+import subprocess
 import uuid
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pulsar.schema import Integer, JsonSchema, Long, String
+from pulsar.schema import Record as PulsarRecord
 from pulsar_broker import PulsarBroker
 from typer.testing import CliRunner, Result
 
+from headgate._artifacts import get_java, resolve, spark_jars
 from headgate._clock import SystemClock
 from headgate._codec import encode
+from headgate._kernel.connector_jars import CONNECTORS
 from headgate.cli import topics
 from headgate.cli.app import app
 from headgate.connectors.logs import parse_log
@@ -40,6 +45,42 @@ enriched = orders.enrich("with-user", users, on="user", into="who")
 enriched.matched.to("out")
 enriched.missing.select("id", "id + 1 AS following").to("missing")
 """
+
+JAVA = """
+import org.apache.pulsar.client.api.PulsarClient;
+import org.apache.pulsar.client.api.Schema;
+import org.apache.pulsar.client.impl.schema.JSONSchema;
+
+public class Publish {
+  public static class User { public long id; public String name; }
+  public static class Order { public int id; public int user; public String note; }
+
+  public static void main(String[] args) throws Exception {
+    User user = new User();
+    user.id = 1;
+    user.name = "from Java";
+    Order order = new Order();
+    order.id = 1;
+    order.user = 1;
+    order.note = "from Java";
+    try (PulsarClient client = PulsarClient.builder().serviceUrl(args[0]).build()) {
+      client.newProducer(JSONSchema.of(User.class)).topic(args[1]).create().send(user);
+      client.newProducer(Schema.JSON(Order.class)).topic(args[2]).create().send(order);
+    }
+  }
+}
+"""
+
+
+class User(PulsarRecord):  # type: ignore[misc]
+    id = Long(required=True)
+    name = String()
+
+
+class Order(PulsarRecord):  # type: ignore[misc]
+    id = Integer(required=True)
+    user = Integer(required=True)
+    note = String()
 
 
 @pytest.fixture(autouse=True)
@@ -199,33 +240,69 @@ def test_setup_makes_what_a_flow_needs_and_tells_what_was_there(pulsar: PulsarBr
         for each in first["topics"]
     ]
     assert shown == [
-        ("stream", "orders", "7d", False, "JSON"),
-        ("table", "users", "infinite", False, "JSON"),
+        ("stream", "orders", "7d", False, None),
+        ("table", "users", "infinite", False, None),
         ("output", "out", "7d", True, "JSON"),
         # What `id + 1` is, only Spark can tell.
         ("output", "missing", "7d", True, None),
         ("dead letters", "dead-letters", "7d", True, "JSON"),
     ]
     assert not any(each["existed"] or each["warnings"] for each in first["topics"])
-    schema = json.loads(pulsar.ask("GET", f"schemas/{namespace}/orders/schema")["data"])
-    assert [each["type"] for each in schema["fields"]] == ["long", "long", ["null", "string"]]
+    schema = json.loads(pulsar.ask("GET", f"schemas/{namespace}/out/schema")["data"])
+    kinds = [each["type"] for each in schema["fields"]]
+    assert kinds[:3] == ["long", "long", ["null", "string"]]
 
     path = f"persistent/{namespace}"
     pulsar.ask("POST", f"{path}/out/deduplicationEnabled", False)
     pulsar.ask("POST", f"{path}/users/retention", NOTHING)
-    pulsar.ask("DELETE", f"schemas/{namespace}/users/schema?force=true")
     Path("flow.py").write_text(FLOW.replace("note: str", "note: int"))
     again = run("setup", "flow.py", *on)
     assert "Topic 'out' existed, and its deduplication was turned on" in again.stdout
-    assert "got a JSON schema" not in again.stdout, "users is only read"
+    assert "got a JSON schema" not in again.stdout, "orders and users are only read"
     assert again.stderr.splitlines() == [
-        "warning: topic 'orders' existed, and its schema has column 'note' as string instead of "
-        "long",
         "warning: topic 'users' existed, and it has no retention, so records may be deleted "
         "before they are read",
         "warning: topic 'out' existed, and its schema has column 'note' as string instead of long",
     ]
     assert pulsar.ask("GET", f"{path}/out/deduplicationEnabled") is True
+
+
+def test_clients_publish_with_schemas_of_their_own_to_topics_of_setup(pulsar: PulsarBroker) -> None:
+    namespace = f"{new_name()}/shop"
+    on = ("--on", pulsar.url.replace("?", f"/{namespace}?"))
+    Path("flow.py").write_text(FLOW)
+    told("setup", "flow.py", *on)
+    topics = [f"persistent://{namespace}/{name}" for name in ("users", "orders")]
+    publish_from_java(pulsar.service, *topics)
+    client = pulsar.client()
+    try:
+        users = client.create_producer(topics[0], schema=JsonSchema(User))
+        users.send(User(id=2, name="from Python"))
+        orders = client.create_producer(topics[1], schema=JsonSchema(Order))
+        orders.send(Order(id=2, user=2, note="from Python"))
+    finally:
+        client.close()
+    for name, column in (("users", "name"), ("orders", "note")):
+        rows = map(json.loads, pulsar.values(name, namespace=namespace))
+        assert {row["id"]: row[column] for row in rows} == {1: "from Java", 2: "from Python"}
+    # The schemas that the clients registered fit the flow, also where Java's columns are narrower.
+    read = told("setup", "flow.py", *on)["topics"][:2]
+    assert [(topic["schema"], topic["warnings"]) for topic in read] == [("JSON", [])] * 2
+
+
+def publish_from_java(service: str, users: str, orders: str) -> None:
+    """Send a user and an order with Java's own schemas of their classes."""
+    of_spark = [
+        next(spark_jars().glob(f"{name}-2*.jar")) for name in ("slf4j-api", "jackson-annotations")
+    ]
+    jars = [*resolve(CONNECTORS["pulsar"]), *of_spark]
+    source = Path("Publish.java")
+    source.write_text(JAVA)
+    command = [get_java("test"), "-XX:TieredStopAtLevel=1", "-cp", ":".join(map(str, jars))]
+    ended = subprocess.run(
+        [*command, str(source), service, users, orders], capture_output=True, text=True, timeout=120
+    )
+    assert ended.returncode == 0, ended.stderr
 
 
 def test_a_subscription_leaves_unread_exactly_what_comes_next(pulsar: PulsarBroker) -> None:

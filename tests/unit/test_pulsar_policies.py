@@ -167,6 +167,14 @@ def test_a_registered_schema_is_compared_by_its_columns() -> None:
         "its schema has no column 'x'",
     )
     assert schema_differences('"string"', columns) == ("its schema is not a record",)
+    # A Java class may have an int, a float and an enum, whose JSON these columns read.
+    kinds = ("int", "float", {"type": "enum", "name": "Kind", "symbols": ["A"]})
+    fields = [{"name": name, "type": kind} for name, kind in zip("abc", kinds, strict=True)]
+    of_java = json.dumps({"type": "record", "name": "User", "fields": fields})
+    assert schema_differences(of_java, schema_of("a BIGINT, b DOUBLE, c STRING")) == ()
+    assert schema_differences(of_java, schema_of("a STRING")) == (
+        "its schema has column 'a' as int instead of string",
+    )
 
 
 def stats(*ledgers: tuple[int, int], open_entries: int, last: str) -> dict[str, Any]:

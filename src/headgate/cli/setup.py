@@ -60,9 +60,9 @@ def setup(
 
     On Kafka, tables are compacted and kept for ever; streams, outputs and dead letters have a
     retention; and headgate-epochs, which exactly-once needs, is created. On Pulsar, tenant and
-    namespace are created too, tables are kept for ever, topics get a JSON schema of their columns,
-    and output topics get deduplication; an existing topic gets a missing schema or deduplication.
-    Existing topics that do not fit cause a warning.
+    namespace are created too, tables are kept for ever, and output topics get a JSON schema of
+    their columns and deduplication, also those that exist without. Input topics get no schema: the
+    first producer registers its own. Existing topics that do not fit cause a warning.
 
     A headgate.toml can set the log and the profile, as for 'headgate run'.
 

@@ -79,7 +79,8 @@ class WantedTopic:
         replication: The number of replicas.
         deduplicate: True if the brokers drop a producer's duplicates.
         schema: The schema of the records, on a log that stores schemas.
-        amend: True to add a missing deduplication or schema to an existing topic.
+        amend: True for a topic that jobs write: it gets the schema, and an existing one a missing
+            deduplication or schema.
     """
 
     name: str

@@ -32,7 +32,9 @@ _PAUSE_S = 0.1
 def make_topic(namespace: Namespace, wanted: WantedTopic, usual: Retention) -> MadeTopic:
     """Create a topic if it is missing, and return when its policies apply.
 
-    An existing topic is unchanged, except for missing settings if `wanted` asks to amend it.
+    An existing topic is unchanged, except for missing settings if `wanted` asks to amend it. Only
+    such a topic gets a schema: on others the first producer registers the one of its client, and
+    with a different one there the brokers would refuse it.
 
     Args:
         wanted: Without a number of partitions, the topic gets one.
@@ -43,7 +45,7 @@ def make_topic(namespace: Namespace, wanted: WantedTopic, usual: Retention) -> M
     kept = namespace.kept(shape)
     given = _given(wanted, kept, usual) if made else _lacking(wanted, kept)
     _set_policies(namespace, shape, given)
-    registered = (made or wanted.amend) and _register(namespace, shape, wanted)
+    registered = wanted.amend and _register(namespace, shape, wanted)
     kept = namespace.kept(shape)
     schema = namespace.find_schema(shape)
     return MadeTopic(

@@ -58,8 +58,8 @@ def set_up(
 
     On Kafka, tables are compacted and kept without limit; streams, outputs and dead letters are
     kept for 7 days by default. A cluster with outputs gets the topic in which exactly-once stores
-    its epochs. On Pulsar, tables are kept without limit, topics get a JSON schema of their columns,
-    and outputs get deduplication; an existing topic gets these two if it lacks them.
+    its epochs. On Pulsar, tables are kept without limit, and outputs and dead letters get a JSON
+    schema of their columns and deduplication; an existing one gets these two if it lacks them.
 
     Args:
         flow: As `load_flow` takes it.
