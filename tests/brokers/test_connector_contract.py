@@ -14,8 +14,10 @@ import pytest
 from bench import Bench, refused
 from kafka_broker import KafkaBroker
 from pulsar_broker import PulsarBroker
+from typer.testing import CliRunner
 
 from headgate import Flow
+from headgate.cli.app import app
 from headgate.connectors.connector import Connector, Log, RecordCount
 from headgate.connectors.logs import parse_log
 from headgate.connectors.registry import CONNECTORS, get_connector
@@ -144,6 +146,28 @@ def test_topics_are_listed_shown_and_tailed(world: World) -> None:
     )
     with refused("TOPIC_NOT_FOUND"):
         topics.show(f"{name}-x", count=False, last_files=1)
+
+
+def test_records_of_a_file_are_published_with_their_keys(world: World, tmp_path: Path) -> None:
+    name, file = f"{world.prefix}mine", tmp_path / "mine.jsonl"
+    words = ['{"n": 1, "word": "a"}', '{"n": 2}', '{"n":1, "word": "Å"}']
+    file.write_text("\n".join((*words, "{", words[0])))
+    publish = ("publish", name, "--key", "n", "--on", str(world.log))
+    missing = CliRunner().invoke(app, [*publish, str(file)])
+    assert missing.stderr.startswith("error TOPIC_NOT_FOUND: ")
+    broken = CliRunner().invoke(app, [*publish, str(file), "--create"])
+    assert f"line 4 of {file} to topic '{name}': it is not JSON" in broken.stderr
+    assert "the 3 records before it were sent, and none after it" in broken.stderr
+    assert CliRunner().invoke(app, publish, input='{"n": 3}\n').stdout.startswith("Published 1 ")
+
+    places = world.connector.open_places(world.log.bind(name))
+    records = [record for stretch in places.stretches() for record in places.read(stretch)]
+    values = [(record.value or b"").decode() for record in records]
+    assert sorted(values) == sorted([*words, '{"n": 3}'])
+    assert values.index(words[0]) < values.index(words[2])
+    if world.connector.has_keys:
+        keys = {value: record.key for value, record in zip(values, records, strict=True)}
+        assert keys == {words[0]: b"1", words[1]: b"2", words[2]: b"1", '{"n": 3}': b"3"}
 
 
 def test_a_record_is_found_again_by_its_place(world: World) -> None:

@@ -26,6 +26,7 @@ from headgate.cli import (
     output,
     plan,
     produce,
+    publish,
     restore,
     run,
     serve,
@@ -69,6 +70,7 @@ _COMMANDS: dict[str, Command | tuple[Command, dict[str, Command]]] = {
     "dead-letters": dead_letters.dead_letters,
     "setup": setup.setup,
     "produce": (produce.produce, {"store": produce.store, "visits": produce.visits}),
+    "publish": publish.publish,
     "topics": (
         topics.topics,
         {"list": topics.list_all, "show": topics.show_one, "create": topics.create},
