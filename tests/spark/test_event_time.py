@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from bench import Bench, bag, refused
 
 from headgate import Flow
@@ -22,6 +23,7 @@ from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import write_intent
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.lifecycle.vocabulary import Verb
+from headgate.jobs.startup import opening
 from headgate.jobs.values import JobSnapshot
 from headgate.windows import count, every_processing_time, tumbling
 
@@ -228,6 +230,25 @@ def test_a_drain_ends_every_window_and_the_job_for_good(bench: Bench) -> None:
     assert "--fresh" in caught.value.hint
     with refused("JOB_DRAINED"):
         bench.run(visits(), restore_from="latest")
+
+
+def test_a_bounded_run_with_a_drain_ends_every_window(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.put("visits", events(1, 24))
+    ended = bench.run(visits(), until_caught_up=False, drain=True)
+    assert ended.state is JobState.FINISHED
+    assert ended.totals.watermark == END
+    assert finals(bench) == [("v", 0, 1), ("v", 20, 1)]
+    with refused("JOB_DRAINED"):
+        bench.run(visits(), drain=True)
+    # An attempt that is restarted in the middle of a drain reads nothing more: it would be late.
+    monkeypatch.setattr(opening, "check_not_drained", lambda *_, **__: None)
+    bench.put("visits", events(40))
+    again = bench.run(visits(), until_caught_up=False, drain=True)
+    assert (again.state, again.totals.inputs) == (JobState.FINISHED, {"visits": 0})
+    assert bench.read("late") == []
+    assert len(finals(bench)) == 2
 
 
 def test_a_drained_job_goes_on_from_before_the_drain(bench: Bench) -> None:

@@ -342,6 +342,12 @@ def test_what_the_user_agrees_to_goes_with_the_start(asked: list[RunOptions]) ->
     assert asked[0].consent == Consent(open_batch=OpenBatch.SKIP, allow_repeats=True)
 
 
+def test_a_run_may_close_its_windows_at_its_end(asked: list[RunOptions]) -> None:
+    assert run("run", "flow.py", "--drain").exit_code == 0
+    assert asked[0].drain
+    assert "exclude each other" in run("run", "flow.py", "--drain", "--watch").stderr
+
+
 def test_flags_win_over_the_file_and_the_file_over_defaults(
     asked: list[RunOptions], tmp_path: Path
 ) -> None:

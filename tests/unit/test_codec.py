@@ -738,6 +738,7 @@ GOLDEN: list[tuple[Any, dict[str, Any]]] = [
             "on": "files:.headgate/topics",
             "home": ".headgate",
             "until_caught_up": False,
+            "drain": False,
             "parallelism": None,
             "batch_every": 1.0,
             "max_batch": 67108864,

@@ -240,12 +240,13 @@ def test_a_restart_stops_the_job_before_it_starts_it_again(
 
 
 def test_a_job_is_started_again_with_the_options_it_had(home: JobFolder) -> None:
-    store(home, retain_for=timedelta(hours=1), restart="fixed-delay:5,10s", until_caught_up=True)
+    bounds = {"until_caught_up": True, "drain": True}
+    store(home, retain_for=timedelta(hours=1), restart="fixed-delay:5,10s", **bounds)
     flow, options = FolderHome(home.root).last_start("orders")
     assert flow == "/flows/flow.py"
     assert options.retain_for == timedelta(hours=1)
     assert options.restart == "fixed-delay:5,10s"
-    assert not options.until_caught_up, "that was for one start"
+    assert (options.until_caught_up, options.drain) == (False, False), "those were for one start"
 
 
 @pytest.mark.parametrize("deletes", [True, False])

@@ -48,6 +48,10 @@ class Gate:
         """End the query likewise, and end event time first, so that every window is closed."""
         self._keeper.drain()
 
+    def finish_drain(self) -> None:
+        """Finish a drain that an earlier query began: read no more, and close every window."""
+        self._keeper.finishDrain()
+
     def set_min_pause(self, pause: timedelta) -> None:
         """Set the minimum time between the end of a batch and the next one."""
         self._keeper.minPause(to_millis(pause))

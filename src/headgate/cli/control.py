@@ -57,7 +57,7 @@ def start(
     """Start a job with its last settings: from its newest checkpoint, in the background.
 
     The flow's file is read again; the options are those of the last 'headgate run', without
-    --until-caught-up.
+    --until-caught-up and --drain.
 
     [bold]Examples[/bold]
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _ROWS_PRINTED = 20
 # Options that a server does not support.
 _HERE_ALONE = (
-    *("until_caught_up", "watch", "restore_at", "drop_state", "start", "strict"),
+    *("until_caught_up", "drain", "watch", "restore_at", "drop_state", "start", "strict"),
     *("print_rows", "verbose", "ui", "ui_port"),
 )
 # Options that exclude each other.
@@ -32,6 +32,7 @@ _EXCLUSIVE = (
     ("fresh", "open_batch"),
     ("restore_from", "restore_at", "open_batch"),
     ("watch", "detach"),
+    ("watch", "drain"),
     ("ui", "detach"),
     ("ui_port", "detach"),
 )
@@ -46,6 +47,9 @@ Detach: TypeAlias = Annotated[
 ]
 UntilCaughtUp: TypeAlias = Annotated[
     bool, _flag("--until-caught-up", help_="End once all existing records have been read.")
+]
+Drain: TypeAlias = Annotated[
+    bool, _flag("--drain", help_="Likewise, and close every window first, as 'stop --drain' does.")
 ]
 Watch: TypeAlias = Annotated[
     bool, _flag("--watch", help_="Restart with its state whenever the flow's file changes.")
@@ -120,6 +124,7 @@ def run(
     *,
     detach: Detach = False,
     until_caught_up: UntilCaughtUp = False,
+    drain: Drain = False,
     watch: Watch = False,
     ui: Ui = False,
     ui_port: UiPort = None,
@@ -149,6 +154,7 @@ def run(
 
       headgate run examples/orders/flow.py
       headgate run examples/orders/flow.py --until-caught-up --json
+      headgate run examples/visits/flow.py --drain
       headgate run flow.py --checkpoint-every 30s --retain 20 --restart fixed-delay:5,10s
       headgate run orders/flow.py --server http://build-7:8270 --detach
     """
@@ -156,6 +162,7 @@ def run(
     base = RunOptions(
         home=place.local.folder,
         until_caught_up=until_caught_up,
+        drain=drain,
         fresh=fresh,
         restore_from=restore_from,
         restore_at=restore_at,
@@ -168,12 +175,27 @@ def run(
     )
     if place.server is not None:
         _run_there(place.server, flow, settings, base, place, detach=detach)
-    elif detach:
-        show_detached(flow, resolve_options(flow, settings, base), as_json=place.as_json)
     else:
+        serving = ui or ui_port is not None
         options = resolve_options(flow, settings, base)
-        with _server_beside(flow, options, ui_port, wanted=ui or ui_port is not None):
-            show_run(flow, options, as_json=place.as_json, watch=watch)
+        _run_here(flow, options, place, ui_port, serving=serving, detach=detach, watch=watch)
+
+
+def _run_here(
+    flow: str,
+    options: RunOptions,
+    place: Place,
+    ui_port: int | None,
+    *,
+    serving: bool,
+    detach: bool,
+    watch: bool,
+) -> None:
+    if detach:
+        show_detached(flow, options, as_json=place.as_json)
+        return
+    with _server_beside(flow, options, ui_port, wanted=serving):
+        show_run(flow, options, as_json=place.as_json, watch=watch)
 
 
 def _run_there(

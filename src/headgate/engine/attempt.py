@@ -84,7 +84,11 @@ class Attempt:
     def start(self) -> None:
         """Start the query: first finish a batch that was begun, then read new records."""
         self._gate.set_min_pause(self._settings.min_pause)
-        if self._settings.until_caught_up:
+        if self._settings.drain_begun:
+            self._gate.finish_drain()
+        elif self._settings.drain:
+            self._gate.drain()
+        elif self._settings.until_caught_up:
             self._gate.stop_when_caught_up()
         self._query = queries.start(self._rows, self.plan, self._settings, run=self._run)
 
@@ -147,7 +151,7 @@ class Attempt:
             raise query_failure(self._settings.job, causes)
         if self._stopping:
             return Ending.STOPPED
-        if self._settings.until_caught_up:
+        if self._settings.until_caught_up or self._settings.drain:
             return Ending.CAUGHT_UP
         raise HeadgateError(
             "QUERY_ENDED",

@@ -118,6 +118,9 @@ class AttemptSettings:
         max_batch: The maximum number of bytes per topic and batch.
         max_record: The size above which a record is a dead letter.
         shown: The number of rows per output and batch that are printed on the terminal.
+        until_caught_up: End the query after reading all records that existed at its start.
+        drain: End it likewise, and close every window first.
+        drain_begun: Whether an earlier attempt of the run has ended event time by its drain.
         history: Every schema that each table has had in this run, by source id.
         held: The initial state of operators, by uid; only before the first commit.
         starts: The starts of sources without a stored position, by source id: the JSON of a
@@ -144,6 +147,8 @@ class AttemptSettings:
     max_record: int = MIB
     shown: int = 0
     until_caught_up: bool = False
+    drain: bool = False
+    drain_begun: bool = False
     history: Mapping[str, tuple[SchemaForm, ...]] = field(default_factory=dict)
     held: Mapping[str, HeldState | HeldFiles] = field(default_factory=dict)
     starts: Mapping[str, str] = field(default_factory=dict)

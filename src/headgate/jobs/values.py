@@ -52,6 +52,8 @@ class RunOptions:
 
     Attributes:
         home: The folder of the jobs.
+        until_caught_up: End once all records that existed at the start have been read.
+        drain: End likewise, and close every window first.
         parallelism: State partitions; by default those of the resumed run, or one per core.
         fresh: Start empty, in a new lineage; the old run stays as it is.
         print_rows: The number of rows of each output and batch that are shown.
@@ -68,6 +70,7 @@ class RunOptions:
     on: str = DEFAULTS["on"]
     home: Path = DEFAULT_HOME
     until_caught_up: bool = False
+    drain: bool = False
     parallelism: int | None = DEFAULTS["parallelism"]
     batch_every: Seconds = DEFAULTS["batch-every"]
     max_batch: int = DEFAULTS["max-batch"]

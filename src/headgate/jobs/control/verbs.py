@@ -155,7 +155,7 @@ def start_job(home: JobFolder, *, consent: Consent = NO_CONSENT) -> Detached:
 def get_start(home: JobFolder, *, consent: Consent = NO_CONSENT) -> tuple[str, RunOptions]:
     """Return the flow and the options with which a job was last run, or was to be run first.
 
-    The end of that run (`--until-caught-up`) is not among them.
+    The end of that run (`--until-caught-up`, `--drain`) is not among them.
 
     Raises:
         HeadgateError: JOB_FILE_BROKEN, or JOB_NEVER_RAN if no start was written down.
@@ -172,7 +172,9 @@ def get_start(home: JobFolder, *, consent: Consent = NO_CONSENT) -> tuple[str, R
     except (KeyError, DecodeError) as error:
         raise broken_file(home.path / "job.json", error) from error
     # The folder may have been moved since.
-    return flow, replace(options, home=home.root, consent=consent, until_caught_up=False)
+    return flow, replace(
+        options, home=home.root, consent=consent, until_caught_up=False, drain=False
+    )
 
 
 def restart_job(

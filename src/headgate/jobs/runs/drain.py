@@ -30,6 +30,22 @@ def check_not_drained(checkpoint: Path, past: Sequence[Checkpoint], *, job: str)
         raise _drained(f"cannot resume job {job!r}: it was", past, job=job)
 
 
+def has_begun_drain(checkpoint: Path) -> bool:
+    """Return whether a run has ended event time, in a batch that has committed or is open.
+
+    Args:
+        checkpoint: Spark's folder of the run.
+    """
+    try:
+        numbers = (find_last_commit(checkpoint), find_open_batch(checkpoint))
+        return any(
+            is_drained(read_offsets(checkpoint, number)) for number in numbers if number is not None
+        )
+    except HeadgateError:
+        # Spark fails on a corrupted batch when it repeats it, and explains more.
+        return False
+
+
 def check_not_drained_at(kept: Checkpoint, past: Sequence[Checkpoint], *, job: str) -> None:
     """Refuse to restore from a checkpoint that a drain left.
 
@@ -45,7 +61,7 @@ def _drained(what: str, past: Sequence[Checkpoint], *, job: str) -> HeadgateErro
     fresh = "start empty with --fresh"
     return HeadgateError(
         "JOB_DRAINED",
-        f"{what} stopped with --drain, which ended event time, so all further events are late",
+        f"{what} drained (--drain), which ended event time, so all further events are late",
         hint=fresh if before is None else f"headgate restore {job} --from {before}, or {fresh}",
     )
 

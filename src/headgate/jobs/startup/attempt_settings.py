@@ -16,6 +16,7 @@ from headgate.engine.settings import (
 from headgate.errors import HeadgateError
 from headgate.jobs.checkpoints.portable import state_folder
 from headgate.jobs.job_folder import JobFolder
+from headgate.jobs.runs.drain import has_begun_drain
 from headgate.jobs.runs.lineage import Run
 from headgate.jobs.values import RunOptions
 
@@ -39,6 +40,8 @@ def attempt_settings(
         max_record=options.max_record,
         shown=options.print_rows,
         until_caught_up=options.until_caught_up,
+        drain=options.drain,
+        drain_begun=options.drain and has_begun_drain(run.checkpoint),
         history=run.history,
         held=_held_state(run),
         starts={**starts, **({} if origin is None else origin.positions)},

@@ -55,6 +55,7 @@ public final class Gatekeeper {
   private volatile Order order = Order.OPEN;
   private volatile boolean untilCaughtUp;
   private volatile boolean draining;
+  private volatile boolean timeHasEnded;
   private volatile long minPauseNanos;
   private volatile long writtenAt;
   private volatile boolean written;
@@ -89,6 +90,12 @@ public final class Gatekeeper {
   public void drain() {
     draining = true;
     untilCaughtUp = true;
+  }
+
+  /** Does the same where the query that this one continues has ended event time: whatever came since would be late. */
+  public void finishDrain() {
+    timeHasEnded = true;
+    drain();
   }
 
   public boolean isDraining() { return draining; }
@@ -158,7 +165,7 @@ public final class Gatekeeper {
     if (source.start == null || !start.equals(source.start) || !reached(start, newest)) source.broughtAt = source.seenAt;
     source.start = start;
     if (source.loadTarget != null && !source.loaded) source.loaded = reached(start, left.apply(source.loadTarget));
-    if (untilCaughtUp && source.drainTarget == null) source.drainTarget = newest;
+    if (untilCaughtUp && source.drainTarget == null) source.drainTarget = timeHasEnded ? start : newest;
     source.reached = untilCaughtUp && reached(start, left.apply(source.drainTarget)) ? source.reached + 1 : 0;
   }
 
