@@ -16,6 +16,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -30,6 +31,8 @@ FORMAT = 1
 _MANY = 8
 _FETCHED = re.compile(r"\[SUCCESSFUL \] (?P<group>[^#\s]+)#(?P<name>[^;\s]+);(?P<version>[^!\s]+)!")
 _TROUBLE = re.compile(r"\S*Exception|unresolved|not found|Server access error", re.IGNORECASE)
+# The pause between two lines about a download that goes on.
+_LINE_EVERY_S = 5.0
 # The Ivy settings file of a user with a mirror.
 _SETTINGS = "HEADGATE_IVY_SETTINGS"
 _IVY_FILE = """\
@@ -45,7 +48,7 @@ _IVY_FILE = """\
 </ivy-module>
 """
 
-# Called with one line per file: its name, and which of how many it is.
+# Called with a line and its size before a download, and with lines while it goes on, by any thread.
 Progress: TypeAlias = Callable[[str], None]
 
 
@@ -126,7 +129,7 @@ def resolve(
     at once: one fetches, and the others wait.
 
     Args:
-        progress: Called with a line before or after each file is fetched.
+        progress: Called with a line before anything is fetched, then with further ones.
         root: The artifact that needs the others: fetching it with its dependencies is faster than
             one by one if they are many.
 
@@ -136,9 +139,10 @@ def resolve(
     """
     folder = jars_folder()
     if find_missing(artifacts):
-        with _alone(folder):
+        report = progress or _nobody
+        with _alone(folder, report):
             # Another process may have fetched them meanwhile.
-            _fetch_missing(artifacts, root, progress or _nobody)
+            _fetch_missing(artifacts, root, report)
     for artifact in artifacts:
         _check_published(folder / artifact.file, artifact)
     return tuple(folder / artifact.file for artifact in artifacts)
@@ -187,11 +191,17 @@ def _fetch_missing(
 ) -> None:
     folder = jars_folder()
     missing = find_missing(artifacts)
-    total = len(missing)
-    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder) as trial:
-        fetched = _Fetched(Path(trial), progress, total)
-        if root is not None and total >= _MANY:
-            progress(f"resolving {root.coordinates} and its dependencies")
+    if not missing:
+        return
+    what = missing[0].file if len(missing) == 1 else f"{len(missing)} files"
+    size = format_size(sum(artifact.size for artifact in missing))
+    progress(f"downloading {what}, {size}, once, into {folder}")
+    with (
+        tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder) as trial,
+        _reporting(missing, Path(trial), progress),
+    ):
+        fetched = _Fetched(Path(trial), progress, len(missing))
+        if root is not None and len(missing) >= _MANY:
             fetched.run(root, missing, with_needed=True)
             _publish(missing, Path(trial), folder)
         for artifact in find_missing(missing):
@@ -200,6 +210,39 @@ def _fetch_missing(
             if find_missing([artifact]):
                 # Without network none of the others would arrive either.
                 raise _unavailable(find_missing(artifacts), folder, fetched.trouble)
+
+
+@contextlib.contextmanager
+def _reporting(artifacts: Sequence[Artifact], trial: Path, progress: Progress) -> Iterator[None]:
+    """Report now and then how much has arrived: a large file takes minutes."""
+    ended = threading.Event()
+    total = format_size(sum(artifact.size for artifact in artifacts))
+
+    def report() -> None:
+        while not ended.wait(_LINE_EVERY_S):
+            size = sum(_size_so_far(artifact, trial) for artifact in artifacts)
+            progress(f"downloading, {format_size(size)} of {total}")
+
+    thread = threading.Thread(target=report, name="headgate-download", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _size_so_far(artifact: Artifact, trial: Path) -> int:
+    """Return how many bytes of a file have arrived, wherever Ivy keeps them."""
+    # Ivy writes into a file that ends in .part, and copies it to the folder at its end.
+    of_ivy = (cache_folder() / "ivy" / artifact.group / artifact.name).glob(
+        f"*/*{artifact.version}*.{artifact.extension}*"
+    )
+    sizes = [0]
+    for file in (jars_folder() / artifact.file, trial / artifact.file, *of_ivy):
+        with contextlib.suppress(FileNotFoundError):
+            sizes.append(file.stat().st_size)
+    return min(artifact.size, max(sizes))
 
 
 class _Fetched:
@@ -237,7 +280,8 @@ class _Fetched:
                     self.trouble = line.strip()
 
     def _report(self, artifact: Artifact) -> None:
-        if artifact.file not in self._reported:
+        # A single file was named before.
+        if artifact.file not in self._reported and self._total > 1:
             self._reported.add(artifact.file)
             number = f"{len(self._reported)} of {self._total}"
             self._progress(f"{artifact.file}, {format_size(artifact.size)} ({number})")
@@ -333,11 +377,15 @@ def _sha256(file: Path) -> str:
 
 
 @contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def _alone(folder: Path, progress: Progress) -> Iterator[None]:
     """Lock the cache, so that processes never fetch at once; Ivy's own cache has no lock."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress("waiting for another process that is downloading")
+            fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 

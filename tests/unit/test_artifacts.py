@@ -5,6 +5,7 @@ No network: a Java of the test's own stands for Ivy.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import multiprocessing
@@ -88,10 +89,54 @@ def test_jars_are_fetched_once_and_progress_names_each(stage: Stage) -> None:
     files = resolve((ONE, TWO), progress=told.append)
     assert files == (stage.jars / "one-1.0.jar", stage.jars / "two-1.0.jar")
     assert [file.read_text() for file in files] == ["one", "two"]
-    assert told == ["one-1.0.jar, 3B (1 of 2)", "two-1.0.jar, 3B (2 of 2)"]
+    assert told == [
+        f"downloading 2 files, 6B, once, into {stage.jars}",
+        *("one-1.0.jar, 3B (1 of 2)", "two-1.0.jar, 3B (2 of 2)"),
+    ]
     assert len(stage.calls) == 2
     assert resolve((ONE, TWO), progress=told.append) == files
-    assert (len(stage.calls), len(told)) == (2, 2)
+    assert (len(stage.calls), len(told)) == (2, 3)
+
+
+def test_a_download_is_told_with_its_size_before_it_begins_and_as_it_goes_on(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_artifacts, "_LINE_EVERY_S", 0.02)
+    large = artifact("large", b"0123456789")
+    part = f"{stage.cache}/ivy/org.example/large/jars"
+    # The half of it, as Ivy writes it, until the test has seen that this was told.
+    stage.java_does(
+        f"""mkdir -p {part} && printf 01234 > {part}/large-1.0.jar.part
+while [ ! -f {stage.cache}/seen ]; do sleep 0.01; done
+mv {part}/large-1.0.jar.part {part}/large-1.0.jar
+for last; do [ "$before" = -retrieve ] && folder=${{last%/*}}; before=$last; done
+printf 0123456789 > "$folder/large-1.0.jar" """
+    )
+    told: list[tuple[str, int]] = []
+
+    def tell(line: str) -> None:
+        told.append((line, len(stage.calls)))
+        if line.startswith("downloading, 5B"):
+            (stage.cache / "seen").touch()
+
+    resolve((large,), progress=tell)
+    assert told[0] == (f"downloading large-1.0.jar, 10B, once, into {stage.jars}", 0)
+    assert "downloading, 5B of 10B" in [line for line, _ in told]
+
+
+def test_a_download_of_another_process_is_waited_for_and_that_is_told(stage: Stage) -> None:
+    stage.jars.mkdir(parents=True)
+    told: list[str] = []
+    with (stage.jars / ".lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+
+        def tell(line: str) -> None:
+            told.append(line)
+            (stage.jars / "one-1.0.jar").write_text("one")
+            fcntl.flock(lock, fcntl.LOCK_UN)
+
+        resolve((ONE,), progress=tell)
+    assert told == ["waiting for another process that is downloading"]
 
 
 def test_ivy_is_asked_for_one_jar_and_keeps_its_files_in_the_cache(stage: Stage) -> None:
@@ -141,7 +186,7 @@ def test_many_jars_come_with_the_one_that_needs_them(
     assert len(resolve(wanted, root=ONE, progress=told.append)) == 4
     assert ["-notransitive" in call for call in stage.calls] == [False, True]
     assert told == [
-        "resolving org.example:one:1.0 and its dependencies",
+        f"downloading 4 files, 8B, once, into {stage.jars}",
         *("one-1.0.jar, 3B (1 of 4)", "a-1.0.jar, 1B (2 of 4)"),
         *("b-1.0.jar, 1B (3 of 4)", "two-1.0.jar, 3B (4 of 4)"),
     ]

@@ -15,9 +15,11 @@ from pathlib import Path
 
 import pytest
 from eventually import eventually
+from typer.testing import CliRunner
 
 import headgate
 from headgate._codec import encode
+from headgate.cli.app import app
 from headgate.errors import HeadgateError
 from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.job_folder import JobFolder
@@ -109,6 +111,21 @@ def test_a_flow_that_cannot_be_read_is_refused_before_anything_is_spawned(flow: 
     with pytest.raises(HeadgateError) as caught:
         start_detached("other.py", RunOptions())
     assert caught.value.code == "FLOW_NOT_FOUND"
+
+
+@pytest.mark.parametrize("command", [("run", "--detach"), ("run",), ("plan", "--spark")])
+def test_a_first_download_is_told_of_in_the_terminal_before_it_begins(
+    flow: str, command: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADGATE_CACHE", str(tmp_path / "cache"))
+    result = CliRunner().invoke(app, [*command, flow, "--on", "kafka://127.0.0.1:1"])
+    assert result.exit_code == 3
+    # No terminal is there; the Java that fetches ends at once.
+    first, second, *_ = result.stderr.splitlines()
+    jars = tmp_path / "cache" / "jars"
+    assert first == f"downloading kafka-clients-4.3.1.jar, 9.7MiB, once, into {jars}"
+    assert second.startswith("error ARTIFACT_UNAVAILABLE: ")
+    assert not has_supervisor(home())
 
 
 def test_run_detached_prints_the_jobs_name_alone(flow: str) -> None:

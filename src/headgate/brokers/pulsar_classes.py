@@ -33,7 +33,7 @@ def get_classes(distribution: Path, *, progress: Progress, clock: Clock) -> Path
         with alone_in(distribution):
             # Another process may have created it meanwhile.
             if not file.exists():
-                progress("preparing for faster starts")
+                progress("preparing for faster starts, once: some 20 s")
                 _make(file, distribution, clock)
     return file if file.exists() and file.stat().st_size else None
 

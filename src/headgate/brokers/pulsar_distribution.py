@@ -57,7 +57,7 @@ def get_distribution(*, progress: Progress) -> Path:
         # Another process may have unpacked it meanwhile.
         if not _is_made(folder):
             (archive,) = resolve([DISTRIBUTION], progress=progress)
-            progress("unpacking it")
+            progress("unpacking the archive")
             _make(archive, folder)
             # Its content is unpacked, and it takes space.
             archive.unlink()

@@ -39,7 +39,10 @@ def plan(
       headgate plan examples/orders/flow.py
       headgate plan examples/orders/flow.py --spark
     """
-    planned = plan_job(flow, on, delivery=delivery, with_spark=spark, check=check)
+    progress = None if as_json else note
+    planned = plan_job(
+        flow, on, delivery=delivery, with_spark=spark, check=check, progress=progress
+    )
     show(planned, _print_plan, as_json=as_json)
 
 

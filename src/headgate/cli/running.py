@@ -34,7 +34,8 @@ def show_detached(
         restore: What the start restores, as it was shown.
     """
     job = None if restore is None else restore.job
-    started = start_detached(flow, options, job=job, restore=restore)
+    progress = None if as_json else note
+    started = start_detached(flow, options, job=job, restore=restore, progress=progress)
     tell_detached(started, as_json=as_json)
 
 

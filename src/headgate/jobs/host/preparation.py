@@ -80,7 +80,7 @@ def prepare(
     made: dict[str, timedelta] = {}
     if missing:
         with open_recording_folder() as folder:
-            tell("running a small flow to see which classes Spark loads")
+            tell("running a small flow to see which classes Spark loads, about a minute")
             recording = _record(folder)
             for log in missing:
                 tell(f"storing Spark's classes for jobs on {_called(log)}")

@@ -14,7 +14,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from headgate._artifacts import Progress
 from headgate._codec import decode, encode, shaped
+from headgate._kernel.jar import get_jars
+from headgate.connectors.logs import bind, parse_log
+from headgate.engine.plan import kernel_modules
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.checkpoints.restore_plan import SealedPlan
 from headgate.jobs.flow_file import load_flow
@@ -53,6 +57,7 @@ def start_detached(
     *,
     job: str | None = None,
     restore: SealedPlan | None = None,
+    progress: Progress | None = None,
 ) -> Detached:
     """Start a job in the background, and return once it is STARTING: its run is open by then.
 
@@ -60,15 +65,20 @@ def start_detached(
         job: The name that the flow gives its job, if it is known; otherwise the flow's file is
             executed here to find it.
         restore: What the start restores, if that was resolved before.
+        progress: Called with lines about the connectors' jars of a new job, if they are fetched
+            first; None leaves that to the supervisor, which nobody sees.
 
     Raises:
         HeadgateError: What `run_job` refuses, or JOB_NOT_STARTED if its supervisor said nothing.
     """
-    home = JobFolder(options.home, job or load_flow(flow).graph.name)
+    graph = None if job is not None else load_flow(flow).graph
+    home = JobFolder(options.home, graph.name if graph is not None else str(job))
     if has_supervisor(home):
         # Refuses, and leaves no trace in the log of the supervisor that runs.
         with home.locked():
             pass
+    if graph is not None and progress is not None:
+        get_jars(kernel_modules(bind(graph, parse_log(options.on))), progress=progress)
     output = supervisor_output(home)
     supervisor = spawn(
         "headgate.jobs.startup.background", output=open_output(output), is_orphan=True

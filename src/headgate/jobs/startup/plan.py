@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from headgate._artifacts import Progress
 from headgate._codec import alias, left_out, shaped
+from headgate._kernel.jar import get_jars
 from headgate.connectors.logs import bind, parse_log
 from headgate.connectors.registry import find_connector
-from headgate.engine.plan import plan_flow
+from headgate.engine.plan import kernel_modules, plan_flow
 from headgate.engine.settings import AttemptSettings, Delivery, SparkSettings
 from headgate.flow.explain import explain
 from headgate.flow.graph import Graph
@@ -75,7 +77,15 @@ class JobPlan:
     )
 
 
-def plan_job(flow: str, on: str, *, delivery: Delivery, with_spark: bool, check: bool) -> JobPlan:
+def plan_job(
+    flow: str,
+    on: str,
+    *,
+    delivery: Delivery,
+    with_spark: bool,
+    check: bool,
+    progress: Progress | None = None,
+) -> JobPlan:
     """Return the plan of a flow; SQL in it is checked by Spark, which takes a few seconds.
 
     Args:
@@ -84,6 +94,7 @@ def plan_job(flow: str, on: str, *, delivery: Delivery, with_spark: bool, check:
         delivery: Where a log serves both.
         with_spark: Ask for Spark's own plan too.
         check: Have Spark check the flow if there is anything in it that only Spark can.
+        progress: Called with lines about the connectors' jars if they are fetched first.
     """
     loaded = load_flow(flow)
     graph = bind(loaded.graph, parse_log(on))
@@ -91,6 +102,7 @@ def plan_job(flow: str, on: str, *, delivery: Delivery, with_spark: bool, check:
     needed = any(f'"step": "{step}"' in spec for step in _CHECKED_BY_SPARK)
     spark = None
     if with_spark or (check and needed):
+        get_jars(kernel_modules(graph), progress=progress)
         text = _spark_plan(graph, loaded.folder)
         spark = text if with_spark else None
     return JobPlan(
