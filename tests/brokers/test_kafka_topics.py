@@ -24,6 +24,8 @@ import headgate
 from headgate import HeadgateError
 from headgate.cli import topics
 from headgate.cli.app import app
+from headgate.connectors.kafka import records
+from headgate.connectors.kafka.clients import open_consumer
 from headgate.connectors.kafka.descriptor import KafkaLog
 from headgate.connectors.kafka.groups import fence, publish_positions
 from headgate.connectors.kafka.records import read_records
@@ -132,13 +134,25 @@ def test_asking_for_a_topic_does_not_make_it(kafka: KafkaBroker) -> None:
     assert "never-made" not in run("topics", "--on", kafka.url).stdout
 
 
-def test_list_and_show_tell_what_kafka_knows(kafka: KafkaBroker) -> None:
-    name = kafka.make_topic(partitions=2)
+def test_list_and_show_tell_what_kafka_knows(
+    kafka: KafkaBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, other = kafka.make_topic(partitions=2), kafka.make_topic()
     kafka.send(name, [b"1", b"2", b"3"], partition=1)
+    kafka.send(other, [b"1"])
+    opened: list[KafkaLog] = []
+
+    def open_counted(log: KafkaLog, tuning: dict[str, str]) -> Any:
+        opened.append(log)
+        return open_consumer(log, tuning)
+
+    monkeypatch.setattr(records, "open_consumer", open_counted)
     listed = json.loads(run("topics", "--json", "--count", "--on", kafka.url).stdout)
     (found,) = (each for each in listed if each["name"] == name)
     assert (found["partitions"], found["records_at_most"], found["records"]) == (2, 3, 3)
     assert found["newest"] is not None
+    assert {each["name"]: each["records"] for each in listed}[other] == 1
+    assert len(opened) == 1, "one client counts the records of all topics"
     assert not any(each["name"].startswith("__") for each in listed)
 
     shown = told("topics", "show", name, "--on", kafka.url)

@@ -7,12 +7,12 @@ end when a record at or after the last offset arrives, or the broker reports the
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from headgate.connectors.kafka.admin import Cluster
+from headgate.connectors.kafka.admin import Cluster, TopicFacts
 from headgate.connectors.kafka.clients import Troubles, open_consumer
 from headgate.connectors.kafka.descriptor import KafkaLog
 from headgate.connectors.kafka.failures import FAILURES
@@ -121,10 +121,28 @@ def follow(log: KafkaLog, topic: str, *, last: int = 0) -> Iterator[Record]:
     return _follow(log, topic, existing, ends)
 
 
-def count_records(log: KafkaLog, topic: str) -> int:
-    """Return the number of committed records of a topic; reads them all."""
-    first, end = Cluster(log, doing=f"read topic {topic!r}").bounds(topic)
-    return sum(1 for _ in read_records(log, topic, first, end, headers=False))
+def count_records(log: KafkaLog, topics: Sequence[TopicFacts]) -> dict[str, int]:
+    """Return the number of committed records of each topic; one client reads them all."""
+    partitions = [(topic.name, part.number) for topic in topics for part in topic.parts]
+    end = Cluster(log, doing="count records").next_offsets(partitions)
+    counts = dict.fromkeys((topic.name for topic in topics), 0)
+    consumer, troubles = open_consumer(log, _TUNING)
+    try:
+        for topic in topics:
+            first = {part.number: part.first for part in topic.parts}
+            left = {
+                number: end[topic.name, number]
+                for number, offset in first.items()
+                if offset < end[topic.name, number]
+            }
+            if not left:
+                continue
+            consumer.assign([TopicPartition(topic.name, part, first[part]) for part in left])
+            reading = _Reading(consumer, troubles, topic.name, left, PATIENCE_S)
+            counts[topic.name] = sum(1 for _ in _read(reading, headers=False))
+    finally:
+        consumer.close()
+    return counts
 
 
 def _tail(log: KafkaLog, topic: str, count: int) -> tuple[list[Record], dict[int, int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from headgate._clock import Clock
@@ -33,14 +33,14 @@ class KafkaTopics:
     def list_topics(self, *, count: bool) -> list[TopicSummary]:
         """Return the topics by name, without Kafka's internal ones; counting reads every record."""
         cluster = Cluster(self.log, doing="list topics")
-        topics = cluster.describe(cluster.names())
-        return [self._summary(facts, count=count) for facts in topics]
+        return self._summaries(cluster.describe(cluster.names()), count=count)
 
     def show(self, name: str, *, count: bool, last_files: int) -> TopicDetails:  # noqa: ARG002
         cluster = Cluster(self.log, doing=f"show topic {name!r}")
         (facts,) = cluster.describe([check_topic_name(name)])
+        (summary,) = self._summaries([facts], count=count)
         return TopicDetails(
-            summary=self._summary(facts, count=count),
+            summary=summary,
             where=self.log.address,
             id=facts.id,
             parts=facts.parts,
@@ -86,17 +86,21 @@ class KafkaTopics:
         new_records = records.follow(self.log, check_topic_name(name), last=last)
         return (_shown(record) for record in new_records)
 
-    def _summary(self, facts: TopicFacts, *, count: bool) -> TopicSummary:
-        return TopicSummary(
-            name=facts.name,
-            partitions=len(facts.parts),
-            records=records.count_records(self.log, facts.name) if count else None,
-            newest=facts.newest,
-            at_most=facts.at_most,
-            replication=facts.replication,
-            retention=facts.retention,
-            compacted=facts.compacted,
-        )
+    def _summaries(self, topics: Sequence[TopicFacts], *, count: bool) -> list[TopicSummary]:
+        counts = records.count_records(self.log, topics) if count else {}
+        return [
+            TopicSummary(
+                name=facts.name,
+                partitions=len(facts.parts),
+                records=counts.get(facts.name),
+                newest=facts.newest,
+                at_most=facts.at_most,
+                replication=facts.replication,
+                retention=facts.retention,
+                compacted=facts.compacted,
+            )
+            for facts in topics
+        ]
 
 
 def _shown(record: records.Record) -> bytes:
