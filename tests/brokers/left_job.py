@@ -1,66 +1,82 @@
-"""A job with one task that writes to a broker, dies where a test wants it, and is changed then."""
+"""A job with one task that writes to a broker, fails where a test wants it, and is changed then."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
+from bench import Bench, refused
+from pyspark.sql import SparkSession
+
 from headgate import Flow
+from headgate._kernel.bridge import kernel
 from headgate.flow.topics import Topic
+from headgate.jobs.values import Consent, JobSnapshot, OpenBatch
 
 JOB = "left"
+# How a batch is left open: its task fails, or its JVM dies in the middle.
+ENDS = [pytest.param(False, id="fails"), pytest.param(True, marks=pytest.mark.long, id="dies")]
+SKIP = Consent(open_batch=OpenBatch.SKIP)
 
 
 class LeftJob:
-    """A job in a folder of its own: its input is embedded, its output on a broker."""
+    """A job in a folder of its own: its input is embedded, its output on a broker.
 
-    def __init__(self, folder: Path, output: Topic) -> None:
-        self.folder = folder
+    Args:
+        dies: At a crash point the JVM ends, and not only the task.
+    """
+
+    def __init__(self, folder: Path, output: Topic, *, dies: bool) -> None:
+        self.dies = dies
+        self.bench = Bench(folder)
         self.output = output
         self.crashes = folder / "crashes"
         self.crashes.mkdir()
 
     def put(self, *numbers: int) -> None:
         """Publish records of the input."""
-        topic = self.folder / "topics" / "in"
-        topic.mkdir(parents=True, exist_ok=True)
-        draft = self.folder / "draft"
-        draft.write_text("".join(json.dumps({"n": n}) + "\n" for n in numbers))
-        draft.replace(topic / f"{numbers[0]:06d}.jsonl")
+        self.bench.put("in", [{"n": n} for n in numbers])
 
-    def run(self, tag: str, *flags: str, crash: str = "") -> dict[str, Any]:
-        """Run the flow of a tag until it has caught up; return the end, or the error.
-
-        Args:
-            crash: The point at which its JVM dies.
-        """
+    def flow(self, tag: str) -> Flow:
+        """Return the flow of a tag, which its rows have."""
         flow = Flow(JOB)
-        rows = flow.stream("in", "n BIGINT NOT NULL")
-        rows.select("n", f"'{tag}' AS tag").to(self.output)
-        file = self.folder / "flow.json"
-        file.write_text(flow.graph().to_json())
-        if crash:
-            (self.crashes / crash).touch()
-        command = [sys.executable, "-m", "headgate", "run", str(file), "--json", "-p", "1"]
-        command += ["--on", f"files:{self.folder / 'topics'}", "--home", str(self.folder / "home")]
-        command += ["--until-caught-up", "--batch-every", "0s", "--restart", "none", *flags]
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-            env={**os.environ, "HEADGATE_CRASH_DIR": str(self.crashes)},
-        )
-        assert (done.returncode != 0) == bool(crash) or done.returncode == 2, done.stderr
+        flow.stream("in", "n BIGINT NOT NULL").select("n", f"'{tag}' AS tag").to(self.output)
+        return flow
+
+    def run(self, tag: str, **options: Any) -> JobSnapshot:
+        """Run the flow of a tag until it has caught up."""
+        return self.bench.run(self.flow(tag), parallelism=1, **options)
+
+    def break_off(self, tag: str, point: str) -> None:
+        """Run the flow of a tag up to a crash point: its batch stays open."""
+        if self.dies:
+            (self.crashes / point).touch()
+            self._die(tag)
+        else:
+            (self.crashes / f"{point}.fail").touch()
+            self._fail(tag)
         assert not any(self.crashes.iterdir()), "the point was not reached"
-        told = done.stdout if done.returncode == 0 else done.stderr
-        last: dict[str, Any] = json.loads(told.strip().splitlines()[-1])
-        return last
+
+    def _fail(self, tag: str) -> None:
+        spark = SparkSession._instantiatedSession
+        assert spark is not None
+        arm = kernel(spark).testing.CrashPoint.arm
+        arm(str(self.crashes))
+        try:
+            with refused("QUERY_FAILED"):
+                self.run(tag)
+        finally:
+            arm(None)
+
+    def _die(self, tag: str) -> None:
+        with pytest.MonkeyPatch.context() as environment:
+            environment.setenv("HEADGATE_CRASH_DIR", str(self.crashes))
+            child = self.bench.spawn(self.bench.flow_file(self.flow(tag)), parallelism=1)
+        printed, _ = child.communicate(timeout=300)
+        assert child.returncode != 0, printed
 
 
 def rows(tag: str, *numbers: int) -> list[tuple[int, str]]:
@@ -68,7 +84,7 @@ def rows(tag: str, *numbers: int) -> list[tuple[int, str]]:
     return [(n, tag) for n in numbers]
 
 
-def check_leaving(job: LeftJob, read: Any) -> None:
+def check_leaving(job: LeftJob, read: Callable[[], Iterable[Any]]) -> None:
     """Leave a batch that wrote nothing, and one that wrote all, and compare what a reader finds.
 
     Args:
@@ -82,23 +98,23 @@ def check_leaving(job: LeftJob, read: Any) -> None:
     job.run("a")
     job.put(3, 4)
     # Just before the task commits: what it sent is not there for anybody.
-    job.run("a", crash="state-committed")
+    job.break_off("a", "state-committed")
     assert found() == rows("a", 1, 2)
     left = job.run("b")
-    assert "2 records of 'in'" in left["notice"]
-    assert "wrote nothing" in left["notice"]
+    assert "2 records of 'in'" in left.notice
+    assert "wrote nothing" in left.notice
     wanted = rows("a", 1, 2) + rows("b", 3, 4)
     assert found() == wanted
 
     job.put(5, 6)
-    job.run("b", crash="task-committed")
+    job.break_off("b", "task-committed")
     wanted += rows("b", 5, 6)
     assert found() == wanted
-    refused = job.run("c")
-    assert refused["code"] == "BATCH_OPEN"
-    assert "1 task committed rows of it to the log of output" in refused["message"]
+    with refused("BATCH_OPEN") as caught:
+        job.run("c")
+    assert "1 task committed rows of it to the log of output" in caught.value.message
     job.put(7)
-    skipped = job.run("c", "--open-batch", "skip")
-    assert "is skipped" in skipped["notice"]
+    skipped = job.run("c", consent=SKIP)
+    assert "is skipped" in skipped.notice
     wanted += rows("c", 7)
     assert found() == wanted
