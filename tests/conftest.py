@@ -89,6 +89,12 @@ def kills() -> int:
     return int(os.environ.get("HEADGATE_KILLS", "2"))
 
 
+@pytest.fixture
+def broker_kills(kills: int) -> int:
+    """Return how often a fault test of a broker kills a process at random, beside named moments."""
+    return max(1, kills - 1)
+
+
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
     """Give a Kafka broker for the whole run: tests use topics of their own, and let it run."""

@@ -98,7 +98,7 @@ class BrokerShop(Shop):
             self.wait_until(lambda: bool(self.status().get("child")))
             before = self.status()["attempt"]
             # A third of the moments lie in the start of an attempt, the rest amid batches.
-            if number % 3:
+            if number % 3 != 2:
                 self.wait_until(self.is_running)
             time.sleep(moments.uniform(0.2, 3.0))
             self.kill_child()

@@ -32,31 +32,34 @@ def wide_shop(tmp_path: Path, own_pulsar: PulsarBroker) -> Iterator[WideShop]:
 
 def _serving(made: Made) -> Iterator[Made]:
     made.set_up()
-    made.produce(0, 5_000)
+    made.produce(0, 3_000)
     yield made
     if made.supervisor is not None and made.supervisor.poll() is None:
         made.kill_supervisor()
 
 
 def test_a_child_killed_at_random_and_at_named_moments_loses_and_doubles_nothing_on_pulsar(
-    wide_shop: WideShop, kills: int, seed: int
+    wide_shop: WideShop, broker_kills: int, seed: int
 ) -> None:
     shop = wide_shop
     shop.try_tasks(3)
     shop.start()
-    with Production(shop):
-        shop.kill_children(kills, random.Random(seed))
+    with Production(shop, orders=100):
+        shop.wait_until(shop.is_running)
+        # Tasks that fail run again within their batch; they end no attempt of the job.
+        for point in CRASHES:
+            shop.reach(f"{point}.fail")
+        assert not shop.events("FAILURE")
+        shop.kill_children(broker_kills, random.Random(seed))
         for point in CRASHES:
             shop.wait_until(shop.is_running)
-            shop.reach(f"{point}.fail")
             before = shop.status()["attempt"]
             shop.reach(point)
             shop.wait_for_attempt_after(before)
     shop.drain()
     shop.assert_exactly_once()
-    # Tasks that failed ran again within their batch; they ended no attempt of the job.
     assert shop.failed_tasks() == list(CRASHES)
-    assert len(shop.events("FAILURE")) == kills + len(CRASHES)
+    assert len(shop.events("FAILURE")) == broker_kills + len(CRASHES)
 
 
 @pytest.mark.long
