@@ -227,9 +227,10 @@ def _listed_codes(part: str) -> set[str]:
 
 
 def _python_codes() -> Iterator[str]:
-    # The last ones are started by name, as processes of their own.
+    # The last ones are started by name, as processes of their own; commands are imported by name.
     doors = ("__main__.py", "__init__.py", "jobs/attempts/worker.py", "jobs/state/reader.py")
-    for file in _reached(*(SOURCES / door for door in doors)):
+    commands = (SOURCES / "cli").glob("*.py")
+    for file in _reached(*(SOURCES / door for door in doors), *commands):
         tree = ast.parse(file.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
             match node:

@@ -346,12 +346,13 @@ def test_help_flows_and_keeps_examples_together() -> None:
     )
 
 
-def test_help_waits_for_neither_numpy_nor_spark() -> None:
+def test_help_waits_for_neither_numpy_nor_spark_and_a_command_for_no_other() -> None:
     script = (
         "import sys\nfrom headgate.cli import main\n"
         "try:\n    main()\nexcept SystemExit as end:\n    assert end.code == 0\n"
         "heavy = {'numpy', 'pyspark', 'pandas', 'confluent_kafka', 'httpx'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
+        "assert ('headgate.cli.audit' in sys.modules) is ('--help' in sys.argv)\n"
     )
     for args in (["--help"], ["topics"]):
         command = [sys.executable, "-c", script, *args]

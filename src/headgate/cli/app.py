@@ -2,93 +2,71 @@
 
 from __future__ import annotations
 
+import importlib
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
-from headgate.cli import (
-    audit,
-    broker,
-    checkpoints,
-    control,
-    dead_letters,
-    deletion,
-    demo,
-    explain,
-    failures,
-    jobs,
-    logs,
-    machine,
-    output,
-    plan,
-    produce,
-    publish,
-    restore,
-    run,
-    serve,
-    setup,
-    state,
-    topics,
-    watching,
-)
+from headgate.cli import failures, output
 from headgate.cli.help import lay_out
-from headgate.cli.options import Command
 from headgate.cli.place import expand_options
 from headgate.errors import HeadgateError
 
-# The commands, in the order of the help. A group is its own help and its commands.
-_COMMANDS: dict[str, Command | tuple[Command, dict[str, Command]]] = {
-    "run": run.run,
-    "plan": plan.plan,
-    "demo": demo.demo,
-    "serve": serve.serve,
-    "jobs": jobs.jobs,
-    "show": jobs.show,
-    "graph": watching.graph,
-    "events": watching.events,
-    "exceptions": watching.exceptions,
-    "logs": logs.logs,
-    "lag": jobs.lag,
-    "start": control.start,
-    "stop": control.stop,
-    "cancel": control.cancel,
-    "restart": control.restart,
-    "pause": control.pause,
-    "resume": control.resume,
-    "delete": deletion.delete,
-    "prune": deletion.prune,
-    "checkpoints": checkpoints.checkpoints,
-    "savepoint": checkpoints.savepoint,
-    "restore": restore.restore,
-    "state": state.state,
-    "verify": checkpoints.verify,
-    "audit": audit.audit,
-    "dead-letters": dead_letters.dead_letters,
-    "setup": setup.setup,
-    "produce": (produce.produce, {"store": produce.store, "visits": produce.visits}),
-    "publish": publish.publish,
+# The commands, in the order of the help, as `MODULE.FUNCTION` in this room. A group is its own help
+# and its commands. A module is imported when a command line names its command: all of them together
+# take longer than most commands.
+_COMMANDS: dict[str, str | tuple[str, dict[str, str]]] = {
+    "run": "run.run",
+    "plan": "plan.plan",
+    "demo": "demo.demo",
+    "serve": "serve.serve",
+    "jobs": "jobs.jobs",
+    "show": "jobs.show",
+    "graph": "watching.graph",
+    "events": "watching.events",
+    "exceptions": "watching.exceptions",
+    "logs": "logs.logs",
+    "lag": "jobs.lag",
+    "start": "control.start",
+    "stop": "control.stop",
+    "cancel": "control.cancel",
+    "restart": "control.restart",
+    "pause": "control.pause",
+    "resume": "control.resume",
+    "delete": "deletion.delete",
+    "prune": "deletion.prune",
+    "checkpoints": "checkpoints.checkpoints",
+    "savepoint": "checkpoints.savepoint",
+    "restore": "restore.restore",
+    "state": "state.state",
+    "verify": "checkpoints.verify",
+    "audit": "audit.audit",
+    "dead-letters": "dead_letters.dead_letters",
+    "setup": "setup.setup",
+    "produce": ("produce.produce", {"store": "produce.store", "visits": "produce.visits"}),
+    "publish": "publish.publish",
     "topics": (
-        topics.topics,
-        {"list": topics.list_all, "show": topics.show_one, "create": topics.create},
+        "topics.topics",
+        {"list": "topics.list_all", "show": "topics.show_one", "create": "topics.create"},
     ),
-    "tail": topics.tail,
+    "tail": "topics.tail",
     "broker": (
-        broker.broker,
+        "broker.broker",
         {
-            "start": broker.start,
-            "stop": broker.stop,
-            "status": broker.status,
-            "url": broker.url,
-            "logs": broker.logs,
+            "start": "broker.start",
+            "stop": "broker.stop",
+            "status": "broker.status",
+            "url": "broker.url",
+            "logs": "broker.logs",
         },
     ),
-    "prepare": machine.prepare,
-    "doctor": machine.doctor,
-    "explain": explain.explain,
+    "prepare": "machine.prepare",
+    "doctor": "machine.doctor",
+    "explain": "explain.explain",
 }
 
 # The base class of typer's errors about a command line; typer exports only this one.
@@ -158,17 +136,6 @@ def _wants_json(args: Sequence[str]) -> bool:
     return "--json" in (args[: args.index("--")] if "--" in args else args)
 
 
-app = typer.Typer(
-    name="headgate",
-    cls=_Door,
-    help="Long-lived stateful streaming jobs on Apache Spark.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
 def _show_version(wanted: bool) -> None:
     if wanted:
         # The package itself is loaded before any of its modules.
@@ -176,7 +143,6 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _headgate(
     _version: Annotated[
         bool,
@@ -186,30 +152,60 @@ def _headgate(
     pass
 
 
-def _register() -> None:
-    for name, command in _COMMANDS.items():
-        if not isinstance(command, tuple):
-            own_class = control.StopCommand if name == "stop" else None
-            app.command(name, cls=own_class)(expand_options(command))
-            continue
-        callback, members = command
-        # `headgate topics` alone lists the topics.
-        works_alone = name == "topics"
-        group = typer.Typer(rich_markup_mode="rich", no_args_is_help=not works_alone)
-        group.callback(invoke_without_command=works_alone)(expand_options(callback))
-        for verb, member in members.items():
-            group.command(verb)(expand_options(member))
-        app.add_typer(group, name=name)
-    lay_out(app)
+def _make_app(names: Iterable[str]) -> typer.Typer:
+    """Return the app with some of its commands."""
+    made = typer.Typer(
+        name="headgate",
+        cls=_Door,
+        help="Long-lived stateful streaming jobs on Apache Spark.",
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    made.callback()(_headgate)
+    for name in names:
+        _register(made, name)
+    lay_out(made)
+    return made
 
 
-_register()
+def _register(app: typer.Typer, name: str) -> None:
+    command = _COMMANDS[name]
+    if not isinstance(command, tuple):
+        app.command(name, cls=_load("control.StopCommand") if name == "stop" else None)(
+            expand_options(_load(command))
+        )
+        return
+    callback, members = command
+    # `headgate topics` alone lists the topics.
+    works_alone = name == "topics"
+    group = typer.Typer(rich_markup_mode="rich", no_args_is_help=not works_alone)
+    group.callback(invoke_without_command=works_alone)(expand_options(_load(callback)))
+    for verb, member in members.items():
+        group.command(verb)(expand_options(_load(member)))
+    app.add_typer(group, name=name)
+
+
+def _load(place: str) -> Any:
+    module, _, name = place.partition(".")
+    return getattr(importlib.import_module(f"headgate.cli.{module}"), name)
+
+
+def __getattr__(name: str) -> typer.Typer:
+    """Make `app`, which has every command, when it is first asked for."""
+    if name != "app":
+        raise AttributeError(name)
+    app = globals()["app"] = _make_app(_COMMANDS)
+    return app
 
 
 def main() -> NoReturn:
     """Run the command line of this process and end it."""
+    named = sys.argv[1:2]
     try:
-        app()
+        # Everything else is about all commands: the help, a misspelt name, a shell's completion.
+        _make_app(named if named and named[0] in _COMMANDS else _COMMANDS)()
     except KeyboardInterrupt:
         sys.exit(failures.INTERRUPTED)
     finally:
