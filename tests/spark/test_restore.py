@@ -71,15 +71,30 @@ def kept_of(bench: Bench, lineage: str) -> list[str]:
     return [each.id for each in list_kept(home_of(bench).checkpoints_folder(lineage))]
 
 
-@pytest.fixture
-def begun(bench: Bench) -> Bench:
-    """Give a bench whose job has committed batches with orders 1, 2 and 3, one each."""
+@pytest.fixture(scope="module")
+def begun_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Bench, Path]:
+    """Give a bench as `begun` describes, and a copy of its folder."""
+    folder = tmp_path_factory.mktemp("begun")
+    bench = Bench(folder / "present")
+    bench.root.mkdir()
     bench.put("users", [{"id": 1, "name": "Ann"}])
     bench.put("items", [{"id": 2, "name": "Tea"}])
     for n in (1, 2, 3):
         bench.put("orders", [order(n)])
         run(bench, parallelism=2)
-    return bench
+    return bench, shutil.copytree(bench.root, folder / "copy", symlinks=True)
+
+
+@pytest.fixture
+def begun(begun_once: tuple[Bench, Path]) -> Bench:
+    """Give a bench whose job has committed batches with orders 1, 2 and 3, one each.
+
+    It is as it was then, and where it was: a run knows where its topics are.
+    """
+    bench, copy = begun_once
+    shutil.rmtree(bench.root)
+    shutil.copytree(copy, bench.root, symlinks=True)
+    return replace(bench, rows=[])
 
 
 def test_each_checkpoint_says_what_it_holds(begun: Bench) -> None:

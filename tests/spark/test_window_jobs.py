@@ -12,6 +12,7 @@ from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from bench import Bench, bag, refused, stop_now
 from eventually import eventually
 from window_reference import Batch, DedupeModel, Event, Row, Shape, WindowModel
@@ -145,8 +146,13 @@ def promises(
         assert counted + lost == events, "an event is in no window and not late, or in two"
 
 
+# Kills amid windows are in the fault tests of brokers, too.
+@pytest.mark.parametrize(
+    "killed",
+    [pytest.param(False, id="stopped"), pytest.param(True, marks=pytest.mark.long, id="killed")],
+)
 def test_a_job_stopped_killed_and_drained_gives_what_plain_python_gives(
-    bench: Bench, seed: int
+    bench: Bench, seed: int, killed: bool
 ) -> None:
     draw = random.Random(seed)
     run = TimedRun(bench, windowed())
@@ -154,7 +160,8 @@ def test_a_job_stopped_killed_and_drained_gives_what_plain_python_gives(
     for events in files[:8]:
         run.put("events", events)
     # First: the JVM of the tests would keep the job's driver lock for as long as it lives.
-    kill_after(run, draw.randint(2, 4), max_batch=4000)
+    first = kill_after if killed else stop_after
+    first(run, draw.randint(2, 4), max_batch=4000)
     for part in (files[8:13], files[13:18]):
         for events in part:
             run.put("events", events)

@@ -174,9 +174,10 @@ def test_a_checkpoint_that_is_gone_takes_no_memory(checkpoint: Path, into: Path)
             (read,) = [each for each in list_kept(into) if each.folder == again]
             assert remove(read.folder)
             del read
-            traces = tracemalloc.take_snapshot().filter_traces([ours]).traces
-            held.append(sum(trace.size for trace in traces))
+            if number in (9, 59):
+                traces = tracemalloc.take_snapshot().filter_traces([ours]).traces
+                held.append(sum(trace.size for trace in traces))
     finally:
         tracemalloc.stop()
     one = len((kept.folder / "checkpoint.json").read_bytes())
-    assert held[-1] - held[9] < 10 * one
+    assert held[1] - held[0] < 10 * one
