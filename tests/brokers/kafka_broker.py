@@ -151,6 +151,8 @@ class KafkaBroker:
                 "enable.auto.commit": "false",
                 "auto.offset.reset": "earliest",
                 "enable.partition.eof": "true",
+                # The end is told with an answer, and one without records waits this long.
+                "fetch.wait.max.ms": "20",
                 "isolation.level": "read_committed" if committed else "read_uncommitted",
             }
         )

@@ -27,7 +27,7 @@ SHAPE: dict[str, Any] = {"users": 500, "items": 50, "bad": 0.01, "unknown": 0.02
 # Where pictures for the docs go; nowhere unless this is set.
 PICTURES = os.environ.get("HEADGATE_SCREENSHOTS")
 _SETTINGS = """[job]
-batch-every = "500ms"
+batch-every = "1s"
 checkpoint-every = "2s"
 retain = 60
 parallelism = 2

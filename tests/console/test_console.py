@@ -48,8 +48,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     done = threading.Event()
 
     def sell() -> None:
-        while not done.wait(0.5):
-            made.produce(60)
+        while not done.wait(1):
+            made.produce(120)
 
     thread = threading.Thread(target=sell)
     thread.start()

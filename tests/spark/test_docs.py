@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import sys
 from collections.abc import Iterator
@@ -75,7 +76,7 @@ def _follow(page: Path, shell: Shell) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_commands_on_a_page_name_verbs_and_options_that_exist(page: Path) -> None:
-    verbs = dict(_verbs(typer.main.get_command(app), "headgate"))
+    verbs = _all_verbs()
     for block in read_blocks(page):
         if block.kind != "console":
             continue
@@ -88,7 +89,7 @@ def test_the_commands_on_a_page_name_verbs_and_options_that_exist(page: Path) ->
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_commands_within_a_text_name_verbs_and_options_that_exist(page: Path) -> None:
-    verbs = dict(_verbs(typer.main.get_command(app), "headgate"))
+    verbs = _all_verbs()
     for command in INLINE.findall(FENCED.sub("", page.read_text(encoding="utf-8"))):
         block = Block("console", f"$ {' '.join(command.split())}\n", 0)
         for verb, options in headgate_calls(block, set(verbs)):
@@ -134,13 +135,17 @@ def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_test_that_a_page_names_is_there(page: Path) -> None:
-    tests = "".join(
-        file.read_text(encoding="utf-8") for file in (ROOT / "tests").rglob("test_*.py")
-    )
-    known = {*re.findall(r"^def (test_\w+)", tests, re.MULTILINE)}
-    known |= {file.stem for file in (ROOT / "tests").rglob("test_*.py")}
     named = set(TEST.findall(page.read_text(encoding="utf-8")))
-    assert named <= known, named - known
+    assert named <= _all_tests(), named - _all_tests()
+
+
+@functools.cache
+def _all_tests() -> frozenset[str]:
+    """Return the names of all tests, and of the files that they are in."""
+    files = [*(ROOT / "tests").rglob("test_*.py")]
+    text = "".join(file.read_text(encoding="utf-8") for file in files)
+    names = re.findall(r"^def (test_\w+)", text, re.MULTILINE)
+    return frozenset([*names, *(file.stem for file in files)])
 
 
 def test_every_file_that_the_page_for_contributors_names_is_there() -> None:
@@ -206,7 +211,7 @@ def test_the_page_of_the_cli_has_every_verb_with_its_options_and_no_other() -> N
         section.partition("\n")[0].strip("` "): section
         for section in re.split(r"^## ", page, flags=re.MULTILINE)[1:]
     }
-    verbs = dict(_verbs(typer.main.get_command(app), "headgate"))
+    verbs = _all_verbs()
     assert set(verbs) <= set(sections), set(verbs) - set(sections)
     for verb, options in verbs.items():
         listed = set(re.findall(r"^\| `(--?[a-z-]+)", sections[verb], re.MULTILINE))
@@ -295,6 +300,12 @@ def _codes_of_tables(module: ast.Module) -> Iterator[str]:
 def _plan_codes() -> Iterator[str]:
     for file in KERNEL.rglob("*.java"):
         yield from re.findall(r'PlanException\(\s*"([A-Z_]+)"', file.read_text(encoding="utf-8"))
+
+
+@functools.cache
+def _all_verbs() -> dict[str, set[str]]:
+    """Return the options of each verb."""
+    return dict(_verbs(typer.main.get_command(app), "headgate"))
 
 
 def _verbs(command: Any, path: str) -> Iterator[tuple[str, set[str]]]:

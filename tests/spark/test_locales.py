@@ -14,7 +14,7 @@ from bench import Bench, bag, refused
 from headgate import Flow
 
 # The JVM's own way to say LC_ALL=tr_TR.UTF-8: machines need not have that locale.
-_TURKISH = "-Duser.language=tr -Duser.country=TR"
+_TURKISH = f"{os.environ['JAVA_TOOL_OPTIONS']} -Duser.language=tr -Duser.country=TR"
 
 
 def test_a_job_in_a_posix_or_turkish_locale_reads_and_writes_as_in_any_other(
