@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from console_job import NOW
 
 from headgate.jobs.views.samples import Samples
@@ -17,22 +19,46 @@ from headgate.server.console.charts.job_charts import (
     chart_options,
     last_value,
 )
-from headgate.server.console.charts.sparkline import sparkline
+from headgate.server.console.charts.sparkline import WIDTH, Trend, sparkline
+
+
+def _trend(*rates: float | None, at: Sequence[float] = ()) -> Trend:
+    """Return rates at these minutes of a quarter of an hour, by default one minute apart."""
+    moments = at or range(len(rates))
+    begins, minute = NOW - timedelta(minutes=15), timedelta(minutes=1)
+    return Trend(begins, NOW, tuple(begins + place * minute for place in moments), rates)
+
+
+def _points(shown: str) -> list[tuple[float, float]]:
+    return [(float(x), float(y)) for x, y in re.findall(r"[ML]([\d.]+) ([\d.]+)", shown)]
 
 
 def test_a_sparkline_goes_from_left_to_right_and_has_its_floor_at_zero() -> None:
-    shown = sparkline([0, 10, 5])
-    xs, ys = zip(*re.findall(r"[ML]([\d.]+) ([\d.]+)", shown), strict=True)
-    assert [float(x) for x in xs] == sorted(float(x) for x in xs)
-    assert float(ys[0]) > float(ys[2]) > float(ys[1])
+    shown = sparkline(_trend(0, 10, 5))
+    xs, ys = zip(*_points(shown), strict=True)
+    assert list(xs) == sorted(xs)
+    assert ys[0] > ys[-1] > ys[-2]
     assert "at most 10/s" in shown
 
 
+def test_a_sparkline_shows_true_time() -> None:
+    """A job that has run for two of fifteen minutes does not fill the line."""
+    points = _points(sparkline(_trend(1, 2, 3, at=(13, 14, 15))))
+    assert points[0][0] > WIDTH * 0.8
+    assert points[-1][0] > WIDTH - 3
+    uneven = [x for x, _ in _points(sparkline(_trend(1, 2, 3, at=(0, 1, 15))))]
+    assert uneven[-1] - uneven[-2] == pytest.approx(14 * (uneven[-2] - uneven[0]), rel=0.05)
+
+
 def test_a_sparkline_has_gaps_where_nothing_is_known() -> None:
-    assert sparkline([1, None, 2]).count("M") == 2
-    assert sparkline([]) == ""
-    assert sparkline([None, 3]) == ""
-    assert "NaN" not in sparkline([0, 0, 0])
+    assert sparkline(_trend(1, None, 2)).count("M") == 2
+    # What stands between two gaps is a dot.
+    assert sparkline(_trend(1, None, 2)).count("L") == 2
+    assert sparkline(None) == ""
+    assert sparkline(_trend()) == ""
+    assert sparkline(_trend(None, 3)) == ""
+    assert "NaN" not in sparkline(_trend(0, 0, 0))
+    assert sparkline(_trend(7, 1, 1, at=(-1, 0, 1))).count("M") == 1, "older ones are left out"
 
 
 def _samples(count: int = 3, **series: Any) -> Samples:

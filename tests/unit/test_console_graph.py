@@ -1,62 +1,12 @@
-"""The drawing of a flow: where boxes and lines stand, and what they tell."""
+"""The drawing of a flow: what its boxes and lines tell. `tests/console` measures where they are."""
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from headgate.jobs.views.graph import GraphEdge, GraphNode, GraphView, NodeFacts
-from headgate.server.console.charts import graph_layout
-from headgate.server.console.charts.graph import draw_graph, node_facts, show_nodes
-from headgate.server.console.charts.graph_layout import BOX_WIDTH, lay_out
+from headgate.server.console.charts.graph import describe_drawing, node_facts, show_nodes
 from headgate.server.console.pages.overview import side_panel
-
-_names = st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=8, unique=True)
-
-
-@given(_names, st.lists(st.tuples(st.sampled_from("abcdefghx"), st.sampled_from("abcdefghx"))))
-def test_every_edge_goes_to_the_right_and_no_boxes_overlap(
-    nodes: list[str], edges: list[tuple[str, str]]
-) -> None:
-    layout = lay_out(nodes, edges)
-    assert set(layout.boxes) == set(nodes)
-    assert len(layout.lines) == len(edges)
-    for (source, target), points in zip(edges, layout.lines, strict=True):
-        if points:
-            assert points[0][0] == layout.boxes[source][0] + BOX_WIDTH
-            assert points[-1][0] == layout.boxes[target][0]
-            assert [x for x, _ in points] == sorted(x for x, _ in points)
-    for (ax, ay), (bx, by) in itertools.combinations(layout.boxes.values(), 2):
-        apart = abs(ax - bx) >= graph_layout.BOX_WIDTH or abs(ay - by) >= graph_layout.BOX_HEIGHT
-        assert apart, "two boxes overlap"
-
-
-def test_an_edge_that_closes_a_circle_is_the_only_one_without_a_line() -> None:
-    layout = lay_out(["a", "b"], [("a", "b"), ("b", "a")])
-    assert layout.lines[0]
-    assert not layout.lines[1]
-
-
-def test_a_line_that_passes_a_layer_runs_between_its_boxes() -> None:
-    layout = lay_out(["a", "b", "c"], [("a", "b"), ("b", "c"), ("a", "c")])
-    left, top = layout.boxes["b"]
-    passing = [y for x, y in layout.lines[2] if left <= x <= left + BOX_WIDTH]
-    assert passing
-    assert all(not top <= y <= top + graph_layout.BOX_HEIGHT for y in passing)
-
-
-def test_a_table_stands_beside_what_it_is_joined_to() -> None:
-    layout = lay_out(["s", "t", "one", "two"], [("s", "one"), ("one", "two"), ("t", "two")])
-    assert layout.boxes["t"][0] == layout.boxes["one"][0]
-
-
-def test_the_lowest_stand_below_their_layer() -> None:
-    edges = [("a", "bad"), ("a", "b"), ("c", "bad"), ("c", "d")]
-    layout = lay_out(["a", "c", "bad", "b", "d"], edges, lowest=["bad"])
-    assert layout.boxes["bad"][1] > max(layout.boxes["b"][1], layout.boxes["d"][1])
 
 
 def _view() -> GraphView:
@@ -83,25 +33,60 @@ def _view() -> GraphView:
     )  # fmt: skip
 
 
+def _boxes(view: GraphView) -> dict[str, dict[str, Any]]:
+    return {box["id"]: box for box in describe_drawing(view)["nodes"]}
+
+
 def test_the_drawing_names_nodes_exchanges_and_records() -> None:
-    shown = draw_graph(_view(), "with-user")
-    for words in (
-        "by userId",
-        "1.50k",
-        "1.40k",
-        "busy 95 %",
-        "2 KiB",
-    ):
-        assert words in shown
-    assert shown.count('role="button"') == 3
-    assert shown.count('aria-pressed="true"') == 1
-    assert 'class="hg-bar hg-bad"' in shown
-    assert "<with-user>" not in shown
+    drawing = describe_drawing(_view(), "with-user")
+    assert [line["lines"] for line in drawing["edges"]] == [
+        ["by userId", "1.50k"],
+        ["matched 1.40k"],
+    ]
+    boxes = {box["id"]: box for box in drawing["nodes"]}
+    assert boxes["orders"]["lines"] == ["1.50k read, 10/s", "lag 3"]
+    assert boxes["with-user"]["lines"] == ["1.50k in", "7 keys, 2 KiB"]
+    assert boxes["with-user"]["busy"] == {"words": "busy 95 %", "share": 0.95, "tone": "bad"}
+    assert drawing["chosen"] == "with-user"
+
+
+def test_dead_letters_are_a_link_of_the_box_and_no_line() -> None:
+    view = _view()
+    letters = GraphNode(
+        id="dead-letters", kind="dead-letters", title="dead-letters", detail="", facts=NodeFacts()
+    )
+    refused = [
+        GraphEdge(source=name, target=letters.id, label="cannot be used", exchange="",
+                  records=records, per_s=None)
+        for name, records in (("orders", 1_183), ("with-user", 0), ("enriched", 1))
+    ]  # fmt: skip
+    crowded = GraphView(view.job, (*view.nodes, letters), (*view.edges, *refused))
+    boxes = _boxes(crowded)
+    assert list(boxes) == ["orders", "with-user", "enriched"]
+    assert len(describe_drawing(crowded)["edges"]) == len(view.edges)
+    assert boxes["orders"]["letters"] == {
+        "words": "1.18k dead letters",
+        "spoken": "1,183 dead letters of orders",
+        "href": "/jobs/orders/outputs?output=dead-letters",
+    }
+    assert "1,183 dead letters of orders" in boxes["orders"]["spoken"]
+    assert boxes["with-user"]["letters"] is None
+    assert boxes["enriched"]["letters"]["words"] == "1 dead letter"
+    assert dict(node_facts(crowded, view.nodes[0]))["To dead-letters"] == "cannot be used, 1,183"
+
+
+def test_a_long_name_of_an_output_has_a_line_of_its_own() -> None:
+    view = _view()
+    named = GraphEdge(source="orders", target="with-user", label="of-all-customers",
+                      exchange="", records=5, per_s=None)  # fmt: skip
+    (line,) = describe_drawing(GraphView(view.job, view.nodes, (named,)))["edges"]
+    assert line["lines"] == ["of-all-customers", "5"]
 
 
 def test_a_job_without_a_graph_says_so() -> None:
-    assert "got as far" in draw_graph(GraphView("orders", (), ()))
-    assert "<td" not in show_nodes(GraphView("orders", (), ()))
+    nothing = GraphView("orders", (), ())
+    assert describe_drawing(nothing)["nodes"] == []
+    assert "<td" not in show_nodes(nothing)
 
 
 def test_the_side_panel_tells_all_of_a_node_and_links_to_its_state() -> None:

@@ -17,7 +17,9 @@ from jinja2 import UndefinedError
 from markupsafe import Markup
 
 from headgate.errors import HeadgateError
+from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.views.log_search import LogFilter, LogLevel
+from headgate.server.console.charts.sparkline import Trend
 from headgate.server.console.pages.glance import Glances
 from headgate.server.console.pages.jobs import (
     count_states,
@@ -154,7 +156,9 @@ def test_states_are_counted_and_the_chosen_one_is_pressed() -> None:
 
 def test_a_failed_job_says_why_and_what_to_do() -> None:
     job = make_job("orders", "FAILED", reason="<disk> is full", todo="headgate start orders")
-    shown = show_jobs_table([job], {"orders": (1.0, 2.0)}, NOW)
+    begins, last = NOW - timedelta(minutes=15), NOW - timedelta(seconds=10)
+    trend = Trend(begins, NOW, (last, NOW), (1.0, 2.0))
+    shown = show_jobs_table([job], {"orders": trend}, NOW)
     assert "&lt;disk&gt; is full" in shown
     assert "<code>headgate start orders</code>" in shown
     assert f'<td data-label="In" class="hg-num">{NONE}</td>' in shown

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from typing import Any
 from urllib.parse import quote
 
 from markupsafe import Markup
 
-from headgate.jobs.views.graph import GraphEdge, GraphNode, GraphView
-from headgate.server.console.charts.graph_layout import BOX_HEIGHT, BOX_WIDTH, Point, lay_out
+from headgate.jobs.views.graph import DEAD_LETTERS, GraphEdge, GraphNode, GraphView
 from headgate.server.console.parts.formats import (
     NONE,
-    cut,
     format_backlog,
     format_bytes,
     format_count,
@@ -23,15 +19,12 @@ from headgate.server.console.parts.formats import (
     format_short,
     job_path,
 )
-from headgate.server.console.parts.templates import note, render
+from headgate.server.console.parts.templates import render
 
-_MARGIN = 8
-_SMALLEST = 0.8
-_TITLE_LENGTH = 20
-_LINE_LENGTH = 27
-_LABEL_LENGTH = 16
-# The label of edges to dead letters.
-_REFUSED = "cannot be used"
+_SHORT_LABEL = 12
+# Shares of its time from which an operator is shown as busy.
+_BUSY = 0.9
+_RATHER_BUSY = 0.7
 _KINDS = {
     "source": "source",
     "table": "table",
@@ -45,61 +38,23 @@ _MOVED = {"source": "read", "table": "read", "output": "rows", "dead-letters": "
 _LINK = Markup('<a href="{}">{}</a>')
 
 
-@dataclass(frozen=True, slots=True)
-class _Box:
-    """A node as it is drawn; `lines` are what it says of itself."""
+def describe_drawing(view: GraphView, chosen: str | None = None) -> dict[str, Any]:
+    """Return the graph as the properties of the element that draws it.
 
-    node: GraphNode
-    x: str
-    y: str
-    kind: str
-    lines: list[str]
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """An edge as it is drawn; a label is a place and a text."""
-
-    key: str
-    look: str
-    curve: str
-    arrow: str
-    labels: list[tuple[str, str, str]]
-
-
-def draw_graph(view: GraphView, chosen: str | None = None) -> Markup:
-    """Return the graph as SVG: boxes from left to right, the lines between them, what moves.
-
-    Every box is a button (`data-act="node"`, its value the node's id).
+    Dead letters are not a node with lines from everywhere: each box whose records cannot be used
+    shows how many, with a link.
     """
-    if not view.nodes:
-        return note("No attempt of this job got as far as to have a graph.")
-    layout = lay_out(
-        [node.id for node in view.nodes],
-        [(edge.source, edge.target) for edge in view.edges],
-        lowest=[node.id for node in view.nodes if node.kind == "dead-letters"],
-    )
-    width, height = layout.width + 2 * _MARGIN, layout.height + 2 * _MARGIN
-    return render(
-        "graph",
-        view=view,
-        chosen=chosen,
-        lines=[
-            _line(edge, points, _label_place(view.edges, edge))
-            for edge, points in zip(view.edges, layout.lines, strict=True)
-            if points
-        ],
-        boxes=[_box(node, layout.boxes[node.id]) for node in view.nodes],
-        margin=_MARGIN,
-        width=f"{width:.0f}",
-        height=f"{height:.0f}",
-        # Made smaller to fit, as long as it can be read; then it scrolls in its own box.
-        least_width=f"{width * _SMALLEST:.0f}",
-        box_width=BOX_WIDTH,
-        box_height=BOX_HEIGHT,
-        title_length=_TITLE_LENGTH,
-        line_length=_LINE_LENGTH,
-    )
+    shown = [node for node in view.nodes if node.kind != DEAD_LETTERS]
+    ids = {node.id for node in shown}
+    letters = {node.id for node in view.nodes} - ids
+    refused = {edge.source: edge for edge in view.edges if edge.target in letters and edge.records}
+    return {
+        "label": f"Graph of {view.job}: {len(shown)} nodes",
+        "nothing": "No attempt of this job got as far as to have a graph.",
+        "chosen": chosen,
+        "nodes": [_box(view.job, node, refused.get(node.id)) for node in shown],
+        "edges": [_line(edge) for edge in view.edges if {edge.source, edge.target} <= ids],
+    }
 
 
 def show_nodes(view: GraphView) -> Markup:
@@ -161,9 +116,20 @@ def _moves(edge: GraphEdge) -> str:
     return ", ".join([*words, _counted(edge.records, edge.per_s)])
 
 
-def _box(node: GraphNode, at: Point) -> _Box:
-    x, y = at
-    return _Box(node, f"{x:.0f}", f"{y:.0f}", _kind(node), _box_lines(node))
+def _box(job: str, node: GraphNode, refused: GraphEdge | None) -> dict[str, Any]:
+    kind, lines, letters = _kind(node), _box_lines(node), _letters(job, refused)
+    spoken = [*lines, letters["spoken"]] if letters else lines
+    return {
+        "id": node.id,
+        "look": f"hg-box-{node.kind}{' hg-side' if node.side else ''}",
+        "kind": kind,
+        "title": node.title,
+        "lines": lines,
+        "busy": _busy(node.facts.busy),
+        "letters": letters,
+        "hint": f"{node.title}: {node.detail}",
+        "spoken": f"{kind} {node.title}: {node.detail}. {'; '.join(spoken)}",
+    }
 
 
 def _box_lines(node: GraphNode) -> list[str]:
@@ -185,64 +151,39 @@ def _pace(per_s: float | None) -> str:
     return f", {format_rate(per_s)}" if per_s is not None else ""
 
 
-def _line(edge: GraphEdge, points: Sequence[Point], place: float) -> _Line:
-    x, y = points[-1]
-    return _Line(
-        key=f"{edge.source} {edge.target} {edge.label}",
-        look="hg-faint" if edge.label == _REFUSED else "hg-dry" if edge.records == 0 else "",
-        curve=_curve(points),
-        arrow=f"M{x - 7:.0f} {y - 4:.0f}L{x:.0f} {y:.0f}L{x - 7:.0f} {y + 4:.0f}",
-        labels=_labels(_on_curve(points[-2], points[-1], place), _label_lines(edge)),
-    )
+def _busy(share: float | None) -> dict[str, Any] | None:
+    if share is None:
+        return None
+    shown = max(0.0, min(1.0, share))
+    tone = "bad" if shown >= _BUSY else "warn" if shown >= _RATHER_BUSY else "good"
+    return {"words": f"busy {format_share(share)}", "share": round(shown, 3), "tone": tone}
+
+
+def _letters(job: str, refused: GraphEdge | None) -> dict[str, str] | None:
+    """Return the link from a box to its dead letters; None if it has none."""
+    if refused is None or not refused.records:
+        return None
+    noun = "dead letter" if refused.records == 1 else "dead letters"
+    return {
+        "words": f"{format_short(refused.records)} {noun}",
+        "spoken": f"{format_count(refused.records)} {noun} of {refused.source}",
+        "href": f"{job_path(job, 'outputs')}?output={quote(refused.target)}",
+    }
+
+
+def _line(edge: GraphEdge) -> dict[str, Any]:
+    return {
+        "key": f"{edge.source} {edge.target} {edge.label}",
+        "source": edge.source,
+        "target": edge.target,
+        "look": "hg-dry" if edge.records == 0 else "",
+        "lines": _label_lines(edge),
+    }
 
 
 def _label_lines(edge: GraphEdge) -> list[str]:
     count = format_short(edge.records) if edge.records is not None else ""
-    if edge.label == _REFUSED:
-        # Every source has such a line, and their sum stands in the box they lead to.
-        return []
-    words = [cut(word, _LABEL_LENGTH) for word in (_keyed(edge.exchange), edge.label) if word]
-    lines = [*words[:1], " ".join(word for word in (*words[1:], count) if word)]
-    return [line for line in lines if line]
-
-
-def _label_place(edges: Sequence[GraphEdge], edge: GraphEdge) -> float:
-    """Return how far along its line an edge is labelled: where no other line is near."""
-    drawn = [other for other in edges if other.label != _REFUSED]
-    parts_here = sum(other.source == edge.source for other in drawn) > 1
-    meets_there = sum(other.target == edge.target for other in drawn) > 1
-    if parts_here and meets_there:
-        return 0.4
-    return 0.68 if parts_here else 0.32 if meets_there else 0.5
-
-
-def _labels(at: Point, texts: Sequence[str]) -> list[tuple[str, str, str]]:
-    x, y = at
-    first = y - 5 if len(texts) > 1 else y - 4
-    return [(f"{x:.0f}", f"{first + 13 * n:.0f}", text) for n, text in enumerate(texts)]
-
-
-def _on_curve(start: Point, end: Point, share: float) -> Point:
-    """Return the point of a line's bend at a share of its way, as `_curve` draws it."""
-    (ax, ay), (bx, by) = start, end
-    back, middle = 1 - share, (ax + bx) / 2
-    bend = 3 * back * share
-    x = back**3 * ax + bend * middle + share**3 * bx
-    return x, ay + (by - ay) * (3 * share**2 - 2 * share**3)
-
-
-def _keyed(exchange: str) -> str:
-    return exchange.replace("keyed by ", "by ")
-
-
-def _curve(points: Sequence[Point]) -> str:
-    x, y = points[0]
-    path = [f"M{x:.0f} {y:.0f}"]
-    for (ax, ay), (bx, by) in pairwise(points):
-        bend = (bx - ax) / 2
-        path.append(
-            f"L{bx:.0f} {by:.0f}"
-            if ay == by
-            else f"C{ax + bend:.0f} {ay:.0f} {bx - bend:.0f} {by:.0f} {bx:.0f} {by:.0f}"
-        )
-    return "".join(path)
+    exchange = edge.exchange.replace("keyed by ", "by ")
+    # A long name has a line of its own, so that its end is cut and never the count.
+    last = [edge.label, count] if len(edge.label) > _SHORT_LABEL else [f"{edge.label} {count}"]
+    return [line.strip() for line in (exchange, *last) if line.strip()]

@@ -12,6 +12,7 @@ from pathlib import Path
 from headgate.errors import HeadgateError
 from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.views.job import JobView
+from headgate.server.console.charts.sparkline import Trend
 from headgate.server.context import ServerContext
 
 # Ten browsers that look every 2 s cost the disk as much as one.
@@ -22,8 +23,6 @@ _TREND_OF = timedelta(minutes=15)
 _TREND_POINTS = 40
 # So that a home of many jobs is not read at a stroke; the others follow with the next looks.
 _TRENDS_AT_ONCE = 10
-
-Trend = tuple[float | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +83,11 @@ def _is_due(job: JobView, read_at: float | None, now: float) -> bool:
 
 
 def _read_trend(home: FolderHome, name: str) -> Trend:
+    ends = datetime.now(UTC)
+    begins = ends - _TREND_OF
     try:
-        samples = home.samples(name, since=datetime.now(UTC) - _TREND_OF, points=_TREND_POINTS)
+        samples = home.samples(name, since=begins, points=_TREND_POINTS)
     except HeadgateError:
         # A row without its line is better than no row; the job's own page tells why.
-        return ()
-    return tuple(samples.in_per_s)
+        return Trend(begins, ends)
+    return Trend(begins, ends, samples.at, samples.in_per_s)

@@ -10,8 +10,8 @@ from markupsafe import Markup
 from nicegui import ui
 
 from headgate.jobs.views.job import JobView
-from headgate.server.console.charts.sparkline import sparkline
-from headgate.server.console.pages.glance import Glance, Glances, Trend
+from headgate.server.console.charts.sparkline import Trend, sparkline
+from headgate.server.console.pages.glance import Glance, Glances
 from headgate.server.console.panels.submission import ask_for_flow
 from headgate.server.console.parts import widgets
 from headgate.server.console.parts.formats import format_backlog
@@ -98,7 +98,7 @@ def count_states(jobs: Sequence[JobView], chosen: str) -> Markup:
 def show_jobs_table(jobs: Sequence[JobView], trends: Mapping[str, Trend], now: datetime) -> Markup:
     """Return jobs as a table, those that need attention first."""
     lines = [
-        (job, format_lag(job), sparkline(trends.get(job.name, ())), _is_bad(job))
+        (job, format_lag(job), sparkline(trends.get(job.name)), _is_bad(job))
         for job in sorted(jobs, key=lambda job: job.place)
     ]
     return render("jobs", lines=lines, now=now)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from markupsafe import Markup
@@ -17,6 +18,7 @@ from headgate.jobs.views.graph import GraphView
 from headgate.jobs.views.job import JobView
 from headgate.server.console.charts import graph
 from headgate.server.console.charts.job_charts import POINTS, Charts
+from headgate.server.console.charts.job_graph import JobGraph
 from headgate.server.console.pages.jobs import format_lag
 from headgate.server.console.panels.job_actions import actions_for, run_action
 from headgate.server.console.panels.job_history import EventsPanel, ExceptionsPanel
@@ -100,7 +102,7 @@ class _JobPage:
 
     def _build_graph(self) -> None:
         with ui.element("div").classes("hg-graph-area"):
-            self._drawing = Live().classes("hg-graph-box").on_act(self._choose)
+            self._drawing = JobGraph(partial(self._choose, "node")).classes("hg-graph-box")
             self._side = Live().classes("hg-graph-side").on_act(self._choose)
             self._side.props('aria-live="polite"')
         with ui.element("details").classes("hg-details"):
@@ -150,7 +152,7 @@ class _JobPage:
 
     def _show_graph(self) -> None:
         view = self._seen.graph
-        self._drawing.show(graph.draw_graph(view, self._chosen))
+        self._drawing.show(view, self._chosen)
         self._nodes.show(graph.show_nodes(view))
         self._side.show(side_panel(view, self._chosen))
 
