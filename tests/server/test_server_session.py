@@ -141,6 +141,31 @@ def test_a_job_that_died_before_it_ran_is_started_as_it_was_to_be(tmp_path: Path
     assert "submitted.py" in eventually(lambda: errors)[0]
 
 
+def test_a_job_that_is_being_started_is_not_taken_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its folder is there seconds before its supervisor, and a second start would be refused."""
+    flow = tmp_path / "new.py"
+    flow.write_text(
+        'from headgate import Flow\nflow = Flow("new")\nflow.stream("a", "n INT").to("b")\n'
+    )
+    watch = SessionWatch(tmp_path, told=Told())
+    taken: list[list[str]] = []
+
+    def start(*_args: object, **_options: object) -> dict[str, str]:
+        JobFolder(tmp_path, "new").write_status({"state": "STARTING"})
+        taken.append(watch.look())
+        return {}
+
+    monkeypatch.setattr(orders, "start_detached", start)
+    monkeypatch.setattr(SessionWatch, "_start", lambda _watch, _kept: None)
+    options = encode(RunOptions(home=tmp_path))
+    orders._follow({"do": "start", "flow": str(flow), "options": options, "by": "", "keep": True})
+    assert taken == [[]]
+    assert set(Session(tmp_path).list()) == {"new"}
+    assert not Session(tmp_path).is_starting("new")
+
+
 def test_a_refused_start_leaves_the_session_as_it_was(tmp_path: Path) -> None:
     home = store_job(tmp_path)
     with client(settings(tmp_path, keeps_up=True)) as web:

@@ -13,13 +13,15 @@ import fcntl
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from headgate._codec import Moment, decode, encode, left_out
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.job_folder import read_json, write_json
 
 _FILE = "session.json"
+# A lock for each job, held by the process that starts it.
+_STARTS = "starts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,28 @@ class Session:
     def put_back(self, name: str, before: KeptJob | None) -> None:
         """Undo a change."""
         self._change(name, before)
+
+    @contextlib.contextmanager
+    def starting(self, name: str) -> Iterator[None]:
+        """Hold a job while an order starts it, so that it is not taken up; a crash lets it go."""
+        with self._open_start(name) as lock:
+            # Shared: a second order is not kept waiting, and is refused by the job itself.
+            fcntl.flock(lock, fcntl.LOCK_SH)
+            yield
+
+    def is_starting(self, name: str) -> bool:
+        """Return whether a process is starting a job by an order."""
+        with self._open_start(name) as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+            return False
+
+    def _open_start(self, name: str) -> IO[str]:
+        folder = self._file.parent / _STARTS
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return (folder / f"{name}.lock").open("a")
 
     def _change(
         self, name: str, to: KeptJob | None, *, only: KeptJob | None = None

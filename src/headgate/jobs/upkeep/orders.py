@@ -5,7 +5,8 @@ Flows are the user's code: a file that is executed must not affect the server.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -171,21 +172,24 @@ def _follow(order: Mapping[str, Any]) -> Any:
         **({} if restore is None else {"restore": restore}),
     }
     kept = KeptJob(name, SystemClock().now(), str(order["by"]), how)
-    # First, so that a job that was started is kept up whatever dies in between.
-    before = session.keep(kept) if order["keep"] else None
-    try:
+    with session.starting(name), _keeping(session, kept) if order["keep"] else nullcontext():
         if order["do"] == "restart":
-            started = restart_job(JobFolder(options.home, name), consent=options.consent)
-        else:
-            started = start_detached(flow, options, job=name, restore=sealed)
+            return encode(restart_job(JobFolder(options.home, name), consent=options.consent))
+        return encode(start_detached(flow, options, job=name, restore=sealed))
+
+
+@contextmanager
+def _keeping(session: Session, kept: KeptJob) -> Iterator[None]:
+    """Keep a job up that is started; if the start is refused, do with it as before."""
+    # First, so that a job that was started is kept up whatever dies in between.
+    before = session.keep(kept)
+    try:
+        yield
     except HeadgateError:
-        if order["keep"]:
-            session.put_back(name, before)
+        session.put_back(kept.job, before)
         raise
-    if order["keep"]:
-        # A restart is a stop in between, and a job that was stopped is let go.
-        session.keep(kept)
-    return encode(started)
+    # A restart is a stop in between, and a job that was stopped is let go.
+    session.keep(kept)
 
 
 if __name__ == "__main__":

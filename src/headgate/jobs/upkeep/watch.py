@@ -140,7 +140,12 @@ class SessionWatch:
             # Somebody ended it in another way; a start through the server keeps it up again.
             # It may have been wished for anew since this look began.
             self._session.let_go(kept.job, only=kept)
-        elif self._wants(view, kept) and self._begin(kept.job, now):
+        elif (
+            self._wants(view, kept)
+            # A start takes seconds until the job has a supervisor.
+            and not self._session.is_starting(kept.job)
+            and self._begin(kept.job, now)
+        ):
             threading.Thread(
                 target=self._take_up, args=(kept,), name=f"take-up-{kept.job}", daemon=True
             ).start()
