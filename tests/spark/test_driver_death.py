@@ -16,16 +16,33 @@ from eventually import eventually
 
 from headgate import Flow
 
+FUNCTION = """
+from pyspark.sql import functions as F
+
+@F.udf("bigint")
+def same(n):
+    return n
+
+def pass_on(df):
+    return df.withColumn("n", same("n"))
+"""
+
 
 def test_a_killed_jvm_is_told_as_a_died_driver_and_loses_nothing(bench: Bench) -> None:
+    # A worker of each driver imports the function's module, from any working directory.
+    (bench.root / "passing_on.py").write_text(FUNCTION)
     flow = Flow("killed")
-    flow.stream("in", "n BIGINT NOT NULL").select("n").to("out")
+    flow.stream("in", "n BIGINT NOT NULL").transform("passing_on:pass_on", schema="n BIGINT").to(
+        "out"
+    )
     bench.put("in", [{"n": 1}])
     command = [sys.executable, "-m", "headgate", "run", str(bench.flow_file(flow)), "--json"]
     command += ["--on", f"files:{bench.topics}", "--home", str(bench.home)]
     command += ["--batch-every", "100ms", "--restart", "fixed-delay:3,0s", "--parallelism", "1"]
     with (bench.root / "run.out").open("wb") as out:
-        supervisor = subprocess.Popen(command, stdout=out, stderr=out, start_new_session=True)
+        supervisor = subprocess.Popen(
+            command, stdout=out, stderr=out, start_new_session=True, cwd=bench.topics
+        )
     try:
         eventually(lambda: bench.read("out"), alive=supervisor)
         worker = int(_status(bench)["child"])

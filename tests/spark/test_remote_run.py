@@ -21,7 +21,18 @@ from headgate.cli.app import app
 FLOW = """
 from headgate import Flow
 flow = Flow("copies")
-flow.stream("numbers", "n BIGINT").to("out")
+flow.stream("numbers", "n BIGINT").transform("same:pass_on").to("out")
+"""
+# A worker imports it by the name of its module, which is in the folder of the server's flows.
+FUNCTION = """
+from pyspark.sql import functions as F
+
+@F.udf("bigint")
+def same(n):
+    return n
+
+def pass_on(df):
+    return df.withColumn("n", same("n"))
 """
 
 
@@ -56,6 +67,7 @@ def test_a_flow_on_a_server_is_run_left_stopped_and_restored_from_here(
     flows = tmp_path / "flows"
     flows.mkdir()
     (flows / "flow.py").write_text(FLOW)
+    (flows / "same.py").write_text(FUNCTION)
     records = [{"n": number} for number in range(100)]
     bench.put("numbers", records)
     with serving(bench, flows) as url:

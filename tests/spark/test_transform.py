@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from bench import Bench, bag, refused
 
 from headgate import Flow
+from headgate.errors import Domain
 
 _numbers = itertools.count()
 
@@ -42,6 +44,33 @@ def nothing(df):
 
 def foreign(df):
     return df.sparkSession.range(3)
+
+def stumble(df):
+    return df.withColumn("n", F.nothing_of_this_name("n"))
+
+def pandas_plus(df):
+    return df.withColumn("n", F.pandas_udf(lambda numbers: numbers + 1, "bigint")("n"))
+
+def missing(df):
+    import a_package_that_is_not_installed
+"""
+# Functions that Spark's Python workers import by the name of their module.
+WORKED = """
+import {rules}
+from pyspark.sql import functions as F
+
+@F.udf("bigint")
+def halved(n):
+    return {rules}.halve(n)
+
+def halve(df):
+    return df.withColumn("n", halved("n"))
+"""
+RULES = """
+def halve(n):
+    if n == 7:
+        raise ValueError("7 is odd")
+    return n // 2
 """
 SCHEMA = "n BIGINT NOT NULL, name STRING NOT NULL"
 ROWS: list[dict[str, Any]] = [{"n": n, "name": f"name {n}"} for n in range(6)]
@@ -134,9 +163,37 @@ def test_sql_behind_a_function_sees_the_nulls_it_made(bench: Bench, module: str)
     )
 
 
+def test_workers_import_what_is_beside_the_flow_and_report_the_line_that_fails(
+    bench: Bench, module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = f"{module}_rules"
+    elsewhere = bench.root / "elsewhere"
+    elsewhere.mkdir()
+    # Of two modules with one name, the one beside the flow is used.
+    (elsewhere / f"{rules}.py").write_text("def halve(n):\n    return -1\n")
+    monkeypatch.chdir(elsewhere)
+    (bench.root / f"{rules}.py").write_text(RULES)
+    (bench.root / f"{module}_worked.py").write_text(WORKED.format(rules=rules))
+    flow = Flow("worked")
+    flow.stream("in", SCHEMA).transform(f"{module}_worked:halve").to("out")
+    bench.run(flow)
+    assert bench.bag("out") == bag([row | {"n": row["n"] // 2} for row in ROWS])
+
+    bench.put("in", [{"n": 7, "name": "odd"}])
+    with refused("FUNCTION_FAILED") as caught:
+        bench.run(flow)
+    place = f"{bench.root / rules}.py, line 4"
+    assert f"ValueError: 7 is odd ({place}, in halve: raise" in caught.value.message
+    assert caught.value.hint == f"fix {place}"
+    assert (caught.value.domain, caught.value.retryable) == (Domain.USER, True)
+
+
 @pytest.mark.parametrize(
     ("function", "code"),
     [
+        ("stumble", "FUNCTION_FAILED"),
+        ("pandas_plus", "PACKAGE_MISSING"),
+        ("missing", "PACKAGE_MISSING"),
         ("lose", "TRANSFORM_LOST_ORIGIN"),
         ("retype", "TRANSFORM_SCHEMA"),
         ("widen", "TRANSFORM_SCHEMA"),
@@ -146,14 +203,20 @@ def test_sql_behind_a_function_sees_the_nulls_it_made(bench: Bench, module: str)
     ],
 )
 def test_a_function_that_breaks_its_promise_is_refused_before_the_start(
-    bench: Bench, module: str, function: str, code: str
+    bench: Bench, module: str, function: str, code: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
     flow = Flow("refused")
     flow.stream("in", SCHEMA).transform(f"{module}:{function}").to("out")
     with refused(code) as caught:
         bench.run(flow)
     if code == "TRANSFORM_SCHEMA":
         assert f".transform('{module}:{function}'" in caught.value.hint
+    if code in ("FUNCTION_FAILED", "PACKAGE_MISSING"):
+        assert f"({bench.root / module}.py, line " in caught.value.message
+        assert (caught.value.domain, caught.value.retryable) == (Domain.USER, False)
+    if function == "pandas_plus":
+        assert caught.value.hint.startswith("pip install 'pandas>=")
     assert not (bench.topics / "out").exists()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -20,6 +21,9 @@ from headgate.errors import Domain, HeadgateError
 
 # The methods that the JVM's second compiler skips, with reasons.
 DIRECTIVES = Path(__file__).with_name("compiler-directives.json")
+# How much of the JVM's output an error quotes.
+_LAST_LINES = 3
+_TAIL = 16 * 1024
 
 
 def start_jvm(
@@ -44,10 +48,11 @@ def start_jvm(
         with utf8_environment():
             gateway = launch_gateway(settings, popen_kwargs=options)  # type: ignore[no-untyped-call]
     except PySparkRuntimeError as error:
-        last_lines = _last_lines(streams)
+        last_lines = read_last_lines(streams)
+        quoted = ": " + " | ".join(last_lines) if last_lines else ""
         raise HeadgateError(
             "DRIVER_NOT_STARTED",
-            f"cannot start Spark: its JVM exited at once{last_lines}",
+            f"cannot start Spark: its JVM exited at once{quoted}",
             hint="headgate doctor",
             domain=Domain.EXTERNAL,
         ) from error
@@ -87,8 +92,16 @@ def is_silence(error: BaseException) -> bool:
     return lost and not isinstance(error, Py4JJavaError)
 
 
-def _last_lines(file: Path | None) -> str:
+def read_last_lines(file: Path | None, *, begin: int = 0) -> list[str]:
+    """Return the last lines of a file of output; empty if there is none.
+
+    Args:
+        begin: Lines before this position are left out.
+    """
     if file is None or not file.exists():
-        return ""
-    lines = file.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-3:]
-    return ": " + " | ".join(lines) if lines else ""
+        return []
+    with file.open("rb") as output:
+        size = output.seek(0, os.SEEK_END)
+        output.seek(max(begin, size - _TAIL))
+        lines = output.read().decode("utf-8", errors="replace").splitlines()
+    return [line.strip() for line in lines if line.strip()][-_LAST_LINES:]

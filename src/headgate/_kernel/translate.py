@@ -11,6 +11,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
+from headgate._kernel.python_failures import find_worker_failure
 from headgate.errors import Domain, HeadgateError, system_refusal
 
 # Spark's errors for data that it cannot read or compute.
@@ -177,16 +178,23 @@ def is_clean_stop(causes: Sequence[str]) -> bool:
     return any(cause.startswith(_STOP) for cause in causes)
 
 
-def query_failure(job: str, causes: Sequence[str]) -> HeadgateError:
-    """Return the failure of a query, named by its root cause."""
+def query_failure(
+    job: str, causes: Sequence[str], *, last_output: Sequence[str] = ()
+) -> HeadgateError:
+    """Return the failure of a query, named by its root cause.
+
+    Args:
+        causes: The exceptions of the JVM, outermost first.
+        last_output: The last lines that the driver's JVM and its Python workers printed.
+    """
     what = f"cannot continue job {job!r}"
     for cause in causes:
         named = _find_named(cause)
         if named is not None:
             return _named_failure(what, *named)
-    refused = find_system_failure(what, causes)
-    if refused is not None:
-        return refused
+    known = find_system_failure(what, causes) or find_worker_failure(job, causes, last_output)
+    if known is not None:
+        return known
     if any(_NO_STATE in cause for cause in causes):
         return HeadgateError(
             "STATE_UNREADABLE",

@@ -17,7 +17,7 @@ from headgate._kernel.translate import is_clean_stop, query_causes, query_failur
 from headgate.engine import query as queries
 from headgate.engine.plan import FlowPlan, kernel_modules, plan_flow
 from headgate.engine.progress import BatchReport, parse_report
-from headgate.engine.session import open_session
+from headgate.engine.session import DriverOutput, open_session
 from headgate.engine.settings import AttemptSettings
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.graph import Graph
@@ -52,7 +52,7 @@ class Attempt:
 
     Args:
         graph: A flow with every topic bound.
-        near: The flow's folder, which is searched for its functions.
+        near: The flow's folder, from which its functions and their workers import modules.
     """
 
     def __init__(self, graph: Graph, settings: AttemptSettings, *, near: Path | None) -> None:
@@ -67,6 +67,7 @@ class Attempt:
         self._run = uuid.uuid4().hex
         self._stopping = False
         self._spark = open_session(settings.spark, modules=kernel_modules(graph))
+        self._output = DriverOutput(settings.spark)
         self._gate = Gate(self._spark, self._run)
         self._feeds = Feeds(self._spark, self._run)
         self._query: StreamingQuery | None = None
@@ -148,7 +149,8 @@ class Attempt:
         """Return the outcome of an ended query, or raise its error."""
         causes = query_causes(self._started())
         if causes and not is_clean_stop(causes):
-            raise query_failure(self._settings.job, causes)
+            last_output = self._output.last_lines()
+            raise query_failure(self._settings.job, causes, last_output=last_output)
         if self._stopping:
             return Ending.STOPPED
         if self._settings.until_caught_up or self._settings.drain:

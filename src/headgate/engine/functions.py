@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import importlib
-import sys
 from collections.abc import Callable
-from pathlib import Path
+from types import ModuleType
 from typing import cast
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from headgate._kernel.bridge import CompiledFlow
+from headgate._kernel.python_failures import raised_failure
 from headgate.engine.plan import Function
 from headgate.errors import HeadgateError
 from headgate.flow.operators import label
@@ -22,19 +22,12 @@ ORIGIN = "__headgate"
 DataFrameFunction = Callable[[DataFrame], DataFrame]
 
 
-def get_function(name: str, *, near: Path | None = None) -> DataFrameFunction:
-    """Return the function named `module:function`.
-
-    Args:
-        name: As in the flow.
-        near: The flow's folder, which is also searched for modules.
-    """
-    module, _, attribute = name.partition(":")
-    if near is not None and str(near) not in sys.path:
-        sys.path.insert(0, str(near))
+def get_function(name: str) -> DataFrameFunction:
+    """Return the function named `module:function`, as a flow names it."""
+    module_name, _, attribute = name.partition(":")
     try:
-        function = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
+        function = getattr(_import(module_name, name), attribute)
+    except (ModuleNotFoundError, AttributeError) as error:
         raise HeadgateError(
             "FUNCTION_NOT_FOUND",
             f"cannot find the function {name!r}: {error}",
@@ -43,11 +36,27 @@ def get_function(name: str, *, near: Path | None = None) -> DataFrameFunction:
     return cast("DataFrameFunction", function)
 
 
-def apply(function: Function, rows: DataFrame, flow: CompiledFlow, near: Path | None) -> DataFrame:
+def _import(module_name: str, function: str) -> ModuleType:
+    """Return a module of the user; only its own absence is a ModuleNotFoundError."""
+    try:
+        return importlib.import_module(module_name)
+    except (Exception, SystemExit) as error:
+        is_absent = isinstance(error, ModuleNotFoundError) and error.name is not None
+        if is_absent and f"{module_name}.".startswith(f"{error.name}."):
+            raise
+        raise raised_failure(f"cannot import the function {function!r}", error) from error
+
+
+def apply(function: Function, rows: DataFrame, flow: CompiledFlow) -> DataFrame:
     """Apply a function to the rows addressed to it, and return the results as envelopes."""
     name = label(function.node)
-    given = flow.columns(rows, function.address)
-    made = get_function(function.node.function, near=near)(given)
+    call = get_function(function.node.function)
+    try:
+        made = call(flow.columns(rows, function.address))
+    except HeadgateError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise raised_failure(f"cannot plan {name}", error) from error
     if not isinstance(made, DataFrame) or not made.isStreaming:
         raise HeadgateError(
             "TRANSFORM_BAD_RESULT",

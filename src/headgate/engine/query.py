@@ -13,6 +13,7 @@ from headgate.connectors.registry import find_connector, get_connector
 from headgate.engine import functions
 from headgate.engine.clocks import clock_name, clock_options
 from headgate.engine.ends import sink_options, source_options
+from headgate.engine.flow_modules import import_from, import_on_workers
 from headgate.engine.plan import FlowPlan, source_name
 from headgate.engine.portable import TableForm, taken_rows
 from headgate.engine.settings import AttemptSettings, HeldFiles, HeldState
@@ -32,8 +33,11 @@ def build(
 
     Args:
         run: Identifies the gates of this query.
-        near: The flow's folder, which is searched for its functions.
+        near: The flow's folder, from which its functions and their workers import modules.
     """
+    if near is not None:
+        import_from(near)
+        import_on_workers(spark, near)
     flow = CompiledFlow.compile(spark, plan.spec)
     sources = [node for node in plan.graph.nodes if isinstance(node, Source)]
     parts = {
@@ -45,7 +49,7 @@ def build(
         parts[node.id] = flow.timed(parts[node.id], clock)
     for function in plan.functions:
         rows = parts[function.upstream]
-        parts[function.node.id] = functions.apply(function, rows, flow, near)
+        parts[function.node.id] = functions.apply(function, rows, flow)
         parts[function.upstream] = flow.without(rows, function.address)
     # Real-time mode allows a union only before the first stateful operator.
     rows = flow.union(parts.values())

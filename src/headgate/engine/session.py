@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from headgate._kernel.archive import jvm_options
 from headgate._kernel.bridge import forget_origins
-from headgate._kernel.gateway import DIRECTIVES, has_jvm, start_jvm
+from headgate._kernel.gateway import DIRECTIVES, has_jvm, read_last_lines, start_jvm
 from headgate._kernel.jar import get_jars
 from headgate._kernel.locales import JVM_OPTIONS, UTF8_LOCALE
 from headgate.engine.driver_lock import LONGEST_END, make_scratch, scratch_conf, take_lock
@@ -119,6 +119,9 @@ def spark_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
         # Remote tasks must use the same file names, letters and numbers.
         "spark.executor.extraJavaOptions": " ".join(JVM_OPTIONS),
         "spark.executorEnv.LC_ALL": UTF8_LOCALE,
+        # A Python worker that crashes in native code leaves the line that it was at.
+        "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
+        "spark.python.worker.faulthandler.enabled": "true",
         # On the class path from the start: file systems are looked up before jars are added.
         "spark.driver.extraClassPath": class_path,
         "spark.executor.extraClassPath": class_path,
@@ -211,14 +214,31 @@ def open_session(settings: SparkSettings, *, modules: Sequence[str] = ()) -> Spa
             held = [take_lock(settings.lock_file, wait=LONGEST_END)]
             scratch = make_scratch(settings.lock_file, held[0])
             conf |= scratch_conf(scratch, conf["spark.driver.extraJavaOptions"])
-        streams = None if settings.verbose else settings.log_file.with_suffix(".out")
-        start_jvm(conf, streams=streams, inherited=held)
+        start_jvm(conf, streams=_output_file(settings), inherited=held)
     builder = SparkSession.builder
     for key, value in conf.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     forget_origins(spark)
     return spark
+
+
+class DriverOutput:
+    """What the JVM and its Python workers print from now on; nothing if that is the terminal."""
+
+    def __init__(self, settings: SparkSettings) -> None:
+        self._file = _output_file(settings)
+        self._begin = 0
+        if self._file is not None and self._file.exists():
+            self._begin = self._file.stat().st_size
+
+    def last_lines(self) -> list[str]:
+        """Return the last few lines."""
+        return read_last_lines(self._file, begin=self._begin)
+
+
+def _output_file(settings: SparkSettings) -> Path | None:
+    return None if settings.verbose else settings.log_file.with_suffix(".out")
 
 
 def _more_modules() -> list[str]:

@@ -11,6 +11,7 @@ from types import ModuleType
 
 # Registers the kinds of topics that a flow's JSON may name.
 import headgate.connectors  # noqa: F401
+from headgate.engine.flow_modules import import_from
 from headgate.errors import HeadgateError
 from headgate.flow.flow import Flow
 from headgate.flow.graph import Graph
@@ -68,9 +69,7 @@ def _read(path: Path) -> str:
 
 
 def _execute(path: Path) -> ModuleType:
-    folder = str(path.resolve().parent)
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
+    import_from(path.resolve().parent)
     spec = importlib.util.spec_from_file_location(_MODULE, path)
     if spec is None or spec.loader is None:
         raise HeadgateError(
