@@ -166,7 +166,15 @@ def test_a_flow_inside_is_found_and_a_link_that_stays_inside_too(tmp_path: Path)
 @pytest.mark.parametrize(
     "name",
     [
-        *("on", "home", "checkpoints", "driver-memory", "executor-memory", "state-memory"),
+        *(
+            "on",
+            "home",
+            "checkpoints",
+            "driver-memory",
+            "executor-memory",
+            "state-memory",
+            "worker-memory",
+        ),
         *("master", "log-level", "flow", "spark.driver.extraJavaOptions", "", "Retain"),
     ],
 )

@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from flow_tester import FlowTester, TestRecord, TestState
 from pyspark.sql import SparkSession
 
 from headgate import Flow
+from headgate.engine.functions import worker_spec
 from headgate.engine.plan import plan_flow
+from headgate.engine.settings import SparkSettings
 
 MIB = 1024 * 1024
+SPARK = SparkSettings(parallelism=1, log_file=Path("unused"))
 
 
 class MemoryFlow:
@@ -22,7 +26,7 @@ class MemoryFlow:
     def __init__(self, spark: SparkSession, flow: Flow, *, max_record: int = MIB) -> None:
         plan = plan_flow(flow.graph(), history={}, max_record=max_record, job=flow.name)
         self._names = [each.id for each in plan.destinations]
-        self._tester = FlowTester(spark, plan.spec)
+        self._tester = FlowTester(spark, {**plan.spec, "worker": worker_spec(SPARK, None)})
 
     def batch(
         self,

@@ -762,6 +762,8 @@ GOLDEN: list[tuple[Any, dict[str, Any]]] = [
             "master": "local[*]",
             "executor_memory": 1073741824,
             "state_memory": 536870912,
+            "worker_memory": 1073741824,
+            "call_timeout": 600.0,
             "log_level": "info",
             "delivery": "exactly-once",
             "on_data_loss": "fail",

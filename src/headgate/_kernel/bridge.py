@@ -145,6 +145,10 @@ class CompiledFlow:
                 return self._wrap(self.plan.operate(rows._jdf, operator))
             return self._wrap(self.plan.operate(rows._jdf, operator, held._jdf))
 
+    def call(self, rows: DataFrame, stage: int) -> DataFrame:
+        """Call the Python functions behind so many stateful operators."""
+        return self._wrap(self.plan.call(rows._jdf, stage))
+
     def columns(self, rows: DataFrame, function: int) -> DataFrame:
         """Return the rows addressed to a function as plain columns."""
         return self._wrap(self.plan.columns(rows._jdf, function))

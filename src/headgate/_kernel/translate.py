@@ -101,8 +101,20 @@ _FAILURES = {
         "restore the topic's _ledger folder from a backup, or copy the data files to a new topic",
         False,
     ),
+    "FUNCTION_FAILED": (
+        "fix the function; or send such rows to the dead letters: on_error='dead-letter'",
+        True,
+    ),
+    "FUNCTION_BAD_RESULT": ("return the declared columns, or change schema= in the flow", False),
+    "FUNCTION_NOT_LOADED": (
+        "install what the function imports, or put the module beside the flow's file",
+        False,
+    ),
+    "FUNCTION_WORKER_DIED": ("headgate logs JOB shows what the worker printed", True),
     "FENCED": ("headgate jobs shows which attempt runs; this one has written nothing", False),
 }
+# Failures of the user's code; the others are of the system around the job.
+_OF_USER = {"FUNCTION_FAILED", "FUNCTION_BAD_RESULT", "FUNCTION_NOT_LOADED"}
 _NAMED = re.compile(rf"\b({'|'.join(_FAILURES)}): ")
 
 # Refusals of the system, as Java and RocksDB quote them at the end of a line: the error number.
@@ -265,7 +277,7 @@ def _named_failure(what: str, code: str, message: str) -> HeadgateError:
         code,
         f"{what}: {message}",
         hint=hint,
-        domain=Domain.EXTERNAL,
+        domain=Domain.USER if code in _OF_USER else Domain.EXTERNAL,
         retryable=retryable,
         root_cause=f"{code}: {message}",
     )

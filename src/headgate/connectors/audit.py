@@ -239,9 +239,11 @@ def find_row_mark(headers: Iterable[tuple[str, bytes | None]]) -> RowMark | None
     """Return the mark of a row, or None if it has no readable mark."""
     for name, value in headers:
         if name == _HEADER and value is not None:
-            head, _, offset = value.rpartition(b"/")
-            known = _parse_head(head)
-            return RowMark(*known, int(offset)) if known and offset.isdigit() else None
+            # Rows that are not the first made of their record have a number behind the offset.
+            parts = value.split(b"/")
+            known = _parse_head(b"/".join(parts[:3]))
+            is_mark = known and len(parts) in (4, 5) and all(map(bytes.isdigit, parts[3:]))
+            return RowMark(*known, int(parts[3])) if known and is_mark else None
     return None
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
-from typing import cast
+from typing import Any, cast
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from headgate._kernel.bridge import CompiledFlow
 from headgate._kernel.python_failures import raised_failure
+from headgate._units import to_millis
 from headgate.engine.plan import Function
+from headgate.engine.settings import SparkSettings
 from headgate.errors import HeadgateError
 from headgate.flow.operators import label
 
@@ -45,6 +49,20 @@ def _import(module_name: str, function: str) -> ModuleType:
         if is_absent and f"{module_name}.".startswith(f"{error.name}."):
             raise
         raise raised_failure(f"cannot import the function {function!r}", error) from error
+
+
+def worker_spec(settings: SparkSettings, near: Path | None) -> dict[str, Any]:
+    """Return how the kernel starts the processes that call Python functions.
+
+    Args:
+        near: The flow's folder, which workers search for modules.
+    """
+    return {
+        "python": sys.executable,
+        "path": [] if near is None else [str(near)],
+        "memory": settings.worker_memory,
+        "timeoutMillis": to_millis(settings.call_timeout),
+    }
 
 
 def apply(function: Function, rows: DataFrame, flow: CompiledFlow) -> DataFrame:

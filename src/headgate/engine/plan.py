@@ -11,13 +11,17 @@ from headgate._kernel.connector_jars import CONNECTORS
 from headgate._units import to_millis
 from headgate.connectors.registry import find_connector
 from headgate.engine.spark_types import is_known, to_spark_json
+from headgate.errors import HeadgateError
 from headgate.flow.codec import to_json
 from headgate.flow.graph import Graph
 from headgate.flow.names import split_path
 from headgate.flow.operators import (
+    Call,
     Dedupe,
     Enrich,
+    Filter,
     Node,
+    OnError,
     Output,
     Port,
     Select,
@@ -32,9 +36,11 @@ from headgate.flow.operators import (
 from headgate.flow.schema import Schema, Struct
 from headgate.flow.topics import Topic
 from headgate.flow.windowing import EveryProcessingTime
+from headgate.functions.stored import present_python
 
 # Operators and functions share one 16-bit address space; outputs have their own.
 _FIRST_FUNCTION = 1000
+_FIRST_CALL = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +77,7 @@ class FlowPlan:
         spec: The kernel's plan, as JSON values.
         operators: The uids of the stateful operators, in the order rows pass through them.
         functions: In the order they are applied.
+        call_stages: How many stateful operators are before each stage of Python functions.
         destinations: Every exit, by address.
         timed: The streams whose events move the flow's watermark; empty if no operator uses event
             time.
@@ -84,6 +91,7 @@ class FlowPlan:
     destinations: tuple[Destination, ...]
     timed: tuple[Source, ...] = ()
     nudge: timedelta | None = None
+    call_stages: frozenset[int] = frozenset()
 
     def scans(self) -> dict[str, int]:
         """Return how often a batch reads each source: once, and once more per function."""
@@ -115,7 +123,7 @@ class FlowPlan:
         A step belongs to the source or function that provides its first input.
         """
         for node in self.graph.nodes:
-            if not isinstance(node, Source | Transform | Output):
+            if not isinstance(node, Source | Transform | Call | Output):
                 first = self.graph.node(node.input.node)
                 if not first.stateful and first.id in counts:
                     counts[node.id] = counts[first.id]
@@ -168,6 +176,8 @@ class _Planner:
         self.operators = {node.id: i + 1 for i, node in enumerate(graph.stateful())}
         transforms = [node for node in graph.nodes if isinstance(node, Transform)]
         self.functions = {node.id: _FIRST_FUNCTION + i for i, node in enumerate(transforms)}
+        calls = [node for node in graph.nodes if isinstance(node, Call)]
+        self.calls = {node.id: _FIRST_CALL + i for i, node in enumerate(calls)}
         self.destinations = (
             *(Destination(node.id, node.topic) for node in graph.outputs()),
             Destination(graph.dead_letters.name, graph.dead_letters),
@@ -185,6 +195,7 @@ class _Planner:
             "deadLetters": len(self.graph.outputs()),
             "sources": [self._source(node) for node in nodes if isinstance(node, Source)],
             "functions": [self._function(node) for node in nodes if isinstance(node, Transform)],
+            "calls": [self._call(node) for node in nodes if isinstance(node, Call)],
             "operators": [self._operator(node) for node in self.graph.stateful()],
         }
         functions = tuple(
@@ -200,6 +211,7 @@ class _Planner:
             self.destinations,
             self.timed,
             _find_nudge(self.graph),
+            frozenset(call["stage"] for call in spec["calls"]),
         )
 
     def _source(self, node: Source) -> dict[str, Any]:
@@ -229,6 +241,36 @@ class _Planner:
             "schema": to_spark_json(node.schema) if is_known(node.schema) else None,
             "route": self._route(Port(node.id, "out")),
         }
+
+    def _call(self, node: Call) -> dict[str, Any]:
+        _check_python(node)
+        return {
+            "id": node.id,
+            "name": label(node),
+            "kind": node.operator.replace("-", "_").upper(),
+            "address": self.calls[node.id],
+            "stage": self._stage(node),
+            "columns": None if node.columns is None else list(node.columns),
+            "schema": None if isinstance(node, Filter) else self._returned(node),
+            "deadLetters": node.on_error is OnError.DEAD_LETTER,
+            "code": node.function.code,
+            "route": self._route(Port(node.id, "out")),
+        }
+
+    def _returned(self, node: Call) -> dict[str, Any] | None:
+        return to_spark_json(node.schema) if is_known(node.schema) else None
+
+    def _stage(self, node: Call) -> int:
+        """Return how many operators are before a function: those up to the one that feeds it.
+
+        So its rows pass no other operator on their way to it.
+        """
+        at = self.graph.node(node.input.node)
+        while not isinstance(at, Source):
+            if at.stateful:
+                return self.operators[at.id]
+            at = self.graph.node(at.input.node)
+        return 0
 
     def _operator(self, node: Node) -> dict[str, Any]:
         match node:
@@ -291,6 +333,8 @@ class _Planner:
                 return [self._compute(node, keep=True)]
             case Transform():
                 return [{"step": "function", "address": self.functions[node.id]}]
+            case Call():
+                return [{"step": "function", "address": self.calls[node.id]}]
             case Enrich(on=on) | Window(key=on) | Dedupe(by=on):
                 return [
                     {
@@ -344,6 +388,18 @@ class _Planner:
             "key": key,
             "format": node.format.value,
         }
+
+
+def _check_python(node: Call) -> None:
+    """Refuse a function that another version of Python has stored."""
+    stored = node.function
+    if stored.python != present_python():
+        raise HeadgateError(
+            "FUNCTION_OTHER_PYTHON",
+            f"cannot plan {label(node)}: {stored.name} was stored by Python {stored.python}, and "
+            f"this is Python {present_python()}",
+            hint=f"run it with Python {stored.python}, or start the job from its flow's file",
+        )
 
 
 def _key_below(column: str | None, columns: Sequence[Mapping[str, Any]]) -> list[str] | None:

@@ -38,7 +38,9 @@ def build(
     if near is not None:
         import_from(near)
         import_on_workers(spark, near)
-    flow = CompiledFlow.compile(spark, plan.spec)
+    flow = CompiledFlow.compile(
+        spark, {**plan.spec, "worker": functions.worker_spec(settings.spark, near)}
+    )
     sources = [node for node in plan.graph.nodes if isinstance(node, Source)]
     parts = {
         node.id: flow.decode(_read(spark, node, settings, run=run), node.id) for node in sources
@@ -52,9 +54,10 @@ def build(
         parts[function.node.id] = functions.apply(function, rows, flow)
         parts[function.upstream] = flow.without(rows, function.address)
     # Real-time mode allows a union only before the first stateful operator.
-    rows = flow.union(parts.values())
-    for uid in plan.operators:
+    rows = flow.call(flow.union(parts.values()), 0)
+    for stage, uid in enumerate(plan.operators, start=1):
         rows = flow.operate(rows, uid, _held(spark, plan, settings, uid))
+        rows = flow.call(rows, stage)
     return rows
 
 

@@ -29,6 +29,8 @@ class SparkSettings:
         driver_memory: In bytes.
         executor_memory: In bytes; if the master starts executors.
         state_memory: The memory of RocksDB beside it, in bytes, for all state together.
+        worker_memory: The memory of each process that calls Python functions, in bytes.
+        call_timeout: The maximum time of one call of a Python function with a batch of rows.
         log_file: The file of Spark's log.
         lock_file: Held by the JVM until it exits, so that no second driver runs beside it.
         log_level: The level of Spark's log: error, warn, info or debug.
@@ -40,6 +42,8 @@ class SparkSettings:
     driver_memory: int = 2048 * MIB
     executor_memory: int = 1024 * MIB
     state_memory: int = 512 * MIB
+    worker_memory: int = 1024 * MIB
+    call_timeout: Seconds = timedelta(minutes=10)
     log_file: Path
     lock_file: Path | None = None
     log_level: str = "info"

@@ -10,9 +10,10 @@ from headgate.errors import HeadgateError
 from headgate.flow.checks import check_node
 from headgate.flow.inference import output_schemas
 from headgate.flow.names import check_flow_name
-from headgate.flow.operators import Node, Output, Port, Source, input_ports, label
+from headgate.flow.operators import Call, Node, Output, Port, Source, input_ports, label
 from headgate.flow.schema import Schema
 from headgate.flow.topics import Topic
+from headgate.functions.stored import Callback, store
 
 
 class Builder:
@@ -23,6 +24,7 @@ class Builder:
         self.dead_letters = dead_letters
         self.nodes: dict[str, Node] = {}
         self.schemas: dict[Port, Schema] = {}
+        self.callbacks: dict[str, Callback] = {}
 
     def add(self, *nodes: Node) -> None:
         """Add nodes; a refused node leaves the builder unchanged."""
@@ -44,6 +46,24 @@ class Builder:
         check_node(node, self.nodes, self.schemas, what=what)
         self.schemas.update(output_schemas(node, self.schemas))
         self.nodes[node.id] = node
+
+    def finished_nodes(self) -> tuple[Node, ...]:
+        """Return the nodes, with the code of their functions.
+
+        Functions are stored now, and not when they are declared: they may use names that the
+        flow's file defines later.
+        """
+        return tuple(
+            replace(
+                node,
+                function=store(
+                    self.callbacks[node.id], node.function, what=self.cannot_add(label(node))
+                ),
+            )
+            if isinstance(node, Call) and node.id in self.callbacks
+            else node
+            for node in self.nodes.values()
+        )
 
     def cannot_add(self, what: str) -> str:
         """Return the opening words of a refusal to add `what`."""

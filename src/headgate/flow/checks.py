@@ -8,12 +8,16 @@ from headgate.errors import HeadgateError
 from headgate.flow.aggregates import NamedAggregate, result_field
 from headgate.flow.columns import check_expression, check_names_in
 from headgate.flow.event_time import check_event_time, get_column
-from headgate.flow.names import check_column_name, check_function, check_uid, did_you_mean
+from headgate.flow.names import check_column_name, check_function, check_uid, did_you_mean, quote
 from headgate.flow.operators import (
     RESULT_COLUMNS,
+    Call,
     Column,
     Dedupe,
     Enrich,
+    Filter,
+    FlatMap,
+    MapBatches,
     Node,
     Output,
     OutputFormat,
@@ -33,6 +37,8 @@ from headgate.flow.schema import Primitive, Schema, key_kind, type_to_ddl
 from headgate.flow.types import INTEGERS, Unknown
 
 Nodes = Mapping[str, Node]
+# The kernel numbers the rows made of one record in three places of 20 bits.
+_MOST_MULTIPLIERS = 3
 Schemas = Mapping[Port, Schema]
 
 
@@ -66,6 +72,10 @@ def check_node(node: Node, nodes: Nodes, schemas: Schemas, *, what: str) -> None
         case Transform():
             check_function(node.function)
             _check_no_state_before(node, nodes, what)
+        case Call():
+            if not isinstance(node, Filter):
+                check_uid(node.id)
+            _check_call(node, nodes, schemas[node.input], what)
         case Output():
             _check_output(node, schemas[node.input], what)
 
@@ -236,6 +246,24 @@ def _check_no_state_before(node: Transform, nodes: Nodes, what: str) -> None:
         if not ports:
             return
         above = nodes[ports[0].node]
+
+
+def _check_call(node: Call, nodes: Nodes, schema: Schema, what: str) -> None:
+    for name in node.columns or ():
+        schema.get(quote(name), what=what)
+    if not isinstance(node, FlatMap | MapBatches):
+        return
+    above, count = nodes[node.input.node], 1
+    while ports := input_ports(above):
+        count += isinstance(above, FlatMap | MapBatches)
+        above = nodes[ports[0].node]
+    if count > _MOST_MULTIPLIERS:
+        raise HeadgateError(
+            "BAD_FUNCTION",
+            f"{what}: it is the fourth flat_map or map_batches behind each other, and the rows of "
+            "a record are numbered through three",
+            hint="join two of them into one function",
+        )
 
 
 def _check_window(node: Window, nodes: Nodes, schema: Schema, what: str) -> None:

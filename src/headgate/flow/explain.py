@@ -8,6 +8,7 @@ from headgate._units import format_duration
 from headgate.flow.exchange import Edge, edges_of
 from headgate.flow.graph import Graph
 from headgate.flow.operators import (
+    Call,
     Column,
     Dedupe,
     Enrich,
@@ -95,6 +96,8 @@ def describe_node(node: Node) -> str:
             return f"with columns {_columns(columns)}"
         case Transform(function=function):
             return f"transform by {function}"
+        case Call(function=function):
+            return f"{node.operator} by {function.name}"
         case Output(topic=topic, key=key):
             keyed = f", keyed by {key}" if key else ""
             text = " as text" if node.format is OutputFormat.TEXT else ""

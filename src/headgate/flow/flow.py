@@ -130,7 +130,7 @@ class Flow:
     def graph(self) -> Graph:
         """Return the flow as a graph; refuse one that is not complete."""
         builder = self._builder
-        graph = Graph(builder.name, tuple(builder.nodes.values()), builder.dead_letters)
+        graph = Graph(builder.name, builder.finished_nodes(), builder.dead_letters)
         check_complete(graph)
         return graph
 

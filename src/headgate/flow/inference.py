@@ -12,8 +12,10 @@ from headgate.flow.operators import (
     PROCESSED_AT,
     WINDOW_END,
     WINDOW_START,
+    Call,
     Dedupe,
     Enrich,
+    Filter,
     Node,
     Output,
     Port,
@@ -53,7 +55,9 @@ def output_schemas(node: Node, known: Mapping[Port, Schema]) -> dict[Port, Schem
         case Source(schema=schema, meta=meta):
             place = () if meta is None else (Field(meta, META, nullable=False),)
             return {Port(node.id, "out"): schema.with_fields(*place)}
-        case Transform(schema=schema):
+        case Filter(input=port) | Where(input=port):
+            return {Port(node.id, "out"): known[port]}
+        case Transform(schema=schema) | Call(schema=schema):
             return {Port(node.id, "out"): schema}
         case Enrich(input=port, table=table, into=into):
             row = Struct(known[Port(table, "out")].fields)
@@ -74,8 +78,6 @@ def output_schemas(node: Node, known: Mapping[Port, Schema]) -> dict[Port, Schem
         case WithColumns(input=port, columns=columns):
             added = [field_of(column, known[port]) for column in columns]
             return {Port(node.id, "out"): known[port].with_fields(*added)}
-        case Where(input=port):
-            return {Port(node.id, "out"): known[port]}
         case Output():
             return {}
 

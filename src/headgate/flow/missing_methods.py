@@ -9,12 +9,12 @@ from headgate.errors import HeadgateError
 
 _JOIN = ".enrich('with-user', flow.table('users', User, key='id'), on='userId', into='user')"
 _WINDOW = ".key_by('shop').window('per-shop', tumbling('15m')).aggregate(orders=count()).updates"
-_COMPUTE = ".with_columns(total='price * 2'), or .transform('my_module:my_function') for Python"
+_COMPUTE = ".with_columns(total='price * 2'), or .map('clean', my_function) for Python"
 _UNION = (
     "read the topics as one stream: flow.stream(Kafka('all', pattern='orders|returns', "
     "servers='localhost:9092'), Order); Pulsar takes a pattern too"
 )
-_STATE = "keep state with enrich, window or dedupe; call Python with .transform('my_module:run')"
+_STATE = "keep state with enrich, window or dedupe; call Python with .map('clean', my_function)"
 _OUTPUT = ".to('my-topic'), or .to(Console()) to see the rows"
 
 # What to write on a stream, by the name in other libraries.
@@ -22,11 +22,12 @@ STREAM: Mapping[str, str] = {
     "union": _UNION,
     "merge": _UNION,
     "join": _JOIN,
-    "map": _COMPUTE,
+    "flatMap": ".flat_map('lines', my_function)",
+    "mapInPandas": ".map_batches('score', my_function) on pyarrow.Tables",
+    "mapInArrow": ".map_batches('score', my_function) on pyarrow.Tables",
     "apply": _COMPUTE,
     "withColumn": _COMPUTE,
     "with_column": _COMPUTE,
-    "filter": ".where('price > 10')",
     "process": _STATE,
     "group_by": _WINDOW,
     "groupBy": _WINDOW,
@@ -53,6 +54,10 @@ _OF_STREAM = (
     "where",
     "with_columns",
     "transform",
+    "map",
+    "flat_map",
+    "filter",
+    "map_batches",
     "to",
 )
 _TABLE = f"enrich a stream with it: orders{_JOIN}"

@@ -12,6 +12,7 @@ from headgate.flow.names import split_path
 from headgate.flow.schema import Schema
 from headgate.flow.topics import Topic
 from headgate.flow.windowing import Trigger, Windows
+from headgate.functions.stored import StoredFunction
 
 # The columns of a window's results, besides its key and its aggregates.
 WINDOW_START, WINDOW_END = "window_start", "window_end"
@@ -45,6 +46,13 @@ class OutputFormat(enum.StrEnum):
 
     JSON = "json"
     TEXT = "text"
+
+
+class OnError(enum.StrEnum):
+    """What becomes of a row on which a function fails: the job fails, or it is a dead letter."""
+
+    FAIL = "fail"
+    DEAD_LETTER = "dead-letter"
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +222,52 @@ class Transform(_Operator):
 
 
 @dataclass(frozen=True, slots=True)
+class Call(_Operator):
+    """Calls a Python function on rows; the function returns rows of `schema`.
+
+    Attributes:
+        columns: The columns that the function sees; None for all.
+    """
+
+    id: str
+    input: Port
+    function: StoredFunction
+    schema: Schema
+    columns: tuple[str, ...] | None = None
+    on_error: OnError = OnError.FAIL
+
+    operator: ClassVar[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Map(Call):
+    """Replaces each row by the one that a function returns."""
+
+    operator: ClassVar[str] = "map"
+
+
+@dataclass(frozen=True, slots=True)
+class FlatMap(Call):
+    """Replaces each row by those that a function returns: none, one or several."""
+
+    operator: ClassVar[str] = "flat-map"
+
+
+@dataclass(frozen=True, slots=True)
+class Filter(Call):
+    """Keeps the rows for which a function returns a true value."""
+
+    operator: ClassVar[str] = "filter"
+
+
+@dataclass(frozen=True, slots=True)
+class MapBatches(Call):
+    """Replaces batches of rows, as `pyarrow.Table`s, by those that a function returns."""
+
+    operator: ClassVar[str] = "map-batches"
+
+
+@dataclass(frozen=True, slots=True)
 class Output(_Operator):
     """Writes rows to a topic.
 
@@ -232,7 +286,19 @@ class Output(_Operator):
 
 
 Node: TypeAlias = (
-    Source | Enrich | Window | Dedupe | Select | Where | WithColumns | Transform | Output
+    Source
+    | Enrich
+    | Window
+    | Dedupe
+    | Select
+    | Where
+    | WithColumns
+    | Transform
+    | Map
+    | FlatMap
+    | Filter
+    | MapBatches
+    | Output
 )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from headgate.errors import HeadgateError
 from headgate.flow.aggregates import Aggregate, NamedAggregate
@@ -20,6 +20,11 @@ from headgate.flow.operators import (
     Column,
     Dedupe,
     Enrich,
+    Filter,
+    FlatMap,
+    Map,
+    MapBatches,
+    OnError,
     Output,
     OutputFormat,
     Port,
@@ -30,6 +35,7 @@ from headgate.flow.operators import (
     WithColumns,
 )
 from headgate.flow.schema import Schema, schema_of
+from headgate.flow.signatures import Signature, read_signature, result_schema
 from headgate.flow.topics import Topic, as_topic
 from headgate.flow.windowing import (
     EveryEvents,
@@ -42,6 +48,7 @@ from headgate.flow.windowing import (
     Windows,
     parse_span,
 )
+from headgate.functions.stored import Callback, RowType, describe
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,6 +193,108 @@ class Stream(Explained):
         node_id, _ = self._named(Transform.operator)
         returned = self.schema if schema is None else schema_of(schema)
         return self._add(Transform(node_id, self.port, function, returned))
+
+    def map(
+        self,
+        uid: str,
+        function: Callable[[Any], Any],
+        *,
+        schema: type | str | Schema | None = None,
+        on_error: str = "fail",
+    ) -> Stream:
+        """Replace each row by the one that a Python function returns.
+
+        Args:
+            uid: The name of the operator.
+            function: Takes a row: the dataclass or `dict` of its annotation, or else an object
+                with the columns as attributes. Returns a dataclass, a dict or a row.
+            schema: The columns of its results; by default those of the dataclass that it is
+                annotated to return.
+            on_error: "fail" to fail the job when the function raises; "dead-letter" to write the
+                row to the dead letters, with the traceback.
+        """
+        return self._call(Map, uid, function, schema, on_error)
+
+    def flat_map(
+        self,
+        uid: str,
+        function: Callable[[Any], Any],
+        *,
+        schema: type | str | Schema | None = None,
+        on_error: str = "fail",
+    ) -> Stream:
+        """Replace each row by those that a Python function returns: none, one or several.
+
+        Args:
+            uid: The name of the operator.
+            function: Like that of `map`, but returns a list or yields.
+            schema: As in `map`, like `on_error`.
+        """
+        return self._call(FlatMap, uid, function, schema, on_error)
+
+    def filter(self, function: Callable[[Any], Any], *, on_error: str = "fail") -> Stream:
+        """Keep the rows for which a Python function returns a true value.
+
+        Args:
+            function: Takes a row, as in `map`.
+            on_error: As in `map`.
+        """
+        node_id, what = self._named(Filter.operator)
+        if isinstance(function, str):
+            raise HeadgateError(
+                "BAD_FUNCTION",
+                f"{what}: it needs a function, got {function!r}",
+                hint=f"use where for a SQL condition: .where({function!r})",
+            )
+        return self._call(Filter, node_id, function, self.schema, on_error)
+
+    def map_batches(
+        self,
+        uid: str,
+        function: Callable[[Any], Any],
+        *,
+        schema: type | str | Schema | None = None,
+    ) -> Stream:
+        """Replace batches of rows, as `pyarrow.Table`s, by those that a function returns.
+
+        The function must return a row for each row, in the same order; or keep the column
+        `__headgate`, which ties a row to its record, and may then drop and duplicate rows. Where
+        a batch ends may differ between attempts, so each row must depend on its own values only.
+
+        Args:
+            uid: The name of the operator.
+            function: Takes a table and returns a table.
+            schema: The columns that it returns; by default the columns it receives.
+        """
+        return self._call(MapBatches, uid, function, schema or self.schema, "fail")
+
+    def _call(
+        self,
+        kind: type[Map | FlatMap | Filter | MapBatches],
+        uid: str,
+        function: Callable[[Any], Any],
+        schema: type | str | Schema | None,
+        on_error: str,
+    ) -> Stream:
+        if callable(uid):
+            raise HeadgateError(
+                "BAD_FUNCTION",
+                f"{self._builder.cannot_add(kind.operator)}: its first argument is its uid, got "
+                "a function",
+                hint=f".{kind.operator.replace('-', '_')}('clean', my_function)",
+            )
+        what = self._builder.cannot_add(f"{kind.operator} {uid!r}")
+        described = describe(function, what=what)
+        signature = (
+            Signature(RowType(), None, None)
+            if kind is MapBatches
+            else read_signature(function, self.schema, what=what)
+        )
+        returned = result_schema(signature, schema, many=kind is FlatMap, what=what)
+        error = parse_member(OnError, on_error, name="on_error", code="BAD_FUNCTION", what=what)
+        self._builder.add(kind(uid, self.port, described, returned, signature.columns, error))
+        self._builder.callbacks[uid] = Callback(function, signature.argument)
+        return Stream(Port(uid, "out"), self._builder)
 
     def to(
         self,

@@ -94,6 +94,8 @@ class RunOptions:
     master: str = DEFAULTS["master"]
     executor_memory: int = DEFAULTS["executor-memory"]
     state_memory: int = DEFAULTS["state-memory"]
+    worker_memory: int = DEFAULTS["worker-memory"]
+    call_timeout: Seconds = DEFAULTS["call-timeout"]
     log_level: str = DEFAULTS["log-level"]
     delivery: Delivery = DEFAULTS["delivery"]
     on_data_loss: OnDataLoss = DEFAULTS["on-data-loss"]

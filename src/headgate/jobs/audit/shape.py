@@ -10,7 +10,19 @@ from collections.abc import Container
 from dataclasses import dataclass
 
 from headgate.flow.graph import Graph
-from headgate.flow.operators import Node, Output, Port, Source, Transform, Where, Window, label
+from headgate.flow.operators import (
+    Filter,
+    FlatMap,
+    MapBatches,
+    Node,
+    Output,
+    Port,
+    Source,
+    Transform,
+    Where,
+    Window,
+    label,
+)
 from headgate.jobs.dead_letters.way_back import find_takers
 
 _TOGETHER = "outputs"
@@ -166,9 +178,9 @@ class _Walk:
                 self.outputs.add(node.id)
                 if node.id not in self._shows_places:
                     self.unseen.append(f"rows in {node.topic.describe()} do not name their record")
-            case Where():
+            case Where() | Filter():
                 self.unseen.append(f"{label(node)} drops rows")
-            case Transform():
+            case Transform() | FlatMap() | MapBatches():
                 self.unseen.append(f"{label(node)} may drop rows")
                 uncounted = True
             case Window():

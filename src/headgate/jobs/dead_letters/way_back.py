@@ -15,6 +15,8 @@ from headgate.flow.graph import Graph
 from headgate.flow.operators import (
     Dedupe,
     Enrich,
+    FlatMap,
+    MapBatches,
     Node,
     Port,
     Source,
@@ -131,7 +133,7 @@ def _trace(graph: Graph, above: Node, port: Port) -> str:
             return f"its row is one of {label(above)}, which makes rows of many records"
         case Dedupe() if port.output == "unique":
             return f"{label(above)} has seen its record, and would drop it as a duplicate"
-        case Transform():
+        case Transform() | FlatMap() | MapBatches():
             return f"{label(above)} may have made other rows of its record"
         case _:
             return ""

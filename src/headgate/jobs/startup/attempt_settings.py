@@ -79,6 +79,8 @@ def _spark_settings(home: JobFolder, run: Run, options: RunOptions) -> SparkSett
         driver_memory=options.driver_memory,
         executor_memory=options.executor_memory,
         state_memory=options.state_memory,
+        worker_memory=options.worker_memory,
+        call_timeout=options.call_timeout,
         log_file=home.log_file,
         lock_file=home.path / "driver.lock",
         log_level=options.log_level,

@@ -4,6 +4,9 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.headgate.kernel.PortTally;
+import io.headgate.kernel.functions.FunctionSpec;
+import io.headgate.kernel.functions.FunctionStage;
+import io.headgate.kernel.functions.WorkerSettings;
 import io.headgate.kernel.json.BadRecord;
 import io.headgate.kernel.json.JsonDecoder;
 import io.headgate.kernel.json.KeyText;
@@ -19,6 +22,7 @@ import io.headgate.kernel.time.GreatestTimes;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
+import java.util.Base64;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -52,6 +56,8 @@ public final class FlowPlan {
   private final Map<String, GreatestTimes> times = new HashMap<>();
   private final Map<Integer, Layout> functions = new HashMap<>();
   private final Map<Integer, RouteRows> results = new HashMap<>();
+  /** The calls of Python functions, by the number of stateful operators before them. */
+  private final Map<Integer, FunctionStage> calls = new HashMap<>();
 
   /** A stateful operator; those that go by event time have timers. */
   public record Operator(
@@ -87,7 +93,12 @@ public final class FlowPlan {
       plan.addSource(source, flow, routes);
     }
     for (JsonNode function : flow.get("functions")) plan.addFunction(function, routes);
-    for (JsonNode operator : flow.get("operators")) plan.addOperator(operator, flow, routes);
+    // What arrives at a function or an operator is known once all before it are compiled.
+    plan.addCalls(0, flow, routes);
+    for (JsonNode operator : flow.get("operators")) {
+      plan.addOperator(operator, flow, routes);
+      plan.addCalls(plan.operators.size(), flow, routes);
+    }
     return plan;
   }
 
@@ -180,6 +191,53 @@ public final class FlowPlan {
     StructType result = (node.get("schema").isNull() ? functions.get(address).schema() : schema(node.get("schema"))).asNullable();
     Route route = routes.compile(node.get("route"), Layout.of(result), node.get("id").asText());
     results.put(address, new RouteRows(Layout.of(result), route, placement));
+  }
+
+  private void addCalls(int stage, JsonNode flow, RouteCompiler routes) {
+    var functions = new ArrayList<FunctionSpec>();
+    for (JsonNode call : flow.path("calls"))
+      if (call.get("stage").asInt() == stage) functions.add(function(call, routes));
+    if (functions.isEmpty()) return;
+    JsonNode worker = flow.get("worker");
+    var path = new ArrayList<String>();
+    for (JsonNode folder : worker.get("path")) path.add(folder.asText());
+    calls.put(stage, new FunctionStage(
+        functions,
+        new WorkerSettings(
+            worker.get("python").asText(), path, worker.get("memory").asLong(), worker.get("timeoutMillis").asLong()),
+        placement));
+  }
+
+  private static FunctionSpec function(JsonNode node, RouteCompiler routes) {
+    int address = node.get("address").asInt();
+    String id = node.get("id").asText();
+    Layout input = routes.arriving(address);
+    Layout result = node.get("schema").isNull() ? input : Layout.of(schema(node.get("schema")));
+    return new FunctionSpec(
+        address,
+        node.get("name").asText(),
+        FunctionSpec.Kind.valueOf(node.get("kind").asText()),
+        input,
+        columns(node, input),
+        result,
+        routes.compile(node.get("route"), result, id),
+        routes.failing(id, node.get("name").asText(), input),
+        node.get("deadLetters").asBoolean(),
+        Base64.getDecoder().decode(node.get("code").asText()));
+  }
+
+  /** Returns the places of the columns that a function sees: all, unless it names them. */
+  private static int[] columns(JsonNode node, Layout input) {
+    List<String> names = Arrays.asList(input.schema().fieldNames());
+    if (node.get("columns").isNull()) return java.util.stream.IntStream.range(0, names.size()).toArray();
+    var out = new ArrayList<Integer>();
+    for (JsonNode column : node.get("columns")) {
+      if (!names.contains(column.asText()))
+        throw new PlanException("UNKNOWN_COLUMN", "cannot plan " + node.get("name").asText() + ": there is no column '"
+            + column.asText() + "', only " + String.join(", ", names));
+      out.add(names.indexOf(column.asText()));
+    }
+    return out.stream().mapToInt(i -> i).toArray();
   }
 
   private void addOperator(JsonNode node, JsonNode flow, RouteCompiler routes) {
@@ -290,6 +348,17 @@ public final class FlowPlan {
     return rows.groupBy("_1").as(Encoders.INT(), ROW)
         .transformWithState(found.processor, found.time, OutputMode.Update(), ROW)
         .toDF();
+  }
+
+  /** Returns the calls of Python functions behind so many operators; null if there are none. */
+  public FunctionStage calls(int stage) {
+    return calls.get(stage);
+  }
+
+  /** Calls the Python functions behind so many operators. */
+  public Dataset<Row> call(Dataset<Row> rows, int stage) {
+    FunctionStage functions = calls.get(stage);
+    return functions == null ? rows : rows.as(ROW).mapPartitions(functions, ROW).toDF();
   }
 
   /** Returns the rows that are not addressed to a function. */

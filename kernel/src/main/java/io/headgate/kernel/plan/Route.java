@@ -74,7 +74,7 @@ public final class Route implements Serializable {
    * @param job the job whose rows they are
    * @param topics the topic of each source's records, by the source's number; null for one that reads several
    */
-  record Failing(
+  public record Failing(
       int deadLetters, String job, String[] topics, String operator, JsonEncoder encoder, PortTally tally, int port)
       implements Serializable {
     /** Returns what a program makes of a row, or null if it fails; then the dead letter is on its way. */
@@ -89,7 +89,7 @@ public final class Route implements Serializable {
     }
 
     /** @param expression the SQL that failed; null where none did */
-    void reject(BadRecord why, String expression, SegmentedRow row, Header header, Integer spread, Out out) {
+    public void reject(BadRecord why, String expression, SegmentedRow row, Header header, Integer spread, Out out) {
       tally.count(port);
       byte[] raw = raw(row);
       String topic = header.source < topics.length ? topics[header.source] : null;

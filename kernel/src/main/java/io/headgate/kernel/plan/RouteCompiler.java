@@ -167,7 +167,7 @@ final class RouteCompiler {
     return type instanceof IntegralType ? "integer" : type.sql();
   }
 
-  private Route.Failing failing(String id, String operator, Layout layout) {
+  Route.Failing failing(String id, String operator, Layout layout) {
     var names = new ArrayList<String>();
     for (StructField field : layout.schema().fields()) if (JsonEncoder.writes(field.dataType())) names.add(field.name());
     return new Route.Failing(deadLetters, job, topics, operator, encoder(names, layout), tally, tally.place(refused(id)));

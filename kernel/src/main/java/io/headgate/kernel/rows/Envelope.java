@@ -16,7 +16,8 @@ import java.util.List;
  *  4 u16 source            6 u8  segments         7 u8  flags
  *  8 i64 event time (ms)  16 i32 partition       20 i32 lane (changes)
  * 24 i64 offset           32 i64 timestamp (ms)  40 i64 sequence (changes)
- * 48 i32 length of each segment, padded to 8 bytes, then the segments
+ * 48 i64 ordinal, only if the flags say so; then
+ *    i32 length of each segment, padded to 8 bytes, then the segments
  * </pre>
  */
 public final class Envelope {
@@ -43,10 +44,13 @@ public final class Envelope {
   /** A flag of rows that an operator made when the watermark let it: no operator behind it may take them for late. */
   public static final byte ON_TIME = 1;
 
+  /** A flag of rows that are not the first made of their record: the header ends with their ordinal. */
+  static final byte HAS_ORDINAL = 2;
+
   /** The source of rows that no single record stands behind. */
   public static final int NO_SOURCE = 0xffff;
 
-  static final int HEADER = 48;
+  private static final int HEADER = 48;
   public static final long NO_EVENT_TIME = Long.MIN_VALUE;
 
   static final VarHandle INT = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
@@ -105,6 +109,11 @@ public final class Envelope {
     return (long) LONG.get(envelope, 40);
   }
 
+  /** Returns the place of a row among those made of the same record. */
+  public static long ordinal(byte[] envelope) {
+    return (envelope[7] & HAS_ORDINAL) == 0 ? 0 : (long) LONG.get(envelope, HEADER);
+  }
+
   /** Orders rows by source, partition and offset; what is equal in all of these, by whatever else tells them apart. */
   public static int comparePositions(byte[] a, byte[] b) {
     int by = Integer.compare(source(a), source(b));
@@ -112,6 +121,7 @@ public final class Envelope {
     if (by == 0) by = Long.compare(offset(a), offset(b));
     if (by == 0) by = Long.compare(sequence(a), sequence(b));
     if (by == 0) by = Integer.compare(lane(a), lane(b));
+    if (by == 0) by = Long.compare(ordinal(a), ordinal(b));
     return by == 0 ? Arrays.compareUnsigned(a, b) : by;
   }
 
@@ -137,18 +147,28 @@ public final class Envelope {
     return envelope.length - length(envelope, segments(envelope) - 1);
   }
 
+  /** Returns where the lengths of segments begin. */
+  static int lengths(byte flags) {
+    return (flags & HAS_ORDINAL) == 0 ? HEADER : HEADER + 8;
+  }
+
   /** Returns where the first segment begins. */
-  static int body(int segments) {
-    return HEADER + ((segments + 1) / 2) * 8;
+  static int body(byte flags, int segments) {
+    return lengths(flags) + ((segments + 1) / 2) * 8;
+  }
+
+  /** Returns where the first segment of an envelope begins. */
+  static int body(byte[] envelope) {
+    return body(envelope[7], segments(envelope));
   }
 
   public static int length(byte[] envelope, int segment) {
-    return (int) INT.get(envelope, HEADER + 4 * segment);
+    return (int) INT.get(envelope, lengths(envelope[7]) + 4 * segment);
   }
 
   /** Returns where a segment begins. */
   public static int start(byte[] envelope, int segment) {
-    int at = body(segments(envelope));
+    int at = body(envelope);
     for (int i = 0; i < segment; i++) at += length(envelope, i);
     return at;
   }

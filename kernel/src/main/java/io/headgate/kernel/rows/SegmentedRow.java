@@ -35,7 +35,7 @@ public final class SegmentedRow extends InternalRow {
 
   /** Points at the first segments of an envelope. */
   public void read(byte[] envelope, int count) {
-    int at = Envelope.body(Envelope.segments(envelope));
+    int at = Envelope.body(envelope);
     for (int i = 0; i < count; i++) {
       int length = Envelope.length(envelope, i);
       set(i, envelope, at, length);
@@ -65,7 +65,7 @@ public final class SegmentedRow extends InternalRow {
   /** Writes the segments into a new envelope for an address. */
   public byte[] pack(Header header, byte kind, int address) {
     byte[] out = header.envelope(kind, address, segments.length, lengths(segments.length));
-    write(out, Envelope.body(segments.length));
+    write(out, Envelope.body(out));
     return out;
   }
 
@@ -74,7 +74,7 @@ public final class SegmentedRow extends InternalRow {
     int[] lengths = lengths(segments.length + 1);
     lengths[segments.length] = key.length;
     byte[] out = header.envelope(kind, address, lengths.length, lengths);
-    System.arraycopy(key, 0, out, write(out, Envelope.body(lengths.length)), key.length);
+    System.arraycopy(key, 0, out, write(out, Envelope.body(out)), key.length);
     return out;
   }
 

@@ -8,6 +8,8 @@ import java.util.List;
 /**
  * What says of a row in a log which record it comes from: {@code lineage/source/partition/offset}, a header or a property.
  *
+ * <p>A row that is not the first made of its record has its ordinal behind it: {@code …/offset/ordinal}.
+ *
  * <p>One serves one thread.
  */
 public final class PositionHeader {
@@ -16,7 +18,7 @@ public final class PositionHeader {
   private static final int LONGEST = 20;
 
   private final byte[][] prefixes;
-  private final byte[] digits = new byte[2 * LONGEST + 1];
+  private final byte[] digits = new byte[3 * LONGEST + 2];
 
   /** @param sources uids by number */
   public PositionHeader(String lineage, List<String> sources) {
@@ -26,14 +28,20 @@ public final class PositionHeader {
 
   /** Returns the header's value, or null for a row that no single record stands behind. */
   public byte[] of(byte[] envelope) {
-    return of(Envelope.source(envelope), Envelope.partition(envelope), Envelope.offset(envelope));
+    return of(Envelope.source(envelope), Envelope.partition(envelope), Envelope.offset(envelope),
+        Envelope.ordinal(envelope));
   }
 
   /** Likewise, of a row that comes from a record of a source. */
-  public byte[] of(int source, int partition, long offset) {
+  public byte[] of(int source, int partition, long offset, long ordinal) {
     if (source == Envelope.NO_SOURCE) return null;
     byte[] prefix = prefixes[source];
-    int at = put(offset, digits.length);
+    int at = digits.length;
+    if (ordinal != 0) {
+      at = put(ordinal, at);
+      digits[--at] = '/';
+    }
+    at = put(offset, at);
     digits[--at] = '/';
     at = put(partition, at);
     byte[] out = Arrays.copyOf(prefix, prefix.length + digits.length - at);

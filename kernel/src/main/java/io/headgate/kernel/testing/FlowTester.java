@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.headgate.kernel.functions.FunctionStage;
 import io.headgate.kernel.plan.FlowPlan;
 import io.headgate.kernel.rows.Envelope;
 import io.headgate.kernel.rows.HeldEntry;
@@ -59,9 +60,10 @@ public final class FlowTester {
           plan.source(record.get("source").asText()).call(List.of(raw(record)).iterator());
       made.forEachRemaining(rows::add);
     }
-    for (var operator : operators) {
+    rows = call(rows, 0);
+    for (int i = 0; i < operators.size(); i++) {
       Collections.shuffle(rows, random);
-      rows = operator.batch(rows, watermark, clock, oneByOne);
+      rows = call(operators.get(i).batch(rows, watermark, clock, oneByOne), i + 1);
     }
     ArrayNode out = JSON.createArrayNode();
     for (var row : rows) {
@@ -72,6 +74,15 @@ public final class FlowTester {
       else n.put("value", new String(envelope, Envelope.start(envelope, 0), Envelope.length(envelope, 0), StandardCharsets.UTF_8));
     }
     return JSON.writeValueAsString(out);
+  }
+
+  /** Calls the functions behind so many operators. */
+  private List<Tuple2<Integer, byte[]>> call(List<Tuple2<Integer, byte[]>> rows, int stage) {
+    FunctionStage functions = plan.calls(stage);
+    if (functions == null) return rows;
+    var out = new ArrayList<Tuple2<Integer, byte[]>>();
+    functions.call(rows.iterator()).forEachRemaining(out::add);
+    return out;
   }
 
   /** Returns the greatest event time of each partition of a timed stream since the last call, as JSON by the partition's name. */

@@ -28,7 +28,7 @@ final class Messages {
   TypedMessageBuilder<byte[]> of(Outlet outlet, OutputRow row) {
     TypedMessageBuilder<byte[]> message = outlet.producer().newMessage().value(row.valueBytes());
     if (row.hasKey()) message.key(row.keyText());
-    byte[] header = position.of(row.source(), row.partition(), row.offset());
+    byte[] header = position.of(row.source(), row.partition(), row.offset(), row.ordinal());
     return header == null ? message : message.property(PositionHeader.NAME, new String(header, StandardCharsets.UTF_8));
   }
 }

@@ -16,7 +16,8 @@ import java.util.Comparator;
  * @param key how long the key is; {@link #NONE} where there is none
  */
 record OutputRow(
-    byte[] bytes, int at, int value, int key, int output, int source, int partition, long offset, long sequence, int lane) {
+    byte[] bytes, int at, int value, int key, int output, int source, int partition, long offset, long sequence, int lane,
+    long ordinal) {
   static final int NONE = -1;
 
   private static final Comparator<OutputRow> BY_RECORD = (a, b) -> {
@@ -41,7 +42,8 @@ record OutputRow(
    * stay, or a {@link io.headgate.kernel.plan.Placement} know of it.
    */
   static final Comparator<OutputRow> ORDER =
-      BY_RECORD.thenComparingLong(OutputRow::sequence).thenComparingInt(OutputRow::lane).thenComparing(BY_CONTENT);
+      BY_RECORD.thenComparingLong(OutputRow::sequence).thenComparingInt(OutputRow::lane)
+          .thenComparingLong(OutputRow::ordinal).thenComparing(BY_CONTENT);
 
   /** As release 0.7 had it. */
   static final Comparator<OutputRow> FIRST_ORDER = BY_RECORD.thenComparing(BY_CONTENT);
@@ -50,13 +52,13 @@ record OutputRow(
     return new OutputRow(envelope, Envelope.start(envelope, 0), Envelope.length(envelope, 0),
         Envelope.segments(envelope) > 1 ? Envelope.length(envelope, 1) : NONE,
         Envelope.address(envelope), Envelope.source(envelope), Envelope.partition(envelope), Envelope.offset(envelope),
-        Envelope.sequence(envelope), Envelope.lane(envelope));
+        Envelope.sequence(envelope), Envelope.lane(envelope), Envelope.ordinal(envelope));
   }
 
   /** Returns the same row, with its bytes elsewhere. */
   OutputRow copiedTo(byte[] block, int place) {
     System.arraycopy(bytes, at, block, place, size());
-    return new OutputRow(block, place, value, key, output, source, partition, offset, sequence, lane);
+    return new OutputRow(block, place, value, key, output, source, partition, offset, sequence, lane, ordinal);
   }
 
   /** Writes the row for {@link #read}; only the process that wrote it reads it. */
@@ -69,6 +71,7 @@ record OutputRow(
     out.writeLong(offset);
     out.writeLong(sequence);
     out.writeInt(lane);
+    out.writeLong(ordinal);
     out.write(bytes, at, size());
   }
 
@@ -81,9 +84,10 @@ record OutputRow(
     long offset = in.readLong();
     long sequence = in.readLong();
     int lane = in.readInt();
+    long ordinal = in.readLong();
     byte[] bytes = new byte[key == NONE ? value : value + key];
     in.readFully(bytes);
-    return new OutputRow(bytes, 0, value, key, output, source, partition, offset, sequence, lane);
+    return new OutputRow(bytes, 0, value, key, output, source, partition, offset, sequence, lane, ordinal);
   }
 
   boolean hasKey() {

@@ -1,0 +1,201 @@
+package io.headgate.kernel.functions;
+
+import io.headgate.kernel.json.BadRecord;
+import io.headgate.kernel.plan.Placement;
+import io.headgate.kernel.rows.Envelope;
+import io.headgate.kernel.rows.Header;
+import io.headgate.kernel.rows.SegmentedRow;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import scala.Tuple2;
+
+/** One task's rows on their way through a stage of functions. */
+final class FunctionCalls implements Iterator<Tuple2<Integer, byte[]>> {
+  /** One exchange with the worker has at most so many rows and bytes, unless a single row has more. */
+  private static final int MOST_ROWS = 4096;
+  private static final int MOST_BYTES = 4 << 20;
+  /** Rows made of one record are numbered in base 2^20: three functions behind each other may multiply rows. */
+  private static final int ORDINAL_BITS = 20;
+  private static final long MOST_ORDINAL = 1L << (63 - ORDINAL_BITS);
+
+  private final FunctionStage stage;
+  private final WorkerPool.Key key;
+  private final Iterator<Tuple2<Integer, byte[]>> rows;
+  private final boolean present;
+  private final Turn[] turns;
+  private final ArrayDeque<Tuple2<Integer, byte[]>> ready = new ArrayDeque<>();
+  /** What has become of each row of the present round. */
+  private final List<List<Tuple2<Integer, byte[]>>> slots = new ArrayList<>();
+  private final Header header = new Header();
+  private Worker worker;
+  private boolean ended;
+
+  /** The rows of the present round for one function: the envelopes, and the slot of each. */
+  private static final class Turn implements AutoCloseable {
+    final FunctionSpec function;
+    final ArrowRows arrow;
+    final SegmentedRow row;
+    final SegmentedRow result;
+    final List<byte[]> envelopes = new ArrayList<>();
+    final List<Integer> places = new ArrayList<>();
+
+    Turn(FunctionSpec function) {
+      this.function = function;
+      arrow = new ArrowRows(function);
+      row = new SegmentedRow(function.input());
+      result = new SegmentedRow(function.result());
+    }
+
+    @Override public void close() {
+      arrow.close();
+    }
+  }
+
+  FunctionCalls(FunctionStage stage, WorkerPool.Key key, Iterator<Tuple2<Integer, byte[]>> rows) {
+    this.stage = stage;
+    this.key = key;
+    this.rows = rows;
+    present = stage.isPresent();
+    turns = new Turn[stage.functions().size()];
+  }
+
+  @Override public boolean hasNext() {
+    while (ready.isEmpty() && rows.hasNext()) {
+      Tuple2<Integer, byte[]> first = rows.next();
+      int place = stage.find(first._2());
+      if (place < 0) ready.add(first);
+      else round(first, place);
+    }
+    if (ready.isEmpty()) end(true);
+    return !ready.isEmpty();
+  }
+
+  @Override public Tuple2<Integer, byte[]> next() {
+    return ready.removeFirst();
+  }
+
+  /** Takes rows until there are enough for one exchange, and has the functions called. */
+  private void round(Tuple2<Integer, byte[]> first, int function) {
+    int addressed = 0;
+    long size = 0;
+    Tuple2<Integer, byte[]> row = first;
+    int place = function;
+    while (true) {
+      var slot = new ArrayList<Tuple2<Integer, byte[]>>(1);
+      slots.add(slot);
+      if (place < 0) {
+        slot.add(row);
+      } else {
+        push(place, row._2(), slots.size() - 1);
+        addressed++;
+        size += row._2().length;
+      }
+      if (addressed >= MOST_ROWS || size >= MOST_BYTES || slots.size() >= 4 * MOST_ROWS || !rows.hasNext()) break;
+      row = rows.next();
+      place = stage.find(row._2());
+    }
+    for (int i = 0; i < turns.length; i++) if (turns[i] != null) call(turns[i], i);
+    for (var slot : slots) ready.addAll(slot);
+    slots.clear();
+  }
+
+  private void push(int function, byte[] envelope, int slot) {
+    if (turns[function] == null) turns[function] = new Turn(stage.functions().get(function));
+    turns[function].envelopes.add(envelope);
+    turns[function].places.add(slot);
+  }
+
+  private void call(Turn turn, int function) {
+    int from = 0;
+    while (from < turn.envelopes.size()) {
+      int to = from;
+      for (long size = 0; to < turn.envelopes.size() && to - from < MOST_ROWS && size < MOST_BYTES; to++) {
+        byte[] envelope = turn.envelopes.get(to);
+        size += envelope.length;
+        turn.row.read(envelope);
+        turn.arrow.add(turn.row);
+      }
+      exchange(turn, function, from, to);
+      from = to;
+    }
+    turn.envelopes.clear();
+    turn.places.clear();
+  }
+
+  private void exchange(Turn turn, int function, int from, int to) {
+    if (worker == null) worker = WorkerPool.take(key, stage.functions());
+    try {
+      Worker.Reply reply = worker.call(turn.function, to - from, turn.arrow.take());
+      for (Worker.RowError error : reply.errors()) reject(turn, from + error.row(), error.text());
+      if (turn.function.kind() == FunctionSpec.Kind.FILTER) {
+        for (int i = 0; i < reply.rows(); i++) pass(turn, function, from + origin(reply, i));
+      } else if (reply.rows() > 0) {
+        turn.arrow.read(reply.body(), reply.length());
+        results(turn, function, from, reply, to - from);
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static int origin(Worker.Reply reply, int i) {
+    return reply.origins() == null ? i : reply.origins()[i];
+  }
+
+  private void reject(Turn turn, int i, String text) {
+    turn.row.read(turn.envelopes.get(i));
+    header.read(turn.envelopes.get(i));
+    turn.function.failing().reject(
+        new BadRecord(BadRecord.Reason.FUNCTION_FAILED, text), null, turn.row, header, Placement.spread(present, header),
+        slots.get(turn.places.get(i))::add);
+  }
+
+  private void pass(Turn turn, int function, int i) {
+    byte[] envelope = turn.envelopes.get(i);
+    turn.row.read(envelope);
+    header.read(envelope);
+    send(turn, function, turn.row, i);
+  }
+
+  private void results(Turn turn, int function, int from, Worker.Reply reply, int given) {
+    int[] made = turn.function.multiplies() ? new int[given] : null;
+    for (int i = 0; i < reply.rows(); i++) {
+      int origin = origin(reply, i);
+      header.read(turn.envelopes.get(from + origin));
+      if (made != null) header.ordinal = ordinal(turn.function, made[origin]++);
+      turn.result.set(turn.arrow.get(i));
+      send(turn, function, turn.result, from + origin);
+    }
+  }
+
+  private long ordinal(FunctionSpec function, int place) {
+    if (place >= 1 << ORDINAL_BITS || header.ordinal >= MOST_ORDINAL)
+      throw new FunctionFailure(
+          FunctionFailure.BAD_RESULT, function.name() + " made more than " + (1 << ORDINAL_BITS) + " rows of one record");
+    return (header.ordinal << ORDINAL_BITS) + place;
+  }
+
+  /** Sends a row on its way; one that goes to a later function of this stage waits for its turn. */
+  private void send(Turn turn, int function, SegmentedRow row, int i) {
+    int slot = turn.places.get(i);
+    turn.function.route().send(row, header, Placement.spread(present, header), sent -> {
+      int next = stage.find(sent._2());
+      if (next > function) push(next, sent._2(), slot);
+      else slots.get(slot).add(sent);
+    });
+  }
+
+  /** Gives the worker back, or ends it; nothing happens the second time. */
+  void end(boolean succeeded) {
+    if (ended) return;
+    ended = true;
+    for (Turn turn : turns) if (turn != null) turn.close();
+    if (worker == null) return;
+    if (succeeded && worker.isReady()) WorkerPool.give(key, worker);
+    else worker.close();
+  }
+}

@@ -1,0 +1,53 @@
+package io.headgate.kernel.functions;
+
+import io.headgate.kernel.plan.Placement;
+import io.headgate.kernel.rows.Envelope;
+import java.util.Iterator;
+import java.util.List;
+import org.apache.spark.TaskContext;
+import org.apache.spark.api.java.function.MapPartitionsFunction;
+import org.apache.spark.util.TaskCompletionListener;
+import scala.Tuple2;
+
+/**
+ * Calls the functions between two stateful operators on the rows addressed to them, and passes all other rows on.
+ *
+ * <p>Rows keep their order: results take the place of the row that they are made of.
+ */
+public final class FunctionStage implements MapPartitionsFunction<Tuple2<Integer, byte[]>, Tuple2<Integer, byte[]>> {
+  private final List<FunctionSpec> functions;
+  private final WorkerSettings settings;
+  private final Placement placement;
+
+  /** @param functions in the order in which rows pass through them */
+  public FunctionStage(List<FunctionSpec> functions, WorkerSettings settings, Placement placement) {
+    this.functions = List.copyOf(functions);
+    this.settings = settings;
+    this.placement = placement;
+  }
+
+  /** Returns the place of the function that a row is addressed to; -1 if it is for none of them. */
+  int find(byte[] envelope) {
+    if (Envelope.kind(envelope) != Envelope.EVENT) return -1;
+    int address = Envelope.address(envelope);
+    for (int i = 0; i < functions.size(); i++) if (functions.get(i).address() == address) return i;
+    return -1;
+  }
+
+  List<FunctionSpec> functions() {
+    return functions;
+  }
+
+  boolean isPresent() {
+    return placement.isPresentInTask();
+  }
+
+  @Override public Iterator<Tuple2<Integer, byte[]>> call(Iterator<Tuple2<Integer, byte[]>> rows) {
+    WorkerPool.Key key = WorkerPool.Key.of(settings, functions);
+    var calls = new FunctionCalls(this, key, rows);
+    TaskContext task = TaskContext.get();
+    TaskCompletionListener end = context -> calls.end(!context.isFailed() && !context.isInterrupted());
+    if (task != null) task.addTaskCompletionListener(end);
+    return calls;
+  }
+}

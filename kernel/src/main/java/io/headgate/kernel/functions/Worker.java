@@ -1,0 +1,268 @@
+package io.headgate.kernel.functions;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.BufferedInputStream;
+import java.io.BufferedOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.channels.Channels;
+import java.nio.channels.ClosedByInterruptException;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Base64;
+import java.util.List;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * A Python process that calls the functions of a flow, one batch of rows at a time; it lives across batches.
+ *
+ * <p>It ends when its socket closes, so none outlives this process. Messages are little more than lengths and Arrow record
+ * batches; {@code headgate.functions.worker} reads and writes the other ends. One thread uses it at a time.
+ */
+final class Worker implements AutoCloseable {
+  private static final ObjectMapper JSON = new ObjectMapper();
+  private static final int BUFFER = 256 << 10;
+  private static final long START_MILLIS = 60_000;
+
+  private final WorkerSettings settings;
+  private final Process process;
+  private final LastLines lines;
+  private SocketChannel channel;
+  private DataOutputStream out;
+  private DataInputStream in;
+  private boolean busy;
+  /** When it was last used, by {@link System#nanoTime}. */
+  private long usedAt;
+  private volatile boolean timedOut;
+
+  /**
+   * The answer to one call.
+   *
+   * @param rows how many rows were returned
+   * @param origins the row of the input that each returned row comes from; null if they are the same, in the same order
+   * @param errors the rows of the input that failed, with the traceback of each
+   * @param body an Arrow record batch of {@code length} bytes
+   */
+  record Reply(int rows, int[] origins, List<RowError> errors, byte[] body, int length) {}
+
+  record RowError(int row, String text) {}
+
+  private Worker(WorkerSettings settings, Process process) {
+    this.settings = settings;
+    this.process = process;
+    lines = LastLines.of(process);
+  }
+
+  /** Starts a process and loads the functions. */
+  static Worker start(WorkerSettings settings, List<FunctionSpec> functions) {
+    Path folder = null;
+    Worker worker = null;
+    try {
+      folder = Files.createTempDirectory("headgate-");
+      Path socket = folder.resolve("worker");
+      try (var server = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
+        server.bind(UnixDomainSocketAddress.of(socket));
+        worker = new Worker(settings, spawn(settings, socket));
+        worker.accept(server);
+      }
+      worker.load(functions);
+      return worker;
+    } catch (IOException e) {
+      FunctionFailure failure = worker == null
+          ? new FunctionFailure(FunctionFailure.DIED, "cannot start " + settings.python() + ": " + e.getMessage(), e)
+          : worker.ended(functions.get(0).name(), e);
+      if (worker != null) worker.close();
+      throw failure;
+    } catch (RuntimeException e) {
+      if (worker != null) worker.close();
+      throw e;
+    } finally {
+      if (folder != null) delete(folder);
+    }
+  }
+
+  private static void delete(Path folder) {
+    try {
+      Files.deleteIfExists(folder.resolve("worker"));
+      Files.deleteIfExists(folder);
+    } catch (IOException e) {
+      // It lies in the scratch folder of the run, which is removed with it.
+    }
+  }
+
+  private static Process spawn(WorkerSettings settings, Path socket) throws IOException {
+    var builder = new ProcessBuilder(settings.python(), "-m", "headgate.functions.worker", socket.toString());
+    builder.redirectErrorStream(true);
+    builder.redirectInput(ProcessBuilder.Redirect.from(new java.io.File("/dev/null")));
+    var environment = builder.environment();
+    // The same rows give the same results in every process.
+    environment.put("PYTHONHASHSEED", "0");
+    environment.put("PYTHONUTF8", "1");
+    environment.put("PYTHONUNBUFFERED", "1");
+    environment.put("TZ", "UTC");
+    environment.put("LC_ALL", "C.UTF-8");
+    return builder.start();
+  }
+
+  /** Waits for the process to connect, or to end. */
+  private void accept(ServerSocketChannel server) throws IOException {
+    server.configureBlocking(false);
+    long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(START_MILLIS);
+    while ((channel = server.accept()) == null) {
+      if (!process.isAlive()) throw new IOException("the process ended");
+      if (System.nanoTime() > deadline) throw new IOException("the process did not connect");
+      try {
+        Thread.sleep(2);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new ClosedByInterruptException();
+      }
+    }
+    out = new DataOutputStream(new BufferedOutputStream(Channels.newOutputStream(channel), BUFFER));
+    in = new DataInputStream(new BufferedInputStream(Channels.newInputStream(channel), BUFFER));
+  }
+
+  private void load(List<FunctionSpec> functions) throws IOException {
+    ObjectNode message = JSON.createObjectNode();
+    message.put("memory", settings.memory());
+    settings.path().forEach(message.putArray("path")::add);
+    ArrayNode all = message.putArray("functions");
+    for (FunctionSpec function : functions) {
+      ObjectNode node = all.addObject();
+      node.put("address", function.address()).put("name", function.name()).put("kind", function.kind().name());
+      node.put("dead_letters", function.deadLetters());
+      node.put("code", function.code());
+      node.put("given", ArrowRows.schema(function.sent()).serializeAsMessage());
+      if (function.kind() != FunctionSpec.Kind.FILTER)
+        node.put("returned", ArrowRows.schema(function.result().schema()).serializeAsMessage());
+    }
+    byte[] bytes = JSON.writeValueAsBytes(message);
+    ScheduledFuture<?> watch = watch();
+    try {
+      out.writeInt(bytes.length);
+      out.write(bytes);
+      out.flush();
+      reply();
+    } finally {
+      watch.cancel(false);
+    }
+  }
+
+  /** Calls a function with a batch of rows. */
+  Reply call(FunctionSpec function, int rows, ArrowRows.Bytes batch) {
+    busy = true;
+    ScheduledFuture<?> watch = watch();
+    try {
+      out.writeInt(function.address());
+      out.writeInt(rows);
+      out.writeInt(batch.size());
+      out.write(batch.array(), 0, batch.size());
+      out.flush();
+      Reply reply = reply();
+      busy = false;
+      return reply;
+    } catch (ClosedByInterruptException e) {
+      throw interrupted(e);
+    } catch (IOException e) {
+      if (Thread.currentThread().isInterrupted()) throw interrupted(e);
+      throw ended(function.name(), e);
+    } finally {
+      watch.cancel(false);
+    }
+  }
+
+  private static RuntimeException interrupted(IOException e) {
+    Thread.currentThread().interrupt();
+    return new java.io.UncheckedIOException(e);
+  }
+
+  private Reply reply() throws IOException {
+    int failed = in.readInt();
+    int rows = in.readInt();
+    int count = in.readInt();
+    int text = in.readInt();
+    int length = in.readInt();
+    int[] origins = count < 0 ? null : new int[count];
+    for (int i = 0; i < count; i++) origins[i] = in.readInt();
+    byte[] words = in.readNBytes(text);
+    if (words.length < text) throw new java.io.EOFException();
+    if (failed != 0) {
+      var failure = JSON.readTree(words);
+      throw new FunctionFailure(failure.get("code").asText(), failure.get("message").asText());
+    }
+    byte[] body = in.readNBytes(length);
+    if (body.length < length) throw new java.io.EOFException();
+    return new Reply(rows, origins, text == 0 ? List.of() : errors(words), body, length);
+  }
+
+  private static List<RowError> errors(byte[] words) throws IOException {
+    return List.of(JSON.readValue(words, RowError[].class));
+  }
+
+  private ScheduledFuture<?> watch() {
+    return WorkerPool.TIMER.schedule(
+        () -> {
+          timedOut = true;
+          process.destroyForcibly();
+        },
+        settings.timeoutMillis(), TimeUnit.MILLISECONDS);
+  }
+
+  /** Returns the failure of a call whose process has ended, or is beyond use. */
+  private FunctionFailure ended(String function, IOException cause) {
+    String how;
+    if (timedOut) {
+      how = "it did not answer within " + settings.timeoutMillis() / 1000 + " s";
+    } else {
+      process.destroy();
+      how = how(waitFor());
+    }
+    return new FunctionFailure(
+        FunctionFailure.DIED, "the worker of " + function + " ended: " + how + lines.told(), cause);
+  }
+
+  private int waitFor() {
+    try {
+      return process.waitFor(5, TimeUnit.SECONDS) ? process.exitValue() : -1;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return -1;
+    }
+  }
+
+  private static String how(int exit) {
+    if (exit > 128) return "killed by signal " + (exit - 128);
+    return "exit code " + exit;
+  }
+
+  /** Returns whether it can serve another task. */
+  boolean isReady() {
+    return !busy && process.isAlive();
+  }
+
+  void used() {
+    usedAt = System.nanoTime();
+  }
+
+  boolean isIdleFor(long nanos) {
+    return System.nanoTime() - usedAt > nanos;
+  }
+
+  @Override public void close() {
+    try {
+      if (channel != null) channel.close();
+    } catch (IOException e) {
+      // It is gone all the same.
+    }
+    process.destroyForcibly();
+  }
+}

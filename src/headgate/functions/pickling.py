@@ -1,0 +1,94 @@
+"""Pickles functions by value: with everything that they use from the user's own files."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import inspect
+import io
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import cloudpickle
+
+_INSTALLED = ("site-packages", "dist-packages")
+
+
+def pickle_by_value(value: Any, function: Callable[..., Any]) -> bytes:
+    """Return a value with a function pickled; raise what pickling raises.
+
+    Modules of the user's own files are pickled by value. Installed packages are pickled by name,
+    and imported when the value is read.
+    """
+    buffer = io.BytesIO()
+    with _by_value(function):
+        _Pickler(buffer).dump(value)
+    return buffer.getvalue()
+
+
+def digest_of_files(function: Callable[..., Any]) -> str:
+    """Return the SHA-256 of the user's files that a function is stored with."""
+    digest = hashlib.sha256()
+    for name, file in sorted(
+        (module.__name__, Path(str(module.__file__))) for module in _own_modules(function)
+    ):
+        with contextlib.suppress(OSError):
+            digest.update(name.encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
+
+
+class _Pickler(cloudpickle.Pickler):
+    """Keeps the one value by which dataclasses know that a field has no default."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        if obj is dataclasses.MISSING:
+            return "MISSING"
+        return super().reducer_override(obj)
+
+
+@contextlib.contextmanager
+def _by_value(function: Callable[..., Any]) -> Iterator[None]:
+    known = cloudpickle.list_registry_pickle_by_value()
+    own = [module for module in _own_modules(function) if module.__name__ not in known]
+    for module in own:
+        cloudpickle.register_pickle_by_value(module)
+    try:
+        yield
+    finally:
+        for module in own:
+            cloudpickle.unregister_pickle_by_value(module)
+
+
+def _own_modules(function: Callable[..., Any]) -> list[ModuleType]:
+    """Return the modules of the function's folder and of those below it."""
+    plain = getattr(function, "func", function)
+    is_named = inspect.isroutine(plain) or inspect.isclass(plain)
+    module = inspect.getmodule(plain if is_named else type(plain))
+    file = getattr(module, "__file__", None)
+    if file is None or not _is_own(Path(file)):
+        return []
+    folder = Path(file).resolve().parent
+    return [
+        other
+        for other in list(sys.modules.values())
+        if (path := getattr(other, "__file__", None)) is not None
+        and Path(path).resolve().is_relative_to(folder)
+        and _is_own(Path(path))
+    ]
+
+
+def _is_own(file: Path) -> bool:
+    """Return True if a module's file is the user's, not Python's, Headgate's or a package's."""
+    path = file.resolve()
+    standard = Path(sysconfig.get_paths()["stdlib"]).resolve()
+    headgate = Path(__file__).resolve().parents[1]
+    return not (
+        path.is_relative_to(standard)
+        or path.is_relative_to(headgate)
+        or any(part in _INSTALLED for part in path.parts)
+    )

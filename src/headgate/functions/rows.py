@@ -1,0 +1,135 @@
+"""Rows of Arrow as the values that functions take."""
+
+from __future__ import annotations
+
+import dataclasses
+import keyword
+import typing
+from collections import namedtuple
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from headgate.functions.stored import RowType
+
+Values = Callable[[pa.Array], list[Any]]
+
+
+def row_reader(schema: pa.Schema, row: RowType) -> Callable[[pa.RecordBatch], list[Any]]:
+    """Return a function that turns a record batch into what a user's function is called with."""
+    make = _maker(schema.names, row)
+    columns = [_values(field.type, row.parts.get(field.name, RowType())) for field in schema]
+
+    def read(batch: pa.RecordBatch) -> list[Any]:
+        lists = [values(batch.column(i)) for i, values in enumerate(columns)]
+        return list(map(make, zip(*lists, strict=True)))
+
+    return read
+
+
+def _maker(names: Sequence[str], row: RowType) -> Callable[[tuple[Any, ...]], Any]:
+    """Return how a row is made of its values."""
+    make: Any = row.make
+    if make is dict:
+        return lambda values: dict(zip(names, values, strict=True))
+    if make is None:
+        return typing.cast("Callable[[tuple[Any, ...]], Any]", _row_class(tuple(names))._make)
+    order = [field.name for field in dataclasses.fields(make) if field.init and not field.kw_only]
+    if order[: len(names)] == list(names):
+        return lambda values: make(*values)
+    return lambda values: make(**dict(zip(names, values, strict=True)))
+
+
+def _row_class(names: tuple[str, ...]) -> Any:
+    """Return a class of rows: the columns are attributes, and items by name."""
+    base = namedtuple("Row", names, rename=True)
+    places = {name: place for place, name in enumerate(names)}
+
+    def get(self: Any, key: Any) -> Any:
+        return tuple.__getitem__(self, places[key] if isinstance(key, str) else key)
+
+    return type("Row", (base,), {"__slots__": (), "__getitem__": get})
+
+
+def is_attribute(name: str) -> bool:
+    """Return True if a column of a row without a declared type is an attribute."""
+    return name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("_")
+
+
+def _values(kind: pa.DataType, row: RowType) -> Values:
+    """Return how an array becomes a list of Python values.
+
+    Args:
+        row: The type of its structs.
+    """
+    if pa.types.is_struct(kind):
+        return _structs(kind, row)
+    if pa.types.is_list(kind):
+        return _lists(_values(kind.value_type, row))
+    if pa.types.is_map(kind):
+        return _maps(_values(kind.item_type, row))
+    return lambda array: array.to_pylist()
+
+
+def _structs(kind: pa.StructType, row: RowType) -> Values:
+    names = [kind.field(i).name for i in range(kind.num_fields)]
+    chosen = list(range(len(names)))
+    if row.make not in (None, dict):
+        wanted = {field.name for field in dataclasses.fields(typing.cast("Any", row.make))}
+        chosen = [i for i in chosen if names[i] in wanted]
+    make = _maker([names[i] for i in chosen], row)
+    parts = [_values(kind.field(i).type, row.parts.get(names[i], RowType())) for i in chosen]
+
+    def read(array: pa.Array) -> list[Any]:
+        flat = array.flatten()
+        columns = [values(flat[i]) for i, values in zip(chosen, parts, strict=True)]
+        rows = map(make, zip(*columns, strict=True))
+        if not array.null_count:
+            return list(rows)
+        is_there = array.is_valid().to_pylist()
+        # A dataclass may refuse the nulls inside a struct that is null.
+        return [
+            make(values) if present else None
+            for values, present in zip(zip(*columns, strict=True), is_there, strict=True)
+        ]
+
+    return read
+
+
+def _lists(values: Values) -> Values:
+    def read(array: pa.Array) -> list[Any]:
+        flat = values(array.flatten())
+        return _cut(array, flat, lambda part: part)
+
+    return read
+
+
+def _maps(values: Values) -> Values:
+    def read(array: pa.Array) -> list[Any]:
+        offsets = array.offsets.to_pylist()
+        first, last = (offsets[0], offsets[-1]) if offsets else (0, 0)
+        keys = array.keys.slice(first, last - first).to_pylist()
+        items = values(array.items.slice(first, last - first))
+        out: list[Any] = []
+        for start, end, is_there in zip(
+            offsets, offsets[1:], array.is_valid().to_pylist(), strict=False
+        ):
+            span = slice(start - first, end - first)
+            out.append(dict(zip(keys[span], items[span], strict=True)) if is_there else None)
+        return out
+
+    return read
+
+
+def _cut(array: pa.Array, flat: list[Any], make: Callable[[list[Any]], Any]) -> list[Any]:
+    lengths = array.value_lengths().to_pylist()
+    out: list[Any] = []
+    at = 0
+    for length in lengths:
+        if length is None:
+            out.append(None)
+            continue
+        out.append(make(flat[at : at + length]))
+        at += length
+    return out

@@ -1,0 +1,147 @@
+"""Functions as text: pickled by value, so that a later attempt calls what was stored."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import inspect
+import pickle
+import sys
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from headgate.errors import HeadgateError
+
+# A flow's JSON contains its functions, and every checkpoint contains the flow's JSON.
+LARGEST = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFunction:
+    """A function of the user.
+
+    Two are equal if their names and sources are: the bytes of equal functions may differ.
+
+    Attributes:
+        name: `module:function`; the module of a flow's own file is `flow`.
+        digest: The SHA-256 of its source and of the user's files beside it.
+        code: The function and the type of its argument, pickled, compressed, in base64; empty
+            while the flow is being declared.
+        python: The Python version that pickled it: "3.11".
+    """
+
+    name: str
+    digest: str
+    code: str = field(default="", compare=False)
+    python: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RowType:
+    """What a row, or a struct in it, is in Python.
+
+    Annotations are resolved when the flow is declared: a worker does not have the modules that
+    they name.
+
+    Attributes:
+        make: A dataclass, `dict`, or None for a row with the columns as attributes.
+        parts: The types of structs in its columns, also inside lists and maps, by column.
+    """
+
+    make: type | None = None
+    parts: Mapping[str, RowType] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Callback:
+    """A function, and what it is called with."""
+
+    function: Callable[..., Any]
+    argument: RowType = RowType()
+
+
+def describe(function: Callable[..., Any], *, what: str) -> StoredFunction:
+    """Return a function's name and digest, without its code.
+
+    Args:
+        what: Opening words of an error message: "cannot add map 'clean' to flow 'orders'".
+    """
+    if not callable(function):
+        raise HeadgateError(
+            "BAD_FUNCTION",
+            f"{what}: it needs a function, got {function!r}",
+            hint="pass a function, a lambda or an object with __call__",
+        )
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise HeadgateError(
+            "BAD_FUNCTION",
+            f"{what}: {_name(function)} is async, and functions of a flow are called directly",
+            hint="write it with def instead of async def",
+        )
+    return StoredFunction(_name(function), _digest(function))
+
+
+def store(callback: Callback, described: StoredFunction, *, what: str) -> StoredFunction:
+    """Return a function with its code.
+
+    Everything from the user's own files is stored by value. Installed packages are imported by
+    the worker.
+    """
+    # Its library is needed here alone.
+    from headgate.functions.pickling import digest_of_files, pickle_by_value
+
+    try:
+        pickled = pickle_by_value(callback, callback.function)
+    except (pickle.PicklingError, TypeError, ValueError, RecursionError, AttributeError) as error:
+        raise HeadgateError(
+            "FUNCTION_NOT_STORED",
+            f"{what}: {described.name} cannot be stored: {error}",
+            hint="create connections, locks and open files inside the function",
+        ) from error
+    code = base64.b64encode(zlib.compress(pickled)).decode()
+    if len(code) > LARGEST:
+        raise HeadgateError(
+            "FUNCTION_NOT_STORED",
+            f"{what}: {described.name} has {len(code)} bytes with the values that it uses, and "
+            f"the limit is {LARGEST}",
+            hint="load large values inside the function, from a file or a package",
+        )
+    digest = hashlib.sha256(
+        f"{described.digest}{digest_of_files(callback.function)}".encode()
+    ).hexdigest()
+    return StoredFunction(described.name, digest, code, present_python())
+
+
+def load(code: bytes) -> Callback:
+    """Return the function that `store` wrote; `code` is the decoded base64."""
+    callback = pickle.loads(zlib.decompress(code))
+    assert isinstance(callback, Callback)
+    return callback
+
+
+def present_python() -> str:
+    """Return the version of this Python, as far as pickled functions depend on it."""
+    return f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def _name(function: Callable[..., Any]) -> str:
+    of = function if hasattr(function, "__qualname__") else type(function)
+    module = getattr(function, "__module__", None) or type(function).__module__
+    if module in ("headgate_user_flow", "__main__"):
+        module = "flow"
+    return f"{module}:{of.__qualname__}"
+
+
+def _digest(function: Callable[..., Any]) -> str:
+    try:
+        source = inspect.getsource(function if _has_code(function) else type(function))
+    except (OSError, TypeError):
+        code = getattr(function, "__code__", None)
+        source = repr(function) if code is None else f"{code.co_code!r}{code.co_consts!r}"
+    return hashlib.sha256(source.encode()).hexdigest()
+
+
+def _has_code(function: Callable[..., Any]) -> bool:
+    return inspect.isroutine(function) or inspect.isclass(function)

@@ -1,0 +1,132 @@
+"""The process that calls a flow's functions, for a task of Spark; it ends with its socket.
+
+The other end is `io.headgate.kernel.functions.Worker`. Integers are big endian.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import faulthandler
+import json
+import os
+import resource
+import signal
+import socket
+import struct
+import sys
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from headgate.functions.calls import Call, FunctionFailed, Results, get_call
+from headgate.functions.stored import load
+
+_REPLY = struct.Struct(">iiiii")
+_REQUEST = struct.Struct(">iii")
+_INT = struct.Struct(">i")
+
+
+def main(path: str) -> None:
+    """Serve calls until the socket closes."""
+    faulthandler.enable()
+    # The driver decides what Ctrl-C means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    process = os.getpid()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.connect(path)
+        with connection.makefile("rwb", buffering=256 * 1024) as stream:
+            calls = _load(stream)
+            while calls is not None and _serve(stream, calls):
+                if os.getpid() != process:
+                    # A function forked; only the worker answers.
+                    os._exit(0)
+
+
+def _load(stream: BinaryIO) -> dict[int, tuple[Call, pa.Schema]] | None:
+    (length,) = _INT.unpack(_read(stream, _INT.size))
+    message = json.loads(_read(stream, length))
+    if message["memory"]:
+        resource.setrlimit(resource.RLIMIT_DATA, (message["memory"], message["memory"]))
+    sys.path[:0] = [folder for folder in message["path"] if folder not in sys.path]
+    calls = {}
+    for function in message["functions"]:
+        try:
+            calls[function["address"]] = _prepare(function)
+        except BaseException as error:  # noqa: BLE001 - an import may raise anything
+            text = f"{function['name']} cannot be loaded: {type(error).__name__}: {error}"
+            _fail(stream, "FUNCTION_NOT_LOADED", text)
+            return None
+    _answer(stream, Results(0, None, None))
+    return calls
+
+
+def _prepare(function: dict[str, Any]) -> tuple[Call, pa.Schema]:
+    given = _schema(function["given"])
+    call = get_call(
+        function["kind"],
+        load(base64.b64decode(function["code"])),
+        name=function["name"],
+        given=given,
+        returned=_schema(function["returned"]) if "returned" in function else None,
+        dead_letters=function["dead_letters"],
+    )
+    return call, given
+
+
+def _schema(message: str) -> pa.Schema:
+    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(message)))
+
+
+def _serve(stream: BinaryIO, calls: dict[int, tuple[Call, pa.Schema]]) -> bool:
+    """Answer one call; return False once the socket has closed."""
+    header = stream.read(_REQUEST.size)
+    if not header:
+        return False
+    address, _, length = _REQUEST.unpack(header)
+    call, given = calls[address]
+    batch = pa.ipc.read_record_batch(pa.py_buffer(_read(stream, length)), given)
+    try:
+        results = call(batch)
+    except FunctionFailed as error:
+        _fail(stream, error.code, str(error))
+    except (SystemExit, KeyboardInterrupt) as error:
+        _fail(stream, "FUNCTION_FAILED", f"a function raised {type(error).__name__}: {error}")
+    except MemoryError:
+        _fail(stream, "FUNCTION_FAILED", "a function needs more memory than the worker may have")
+    else:
+        _answer(stream, results)
+    return True
+
+
+def _answer(stream: BinaryIO, results: Results) -> None:
+    body = b"" if results.batch is None else results.batch.serialize()
+    origins = results.origins
+    errors = [{"row": error.row, "text": error.text} for error in results.errors]
+    words = json.dumps(errors).encode() if errors else b""
+    count = -1 if origins is None else len(origins)
+    stream.write(_REPLY.pack(0, results.rows, count, len(words), len(body)))
+    if origins:
+        stream.write(struct.pack(f">{count}i", *origins))
+    stream.write(words)
+    stream.write(body)
+    stream.flush()
+
+
+def _fail(stream: BinaryIO, code: str, message: str) -> None:
+    words = json.dumps({"code": code, "message": message}).encode()
+    stream.write(_REPLY.pack(1, 0, -1, len(words), 0))
+    stream.write(words)
+    stream.flush()
+
+
+def _read(stream: BinaryIO, length: int) -> bytes:
+    data = stream.read(length)
+    if len(data) < length:
+        raise EOFError("the socket closed within a message")
+    return data
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        main(sys.argv[1])
