@@ -258,9 +258,9 @@ def interrupt(_: Any) -> Any:
     [
         (leave, "FUNCTION_FAILED: a function raised SystemExit: row 1"),
         (interrupt, "FUNCTION_FAILED: a function raised KeyboardInterrupt"),
-        (die, "FUNCTION_WORKER_DIED: the worker of map 'f' ended: exit code 7; its last lines: "
+        (die, "PYTHON_WORKER_DIED: the worker of map 'f' ended: exit code 7; its last lines: "
               "about to die"),
-        (kill, "FUNCTION_WORKER_DIED: the worker of map 'f' ended: killed by signal 9"),
+        (kill, "PYTHON_WORKER_DIED: the worker of map 'f' ended: killed by signal 9"),
         (hog, "FUNCTION_FAILED: map 'f' failed on Row(n=1): MemoryError"),
     ],
 )  # fmt: skip

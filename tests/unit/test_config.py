@@ -92,6 +92,8 @@ profile = "large"
 driver-memory = "8GiB"
 executor-memory = "4GiB"
 state-memory = "2GiB"
+worker-memory = "3GiB"
+call-timeout = "30s"
 master = "spark://head:7077"
 log-level = "warn"
 """
@@ -118,6 +120,8 @@ def test_a_file_may_set_everything(flow: Path) -> None:
     assert settings["driver-memory"] == 8192 * MIB
     assert settings["executor-memory"] == 4096 * MIB
     assert settings["state-memory"] == 2048 * MIB
+    assert settings["worker-memory"] == 3072 * MIB
+    assert settings["call-timeout"] == timedelta(seconds=30)
     assert (settings["master"], settings["log-level"]) == ("spark://head:7077", LogLevel.WARN)
     assert set(settings.origins.values()) == {Origin.FILE}
 
@@ -427,7 +431,7 @@ def test_settings_are_shown_as_they_are_written_with_where_they_came_from(flow: 
     assert shown["retain-for"] == {"value": None, "from": "default"}
     assert shown["max-batch"] == {"value": "64MiB", "from": "default"}
     assert shown["on-cancel"] == {"value": "retain", "from": "default"}
-    assert len(shown) == 20
+    assert len(shown) == 22
 
 
 @given(

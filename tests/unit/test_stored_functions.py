@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
@@ -324,7 +324,7 @@ def test_a_wrong_table_is_named(function: Any, message: str) -> None:
         ("cost", 1.5, "'cost' must be decimal128(38, 18)"),
         ("raw", "text", "'raw' must be binary, got str"),
         ("parts", "ab", "'parts' must be a list, got str"),
-        ("parts", [Part("a", 1.5)], "'parts.size' must be int64, got float"),
+        ("parts", [Part("a", cast("Any", 1.5))], "'parts.size' must be int64, got float"),
         ("parts", [None, {"name": None, "size": 1}], "'parts.name' must not be None"),
         ("by_name", [("a", 1)], "'by_name' must be a dict, got list"),
         ("by_name", {1: None}, "'by_name' must be string, got int"),
@@ -474,10 +474,12 @@ class Defaulted:
     tags: list[str] = field(default_factory=list)
 
 
-def needs_missing(row: Missing) -> Total: ...
+def needs_missing(row: Missing) -> Total:
+    return Total(row.id, row.prize)
 
 
-def needs_text(row: Text) -> Total: ...
+def needs_text(row: Text) -> Total:
+    return Total(int(row.id), 0.0)
 
 
 def needs_default(row: Defaulted) -> Defaulted:

@@ -17,6 +17,7 @@ from headgate.flow.graph import Graph
 from headgate.flow.names import split_path
 from headgate.flow.operators import (
     Call,
+    CallNode,
     Dedupe,
     Enrich,
     Filter,
@@ -242,7 +243,7 @@ class _Planner:
             "route": self._route(Port(node.id, "out")),
         }
 
-    def _call(self, node: Call) -> dict[str, Any]:
+    def _call(self, node: CallNode) -> dict[str, Any]:
         _check_python(node)
         return {
             "id": node.id,
@@ -257,10 +258,10 @@ class _Planner:
             "route": self._route(Port(node.id, "out")),
         }
 
-    def _returned(self, node: Call) -> dict[str, Any] | None:
+    def _returned(self, node: CallNode) -> dict[str, Any] | None:
         return to_spark_json(node.schema) if is_known(node.schema) else None
 
-    def _stage(self, node: Call) -> int:
+    def _stage(self, node: CallNode) -> int:
         """Return how many operators are before a function: those up to the one that feeds it.
 
         So its rows pass no other operator on their way to it.
@@ -390,7 +391,7 @@ class _Planner:
         }
 
 
-def _check_python(node: Call) -> None:
+def _check_python(node: CallNode) -> None:
     """Refuse a function that another version of Python has stored."""
     stored = node.function
     if stored.python != present_python():

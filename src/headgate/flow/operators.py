@@ -285,6 +285,7 @@ class Output(_Operator):
     outputs: ClassVar[tuple[str, ...]] = ()
 
 
+CallNode: TypeAlias = Map | FlatMap | Filter | MapBatches
 Node: TypeAlias = (
     Source
     | Enrich

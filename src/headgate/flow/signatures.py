@@ -65,7 +65,7 @@ def read_signature(function: Callable[..., Any], rows: Schema, *, what: str) -> 
             f"{inspect.signature(function)}",
             hint="bind the others first: functools.partial(function, limit=10)",
         )
-    annotation = hints.get(parameters[0].name)
+    annotation: Any = hints.get(parameters[0].name)
     result = hints.get("return")
     if annotation is dict or typing.get_origin(annotation) is dict:
         return Signature(RowType(dict), None, result)
@@ -101,7 +101,7 @@ def result_schema(
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     plain = getattr(function, "func", function)
     if isinstance(plain, type):
-        plain = plain.__init__
+        plain = vars(plain).get("__init__", plain)
     elif not inspect.isroutine(plain):
         plain = type(plain).__call__
     try:

@@ -42,7 +42,7 @@ def digest_of_files(function: Callable[..., Any]) -> str:
     return digest.hexdigest()
 
 
-class _Pickler(cloudpickle.Pickler):
+class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
     """Keeps the one value by which dataclasses know that a field has no default."""
 
     def reducer_override(self, obj: Any) -> Any:

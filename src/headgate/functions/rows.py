@@ -43,7 +43,7 @@ def _maker(names: Sequence[str], row: RowType) -> Callable[[tuple[Any, ...]], An
 
 def _row_class(names: tuple[str, ...]) -> Any:
     """Return a class of rows: the columns are attributes, and items by name."""
-    base = namedtuple("Row", names, rename=True)
+    base = namedtuple("Row", list(names), rename=True)  # type: ignore[misc]
     places = {name: place for place, name in enumerate(names)}
 
     def get(self: Any, key: Any) -> Any:

@@ -15,7 +15,7 @@ import signal
 import socket
 import struct
 import sys
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
@@ -35,7 +35,8 @@ def main(path: str) -> None:
     process = os.getpid()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.connect(path)
-        with connection.makefile("rwb", buffering=256 * 1024) as stream:
+        with connection.makefile("rwb", buffering=256 * 1024) as file:
+            stream = cast("BinaryIO", file)
             calls = _load(stream)
             while calls is not None and _serve(stream, calls):
                 if os.getpid() != process:
@@ -53,6 +54,9 @@ def _load(stream: BinaryIO) -> dict[int, tuple[Call, pa.Schema]] | None:
     for function in message["functions"]:
         try:
             calls[function["address"]] = _prepare(function)
+        except ModuleNotFoundError as error:
+            _fail(stream, "PACKAGE_MISSING", f"{function['name']} needs a module: {error}")
+            return None
         except BaseException as error:  # noqa: BLE001 - an import may raise anything
             text = f"{function['name']} cannot be loaded: {type(error).__name__}: {error}"
             _fail(stream, "FUNCTION_NOT_LOADED", text)

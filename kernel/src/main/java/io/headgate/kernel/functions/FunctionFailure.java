@@ -4,10 +4,8 @@ import io.headgate.kernel.CodedFailure;
 
 /** A function that failed on a row, or a worker that ended, with the last lines that it wrote. */
 final class FunctionFailure extends CodedFailure {
-  static final String FAILED = "FUNCTION_FAILED";
   static final String BAD_RESULT = "FUNCTION_BAD_RESULT";
-  static final String NOT_LOADED = "FUNCTION_NOT_LOADED";
-  static final String DIED = "FUNCTION_WORKER_DIED";
+  static final String DIED = "PYTHON_WORKER_DIED";
 
   FunctionFailure(String code, String message) {
     super(code, message);
