@@ -19,7 +19,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from headgate import Flow
-from headgate.windows import collect, count, tumbling
+from headgate.windows import collect, count, first, last, tumbling
 
 
 @dataclass
@@ -175,6 +175,24 @@ def test_rows_of_a_record_keep_their_order_behind_a_shuffle(spark: SparkSession,
     rows = MemoryFlow(spark, flow).feed("in", *numbers(*range(30)), seed=seed)["out"]
     wanted = [(n, i, j) for n in range(30) for i in range(n % 5) for j in range(3)]
     assert [(row["n"], row["i"], row["j"]) for row in rows] == wanted
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_first_and_last_of_rows_of_one_record_are_the_same_in_any_order(
+    spark: SparkSession, seed: int
+) -> None:
+    flow = Flow("edges")
+    spread = flow.stream("in", "n BIGINT, at BIGINT", event_time="at").flat_map(
+        "spread",
+        lambda _: [{"k": 1, "i": (i * 7) % 10} for i in range(10)],
+        schema="k BIGINT, i BIGINT",
+    )
+    window = spread.key_by("k").window("w", tumbling("1s"))
+    edges = window.aggregate(first=first("i"), last=last("i")).updates
+    edges.select("first", "last").to("out")
+    memory = MemoryFlow(spark, flow)
+    memory.batch([TestRecord("in", as_bytes({"n": 1, "at": 5}))], seed=seed)
+    assert memory.batch([], watermark=1000)["out"] == [{"first": 0, "last": 3}]
 
 
 def test_more_rows_than_one_exchange_takes_all_come_back(spark: SparkSession) -> None:

@@ -140,10 +140,13 @@ def test_a_whole_number_is_one_key_with_a_point_or_without() -> None:
 def test_a_mark_is_read_as_it_was_written(source: str, partition: int, offset: int) -> None:
     value = f"20261115T101112-0a1b2c/{source}/{partition}/{offset}".encode()
     found = find_row_mark([("other", b"x"), ("headgate", value)])
+    assert found == find_row_mark([("headgate", value + b"/1048576")])
     assert found == RowMark("20261115T101112-0a1b2c", source, partition, offset)
 
 
-@pytest.mark.parametrize("value", [None, b"", b"a/b/c/d", b"a/b/1", b"a/b/1/2/3", b"\xff/b/1/2"])
+@pytest.mark.parametrize(
+    "value", [None, b"", b"a/b/c/d", b"a/b/1", b"a/b/1/2/3/4", b"a/b/1/2/x", b"\xff/b/1/2"]
+)
 def test_a_mark_that_is_none_is_not_taken_for_one(value: bytes | None) -> None:
     assert find_row_mark([("headgate", value)]) is None
 

@@ -21,6 +21,8 @@ from headgate.flow.operators import (
     Dedupe,
     Enrich,
     Filter,
+    FlatMap,
+    MapBatches,
     Node,
     OnError,
     Output,
@@ -278,7 +280,7 @@ class _Planner:
             case Enrich():
                 return self._enrich(node)
             case Window():
-                return self._timed(node, _window_spec(node))
+                return self._timed(node, {**_window_spec(node), "copied": self._is_copied(node)})
             case Dedupe():
                 return self._timed(node, _dedupe_spec(node))
             case _:
@@ -301,6 +303,15 @@ class _Planner:
     def _timed(self, node: Window | Dedupe, spec: dict[str, Any]) -> dict[str, Any]:
         routes = {output: self._route(Port(node.id, output)) for output in node.outputs}
         return {**spec, "address": self.operators[node.id], **routes}
+
+    def _is_copied(self, node: Window) -> bool:
+        """Return True if several rows of an operator may be made of one record by a function."""
+        at: Node = node
+        while not isinstance(at, Source):
+            at = self.graph.node(at.input.node)
+            if isinstance(at, FlatMap | MapBatches):
+                return True
+        return False
 
     def _upstream(self, node: Transform) -> str:
         at = self.graph.node(node.input.node)

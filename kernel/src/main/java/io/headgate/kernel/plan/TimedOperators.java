@@ -33,7 +33,7 @@ final class TimedOperators {
     Layout output = Layout.of(WindowSpec.schema(key, aggregates));
     return new WindowProcessor(new WindowSpec(
         name, address, input, key, assigner(node.get("windows")), aggregates, node.get("lateness").asLong(),
-        triggers(node.get("early")), routes.compile(node.get("updates"), output, port(node, "updates")),
+        triggers(node.get("early")), node.path("copied").asBoolean(), routes.compile(node.get("updates"), output, port(node, "updates")),
         routes.compile(node.get("late"), input, port(node, "late"))));
   }
 

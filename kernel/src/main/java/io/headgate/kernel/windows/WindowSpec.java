@@ -15,12 +15,13 @@ import org.apache.spark.sql.types.StructType;
  * @param input what events look like
  * @param key the columns of the key, as they stand in the rows it makes
  * @param lateness for how long after its end a window still takes events, in ms of event time
+ * @param copied whether several events may be made of one record, so that they have one place in their source
  * @param updates where the rows it makes go
  * @param late where late events go
  */
 public record WindowSpec(
     String name, int address, Layout input, List<StructField> key, Assigner windows, List<Aggregate> aggregates,
-    long lateness, Triggers early, Route updates, Route late) implements Serializable {
+    long lateness, Triggers early, boolean copied, Route updates, Route late) implements Serializable {
   /** Returns the columns of the rows it makes. */
   public static StructType schema(List<StructField> key, List<Aggregate> aggregates) {
     StructType all = new StructType();
@@ -33,6 +34,6 @@ public record WindowSpec(
 
   /** Returns whether events must be taken in the order of their sources: rows come out of a shuffle in any. */
   boolean isOrdered() {
-    return windows.isOrdered() || early.hasEvents() || aggregates.stream().anyMatch(Aggregate::isOrdered);
+    return copied || windows.isOrdered() || early.hasEvents() || aggregates.stream().anyMatch(Aggregate::isOrdered);
   }
 }
