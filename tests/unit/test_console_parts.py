@@ -17,7 +17,6 @@ from jinja2 import UndefinedError
 from markupsafe import Markup
 
 from headgate.errors import HeadgateError
-from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.views.log_search import LogFilter, LogLevel
 from headgate.server.console.charts.sparkline import Trend
 from headgate.server.console.pages.glance import Glances

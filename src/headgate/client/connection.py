@@ -76,7 +76,6 @@ class Connection:
         method: str,
         *path: str,
         body: Mapping[str, Any] | None = None,
-        query: Mapping[str, str] | None = None,
         patient: bool = False,
         **query: Any,
     ) -> Any:

@@ -206,7 +206,7 @@ class ServerHome(Home):
         method = "PUT" if pinned else "DELETE"
         name, of_run = _split(checkpoint)
         path = ("jobs", job, "checkpoints", name, "pin")
-        answer = self._server.send(method, *path, query=of_run)
+        answer = self._server.send(method, *path, **of_run)
         return self._checkpoint(self._wait(answer, "pin", job))
 
     def preview_restore(
