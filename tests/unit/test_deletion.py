@@ -124,8 +124,9 @@ def test_of_two_deletions_at_once_one_is_refused(tmp_path: Path) -> None:
     assert names_in(tmp_path) == []
 
 
+@pytest.mark.parametrize("created_again", [False, True])
 def test_a_start_that_waited_for_a_deletion_locks_the_new_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, created_again: bool
 ) -> None:
     job = make_big_job(tmp_path)
     lock, deletions = JobFolder._lock, iter([True])
@@ -133,6 +134,9 @@ def test_a_start_that_waited_for_a_deletion_locks_the_new_folder(
     def delete_before(self: JobFolder, file: object, verb: str) -> None:
         if next(deletions, False):
             job.path.rename(job.path.with_name(".deleting.orders.1234"))
+            if created_again:
+                job.path.mkdir()
+                (job.path / "lock").touch()
         lock(self, file, verb)  # type: ignore[arg-type]
 
     monkeypatch.setattr(JobFolder, "_lock", delete_before)
