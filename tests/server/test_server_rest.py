@@ -486,10 +486,10 @@ def test_the_page_of_routes_has_every_route_and_no_other(web: TestClient) -> Non
 
 def test_the_last_thousand_operations_are_remembered() -> None:
     operations = Operations()
-    first = operations.do("pin", "shop", "me", lambda: 1)
+    first = operations.do("pin", "shop", "me", lambda: {"n": 1})
     for _ in range(1_001):
-        last = operations.do("pin", "shop", "me", lambda: 2)
-    assert operations.get(last.id).result == 2
+        last = operations.do("pin", "shop", "me", lambda: {"n": 2})
+    assert operations.get(last.id).result == {"n": 2}
     assert len(operations.list()) <= 1_002
     with pytest.raises(Exception, match="OPERATION_NOT_FOUND"):
         operations.get(first.id)

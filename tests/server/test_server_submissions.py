@@ -12,6 +12,7 @@ import pytest
 from eventually import eventually
 from server_bench import FLOW, TestClient, client, code_of, follow, settings
 
+from headgate._codec import decode
 from headgate.errors import HeadgateError
 from headgate.jobs.folder_home import FolderHome
 from headgate.server import submissions
@@ -53,8 +54,9 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def submit(web: TestClient, body: dict[str, Any] = BODY, **headers: str) -> Any:
-    return web.post("/v1/jobs", json=body, headers=headers or KEY)
+def submit(web: TestClient, body: dict[str, Any] = BODY, *, key: str | None = None) -> Any:
+    headers = KEY if key is None else {"Idempotency-Key": key}
+    return web.post("/v1/jobs", json=body, headers=headers)
 
 
 def test_a_repeated_submit_returns_the_first_answer_and_starts_nothing(
@@ -74,7 +76,7 @@ def test_a_repeated_submit_returns_the_first_answer_and_starts_nothing(
         outcomes = [line["outcome"] for line in web.get("/v1/audit").json()["lines"]]
         assert sorted(outcomes) == ["DONE", "REPEATED", "REPEATED", "STARTED"]
         assert len(starts.flows) == 1
-        assert submit(web, **{"Idempotency-Key": "another"}).json()["id"] != first.json()["id"]
+        assert submit(web, key="another").json()["id"] != first.json()["id"]
         # Without a key every request is a submit.
         assert web.post("/v1/jobs", json=BODY).json()["id"] != first.json()["id"]
         eventually(lambda: len(starts.flows) == 3)
@@ -85,7 +87,7 @@ def test_a_key_with_another_body_is_refused(root: Path, starts: Starts) -> None:
         follow(web, submit(web))
         assert code_of(submit(web, {**BODY, "fresh": True})) == (409, "IDEMPOTENCY_KEY_REUSED")
         for bad in ("a b", "x" * 129):
-            assert code_of(submit(web, **{"Idempotency-Key": bad})) == (400, "BAD_REQUEST")
+            assert code_of(submit(web, key=bad)) == (400, "BAD_REQUEST")
         assert len(starts.flows) == 1
 
 
@@ -101,7 +103,7 @@ def test_a_key_is_known_after_a_restart_and_so_is_its_operation(root: Path, star
         follow(web, first)
         starts.may_go.clear()
         # The server is killed while it starts this one.
-        lost = submit(web, **{"Idempotency-Key": "lost"}).json()
+        lost = submit(web, key="lost").json()
         on_disk = (root / ".headgate" / "server" / "submissions.json").read_text()
         starts.may_go.set()
     (root / ".headgate" / "server" / "submissions.json").write_text(on_disk)
@@ -110,7 +112,7 @@ def test_a_key_is_known_after_a_restart_and_so_is_its_operation(root: Path, star
         again = submit(web)
         assert (again.status_code, again.json()["id"]) == (202, first.json()["id"])
         assert code_of(submit(web, {**BODY, "fresh": True})) == (409, "IDEMPOTENCY_KEY_REUSED")
-        unknown = submit(web, **{"Idempotency-Key": "lost"}).json()
+        unknown = submit(web, key="lost").json()
         assert (unknown["id"], unknown["state"]) == (lost["id"], "FAILED")
         assert unknown["error"]["code"] == "OPERATION_INTERRUPTED"
         assert unknown["error"]["hint"] == "GET /v1/jobs"
@@ -178,7 +180,7 @@ def test_nothing_starts_if_its_key_cannot_be_written(
 
 def operation(number: int) -> Operation:
     moment = "2026-11-18T12:00:00+00:00"
-    return submissions.decode(
+    return decode(
         Operation,
         {
             "id": f"op-{number}",

@@ -343,7 +343,7 @@ class ServerHome(Home):
         return self._server.parse(_Checkpoints, page).checkpoints[0]
 
 
-def _split(checkpoint: str) -> tuple[str, dict[str, str]]:
+def _split(checkpoint: str) -> tuple[str, dict[str, Any]]:
     """Return a checkpoint's id, and its run as parameters of a request: `LINEAGE/chk-17`."""
     run, slash, name = checkpoint.rpartition("/")
     return name, {"run": run} if slash else {}

@@ -45,8 +45,8 @@ def _import(module_name: str, function: str) -> ModuleType:
     try:
         return importlib.import_module(module_name)
     except (Exception, SystemExit) as error:
-        is_absent = isinstance(error, ModuleNotFoundError) and error.name is not None
-        if is_absent and f"{module_name}.".startswith(f"{error.name}."):
+        absent = error.name if isinstance(error, ModuleNotFoundError) else None
+        if absent is not None and f"{module_name}.".startswith(f"{absent}."):
             raise
         raise raised_failure(f"cannot import the function {function!r}", error) from error
 

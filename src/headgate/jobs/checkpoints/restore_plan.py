@@ -241,7 +241,9 @@ def plan_restore(
         state_taken=taken,
         state_dropped=dropped,
         starts_empty=empty,
-        records_again={name: count and count.records for name, count in again.items()},
+        records_again={
+            name: None if count is None else count.records for name, count in again.items()
+        },
         outputs_with_repeats=(*(node.id for node in graph.outputs()), graph.dead_letters.name),
         records_estimated=tuple(
             name for name, count in again.items() if count and count.is_estimate

@@ -120,7 +120,7 @@ class LettersPanel:
             ReplayRequest(ids=ids, reason=reason),
         )
         if done is not None and done.error is None:
-            self._status.show(tell_replayed(done.result))
+            self._status.show(tell_replayed(done.result or {}))
             if ids:
                 self._opened = await self._read(ids[0])
         await self.look()
