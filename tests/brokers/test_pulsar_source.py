@@ -517,6 +517,7 @@ def test_lag_is_told_in_records_and_seconds(pulsar: PulsarBroker, bench: Bench) 
         totals = snapshot.totals
         if totals.lag_records.get("in"):
             seen.append((totals.lag_records["in"], totals.lag_s.get("in")))
+            assert totals.lag_estimated == ("in",)
 
     copy.run(watch=watch, max_batch=10_000)
     assert len(copy.ids()) == 5000

@@ -197,6 +197,21 @@ def test_checkpoints_of_many_pages_are_one_list(
     assert afters == ["", "chk-3", "chk-2"]
 
 
+def test_a_checkpoint_of_an_earlier_run_is_asked_for_by_both_names(
+    told: Told, home: ServerHome
+) -> None:
+    told.answers = [(200, json.dumps(checkpoint(3)))]
+    assert home.checkpoint("shop", "first/chk-3").source == "first/chk-3"
+    told.answers = [(200, operation("DONE", result=checkpoint(3)))]
+    home.pin("shop", "first/chk-3", pinned=True)
+    home.pin("shop", "chk-3", pinned=True)
+    assert [each.path for each in told.asked] == [
+        "/v1/jobs/shop/checkpoints/chk-3?run=first",
+        "/v1/jobs/shop/checkpoints/chk-3/pin?run=first",
+        "/v1/jobs/shop/checkpoints/chk-3/pin",
+    ]
+
+
 def checkpoint(number: int) -> dict[str, Any]:
     return {
         "id": f"chk-{number}",

@@ -181,6 +181,14 @@ def test_a_pin_is_put_and_taken_away(web: TestClient, home: JobFolder) -> None:
     assert web.get("/v1/jobs/shop/checkpoints/chk-19").json()["pinned"] is True
     assert web.delete(path).json()["pinned"] is False
     assert code_of(web.put("/v1/jobs/shop/checkpoints/chk-7/pin")) == (404, "CHECKPOINT_NOT_FOUND")
+    # Ids are unique within a run, which a request can name.
+    run = web.get("/v1/jobs/shop/checkpoints/chk-19").json()["run"]
+    of_run = web.get("/v1/jobs/shop/checkpoints/chk-19", params={"run": run}).json()
+    assert of_run["restore_from"] == f"{run}/chk-19"
+    assert web.put(path, params={"run": run}).json()["pinned"] is True
+    assert web.delete(path, params={"run": run}).json()["pinned"] is False
+    other = web.put(path, params={"run": "20200101T000000-abcdef"})
+    assert code_of(other) == (404, "CHECKPOINT_NOT_FOUND")
 
 
 def test_verbs_are_operations_that_end_as_the_cli_says(web: TestClient, home: JobFolder) -> None:

@@ -804,6 +804,7 @@ GOLDEN: list[tuple[Any, dict[str, Any]]] = [
             "notice": "",
             "inputs": {"orders": 5},
             **{name: {} for name in ("outputs", "lag_bytes", "lag_records", "state_rows")},
+            "lag_estimated": [],
             "lag_s": {"orders": 0.5},
             "state_bytes": {},
             "batch": 18,

@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
+from headgate._codec import encode
+from headgate.cli.status import source_lags
 from headgate.engine.progress import BatchReport, Latency, StateProgress, parse_report
+from headgate.jobs.totals import Totals
 
 # Two batches of a flow with a stream, two tables and two operators: tables first, then orders.
 REPORTS: list[dict[str, Any]] = json.loads(
@@ -87,6 +90,18 @@ def test_state_is_told_by_uid_though_spark_counts_from_the_sink_up() -> None:
         "with-user": StateProgress(2, 2518, busy=timedelta(milliseconds=200), tasks=2, entries=2),
         "with-item": StateProgress(1, 1247, busy=timedelta(milliseconds=79), tasks=2, entries=1),
     }
+
+
+def test_a_lag_that_the_log_estimates_is_told_as_an_estimate() -> None:
+    source = REPORTS[1]["sources"][0]
+    estimated = {**source, "metrics": {"lagRecords": "7000", "lagEstimated": "true"}}
+    report = {**REPORTS[1], "sources": [estimated, *REPORTS[1]["sources"][1:]]}
+    batch = parse(report)
+    totals = Totals().plus(batch)
+    assert totals.lag_estimated == ("orders",)
+    lags = source_lags(json.loads(json.dumps(encode(totals))))
+    assert lags["orders"].startswith("about 7,000 records")
+    assert parse(REPORTS[1]).sources["orders"].is_estimate is False
 
 
 def test_the_writes_of_a_batch_to_state_are_told_with_their_bytes() -> None:

@@ -34,6 +34,7 @@ def test_nothing_has_happened_at_first() -> None:
         "outputs": {},
         "lag_bytes": {},
         "lag_records": {},
+        "lag_estimated": [],
         "lag_s": {},
         "state_rows": {},
         "state_bytes": {},

@@ -90,9 +90,10 @@ def lag_text(size: int | None, records: int | None, age: timedelta | None) -> st
 def source_lags(status: Mapping[str, Any]) -> dict[str, str]:
     """Return the lag of each source in a job's status."""
     sizes, records = status.get("lag_bytes") or {}, status.get("lag_records") or {}
-    ages = status.get("lag_s") or {}
+    ages, estimated = status.get("lag_s") or {}, status.get("lag_estimated") or ()
     return {
-        name: lag_text(
+        name: ("about " if name in estimated else "")
+        + lag_text(
             sizes.get(name),
             records.get(name),
             timedelta(seconds=ages[name]) if name in ages else None,
@@ -103,7 +104,7 @@ def source_lags(status: Mapping[str, Any]) -> dict[str, str]:
 
 def _lag(totals: Totals) -> str:
     ages = totals.lag_s.values()
-    return lag_text(
+    return ("about " if totals.lag_estimated else "") + lag_text(
         sum(totals.lag_bytes.values()) if totals.lag_bytes else None,
         sum(totals.lag_records.values()) if totals.lag_records else None,
         timedelta(seconds=max(ages)) if ages else None,

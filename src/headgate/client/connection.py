@@ -65,9 +65,8 @@ class Connection:
             patient: Wait for minutes.
             query: The parameters; None omits one.
         """
-        given = {name: value for name, value in query.items() if value is not None}
         request = self._client.build_request(
-            "GET", _join(path), params=given, timeout=_timeout(patient)
+            "GET", _join(path), params=_given(query), timeout=_timeout(patient)
         )
         return self._repeat(request, patient=patient)
 
@@ -82,13 +81,13 @@ class Connection:
         """Send a request for a change, once, and return the response as JSON values.
 
         Args:
-            query: The parameters.
+            query: The parameters; None omits one.
         """
         try:
             answer = self._client.request(
                 method,
                 _join(path),
-                params=query,
+                params=_given(query),
                 json=dict(body or {}),
                 timeout=_timeout(patient),
             )
@@ -252,6 +251,10 @@ def _bad_url(url: str, problem: str) -> HeadgateError:
 def _timeout(patient: bool) -> httpx.Timeout:
     read = _LONG_READ if patient else _READ
     return httpx.Timeout(read.total_seconds(), connect=_CONNECT.total_seconds())
+
+
+def _given(query: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in query.items() if value is not None}
 
 
 def _join(path: tuple[str, ...]) -> str:

@@ -199,14 +199,14 @@ class ServerHome(Home):
         return sorted(listed, key=by_age)
 
     def checkpoint(self, job: str, checkpoint: str) -> AnyCheckpoint:
-        name, of_run = _split(checkpoint)
-        return self._checkpoint(self._server.get("jobs", job, "checkpoints", name, **of_run))
+        name, run = _split(checkpoint)
+        return self._checkpoint(self._server.get("jobs", job, "checkpoints", name, run=run))
 
     def pin(self, job: str, checkpoint: str, *, pinned: bool) -> AnyCheckpoint:
         method = "PUT" if pinned else "DELETE"
-        name, of_run = _split(checkpoint)
+        name, run = _split(checkpoint)
         path = ("jobs", job, "checkpoints", name, "pin")
-        answer = self._server.send(method, *path, **of_run)
+        answer = self._server.send(method, *path, run=run)
         return self._checkpoint(self._wait(answer, "pin", job))
 
     def preview_restore(
@@ -343,10 +343,10 @@ class ServerHome(Home):
         return self._server.parse(_Checkpoints, page).checkpoints[0]
 
 
-def _split(checkpoint: str) -> tuple[str, dict[str, Any]]:
-    """Return a checkpoint's id, and its run as parameters of a request: `LINEAGE/chk-17`."""
-    run, slash, name = checkpoint.rpartition("/")
-    return name, {"run": run} if slash else {}
+def _split(checkpoint: str) -> tuple[str, str | None]:
+    """Return a checkpoint's id, and its run if it is named as `LINEAGE/chk-17`."""
+    run, _, name = checkpoint.rpartition("/")
+    return name, run or None
 
 
 def _restore(

@@ -28,6 +28,7 @@ class SourceProgress:
         lag_records: None on logs that count bytes; an upper bound if offsets have gaps.
         lag: The age of the oldest unread record; zero if there is none, None if unknown.
         position: The position in the source after the batch, as JSON text.
+        is_estimate: True if the log cannot count the unread records, as Pulsar with its batches.
     """
 
     rows: int
@@ -35,6 +36,7 @@ class SourceProgress:
     lag_records: int | None
     lag: Seconds | None
     position: str
+    is_estimate: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +276,7 @@ def _source(source: Mapping[str, Any], scans: int) -> SourceProgress:
         lag_records=_number(metrics, "lagRecords"),
         lag=None if age is None else timedelta(milliseconds=age),
         position=json.dumps(source["endOffset"]),
+        is_estimate=metrics.get("lagEstimated") == "true",
     )
 
 

@@ -85,6 +85,7 @@ class Totals:
         outputs: Rows written, by output, with dead letters and unused side outputs.
         lag_bytes: Unread bytes, by source, on logs that count bytes.
         lag_records: Unread records, by source, on logs that count records.
+        lag_estimated: The sources whose number of unread records is an estimate.
         lag_s: The age of the oldest unread record in seconds, by source, if known.
         state_rows: Rows of state, by operator.
         batch: The last committed batch, or None before the first.
@@ -100,6 +101,7 @@ class Totals:
     outputs: Mapping[str, int] = field(default_factory=dict)
     lag_bytes: Mapping[str, int] = field(default_factory=dict)
     lag_records: Mapping[str, int] = field(default_factory=dict)
+    lag_estimated: tuple[str, ...] = ()
     lag_s: Mapping[str, float] = field(default_factory=dict)
     state_rows: Mapping[str, int] = field(default_factory=dict)
     state_bytes: Mapping[str, int] = field(default_factory=dict)
@@ -131,6 +133,7 @@ class Totals:
             outputs=_sum(self.outputs, report.outputs),
             lag_bytes=_known({name: source.lag_bytes for name, source in sources}),
             lag_records=_known({name: source.lag_records for name, source in sources}),
+            lag_estimated=tuple(name for name, source in sources if source.is_estimate),
             lag_s={
                 name: source.lag.total_seconds()
                 for name, source in sources

@@ -24,7 +24,13 @@ _STATES = (*(state.value for state in JobState), DEAD, "UNREADABLE")
 _BY_PART: tuple[tuple[_Family, str, str, str, str], ...] = (
     (_COUNTER, "records_in", "Records read since the job was started.", "source", "inputs"),
     (_COUNTER, "records_out", "Rows written since the job was started.", "output", "outputs"),
-    (_GAUGE, "lag_records", "Records left to read.", "source", "lag_records"),
+    (
+        _GAUGE,
+        "lag_records",
+        "Records left to read; on Pulsar an estimate.",
+        "source",
+        "lag_records",
+    ),
     (_GAUGE, "lag_bytes", "Bytes left to read.", "source", "lag_bytes"),
     (_GAUGE, "lag_seconds", "Age of the oldest unread record.", "source", "lag_s"),
     (_GAUGE, "state_rows", "Rows that an operator holds.", "operator", "state_rows"),

@@ -213,6 +213,7 @@ final class PulsarStream
     var out = new LinkedHashMap<String, String>();
     out.put("lagRecords", Long.toString(volume.records(entries)));
     if (entries == 0) out.put("lagMs", "0");
+    else out.put("lagEstimated", "true");
     long now = System.currentTimeMillis();
     probe.oldest(unread).ifPresent(oldest -> out.put("lagMs", Long.toString(Math.max(0, now - oldest))));
     return out;
