@@ -19,7 +19,6 @@ from headgate.server import submissions
 from headgate.server.operations import Operation, OperationState
 from headgate.server.submissions import Submissions
 
-KEY = {"Idempotency-Key": "d9c1a0de-0001"}
 BODY = {"flow": "shop.py", "settings": {"retain": 3}}
 
 
@@ -54,9 +53,20 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
+<<<<<<< ours
 def submit(web: TestClient, body: dict[str, Any] = BODY, *, key: str | None = None) -> Any:
     headers = KEY if key is None else {"Idempotency-Key": key}
     return web.post("/v1/jobs", json=body, headers=headers)
+=======
+def submit(web: TestClient, body: dict[str, Any] = BODY, *, key: str = "d9c1a0de-0001") -> Any:
+    return web.post("/v1/jobs", json=body, headers={"Idempotency-Key": key})
+
+
+def find_ended(web: TestClient) -> list[str] | None:
+    """Return the outcomes in the audit log, once one of them is the end of a submit."""
+    outcomes = [line["outcome"] for line in web.get("/v1/audit").json()["lines"]]
+    return outcomes if "DONE" in outcomes else None
+>>>>>>> theirs
 
 
 def test_a_repeated_submit_returns_the_first_answer_and_starts_nothing(
@@ -73,7 +83,7 @@ def test_a_repeated_submit_returns_the_first_answer_and_starts_nothing(
         assert follow(web, first)["result"] == {"job": "shop", "pid": 7}
         ended = submit(web).json()
         assert (ended["id"], ended["state"]) == (first.json()["id"], "DONE")
-        outcomes = [line["outcome"] for line in web.get("/v1/audit").json()["lines"]]
+        outcomes = eventually(lambda: find_ended(web))
         assert sorted(outcomes) == ["DONE", "REPEATED", "REPEATED", "STARTED"]
         assert len(starts.flows) == 1
         assert submit(web, key="another").json()["id"] != first.json()["id"]
@@ -101,12 +111,19 @@ def test_a_key_is_known_after_a_restart_and_so_is_its_operation(root: Path, star
     with client(settings(root)) as web:
         first = submit(web)
         follow(web, first)
+        eventually(lambda: find_ended(web))
         starts.may_go.clear()
         # The server is killed while it starts this one.
         lost = submit(web, key="lost").json()
+<<<<<<< ours
         on_disk = (root / ".headgate" / "server" / "submissions.json").read_text()
+=======
+        file = root / ".headgate" / "server" / "submissions.json"
+        on_disk = file.read_text()
+>>>>>>> theirs
         starts.may_go.set()
-    (root / ".headgate" / "server" / "submissions.json").write_text(on_disk)
+        eventually(lambda: file.read_text() != on_disk)
+    file.write_text(on_disk)
     with client(settings(root)) as web:
         assert web.get(first.headers["Location"]).json()["result"] == {"job": "shop", "pid": 7}
         again = submit(web)
