@@ -53,11 +53,6 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-<<<<<<< ours
-def submit(web: TestClient, body: dict[str, Any] = BODY, *, key: str | None = None) -> Any:
-    headers = KEY if key is None else {"Idempotency-Key": key}
-    return web.post("/v1/jobs", json=body, headers=headers)
-=======
 def submit(web: TestClient, body: dict[str, Any] = BODY, *, key: str = "d9c1a0de-0001") -> Any:
     return web.post("/v1/jobs", json=body, headers={"Idempotency-Key": key})
 
@@ -66,7 +61,6 @@ def find_ended(web: TestClient) -> list[str] | None:
     """Return the outcomes in the audit log, once one of them is the end of a submit."""
     outcomes = [line["outcome"] for line in web.get("/v1/audit").json()["lines"]]
     return outcomes if "DONE" in outcomes else None
->>>>>>> theirs
 
 
 def test_a_repeated_submit_returns_the_first_answer_and_starts_nothing(
@@ -115,12 +109,8 @@ def test_a_key_is_known_after_a_restart_and_so_is_its_operation(root: Path, star
         starts.may_go.clear()
         # The server is killed while it starts this one.
         lost = submit(web, key="lost").json()
-<<<<<<< ours
-        on_disk = (root / ".headgate" / "server" / "submissions.json").read_text()
-=======
         file = root / ".headgate" / "server" / "submissions.json"
         on_disk = file.read_text()
->>>>>>> theirs
         starts.may_go.set()
         eventually(lambda: file.read_text() != on_disk)
     file.write_text(on_disk)

@@ -110,7 +110,7 @@ def test_a_file_of_one_array_is_refused_with_the_way_to_split_it() -> None:
     Path("all.json").write_text('[\n  {"id": 1}\n]\n')
     result = publish("users", "all.json", "--create", "--on", "files:elsewhere")
     assert "line 1 of all.json" in result.stderr
-    assert "; no record was sent, and none after it" in result.stderr
+    assert "(Expecting value at column 2); no record was sent\n" in result.stderr
     assert (
         "hint: write one object per line: jq -c 'if type == \"array\" then .[] else . end' "
         "all.json | headgate publish users --on files:elsewhere" in result.stderr

@@ -244,10 +244,10 @@ def _kind(value: object) -> str:
 def _bad_record(given: Publication, number: int, problem: str, sent: int) -> HeadgateError:
     of = "" if given.file == STANDARD_INPUT else f" of {given.file}"
     before = "the record before it was" if sent == 1 else f"the {sent} records before it were"
+    outcome = f"{before} sent, and none after it" if sent else "no record was sent"
     return HeadgateError(
         "BAD_RECORD",
-        f"cannot publish line {number}{of} to topic {given.topic!r}: {problem}; "
-        f"{before if sent else 'no record was'} sent, and none after it",
+        f"cannot publish line {number}{of} to topic {given.topic!r}: {problem}; {outcome}",
         hint=_next_step(given, number, sent),
     )
 

@@ -119,13 +119,8 @@ class LettersPanel:
             self._job,
             ReplayRequest(ids=ids, reason=reason),
         )
-<<<<<<< ours
-        if done is not None and done.error is None:
-            self._status.show(tell_replayed(done.result or {}))
-=======
         if done is not None and done.result is not None:
             self._status.show(tell_replayed(done.result))
->>>>>>> theirs
             if ids:
                 self._opened = await self._read(ids[0])
         await self.look()
