@@ -168,6 +168,20 @@ class Visitor:
         """Return all that the page says."""
         return self.page.get_by_role("main").first.inner_text()
 
+    def drag_by_finger(self, *places: tuple[float, float]) -> None:
+        """Put a finger on the screen, move it from place to place, and lift it."""
+        screen = self.page.context.new_cdp_session(self.page)
+
+        def touch(kind: str, *at: tuple[float, float]) -> None:
+            points = [{"x": x, "y": y} for x, y in at]
+            screen.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+        touch("touchStart", places[0])
+        for place in places[1:]:
+            touch("touchMove", place)
+        touch("touchEnd")
+        screen.detach()
+
     def picture(self, name: str, *, after: float = 0) -> None:
         """Take a picture for the docs, if pictures are wanted.
 
@@ -192,11 +206,24 @@ class Visitor:
 
 @contextmanager
 def visiting(
-    browser: Browser, address: str, *, width: int = 1280, height: int = 900, dark: bool = False
+    browser: Browser,
+    address: str,
+    *,
+    width: int = 1280,
+    height: int = 900,
+    dark: bool = False,
+    touch: bool = False,
 ) -> Iterator[Visitor]:
-    """Give somebody who visits a server, in a browser that knows nothing of earlier visits."""
+    """Give somebody who visits a server, in a browser that knows nothing of earlier visits.
+
+    Args:
+        touch: Whether the screen is touched by fingers, as that of a phone.
+    """
     context = browser.new_context(
-        viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
+        viewport={"width": width, "height": height},
+        color_scheme="dark" if dark else "light",
+        has_touch=touch,
+        is_mobile=touch,
     )
     try:
         yield Visitor(context.new_page(), address)

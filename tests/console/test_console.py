@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -17,7 +18,7 @@ from console_shop import (
     visiting,
 )
 from eventually import eventually
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Locator
 
 from headgate.jobs.folder_home import FolderHome
 
@@ -226,6 +227,59 @@ def test_side_outputs_come_first_and_a_dead_letter_tells_its_reason(
     operator.picture("outputs")
 
 
+def test_a_whole_reason_is_replayed_after_a_question(operator: Visitor, store: Store) -> None:
+    home = FolderHome(store.home)
+    reason = home.dead_letters(JOB).counts[0].reason
+    before = home.dead_letters(JOB, reason=reason)
+    first = {letter.id for letter in before.letters if letter.topic == "orders"}
+    operator.open(f"/jobs/{JOB}/outputs")
+    counts = operator.page.get_by_role("table", name="Dead letters by topic and reason")
+    counts.get_by_role("row").filter(has_text=reason).get_by_role("button", name="Replay…").click()
+    operator.page.get_by_role("dialog").wait_for()
+    says = operator.agree("Replay")
+    assert f"with reason {reason}" in says
+    assert "to topic orders" in says
+    status = operator.page.get_by_role("status").filter(has_text="Sent")
+    # Rows of tables may be older than what is known by now, and are not sent.
+    sent = re.search(r"Sent (\d+) to orders", status.inner_text())
+    assert sent is not None
+
+    def replayed() -> set[str]:
+        letters = home.dead_letters(JOB, reason=reason).letters
+        return {letter.id for letter in letters if letter.replayed_at is not None}
+
+    assert first <= replayed()
+    # Nobody has fixed them, so that they come back.
+    eventually(
+        lambda: home.dead_letters(JOB, reason=reason).total >= before.total + int(sent[1]),
+        what="the letters of the replayed records",
+    )
+
+
+def test_a_finger_drags_the_timeline(browser: Browser, running: str) -> None:
+    with visiting(browser, running, width=NARROW, height=740, touch=True) as visitor:
+        visitor.open(f"/jobs/{JOB}/checkpoints")
+        slider, marks = visitor.page.get_by_role("slider"), visitor.page.locator(".hg-track-mark")
+        slider.scroll_into_view_if_needed()
+        eventually(lambda: marks.count() > 3, what="marks")
+        shown = visitor.page.locator(".hg-plan-box .hg-plan-id")
+        shown.wait_for()
+        newest, scrolled = shown.inner_text(), visitor.page.evaluate("scrollY")
+        rail = slider.bounding_box()
+        assert rail is not None
+        height = rail["y"] + rail["height"] / 2
+        # A finger does not go straight.
+        visitor.drag_by_finger(
+            *((rail["x"] + rail["width"] * (1 - n / 10), height + n % 3) for n in range(1, 9))
+        )
+        dragged = int(slider.get_attribute("aria-valuenow") or 0)
+        first, last = (int(slider.get_attribute(f"aria-value{end}") or 0) for end in ("min", "max"))
+        assert first < dragged < last
+        eventually(lambda: shown.count() and shown.inner_text() != newest, what="an older one")
+        assert visitor.page.evaluate("scrollY") == scrolled, "the page stays where it is"
+        assert visitor.errors == []
+
+
 def test_text_of_records_is_shown_and_never_run(operator: Visitor, store: Store) -> None:
     """One record reaches a side output; the other is no JSON, and becomes a dead letter."""
     operator.open(f"/jobs/{JOB}/outputs?output=missing-users")
@@ -281,6 +335,61 @@ def test_the_first_paint_comes_at_once(browser: Browser, running: str) -> None:
 
     for path in PAGES:
         assert best_of(5, partial(measure, path), goal=1_000) < BUSY_MS, path
+
+
+def find_in_history(operator: Visitor, source: str) -> Locator:
+    """Return the button that restores a checkpoint, on whichever page of the history it is."""
+    button = operator.page.locator(f'button[data-act="restore"][data-value="{source}"]')
+    where = operator.page.get_by_role("status").filter(has_text=" of ").last
+    while not button.count():
+        turned = where.inner_text()
+        operator.press("Older")
+        eventually(partial(_differs, where, turned), what="older ones")
+    return button
+
+
+def _differs(place: Locator, text: str) -> bool:
+    return place.inner_text() != text
+
+
+def test_a_job_that_was_stopped_with_a_savepoint_goes_back_to_another_run(
+    operator: Visitor, store: Store
+) -> None:
+    home, stopped = FolderHome(store.home), store.status()["lineage"]
+    operator.open(f"/jobs/{JOB}/checkpoints")
+    operator.press("Stop with savepoint")
+    assert "a savepoint of that batch is taken" in operator.agree("Stop with savepoint")
+    eventually(lambda: store.status()["state"] == "STOPPED", what="the end of the job")
+    newest = home.checkpoints(JOB)[-1]
+    assert newest.kind == "savepoint"
+    # What the run before kept after the one that was restored belongs to no past of this run.
+    others = [
+        entry
+        for entry in home.checkpoint_history(JOB, limit=1_000).entries
+        if entry.kind == "checkpoint" and entry.kept and entry.run not in (None, stopped)
+    ]
+    source = f"{others[0].run}/{others[0].id}"
+    button = find_in_history(operator, source)
+    button.click()
+    operator.page.get_by_role("dialog").wait_for()
+    says = operator.agree("Restore")
+    assert others[0].id in says
+    assert "STOPPED: it is started" in says
+    eventually(lambda: store.status()["lineage"] != stopped, what="a run of its own")
+    eventually(lambda: store.status()["state"] == "RUNNING", what="the restored job")
+    assert store.status()["resumed_from"] == others[0].id
+    eventually(lambda: store.status().get("outputs"), what="rows of the restored job")
+
+
+def test_a_job_is_restarted_and_goes_on_in_its_run(operator: Visitor, store: Store) -> None:
+    before = store.status()
+    operator.open(f"/jobs/{JOB}")
+    operator.press("Restart")
+    assert "goes on where it stopped" in operator.agree("Restart")
+    eventually(lambda: store.status()["started_at"] != before["started_at"], what="another start")
+    eventually(lambda: store.status()["state"] == "RUNNING", what="the restarted job")
+    assert store.status()["lineage"] == before["lineage"]
+    eventually(lambda: store.status().get("outputs"), what="rows of the restarted job")
 
 
 def test_a_job_is_cancelled_and_says_so(operator: Visitor, store: Store) -> None:
