@@ -53,6 +53,18 @@ def test_a_driver_that_stops_answering_and_then_ends_has_died(
     assert died.message == "job 'orders' ended: Spark's driver was killed by signal 9"
 
 
+def test_a_driver_that_reports_that_it_has_no_memory_and_then_exits_has_died(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Spark ends its driver with this code if Java's own code runs out of memory.
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(0.2); exit(52)"])
+    monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=process))
+    died = explain(HeadgateError("OUT_OF_MEMORY", "the driver ran out of memory"), job="orders")
+    assert isinstance(died, HeadgateError)
+    assert died.code == "DRIVER_DIED"
+    assert died.message == "job 'orders' ended: Spark's driver ran out of memory"
+
+
 def test_any_other_error_is_not_held_up_by_a_driver_that_lives(
     jvm: subprocess.Popen[bytes],
 ) -> None:

@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import IO, Any
 
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
@@ -43,19 +43,14 @@ def start_jvm(
     # The JVM's own output must not mix with the command's output.
     options: dict[str, Any] = {"stdout": 2 if target is None else target, "stderr": target}
     options["pass_fds"] = tuple(inherited)
+    begin = 0 if target is None else target.tell()
     try:
         # The launcher replaces an environment in the options by this process's own.
         with utf8_environment():
             gateway = launch_gateway(settings, popen_kwargs=options)  # type: ignore[no-untyped-call]
-    except PySparkRuntimeError as error:
-        last_lines = read_last_lines(streams)
-        quoted = ": " + " | ".join(last_lines) if last_lines else ""
-        raise HeadgateError(
-            "DRIVER_NOT_STARTED",
-            f"cannot start Spark: its JVM exited at once{quoted}",
-            hint="headgate doctor",
-            domain=Domain.EXTERNAL,
-        ) from error
+    except (PySparkRuntimeError, Py4JNetworkError, ConnectionError) as error:
+        # It exited before it had a port, or between its first answers.
+        raise _not_started(read_last_lines(streams, begin=begin)) from error
     finally:
         if target is not None:
             target.close()
@@ -90,6 +85,23 @@ def is_silence(error: BaseException) -> bool:
     """Return True if an error means that the JVM no longer responds."""
     lost = isinstance(error, ConnectionError | EOFError | Py4JError)
     return lost and not isinstance(error, Py4JJavaError)
+
+
+def _not_started(last_lines: Sequence[str]) -> HeadgateError:
+    if any("OutOfMemoryError" in line for line in last_lines):
+        return HeadgateError(
+            "DRIVER_DIED",
+            "cannot start Spark: its driver ran out of memory at its start",
+            hint="run the job with more memory: --driver-memory 2GiB",
+            domain=Domain.EXTERNAL,
+        )
+    quoted = ": " + " | ".join(last_lines) if last_lines else ""
+    return HeadgateError(
+        "DRIVER_NOT_STARTED",
+        f"cannot start Spark: its JVM exited at once{quoted}",
+        hint="headgate doctor",
+        domain=Domain.EXTERNAL,
+    )
 
 
 def read_last_lines(file: Path | None, *, begin: int = 0) -> list[str]:

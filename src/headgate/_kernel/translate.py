@@ -11,6 +11,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
+from headgate._kernel.cluster_failures import find_cluster_failure
 from headgate._kernel.python_failures import find_worker_failure
 from headgate.errors import Domain, HeadgateError, system_refusal
 
@@ -202,7 +203,11 @@ def query_failure(
         named = _find_named(cause)
         if named is not None:
             return _named_failure(what, *named)
-    known = find_system_failure(what, causes) or find_worker_failure(job, causes, last_output)
+    known = (
+        find_system_failure(what, causes)
+        or find_worker_failure(job, causes, last_output)
+        or find_cluster_failure(job, causes)
+    )
     if known is not None:
         return known
     if any(_NO_STATE in cause for cause in causes):
@@ -244,6 +249,37 @@ def find_system_failure(what: str, causes: Sequence[str]) -> HeadgateError | Non
                 domain=Domain.EXTERNAL,
             )
     return None
+
+
+@contextmanager
+def creating_session(master: str) -> Iterator[None]:
+    """Raise the error that keeps Spark's session from starting as a HeadgateError."""
+    try:
+        yield
+    except SPARK_ERRORS as error:
+        refused = find_system_failure("cannot start Spark", [str(error)])
+        if refused is not None:
+            raise refused from error
+        cause = root_cause(error)
+        if master.startswith("local"):
+            raise HeadgateError(
+                "DRIVER_NOT_STARTED",
+                f"cannot start Spark: {cause}",
+                hint="headgate doctor",
+                domain=Domain.EXTERNAL,
+                # Such as too little memory, which stays the same.
+                retryable="IllegalArgumentException" not in f"{type(error)} {error}",
+            ) from error
+        if "stopped SparkContext" in cause:
+            # Spark reports that it gave up in its log alone.
+            cause = "the master did not accept the application"
+        raise HeadgateError(
+            "CLUSTER_UNREACHABLE",
+            f"cannot start Spark on {master}: {cause}",
+            hint="check that it is the address of a Spark master, of this version of Spark",
+            domain=Domain.EXTERNAL,
+            retryable=True,
+        ) from error
 
 
 @contextmanager

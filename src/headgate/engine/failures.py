@@ -8,8 +8,11 @@ from headgate._kernel.gateway import find_jvm_exit, is_silence
 from headgate._kernel.translate import find_system_failure
 from headgate.errors import Domain, HeadgateError, find_refusal
 
-# The exit code of the JVM under -XX:+ExitOnOutOfMemoryError.
-_OUT_OF_MEMORY = 3
+# The exit codes of a JVM without memory: under -XX:+ExitOnOutOfMemoryError, and Spark's own.
+_OUT_OF_MEMORY = frozenset({3, 52})
+# Errors that a driver may report while it exits: how it exits says more.
+_LAST_WORDS = frozenset({"OUT_OF_MEMORY", "CLUSTER_UNREACHABLE"})
+_EXITS_WITHIN = timedelta(seconds=5)
 # The sockets of a killed JVM close before its memory is released, and only then has it exited.
 _LAST_BREATH = timedelta(seconds=20)
 
@@ -17,7 +20,7 @@ _LAST_BREATH = timedelta(seconds=20)
 def explain(error: Exception, *, job: str) -> Exception:
     """Return the error of the real cause, such as the driver's death or a full disk, or the error
     itself."""
-    death = _find_death(job, wait=_LAST_BREATH if is_silence(error) else timedelta(0))
+    death = _find_death(job, wait=_time_to_exit(error))
     if death is not None:
         return death
     if isinstance(error, HeadgateError):
@@ -27,12 +30,19 @@ def explain(error: Exception, *, job: str) -> Exception:
     return known or find_system_failure(what, [str(error)]) or error
 
 
+def _time_to_exit(error: Exception) -> timedelta:
+    """Return how long a driver may still take to exit after an error."""
+    if isinstance(error, HeadgateError):
+        return _EXITS_WITHIN if error.code in _LAST_WORDS else timedelta(0)
+    return _LAST_BREATH if is_silence(error) else timedelta(0)
+
+
 def _find_death(job: str, *, wait: timedelta) -> HeadgateError | None:
     """Return the end of the driver as an error, or None if it is alive."""
     code = find_jvm_exit(wait=wait)
     if code is None:
         return None
-    memory = code == _OUT_OF_MEMORY
+    memory = code in _OUT_OF_MEMORY
     if memory:
         how = "ran out of memory"
     elif code < 0:

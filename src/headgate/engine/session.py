@@ -16,7 +16,9 @@ from headgate._kernel.bridge import forget_origins
 from headgate._kernel.gateway import DIRECTIVES, has_jvm, read_last_lines, start_jvm
 from headgate._kernel.jar import get_jars
 from headgate._kernel.locales import JVM_OPTIONS, UTF8_LOCALE
+from headgate._kernel.translate import creating_session
 from headgate.engine.driver_lock import LONGEST_END, make_scratch, scratch_conf, take_lock
+from headgate.engine.masters import check_master
 from headgate.engine.settings import MIB, SparkSettings
 from headgate.flow.names import check_path
 
@@ -206,6 +208,7 @@ def open_session(settings: SparkSettings, *, modules: Sequence[str] = ()) -> Spa
             with.
     """
     check_path(settings.log_file)
+    check_master(settings.master)
     settings.log_file.parent.mkdir(parents=True, exist_ok=True)
     conf = spark_conf(settings, get_jars(sorted({*modules, *_more_modules()})))
     if not has_jvm():
@@ -218,7 +221,8 @@ def open_session(settings: SparkSettings, *, modules: Sequence[str] = ()) -> Spa
     builder = SparkSession.builder
     for key, value in conf.items():
         builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    with creating_session(conf["spark.master"]):
+        spark = builder.getOrCreate()
     forget_origins(spark)
     return spark
 

@@ -11,6 +11,7 @@ from headgate.checkpoints.problems import Problem
 from headgate.checkpoints.sparklog import find_last_commit
 from headgate.checkpoints.verify import find_good
 from headgate.connectors.registry import check_brokers
+from headgate.engine.masters import check_master
 from headgate.engine.settings import Delivery
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.checkpoints.listing import list_past, list_readable_past
@@ -56,6 +57,7 @@ def open_run(start: Start, *, restore: SealedPlan | None = None) -> tuple[Run, s
     present = None if options.fresh else home.find_present_run()
     if present is None:
         check_brokers(graph)
+        check_master(options.master)
         run = start.make_run(parallelism=os.cpu_count() or 1)
         write_run(home, run)
         return run, ""
