@@ -168,10 +168,10 @@ def test_a_secured_broker_takes_nobody_without_the_password(secure_kafka: KafkaB
     assert secure_kafka.values(topic) == [b"a"]
     stranger = AdminClient({**secure_kafka.client, "sasl.password": "guess"})
     with pytest.raises(KafkaException):
-        stranger.list_topics(timeout=5)
+        stranger.list_topics(timeout=2)
     plain = AdminClient({"bootstrap.servers": secure_kafka.address, "log_level": "2"})
     with pytest.raises(KafkaException):
-        plain.list_topics(timeout=3)
+        plain.list_topics(timeout=2)
 
 
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-512", "PLAIN"])
