@@ -381,6 +381,30 @@ def test_a_job_that_was_stopped_with_a_savepoint_goes_back_to_another_run(
     eventually(lambda: store.status().get("outputs"), what="rows of the restored job")
 
 
+def test_old_runs_are_pruned_after_a_question(operator: Visitor, store: Store) -> None:
+    present, runs = store.status()["lineage"], store.home / "jobs" / JOB / "runs"
+    before = FolderHome(store.home).prune(JOB, drop_checkpoints=True, dry_run=True)
+    assert before.removes, "the tests before this one restored, so there are old runs"
+    operator.open(f"/jobs/{JOB}")
+    operator.press("Prune")
+    dialog = operator.page.get_by_role("dialog")
+    says = dialog.inner_text()
+    for run in runs.iterdir():
+        assert (f"Spark files of run {run.name} (" in says) is (run.name != present)
+    dialog.get_by_role("checkbox", name="Also remove unpinned checkpoints").click()
+    dialog.get_by_text(f"{before.removes[-1].what} (").wait_for()
+    operator.agree("Prune the job")
+    operator.page.get_by_text(re.compile(r"B of \d+ old runs? freed")).wait_for()
+    for part in before.removes:
+        assert not any(path.exists() for path in part.paths)
+    assert store.status()["state"] == "RUNNING"
+    assert (runs / present / "checkpoint").is_dir()
+    operator.press("Prune")
+    dialog.get_by_text("has no files of old runs to remove").wait_for()
+    assert dialog.get_by_role("button", name="Prune the job").count() == 0
+    operator.agree("Back")
+
+
 def test_a_job_is_restarted_and_goes_on_in_its_run(operator: Visitor, store: Store) -> None:
     before = store.status()
     operator.open(f"/jobs/{JOB}")
@@ -396,6 +420,7 @@ def test_a_job_is_cancelled_and_says_so(operator: Visitor, store: Store) -> None
     operator.page.set_viewport_size({"width": 1280, "height": 1240})
     operator.open(f"/jobs/{JOB}")
     operator.picture("job", after=3)
+    savepoint = FolderHome(store.home).take_savepoint(JOB)
     operator.press("Cancel")
     says = operator.agree("Cancel the job")
     assert "at once" in says
@@ -405,9 +430,13 @@ def test_a_job_is_cancelled_and_says_so(operator: Visitor, store: Store) -> None
     assert store.status()["state"] == "CANCELED"
     operator.page.get_by_text("CANCELED").first.wait_for()
     operator.press("Delete")
+    dialog = operator.page.get_by_role("dialog")
+    dialog.get_by_role("checkbox", name=re.compile("Keep .* savepoint")).click()
+    dialog.get_by_text(f"jobs/{JOB}/{savepoint.folder.parent.name}").wait_for()
     says = operator.agree("Delete the job")
     assert "cannot be started or restored" in says
     assert f"topics on {store.on}" in says
     eventually(lambda: FolderHome(store.home).names() == [], what="the end of the job's folder")
     operator.page.wait_for_url("**/")
-    assert not (store.home / "jobs" / JOB).exists()
+    assert savepoint.folder.is_dir()
+    assert not (store.home / "jobs" / JOB / "runs").exists()

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from nicegui import ui
 
 from headgate.jobs.control.verbs import Loss
 from headgate.jobs.removal.deletion import Deletion
+from headgate.jobs.removal.pruning import Pruning
 from headgate.jobs.views.job import JobView
 from headgate.server.actions import verbs
 from headgate.server.console.panels.questions import ask_and_do
 from headgate.server.console.parts import widgets
-from headgate.server.console.parts.formats import format_bytes
-from headgate.server.console.texts.questions import Question
-from headgate.server.context import get_context
+from headgate.server.console.parts.formats import cut, format_bytes
+from headgate.server.console.texts.questions import Choice, Question
+from headgate.server.context import ServerContext, get_context
 from headgate.server.operations import Operation
 
 # States in which a job takes requests.
 _UP = ("RUNNING", "PAUSED", "RESTARTING", "STARTING")
+_LONGEST = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,17 @@ _ACTIONS: Mapping[str, JobAction] = {
         action="Cancel the job",
         dangerous=True,
     ),
+    "prune": JobAction(
+        "Prune",
+        verbs.prune,
+        "Prune {job}",
+        (
+            "Files of old runs that nothing needs are removed. The present run and all savepoints "
+            "stay. {meanwhile}",
+        ),
+        action="Prune the job",
+        dangerous=True,
+    ),
     "delete": JobAction(
         "Delete",
         verbs.delete,
@@ -135,13 +149,13 @@ def _names_for(job: JobView) -> tuple[str, ...]:
     if job.state == "UNREADABLE":
         return ()
     if not job.is_alive:
-        return ("start", "savepoint", "delete")
+        return ("start", "savepoint", "prune", "delete")
     if job.state not in _UP:
         # It is ending already, and can only be ended at once.
         return ("cancel",)
     is_held = job.state == "PAUSED" or bool(job.status.get("held"))
     hold = "resume" if is_held else "pause"
-    return ("savepoint", hold, "restart", "stop", "stop-savepoint", "cancel")
+    return ("savepoint", hold, "restart", "stop", "stop-savepoint", "prune", "cancel")
 
 
 def ask_for(action: JobAction, job: JobView, *more: str) -> Question:
@@ -166,37 +180,95 @@ async def run_action(name: str, job: JobView) -> bool:
     action = actions_for(job).get(name)
     if action is None:
         return True
-    more: tuple[str, ...] = ()
-    home = get_context().home
-    if name == "cancel":
-        loss = await widgets.ask(home.preview_cancel, job.name)
-        if loss is None:
-            return True
-        more = (describe_loss(loss),)
-    if name == "delete":
-        deletion = await widgets.ask(home.preview_delete, job.name)
-        if deletion is None:
-            return True
-        more = describe_deletion(deletion)
-    done = await ask_and_do(ask_for(action, job, *more), action.run, job.name)
+    question = await _foresee(name, action, job)
+    if question is None:
+        return True
+    done = await ask_and_do(question, action.run, job.name)
     if name != "delete" or done is None or done.error is not None:
         return True
     ui.navigate.to("/")
     return False
 
 
-def describe_deletion(deletion: Deletion) -> tuple[str, ...]:
-    """Return what a deletion removes and what it leaves, a sentence each."""
-    removes = "; ".join(f"{part.what} ({format_bytes(part.bytes)})" for part in deletion.removes)
-    says = [f"{format_bytes(deletion.bytes)} are removed: {removes}."]
-    if any("savepoint" in part.what for part in deletion.removes):
-        says.append(
-            f"Its savepoints are removed, too; headgate delete {deletion.job} --keep-savepoints "
-            "leaves them."
-        )
-    if deletion.stays:
-        says.append(f"These stay: {'; '.join(deletion.stays)}.")
-    return tuple(says)
+async def _foresee(name: str, action: JobAction, job: JobView) -> Question | None:
+    """Return what an action asks, with what it would remove; None if that was refused."""
+    context = get_context()
+    if name == "cancel":
+        loss = await widgets.ask(context.home.preview_cancel, job.name)
+        return None if loss is None else ask_for(action, job, describe_loss(loss))
+    if name == "delete":
+        deletions = await widgets.ask(_foresee_delete, context, job.name)
+        return None if deletions is None else ask_delete(action, job, *deletions)
+    if name == "prune":
+        prunings = await widgets.ask(_foresee_prune, context, job.name)
+        return None if prunings is None else ask_prune(action, job, *prunings)
+    return ask_for(action, job)
+
+
+def _foresee_delete(context: ServerContext, job: str) -> tuple[Deletion, Deletion]:
+    """Return what deleting a job removes: with its savepoints, and without them."""
+    with context.slow_read():
+        deletion = context.home.preview_delete(job)
+        return deletion, context.home.preview_delete(job, keep_savepoints=True)
+
+
+def _foresee_prune(context: ServerContext, job: str) -> tuple[Pruning, Pruning]:
+    """Return what pruning a job removes: without checkpoints, and with them."""
+    with context.slow_read():
+        pruning = context.home.prune(job, dry_run=True)
+        return pruning, context.home.prune(job, drop_checkpoints=True, dry_run=True)
+
+
+def ask_delete(action: JobAction, job: JobView, deletion: Deletion, keeping: Deletion) -> Question:
+    """Return what a deletion asks: what goes, what stays, and whether savepoints do.
+
+    Args:
+        keeping: The dry run that keeps the savepoints.
+    """
+    question = ask_for(action, job, *_describe(deletion))
+    kept = [part.what for part in deletion.removes if part not in keeping.removes]
+    savepoints = [what for what in kept if "savepoint" in what]
+    if not savepoints:
+        return question
+    label = f"Keep {savepoints[0]} in the job's folder, for a new job of this name"
+    says = ask_for(action, job, *_describe(keeping)).says
+    return replace(question, choice=Choice("keep_savepoints", label, says))
+
+
+def ask_prune(action: JobAction, job: JobView, pruning: Pruning, dropping: Pruning) -> Question:
+    """Return what pruning asks: what goes, what stays, and whether old checkpoints go, too.
+
+    Args:
+        dropping: The dry run that removes the checkpoints of old runs as well.
+    """
+    if not dropping.removes:
+        nothing = f"Job {job.name} has no files of old runs to remove."
+        return Question(f"Prune {job.name}", (nothing, *_describe(pruning)), action="")
+    question = replace(ask_for(action, job, *_describe(pruning)), tell_result=tell_freed)
+    if dropping.removes == pruning.removes:
+        return question
+    label = (
+        "Also remove unpinned checkpoints of runs that the present run does not descend from: "
+        f"{format_bytes(dropping.bytes - pruning.bytes)} more"
+    )
+    says = ask_for(action, job, *_describe(dropping)).says
+    return replace(question, choice=Choice("drop_checkpoints", label, says))
+
+
+def tell_freed(result: Mapping[str, Any]) -> str:
+    """Return what pruning has freed, from its result."""
+    freed, parts = format_bytes(result["bytes"]), len(result["removes"])
+    return f"{freed} of {parts} old run{'s' if parts != 1 else ''} freed"
+
+
+def _describe(removal: Deletion | Pruning) -> Iterator[str]:
+    """Yield what is removed, with sizes, and what stays, a sentence each."""
+    if removal.removes:
+        parts = (f"{part.what} ({format_bytes(part.bytes)})" for part in removal.removes)
+        yield f"{format_bytes(removal.bytes)} are freed: {'; '.join(parts)}."
+    if removal.stays:
+        # An old run may have hundreds of checkpoints, which are listed by their ids.
+        yield f"These stay: {'; '.join(cut(what, _LONGEST) for what in removal.stays)}."
 
 
 def describe_loss(loss: Loss) -> str:

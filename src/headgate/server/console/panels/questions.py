@@ -9,7 +9,7 @@ from nicegui import ui
 
 from headgate.server.console.parts import widgets
 from headgate.server.console.parts.live import Live
-from headgate.server.console.texts.questions import Question
+from headgate.server.console.texts.questions import Choice, Question
 from headgate.server.context import get_context
 from headgate.server.operations import Operation
 from headgate.server.signed_in import current_access
@@ -53,13 +53,42 @@ async def ask_and_do(
     Returns:
         The operation as it ended; None if the user did not agree, or it was refused.
     """
-    text = Markup().join(Markup("<p>{}</p>").format(sentence) for sentence in question.says)
-    if not await show_dialog(
-        question.title,
-        lambda: Live(text).classes("hg-dialog-text"),
-        action=question.action,
-        kind="danger" if question.dangerous else "main",
-    ):
+    form = _Form(question)
+    kind = "danger" if question.dangerous else "main"
+    if not await show_dialog(question.title, form.build, action=question.action, kind=kind):
         return None
-    begun = await widgets.ask(action, get_context(), current_access(), *args, **options)
-    return begun and await widgets.follow(begun, says=question.doing or question.action)
+    begun = await widgets.ask(
+        action, get_context(), current_access(), *args, **options, **form.chosen
+    )
+    says = question.doing or question.action
+    return begun and await widgets.follow(begun, says=says, tell_result=question.tell_result)
+
+
+class _Form:
+    """The sentences of a question, and its checkbox."""
+
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        self._box: ui.checkbox | None = None
+
+    def build(self) -> None:
+        """Build the content of the dialog."""
+        self._text = Live().classes("hg-dialog-text").props('aria-live="polite"')
+        choice = self._question.choice
+        if choice is not None:
+            self._box = ui.checkbox(choice.label, on_change=self._show).props("dense")
+        self._show()
+
+    @property
+    def chosen(self) -> dict[str, bool]:
+        """The option of the action that the user ticked, if any."""
+        ticked = self._ticked
+        return {} if ticked is None else {ticked.option: True}
+
+    @property
+    def _ticked(self) -> Choice | None:
+        return self._question.choice if self._box is not None and self._box.value else None
+
+    def _show(self) -> None:
+        says = (self._ticked or self._question).says
+        self._text.show(Markup().join(Markup("<p>{}</p>").format(line) for line in says))

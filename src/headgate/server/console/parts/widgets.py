@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -29,6 +29,9 @@ OnClick = Callable[[], Awaitable[None] | None]
 _ALERT = "headgate.alert"
 _LOOK_EVERY_S = 0.3
 _TELL_EVERY_S = 0.5
+# How long the end of an operation is shown; a result takes longer to read.
+_DONE_MS = 3_000
+_RESULT_MS = 10_000
 # NiceGUI's own threads are few, and end with the first server of a process.
 _readers = ThreadPoolExecutor(max_workers=16, thread_name_prefix="console")
 
@@ -171,11 +174,17 @@ def every(seconds: float, function: Callable[[], Any], *, at_once: bool = False)
     return timer
 
 
-async def follow(operation: Operation, *, says: str) -> Operation:
+async def follow(
+    operation: Operation,
+    *,
+    says: str,
+    tell_result: Callable[[Mapping[str, Any]], str] | None = None,
+) -> Operation:
     """Show how far an operation is until it ends, and return it as it ended.
 
     Args:
         says: What is being done, in a few words.
+        tell_result: Returns what is shown at the end; "done" without it.
     """
     news = ui.notification(says, spinner=True, timeout=None, position="bottom-left")
     try:
@@ -187,8 +196,11 @@ async def follow(operation: Operation, *, says: str) -> Operation:
         news.dismiss()
     if operation.error is not None:
         show_error(operation.error)
+    elif tell_result is None:
+        ui.notify(f"{says}: done", position="bottom-left", timeout=_DONE_MS)
     else:
-        ui.notify(f"{says}: done", position="bottom-left", timeout=3000)
+        result = tell_result(operation.result or {})
+        ui.notify(f"{says}: {result}", position="bottom-left", timeout=_RESULT_MS)
     return operation
 
 

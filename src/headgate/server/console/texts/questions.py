@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from headgate.jobs.checkpoints.restore_plan import RestorePlan
 from headgate.jobs.dead_letters.replay import Replayed
@@ -21,13 +22,29 @@ _REFUSALS = {
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """A checkbox of a question, empty at first.
+
+    Attributes:
+        option: The option of the action that is true if the box is ticked.
+        label: What ticking it means.
+        says: What the question says while it is ticked.
+    """
+
+    option: str
+    label: str
+    says: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """What is asked before something is done.
 
     Attributes:
         says: What will happen, one sentence each.
-        action: The label of the button that agrees: a verb.
+        action: The label of the button that agrees: a verb. Without it, the user can only go back.
         doing: What is shown while it is done; `action` if empty.
+        tell_result: Returns what is shown once it is done, from the result of the operation.
     """
 
     title: str
@@ -35,6 +52,8 @@ class Question:
     action: str
     doing: str = ""
     dangerous: bool = False
+    choice: Choice | None = None
+    tell_result: Callable[[Mapping[str, Any]], str] | None = None
 
 
 def ask_pin(checkpoint: str, *, pinned: bool) -> Question:
