@@ -32,7 +32,7 @@ from headgate.flow import (
     schema_of,
 )
 
-__version__ = "0.8.2"
+__version__ = "0.9.0"
 
 __all__ = [
     "Console",
