@@ -360,6 +360,16 @@ def test_a_job_calls_functions_of_its_file_and_of_modules_beside_it(bench: Bench
     assert bench.bag("out") == bag(wanted)
 
 
+def test_a_job_finds_a_function_that_is_not_deterministic(bench: Bench) -> None:
+    flow = Flow("checked")
+    flow.stream("in", "n BIGINT").map("f", remember, schema="n BIGINT").to("out")
+    bench.put("in", numbers(7))
+    with refused("FUNCTION_NOT_DETERMINISTIC") as error:
+        bench.run(flow, parallelism=1, check_determinism=True)
+    assert "{'n': 1} of row 0, then {'n': 2} of row 0" in error.value.message
+    assert bench.read("out") == []
+
+
 def test_a_job_that_fails_in_a_function_resumes_with_a_corrected_one(bench: Bench) -> None:
     def flow(function: Any) -> Flow:
         made = Flow("fixed")

@@ -755,6 +755,7 @@ GOLDEN: list[tuple[Any, dict[str, Any]]] = [
             "retain_for": 3600.0,
             "delete_on_cancel": False,
             "strict": False,
+            "check_determinism": False,
             "restore_from": None,
             "restore_at": None,
             "drop_state": [],

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import functools
+import itertools
+import random
 import subprocess
 import sys
 import threading
@@ -20,7 +22,7 @@ import pytest
 from headgate import Flow, HeadgateError
 from headgate.flow.graph import Graph
 from headgate.flow.operators import Call
-from headgate.functions.calls import FunctionFailed, Results, get_call
+from headgate.functions.calls import FunctionFailed, Results, get_call, twice
 from headgate.functions.stored import Callback, RowType, load
 
 
@@ -76,6 +78,9 @@ def stored(flow: Flow) -> Callback:
     node = flow.graph().node("f")
     assert isinstance(node, Call)
     return load(base64.b64decode(node.function.code))
+
+
+_counted = itertools.count(1)
 
 
 def total(order: Order) -> Total:
@@ -337,6 +342,36 @@ def test_nothing_is_changed_to_fit(field: str, value: Any, message: str) -> None
     with pytest.raises(FunctionFailed) as failed:
         call("MAP", lambda _: {**good, field: value}, batch((1, 2.0)), returned=DEEP_SCHEMA)
     assert message in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "function", "differs"),
+    [
+        ("MAP", lambda row: {"id": row.id, "total": float("nan")}, False),
+        ("MAP", lambda row: {"id": row.id, "total": random.random()}, True),
+        ("FLAT_MAP", lambda row: [Total(row.id, 0.0)] * next(_counted), True),
+        ("FILTER", lambda _: next(_counted) % 2, True),
+        ("FILTER", lambda row: row.id > 1, False),
+    ],
+)
+def test_a_function_that_differs_when_it_is_called_again_is_found(
+    kind: str, function: Any, differs: bool
+) -> None:
+    ready = get_call(
+        kind,
+        Callback(function),
+        name="map 'f'",
+        given=ROWS,
+        returned=None if kind == "FILTER" else TOTALS,
+        dead_letters=False,
+    )
+    checked = twice(ready, "map 'f'")
+    if not differs:
+        assert checked(batch((1, 2.0), (2, 3.0))).rows == ready(batch((1, 2.0), (2, 3.0))).rows
+        return
+    with pytest.raises(FunctionFailed, match="gave other results") as failed:
+        checked(batch((1, 2.0)))
+    assert failed.value.code == "FUNCTION_NOT_DETERMINISTIC"
 
 
 # What is stored.

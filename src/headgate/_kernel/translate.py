@@ -107,13 +107,23 @@ _FAILURES = {
         True,
     ),
     "FUNCTION_BAD_RESULT": ("return the declared columns, or change schema= in the flow", False),
+    "FUNCTION_NOT_DETERMINISTIC": (
+        "let the function depend on its row alone: no clock, no random numbers, no earlier rows",
+        False,
+    ),
     "FUNCTION_NOT_LOADED": ("start the job from its flow's file: headgate run FLOW", False),
     "PACKAGE_MISSING": ("install it, or put the module beside the flow's file", False),
     "PYTHON_WORKER_DIED": ("headgate logs JOB shows what the worker printed", True),
     "FENCED": ("headgate jobs shows which attempt runs; this one has written nothing", False),
 }
 # Failures of the user's code; the others are of the system around the job.
-_OF_USER = {"FUNCTION_FAILED", "FUNCTION_BAD_RESULT", "FUNCTION_NOT_LOADED", "PACKAGE_MISSING"}
+_OF_USER = {
+    "FUNCTION_FAILED",
+    "FUNCTION_BAD_RESULT",
+    "FUNCTION_NOT_DETERMINISTIC",
+    "FUNCTION_NOT_LOADED",
+    "PACKAGE_MISSING",
+}
 _NAMED = re.compile(rf"\b({'|'.join(_FAILURES)}): ")
 
 # Refusals of the system, as Java and RocksDB quote them at the end of a line: the error number.

@@ -24,7 +24,7 @@ _ROWS_PRINTED = 20
 # Options that a server does not support.
 _HERE_ALONE = (
     *("until_caught_up", "drain", "watch", "restore_at", "drop_state", "start", "strict"),
-    *("print_rows", "verbose", "ui", "ui_port"),
+    *("check_determinism", "print_rows", "verbose", "ui", "ui_port"),
 )
 # Options that exclude each other.
 _EXCLUSIVE = (
@@ -110,6 +110,14 @@ Strict: TypeAlias = Annotated[
         panel=Panel.KEEPING,
     ),
 ]
+CheckDeterminism: TypeAlias = Annotated[
+    bool,
+    _flag(
+        "--check-determinism",
+        help_="Call every Python function twice, and fail if the results differ.",
+        panel=None,
+    ),
+]
 PrintRows: TypeAlias = Annotated[
     bool, _flag("--print", help_="Show the first rows of each output and batch.", panel=None)
 ]
@@ -136,6 +144,7 @@ def run(
     settings: Mapping[str, Any],
     start: Start = None,
     strict: Strict = False,
+    check_determinism: CheckDeterminism = False,
     print_rows: PrintRows = False,
     verbose: Verbose = False,
     place: Place,
@@ -152,8 +161,6 @@ def run(
 
     [bold]Examples[/bold]
 
-      headgate run examples/orders/flow.py
-      headgate run examples/orders/flow.py --until-caught-up --json
       headgate run examples/visits/flow.py --drain
       headgate run flow.py --checkpoint-every 30s --retain 20 --restart fixed-delay:5,10s
       headgate run orders/flow.py --server http://build-7:8270 --detach
@@ -169,16 +176,17 @@ def run(
         drop_state=tuple(drop_state or ()),
         consent=consent,
         strict=strict,
+        check_determinism=check_determinism,
         start=tuple(start or ()),
         print_rows=_ROWS_PRINTED if print_rows else 0,
         verbose=verbose,
     )
     if place.server is not None:
         _run_there(place.server, flow, settings, base, place, detach=detach)
-    else:
-        serving = ui or ui_port is not None
-        options = resolve_options(flow, settings, base)
-        _run_here(flow, options, place, ui_port, serving=serving, detach=detach, watch=watch)
+        return
+    serving = ui or ui_port is not None
+    options = resolve_options(flow, settings, base)
+    _run_here(flow, options, place, ui_port, serving=serving, detach=detach, watch=watch)
 
 
 def _run_here(

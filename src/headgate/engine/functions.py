@@ -51,16 +51,20 @@ def _import(module_name: str, function: str) -> ModuleType:
         raise raised_failure(f"cannot import the function {function!r}", error) from error
 
 
-def worker_spec(settings: SparkSettings, near: Path | None) -> dict[str, Any]:
+def worker_spec(
+    settings: SparkSettings, near: Path | None, *, check: bool = False
+) -> dict[str, Any]:
     """Return how the kernel starts the processes that call Python functions.
 
     Args:
         near: The flow's folder, which workers search for modules.
+        check: Whether each call is made twice, and fails if the results differ.
     """
     return {
         "python": sys.executable,
         "path": [] if near is None else [str(near)],
         "memory": settings.worker_memory,
+        "check": check,
         "timeoutMillis": to_millis(settings.call_timeout),
     }
 

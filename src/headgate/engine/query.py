@@ -38,9 +38,8 @@ def build(
     if near is not None:
         import_from(near)
         import_on_workers(spark, near)
-    flow = CompiledFlow.compile(
-        spark, {**plan.spec, "worker": functions.worker_spec(settings.spark, near)}
-    )
+    worker = functions.worker_spec(settings.spark, near, check=settings.check_determinism)
+    flow = CompiledFlow.compile(spark, {**plan.spec, "worker": worker})
     sources = [node for node in plan.graph.nodes if isinstance(node, Source)]
     parts = {
         node.id: flow.decode(_read(spark, node, settings, run=run), node.id) for node in sources

@@ -125,6 +125,7 @@ class AttemptSettings:
         until_caught_up: End the query after reading all records that existed at its start.
         drain: End it likewise, and close every window first.
         drain_begun: Whether an earlier attempt of the run has ended event time by its drain.
+        check_determinism: Call every Python function twice, and fail if the results differ.
         history: Every schema that each table has had in this run, by source id.
         held: The initial state of operators, by uid; only before the first commit.
         starts: The starts of sources without a stored position, by source id: the JSON of a
@@ -151,6 +152,7 @@ class AttemptSettings:
     max_record: int = MIB
     shown: int = 0
     until_caught_up: bool = False
+    check_determinism: bool = False
     drain: bool = False
     drain_begun: bool = False
     history: Mapping[str, tuple[SchemaForm, ...]] = field(default_factory=dict)

@@ -78,6 +78,36 @@ def get_call(
     return {"MAP": caller.map, "FLAT_MAP": caller.flat_map, "FILTER": caller.filter}[kind]
 
 
+def twice(call: Call, name: str) -> Call:
+    """Return a call that is made twice, and raises FunctionFailed if the results differ."""
+
+    def checked(batch: pa.RecordBatch) -> Results:
+        first, second = call(batch), call(batch)
+        ours, theirs = _rows_of(first), _rows_of(second)
+        if ours == theirs:
+            return first
+        place = next(
+            (i for i, pair in enumerate(zip(ours, theirs, strict=False)) if pair[0] != pair[1]),
+            min(len(ours), len(theirs)),
+        )
+        shown = [rows[place] if place < len(rows) else "no row" for rows in (ours, theirs)]
+        raise FunctionFailed(
+            "FUNCTION_NOT_DETERMINISTIC",
+            f"{name} gave other results when it was called again: {shown[0]:.300}, then "
+            f"{shown[1]:.300}",
+        )
+
+    return checked
+
+
+def _rows_of(results: Results) -> list[str]:
+    """Return the results as text, each with the row it comes from."""
+    origins = range(results.rows) if results.origins is None else results.origins
+    values = [""] * results.rows if results.batch is None else results.batch.to_pylist()
+    rows = [f"{value!r} of row {origin}" for origin, value in zip(origins, values, strict=True)]
+    return [*rows, *(f"{error.text} on row {error.row}" for error in results.errors)]
+
+
 class _Caller:
     """Calls a function row by row."""
 

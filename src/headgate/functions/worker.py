@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
-from headgate.functions.calls import Call, FunctionFailed, Results, get_call
+from headgate.functions.calls import Call, FunctionFailed, Results, get_call, twice
 from headgate.functions.stored import load
 
 _REPLY = struct.Struct(">iiiii")
@@ -53,7 +53,7 @@ def _load(stream: BinaryIO) -> dict[int, tuple[Call, pa.Schema]] | None:
     calls = {}
     for function in message["functions"]:
         try:
-            calls[function["address"]] = _prepare(function)
+            calls[function["address"]] = _prepare(function, check=message["check"])
         except ModuleNotFoundError as error:
             _fail(stream, "PACKAGE_MISSING", f"{function['name']} needs a module: {error}")
             return None
@@ -65,7 +65,7 @@ def _load(stream: BinaryIO) -> dict[int, tuple[Call, pa.Schema]] | None:
     return calls
 
 
-def _prepare(function: dict[str, Any]) -> tuple[Call, pa.Schema]:
+def _prepare(function: dict[str, Any], *, check: bool) -> tuple[Call, pa.Schema]:
     given = _schema(function["given"])
     call = get_call(
         function["kind"],
@@ -75,7 +75,7 @@ def _prepare(function: dict[str, Any]) -> tuple[Call, pa.Schema]:
         returned=_schema(function["returned"]) if "returned" in function else None,
         dead_letters=function["dead_letters"],
     )
-    return call, given
+    return twice(call, function["name"]) if check else call, given
 
 
 def _schema(message: str) -> pa.Schema:

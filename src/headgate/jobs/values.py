@@ -63,6 +63,7 @@ class RunOptions:
         restore_at: Likewise, by the moment at which it was completed.
         drop_state: Uids of operators that a restore starts without their state.
         strict: Stop if the newest checkpoint is corrupted, instead of falling back.
+        check_determinism: Call every Python function twice, and fail if the results differ.
         start: Start positions of sources without a position; as `parse_starts` reads them.
         settings: The value and the origin of each setting, by its name in headgate.toml.
     """
@@ -87,6 +88,7 @@ class RunOptions:
     retain_for: Seconds | None = DEFAULTS["retain-for"]
     delete_on_cancel: bool = DEFAULTS["on-cancel"] is OnCancel.DELETE
     strict: bool = False
+    check_determinism: bool = False
     restore_from: str | None = None
     restore_at: str | None = None
     drop_state: tuple[str, ...] = ()

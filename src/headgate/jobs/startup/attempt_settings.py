@@ -40,6 +40,7 @@ def attempt_settings(
         max_record=options.max_record,
         shown=options.print_rows,
         until_caught_up=options.until_caught_up,
+        check_determinism=options.check_determinism,
         drain=options.drain,
         drain_begun=options.drain and has_begun_drain(run.checkpoint),
         history=run.history,

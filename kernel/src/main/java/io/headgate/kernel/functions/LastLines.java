@@ -17,14 +17,10 @@ final class LastLines {
   private final Deque<String> kept = new ArrayDeque<>();
   private final Thread reading;
 
-  private LastLines(Process process) {
+  LastLines(Process process) {
     reading = new Thread(() -> read(process), "headgate-function-output");
     reading.setDaemon(true);
     reading.start();
-  }
-
-  static LastLines of(Process process) {
-    return new LastLines(process);
   }
 
   private void read(Process process) {

@@ -59,7 +59,7 @@ final class Worker implements AutoCloseable {
   private Worker(WorkerSettings settings, Process process) {
     this.settings = settings;
     this.process = process;
-    lines = LastLines.of(process);
+    lines = new LastLines(process);
   }
 
   /** Starts a process and loads the functions. */
@@ -134,6 +134,7 @@ final class Worker implements AutoCloseable {
   private void load(List<FunctionSpec> functions) throws IOException {
     ObjectNode message = JSON.createObjectNode();
     message.put("memory", settings.memory());
+    message.put("check", settings.check());
     settings.path().forEach(message.putArray("path")::add);
     ArrayNode all = message.putArray("functions");
     for (FunctionSpec function : functions) {

@@ -1,31 +1,53 @@
 package io.headgate.kernel.functions;
 
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.util.ArrayDeque;
-import java.util.Arrays;
 import java.util.Deque;
 import java.util.HashMap;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.Executors;
-import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 
 /** The workers of this process that no task uses; those unused for a minute are ended. */
 final class WorkerPool {
-  static final ScheduledExecutorService TIMER = Executors.newSingleThreadScheduledExecutor(task -> {
-    var thread = new Thread(task, "headgate-function-timer");
-    thread.setDaemon(true);
-    return thread;
-  });
+  static final ScheduledThreadPoolExecutor TIMER = timer();
   private static final long IDLE_NANOS = TimeUnit.SECONDS.toNanos(60);
   private static final Map<Key, Deque<Worker>> IDLE = new HashMap<>();
 
-  /** Workers with the same functions and settings serve each other's tasks. */
-  record Key(WorkerSettings settings, List<Integer> functions) {
+  /**
+   * Workers with the same functions and settings serve each other's tasks.
+   *
+   * @param functions a checksum of all that a worker is told of its functions
+   */
+  record Key(WorkerSettings settings, String functions) {
     static Key of(WorkerSettings settings, List<FunctionSpec> functions) {
-      return new Key(settings, functions.stream()
-          .map(f -> Arrays.hashCode(f.code()) * 31 + f.sent().hashCode() * 17 + f.result().hashCode() + f.address()).toList());
+      try {
+        MessageDigest sum = MessageDigest.getInstance("SHA-256");
+        for (FunctionSpec f : functions) {
+          String told = f.address() + f.name() + f.kind() + f.deadLetters() + f.sent().json() + f.result().schema().json();
+          sum.update(told.getBytes(StandardCharsets.UTF_8));
+          sum.update(f.code());
+        }
+        return new Key(settings, HexFormat.of().formatHex(sum.digest()));
+      } catch (NoSuchAlgorithmException e) {
+        throw new IllegalStateException(e);
+      }
     }
+  }
+
+  private static ScheduledThreadPoolExecutor timer() {
+    var made = new ScheduledThreadPoolExecutor(1, task -> {
+      var thread = new Thread(task, "headgate-function-timer");
+      thread.setDaemon(true);
+      return thread;
+    });
+    // Each call has a deadline, and most are canceled long before.
+    made.setRemoveOnCancelPolicy(true);
+    return made;
   }
 
   static {

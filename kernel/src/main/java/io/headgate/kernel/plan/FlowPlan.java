@@ -204,7 +204,8 @@ public final class FlowPlan {
     calls.put(stage, new FunctionStage(
         functions,
         new WorkerSettings(
-            worker.get("python").asText(), path, worker.get("memory").asLong(), worker.get("timeoutMillis").asLong()),
+            worker.get("python").asText(), path, worker.get("memory").asLong(), worker.get("timeoutMillis").asLong(),
+            worker.get("check").asBoolean()),
         placement));
   }
 
