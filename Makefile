@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.set-up
 DOCS_STAMP := $(VENV)/.docs-set-up
 
-.PHONY: setup core kernel chromium demo docs test test-all check format bench bench-restore bench-kafka bench-pulsar bench-windows bench-state soak test-faults screenshots wheel clean help
+.PHONY: setup core kernel chromium demo docs test test-all check format bench bench-restore bench-kafka bench-pulsar bench-windows bench-functions bench-state soak test-faults screenshots wheel clean help
 
 help:  ## Show what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -95,6 +95,10 @@ bench-pulsar: setup  ## The same orders on Kafka and on Pulsar, exactly-once, on
 bench-windows: setup  ## Count 5,000,000 visits in windows on Kafka, beside Spark's own windows
 	-$(BIN)/headgate prepare kafka
 	$(BIN)/python benchmarks/windows.py
+
+bench-functions: setup  ## Copy 5,000,000 visits on Kafka by SQL and by Python functions, in turn
+	-$(BIN)/headgate prepare kafka
+	$(BIN)/python benchmarks/functions.py
 
 bench-state: setup  ## Ask for one of 1,000,000 keys, its history over 20 checkpoints, and a count
 	-$(BIN)/headgate prepare embedded
