@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from flow_tester import FlowTester, TestRecord, TestState
 from pyspark.sql import SparkSession
 
 from headgate import Flow
+from headgate._kernel.memory_query import MemoryQuery, MemoryRecord, MemoryState
 from headgate.engine.functions import worker_spec
 from headgate.engine.plan import plan_flow
 from headgate.engine.settings import SparkSettings
@@ -26,11 +26,11 @@ class MemoryFlow:
     def __init__(self, spark: SparkSession, flow: Flow, *, max_record: int = MIB) -> None:
         plan = plan_flow(flow.graph(), history={}, max_record=max_record, job=flow.name)
         self._names = [each.id for each in plan.destinations]
-        self._tester = FlowTester(spark, {**plan.spec, "worker": worker_spec(SPARK, None)})
+        self._tester = MemoryQuery(spark, {**plan.spec, "worker": worker_spec(SPARK, None)})
 
     def batch(
         self,
-        records: Iterable[TestRecord],
+        records: Iterable[MemoryRecord],
         *,
         seed: int = 0,
         watermark: int = 0,
@@ -42,7 +42,7 @@ class MemoryFlow:
         for address, value in self._tester.batch(
             records, seed=seed, watermark=watermark, clock=clock, one_by_one=one_by_one
         ):
-            out[self._names[address]].append(value)
+            out[self._names[address]].append(None if value is None else json.loads(value))
         return out
 
     def restart(self) -> None:
@@ -53,7 +53,7 @@ class MemoryFlow:
         """Return the greatest event time of each partition of a stream since the last call."""
         return self._tester.times(source)
 
-    def state(self, place: int = 0) -> TestState:
+    def state(self, place: int = 0) -> MemoryState:
         """Return what an operator holds, by its place among those that hold state."""
         return self._tester.state(place)
 
@@ -61,7 +61,7 @@ class MemoryFlow:
         """Run one batch of records of one source, placed one behind the other."""
         return self.batch(
             [
-                TestRecord(source, as_bytes(value), sequence=place, offset=place)
+                MemoryRecord(source, as_bytes(value), sequence=place, offset=place)
                 for place, value in enumerate(values)
             ],
             seed=seed,

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from flow_tester import TestRecord
 from memory import MIB, MemoryFlow, decode_all, decode_one, passing
 from pyspark.sql import SparkSession
 
 from headgate import Flow
+from headgate._kernel.memory_query import MemoryRecord
 
 KIB = 1024
 
@@ -386,7 +386,7 @@ def test_what_is_absent_takes_its_default_and_what_may_be_null_is_null(
 def test_a_dead_letter_tells_where_the_record_stood_and_what_it_was(spark: SparkSession) -> None:
     flow = Flow("letters", dead_letters="rejected")
     flow.stream("in", "a BIGINT", uid="numbers").to("out")
-    record = TestRecord("numbers", b"{\xff}", partition=3, offset=2**40, timestamp=1234567890123)
+    record = MemoryRecord("numbers", b"{\xff}", partition=3, offset=2**40, timestamp=1234567890123)
     made = MemoryFlow(spark, flow).batch([record])
     assert made == {
         "rejected": [

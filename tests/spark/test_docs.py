@@ -119,9 +119,11 @@ def test_the_python_on_a_page_makes_flows_that_are_whole(
     for block in read_blocks(page):
         if block.kind == "python":
             exec(compile(block.text, f"{page.name}:{block.line}", "exec"), vars(module))
-    for value in vars(module).values():
+    for name, value in vars(module).items():
         if isinstance(value, Flow):
             assert value.graph().outputs()
+        if name.startswith("test_"):
+            value()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from bench import bag
-from flow_tester import TestRecord
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory import MemoryFlow, keys_of_one_bucket
@@ -18,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from examples import examples
 from headgate import Flow
+from headgate._kernel.memory_query import MemoryRecord
 
 Key = tuple[Any, ...]
 
@@ -113,7 +113,7 @@ class Shape:
     def _types(self) -> list[tuple[int, str]]:
         return list(enumerate(self.types))
 
-    def record(self, given: Change | Event, offset: int) -> TestRecord:
+    def record(self, given: Change | Event, offset: int) -> MemoryRecord:
         """Return what stands in the topic."""
         if isinstance(given, Event):
             keys = {
@@ -122,12 +122,12 @@ class Shape:
                 for i, part in enumerate(key)
             }
             value = {"n": given.number, **keys}
-            return TestRecord("events", _json(value), offset=offset)
+            return MemoryRecord("events", _json(value), offset=offset)
         row: dict[str, Any] = {f"k{i}": part for i, part in enumerate(given.key)}
         row |= {"v": given.value, "at": given.sequence}
         if given.deleted:
             row["$deleted"] = True
-        return TestRecord(
+        return MemoryRecord(
             given.table,
             _json(row),
             sequence=given.sequence,

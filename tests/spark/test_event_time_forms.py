@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from flow_tester import TestRecord
 from memory import MemoryFlow
 from pyspark.sql import SparkSession
 
 from headgate import Flow
 from headgate._kernel.bridge import kernel
+from headgate._kernel.memory_query import MemoryRecord
 from headgate.windows import count, tumbling
 
 EPOCH = datetime.fromtimestamp(0, UTC)
@@ -36,7 +36,7 @@ def times(spark: SparkSession, type_: str, *values: Any, unit: str = "ms") -> li
     found: list[Any] = []
     for value in values:
         flow = MemoryFlow(spark, timed(type_, unit))
-        record = TestRecord("in", b'{"at": %s}' % str(value).encode())
+        record = MemoryRecord("in", b'{"at": %s}' % str(value).encode())
         letters = flow.batch([record], watermark=BEFORE_MS)["dead-letters"]
         rows = flow.batch([], watermark=AFTER_MS)["out"]
         assert len(letters) + len(rows) == 1, value

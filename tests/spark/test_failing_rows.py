@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 from bench import bag, refused
-from flow_tester import TestRecord
 from memory import MemoryFlow, as_bytes
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from headgate import Flow
 from headgate._kernel.bridge import kernel
+from headgate._kernel.memory_query import MemoryRecord
 from headgate.windows import last, tumbling
 
 SCHEMA = "id BIGINT NOT NULL, text STRING, n INT, at BIGINT NOT NULL"
@@ -185,7 +185,7 @@ def run(spark: SparkSession, expression: str, rows: list[Row]) -> dict[str, list
     memory = MemoryFlow(spark, flow_of(expression))
     memory.feed("t", *({"id": number} for number in range(len(rows))))
     made = memory.batch(
-        TestRecord("in", as_bytes({"id": place, "at": 1000, **row}), sequence=place, offset=place)
+        MemoryRecord("in", as_bytes({"id": place, "at": 1000, **row}), sequence=place, offset=place)
         for place, row in enumerate(rows)
     )
     for name, more in memory.batch([], watermark=10_000).items():

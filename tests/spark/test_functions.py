@@ -13,12 +13,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from bench import Bench, bag, refused
-from flow_tester import TestRecord
 from memory import MemoryFlow, as_bytes
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from headgate import Flow
+from headgate._kernel.memory_query import MemoryRecord
 from headgate.windows import collect, count, first, last, tumbling
 
 
@@ -134,10 +134,10 @@ def test_functions_work_before_between_and_behind_operators(spark: SparkSession)
     with_user.missing.to("missing")
     memory = MemoryFlow(spark, flow)
     users_first = [
-        TestRecord("users", as_bytes({"id": n, "name": f"u{n}"}), sequence=n) for n in range(3)
+        MemoryRecord("users", as_bytes({"id": n, "name": f"u{n}"}), sequence=n) for n in range(3)
     ]
     events = [
-        TestRecord("orders", as_bytes({"id": n, "user": n % 4, "at": 100}), offset=n, sequence=n)
+        MemoryRecord("orders", as_bytes({"id": n, "user": n % 4, "at": 100}), offset=n, sequence=n)
         for n in range(1, 41)
     ]
     first = memory.batch([*users_first, *events], seed=7)
@@ -191,7 +191,7 @@ def test_the_first_and_last_of_rows_of_one_record_are_the_same_in_any_order(
     edges = window.aggregate(first=first("i"), last=last("i")).updates
     edges.select("first", "last").to("out")
     memory = MemoryFlow(spark, flow)
-    memory.batch([TestRecord("in", as_bytes({"n": 1, "at": 5}))], seed=seed)
+    memory.batch([MemoryRecord("in", as_bytes({"n": 1, "at": 5}))], seed=seed)
     assert memory.batch([], watermark=1000)["out"] == [{"first": 0, "last": 3}]
 
 

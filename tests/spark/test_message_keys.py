@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 import pytest
-from flow_tester import TestRecord
 from memory import MemoryFlow
 from pyspark.sql import SparkSession
 
 from headgate import Flow
+from headgate._kernel.memory_query import MemoryRecord
 
 
 def _keyed(spark: SparkSession, *types: str, version: str | None = None) -> MemoryFlow:
@@ -24,8 +24,8 @@ def _keyed(spark: SparkSession, *types: str, version: str | None = None) -> Memo
     return MemoryFlow(spark, flow)
 
 
-def _end(key: bytes | None, *, timestamp: int = 0) -> TestRecord:
-    return TestRecord("t", None, key=key, sequence=1, offset=1, timestamp=timestamp)
+def _end(key: bytes | None, *, timestamp: int = 0) -> MemoryRecord:
+    return MemoryRecord("t", None, key=key, sequence=1, offset=1, timestamp=timestamp)
 
 
 def _row(values: list[Any], v: int = 1) -> dict[str, Any]:
@@ -95,12 +95,12 @@ def test_a_message_key_ends_the_row_of_that_key_and_no_other(
     flow = _keyed(spark, *types)
     event = {name: value for name, value in _row(key).items() if name != "v"}
     for given in same:
-        flow.batch([TestRecord("t", json.dumps(_row(key)).encode(), timestamp=1)])
+        flow.batch([MemoryRecord("t", json.dumps(_row(key)).encode(), timestamp=1)])
         assert flow.feed("in", event)["found"], given
         assert flow.batch([_end(given.encode(), timestamp=2)]) == {}, given
         assert flow.feed("in", event)["missing"], given
         flow = _keyed(spark, *types)
-    flow.batch([TestRecord("t", json.dumps(_row(key)).encode())])
+    flow.batch([MemoryRecord("t", json.dumps(_row(key)).encode())])
     for given in other:
         assert _codes(flow.batch([_end(given.encode())])) == ["NO_KEY"], given
     assert flow.feed("in", event)["found"]
@@ -119,7 +119,7 @@ def test_a_record_without_a_value_and_without_a_key_of_text_is_a_dead_letter(
 def test_a_stream_takes_no_record_without_a_value(spark: SparkSession) -> None:
     flow = Flow("events")
     flow.stream("in", "a BIGINT").to("out")
-    made = MemoryFlow(spark, flow).batch([TestRecord("in", None, key=b"1")])
+    made = MemoryFlow(spark, flow).batch([MemoryRecord("in", None, key=b"1")])
     [letter] = made["dead-letters"]
     assert (letter["code"], letter["reason"]) == ("BAD_JSON", "a record without a value")
 
@@ -140,7 +140,9 @@ def _versions(spark: SparkSession, *batches: list[int | None]) -> list[Any]:
             value = None if version is None else json.dumps({"id": 1, "v": version}).encode()
             # Times go backwards: where a column orders changes they must not count.
             records.append(
-                TestRecord("t", value, key=b"1", sequence=offset, offset=offset, timestamp=-offset)
+                MemoryRecord(
+                    "t", value, key=b"1", sequence=offset, offset=offset, timestamp=-offset
+                )
             )
         assert memory.batch(records, seed=offset) == {}
     return [row["v"] for row in memory.feed("in", {"k": 1}).get("found", [])]

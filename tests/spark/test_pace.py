@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from flow_tester import TestRecord
 from memory import MemoryFlow, as_bytes
 from pyspark.sql import SparkSession
 
 from headgate import Flow
 from headgate._kernel.bridge import kernel
+from headgate._kernel.memory_query import MemoryRecord
 from headgate.windows import count, tumbling
 
 # Where event time ends.
@@ -257,7 +257,7 @@ def test_a_task_tells_the_greatest_time_of_each_partition_it_reads(spark: SparkS
     memory = MemoryFlow(spark, flow)
     places = [("a", 0, 70), ("a", 1, 20), ("b", 0, 5), ("a", 0, 60), ("b", 0, 6), ("a", 11, 1)]
     memory.batch(
-        TestRecord("in", as_bytes({"at": at}), topic=topic, partition=number)
+        MemoryRecord("in", as_bytes({"at": at}), topic=topic, partition=number)
         for topic, number, at in places
     )
     assert memory.times("in") == {"a-0": 70, "a-1": 20, "b-0": 6, "a-11": 1}

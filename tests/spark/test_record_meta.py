@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from flow_tester import TestRecord
 from memory import MemoryFlow
 from pyspark.sql import SparkSession
 
 from headgate import Flow
+from headgate._kernel.memory_query import MemoryRecord
 
-RECORD = TestRecord(
+RECORD = MemoryRecord(
     "in",
     b'{"a": 1}',
     partition=3,
@@ -31,7 +31,7 @@ META = {
 }
 
 
-def _out(spark: SparkSession, flow: Flow, record: TestRecord) -> Any:
+def _out(spark: SparkSession, flow: Flow, record: MemoryRecord) -> Any:
     [row] = MemoryFlow(spark, flow).batch([record])["out"]
     return row
 
@@ -45,7 +45,7 @@ def test_a_record_tells_its_place_its_key_and_its_headers(spark: SparkSession) -
 def test_what_a_record_does_not_have_is_null_or_empty(spark: SparkSession) -> None:
     flow = Flow("bare")
     flow.stream("in", "a BIGINT", meta="of").to("out")
-    made = _out(spark, flow, TestRecord("in", b'{"a": 1}'))["of"]
+    made = _out(spark, flow, MemoryRecord("in", b'{"a": 1}'))["of"]
     assert (made["topic"], made["key"], made["headers"]) == ("in", None, {})
 
 
@@ -64,7 +64,7 @@ def test_it_passes_operators_on_both_sides(spark: SparkSession) -> None:
     enriched.missing.select("a", "of.offset AS at").to("missing")
     memory = MemoryFlow(spark, flow)
     memory.feed("t", {"id": 1, "v": 2})
-    other = TestRecord("in", b'{"a": 9}', offset=7)
+    other = MemoryRecord("in", b'{"a": 9}', offset=7)
     made = memory.batch([RECORD, other])
     assert made["out"] == [{"a": 1, "of": META, "row": {"id": 1, "v": 2}}]
     assert made["missing"] == [{"a": 9, "at": 7}]

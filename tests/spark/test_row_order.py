@@ -8,13 +8,13 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from flow_tester import TestRecord
 from memory import MemoryFlow
 from py4j.java_gateway import set_field
 from pyspark.sql import SparkSession
 
 from headgate import Flow, Stream
 from headgate._kernel.bridge import kernel
+from headgate._kernel.memory_query import MemoryRecord
 from headgate.windows import count, every_events, tumbling
 
 SEEDS = range(5)
@@ -23,7 +23,7 @@ VERSIONS = 5
 PARTITIONS = 3
 
 
-def records() -> list[TestRecord]:
+def records() -> list[MemoryRecord]:
     """Return versions of keys at adjacent places; a key is always in the same partition."""
     made = []
     places = [0] * PARTITIONS
@@ -32,7 +32,7 @@ def records() -> list[TestRecord]:
             partition = key % PARTITIONS
             row = {"key": key, "version": version, "at": 1_000 * (VERSIONS - version)}
             value = json.dumps(row).encode()
-            made.append(TestRecord("in", value, partition=partition, offset=places[partition]))
+            made.append(MemoryRecord("in", value, partition=partition, offset=places[partition]))
             places[partition] += 1
     return made
 
@@ -109,7 +109,7 @@ def test_early_results_pass_a_later_operator_in_the_order_they_were_told(
     counted.where("n < 0").enrich("behind", table, on="n", into="t").matched.to("none")
     made = MemoryFlow(spark, flow).batch(
         [
-            TestRecord("in", json.dumps({"key": n % 7, "at": n}).encode(), offset=n)
+            MemoryRecord("in", json.dumps({"key": n % 7, "at": n}).encode(), offset=n)
             for n in range(7 * 12)
         ],
         seed=seed,

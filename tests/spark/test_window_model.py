@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from bench import bag
-from flow_tester import TestRecord, TestState
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from memory import MemoryFlow, as_bytes, keys_of_one_bucket
@@ -22,6 +21,7 @@ from window_runs import SCHEMA, aggregated, as_row, to_ms
 
 from examples import examples
 from headgate import Flow
+from headgate._kernel.memory_query import MemoryRecord, MemoryState
 from headgate.flow.windowing import Trigger, Windows
 from headgate.windows import (
     count,
@@ -74,10 +74,10 @@ def flow_of(shape: Shape) -> Flow:
     return flow
 
 
-def record(event: Event) -> TestRecord:
+def record(event: Event) -> MemoryRecord:
     """Return an event as it stands in its partition."""
     partition, offset = divmod(event.n, PLACE)
-    return TestRecord(
+    return MemoryRecord(
         "events", as_bytes(asdict(event)), sequence=offset, partition=partition, offset=offset
     )
 
@@ -250,7 +250,7 @@ def test_of_events_less_than_a_span_apart_dedupe_lets_one_pass(
         made = counted(run(memory, batch, seed))
         assert made == {name: Counter(wanted) for name, wanted in model.batch(batch).items()}
         check_kept(memory, model, within=within, watermark=batch.watermark)
-    assert memory.state() == TestState((), ())
+    assert memory.state() == MemoryState((), ())
 
 
 def test_dedupe_looks_after_many_keys_of_each_bucket(spark: SparkSession) -> None:
@@ -274,7 +274,7 @@ def test_dedupe_looks_after_many_keys_of_each_bucket(spark: SparkSession) -> Non
         state = memory.state()
         assert len(state.timers) < len(state.held)
     run(memory, Batch(FAR, ()), 0)
-    assert memory.state() == TestState((), ())
+    assert memory.state() == MemoryState((), ())
 
 
 def test_a_bucket_is_looked_through_a_few_times_within_the_span(spark: SparkSession) -> None:
@@ -290,7 +290,7 @@ def test_a_bucket_is_looked_through_a_few_times_within_the_span(spark: SparkSess
         moments |= {moment for _, moment in memory.state().timers}
         run(memory, Batch(watermark, ()), 0)
     assert len(moments) <= LOOKS + 1
-    assert memory.state() == TestState((), ())
+    assert memory.state() == MemoryState((), ())
 
 
 @given(batches(), SEEDS)

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 from bench import bag
-from flow_tester import TestRecord
 from memory import MemoryFlow, as_bytes
 from pyspark.sql import SparkSession
 from window_reference import Batch, DedupeModel, Event, Row, Shape, WindowModel
 from window_runs import SCHEMA, aggregated, as_row
 
 from headgate import Flow, HeadgateError
+from headgate._kernel.memory_query import MemoryRecord
 from headgate.flow.windowing import Trigger, Windows
 from headgate.windows import (
     collect,
@@ -103,9 +103,10 @@ def drawn(draw: random.Random, batches: int) -> Iterator[Batch]:
     yield Batch(END, ())
 
 
-def records(events: tuple[Event, ...]) -> list[TestRecord]:
+def records(events: tuple[Event, ...]) -> list[MemoryRecord]:
     return [
-        TestRecord("in", as_bytes(asdict(each)), sequence=each.n, offset=each.n) for each in events
+        MemoryRecord("in", as_bytes(asdict(each)), sequence=each.n, offset=each.n)
+        for each in events
     ]
 
 
@@ -185,9 +186,9 @@ def hits(flow: Flow, uid: str, *early: Trigger, **aggregates: Any) -> Any:
     )
 
 
-def event(at: int, key: str | None = "k", v: int | None = 1, offset: int = 0) -> TestRecord:
+def event(at: int, key: str | None = "k", v: int | None = 1, offset: int = 0) -> MemoryRecord:
     value = as_bytes({"key": key, "at": at, "v": v})
-    return TestRecord("in", value, sequence=offset, offset=offset)
+    return MemoryRecord("in", value, sequence=offset, offset=offset)
 
 
 def test_a_row_by_the_clock_comes_with_events_or_when_the_watermark_moves(
@@ -197,7 +198,7 @@ def test_a_row_by_the_clock_comes_with_events_or_when_the_watermark_moves(
     hits(flow, "w", every_processing_time("10s")).updates.to("out")
     memory = MemoryFlow(spark, flow)
 
-    def told(watermark: int, clock: int, *given: TestRecord) -> list[int]:
+    def told(watermark: int, clock: int, *given: MemoryRecord) -> list[int]:
         rows = memory.batch(given, watermark=watermark, clock=clock)["out"]
         return [row["hits"] if row["partial"] else -row["hits"] for row in rows]
 
@@ -218,7 +219,7 @@ def test_the_time_of_a_result_is_that_of_its_batch(spark: SparkSession) -> None:
     window = stream.key_by("key").window("w", tumbling("1s"), early=every_events(2))
     window.aggregate(n=count()).updates.to("out")
     memory = MemoryFlow(spark, flow)
-    given = [TestRecord("in", b'{"key": 1, "at": 1}', offset=n) for n in range(4)]
+    given = [MemoryRecord("in", b'{"key": 1, "at": 1}', offset=n) for n in range(4)]
     early = memory.batch(given, clock=1_700_000_000_123)["out"]
     final = memory.batch([], clock=1_700_000_001_456, watermark=2_000)["out"]
     assert [(row["n"], row["processed_at"]) for row in early] == [

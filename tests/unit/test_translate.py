@@ -13,9 +13,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 from headgate import HeadgateError
 from headgate._kernel.translate import (
     is_clean_stop,
+    naming_failures,
     query_causes,
     query_failure,
-    starting,
     translated,
 )
 from headgate.errors import Domain
@@ -224,12 +224,12 @@ def test_state_that_spark_cannot_load_is_told_as_such() -> None:
 
 def test_what_keeps_a_query_from_starting_is_told_by_its_name() -> None:
     thrown = Thrown("A", "outer", Thrown("B", "TOPIC_MISSING: there is no topic 'orders'"))
-    with pytest.raises(HeadgateError) as caught, starting("store"):
+    with pytest.raises(HeadgateError) as caught, naming_failures("cannot start job 'store'"):
         raise Py4JJavaError("an error", cast("Any", thrown))
     assert caught.value.code == "TOPIC_MISSING"
     assert caught.value.message == "cannot start job 'store': there is no topic 'orders'"
 
 
 def test_any_other_thing_that_keeps_a_query_from_starting_stays_as_it_is() -> None:
-    with pytest.raises(Py4JJavaError), starting("store"):
+    with pytest.raises(Py4JJavaError), naming_failures("cannot start job 'store'"):
         raise Py4JJavaError("an error", cast("Any", Thrown("java.lang.Error", "x")))

@@ -293,8 +293,12 @@ def creating_session(master: str) -> Iterator[None]:
 
 
 @contextmanager
-def starting(job: str) -> Iterator[None]:
-    """Raise the error that keeps a query from starting as a HeadgateError."""
+def naming_failures(what: str) -> Iterator[None]:
+    """Raise the failures that the kernel names as HeadgateErrors.
+
+    Args:
+        what: What could not be done.
+    """
     try:
         yield
     except Py4JJavaError as error:
@@ -304,7 +308,7 @@ def starting(job: str) -> Iterator[None]:
                 break
             named = _find_named(str(thrown.toString()))
             if named is not None:
-                raise _named_failure(f"cannot start job {job!r}", *named) from None
+                raise _named_failure(what, *named) from None
             thrown = thrown.getCause()
         raise
 

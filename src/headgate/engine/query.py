@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate._kernel.bridge import CLOCK_SOURCE, FLOW_SINK, GATED_SOURCE, CompiledFlow
-from headgate._kernel.translate import starting
+from headgate._kernel.translate import naming_failures
 from headgate.connectors.registry import find_connector, get_connector
 from headgate.engine import functions
 from headgate.engine.clocks import clock_name, clock_options
@@ -75,7 +75,7 @@ def start(
         .outputMode("update")
         .trigger(processingTime=f"{every} milliseconds")
     )
-    with starting(settings.job):
+    with naming_failures(f"cannot start job {settings.job!r}"):
         return writer.start()
 
 

@@ -17,6 +17,8 @@ from typing import Any
 import cloudpickle
 
 _INSTALLED = ("site-packages", "dist-packages")
+# Modules without a file that need no care: Python's own, and the main one, which goes by value.
+_NOT_OWN = (*sys.builtin_module_names, "__main__")
 
 
 def pickle_by_value(value: Any, function: Callable[..., Any]) -> bytes:
@@ -34,9 +36,12 @@ def pickle_by_value(value: Any, function: Callable[..., Any]) -> bytes:
 def digest_of_files(function: Callable[..., Any]) -> str:
     """Return the SHA-256 of the user's files that a function is stored with."""
     digest = hashlib.sha256()
-    for name, file in sorted(
-        (module.__name__, Path(str(module.__file__))) for module in _own_modules(function)
-    ):
+    files = [
+        (module.__name__, Path(str(module.__file__)))
+        for module in _own_modules(function)
+        if getattr(module, "__file__", None)
+    ]
+    for name, file in sorted(files):
         with contextlib.suppress(OSError):
             digest.update(name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()
@@ -70,7 +75,12 @@ def _own_modules(function: Callable[..., Any]) -> list[ModuleType]:
     is_named = inspect.isroutine(plain) or inspect.isclass(plain)
     module = inspect.getmodule(plain if is_named else type(plain))
     file = getattr(module, "__file__", None)
-    if file is None or not _is_own(Path(file)):
+    if module is None or (file is None and module.__name__ in _NOT_OWN):
+        return []
+    if file is None:
+        # A module without a file cannot be imported elsewhere.
+        return [module]
+    if not _is_own(Path(file)):
         return []
     folder = Path(file).resolve().parent
     return [

@@ -1,4 +1,4 @@
-"""Runs a compiled flow batch by batch in memory: real operators without a query."""
+"""A compiled flow that runs batch by batch in memory: real operators without a query."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PARTS = ("key", "value")
 
 
 @dataclass(frozen=True, slots=True)
-class TestRecord:
+class MemoryRecord:
     """A record of a source; for tables, its position decides which change is the newest.
 
     Attributes:
@@ -25,8 +25,6 @@ class TestRecord:
             in epoch milliseconds.
         topic: Empty if the record does not name it.
     """
-
-    __test__ = False
 
     source: str
     value: bytes | None
@@ -41,10 +39,8 @@ class TestRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class TestEntry:
+class MemoryEntry:
     """The state of one key of an operator, in the kernel's format."""
-
-    __test__ = False
 
     bucket: int
     key: bytes
@@ -52,20 +48,18 @@ class TestEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class TestState:
+class MemoryState:
     """The state of an operator.
 
     Attributes:
         timers: Buckets and their timers, in epoch milliseconds.
     """
 
-    __test__ = False
-
-    held: tuple[TestEntry, ...]
+    held: tuple[MemoryEntry, ...]
     timers: tuple[tuple[int, int], ...]
 
 
-class FlowTester:
+class MemoryQuery:
     """Feeds batches of records to a flow; keeps state between batches."""
 
     def __init__(self, spark: SparkSession, spec: Mapping[str, Any]) -> None:
@@ -74,14 +68,16 @@ class FlowTester:
 
     def batch(
         self,
-        records: Iterable[TestRecord],
+        records: Iterable[MemoryRecord],
         *,
         seed: int = 0,
         watermark: int = 0,
         clock: int = 0,
         one_by_one: bool = False,
-    ) -> list[tuple[int, Any]]:
-        """Run one batch and return its rows: the output's address and the decoded value.
+    ) -> list[tuple[int, str | None]]:
+        """Run one batch and return its rows: the output's address and the record's text.
+
+        The text is None for rows that are counted and not written.
 
         Args:
             seed: Determines the random order of rows, as after a shuffle.
@@ -105,10 +101,7 @@ class FlowTester:
             for record in records
         ]
         made = json.loads(self._tester.batch(json.dumps(given), seed, watermark, clock, one_by_one))
-        return [
-            (row["output"], None if row["value"] is None else json.loads(row["value"]))
-            for row in made
-        ]
+        return [(row["output"], row["value"]) for row in made]
 
     def restart(self) -> None:
         """Start again with the current state, as a restored job does."""
@@ -118,16 +111,16 @@ class FlowTester:
         """Return the greatest event time of each partition of a stream since the last call."""
         return dict(json.loads(self._tester.times(source)))
 
-    def state(self, place: int = 0) -> TestState:
+    def state(self, place: int = 0) -> MemoryState:
         """Return the state of an operator.
 
         Args:
             place: Its index among the operators with state, in the order rows pass through them.
         """
         values = json.loads(self._tester.state(place))
-        return TestState(
+        return MemoryState(
             tuple(
-                TestEntry(entry["bucket"], *(base64.b64decode(entry[part]) for part in _PARTS))
+                MemoryEntry(entry["bucket"], *(base64.b64decode(entry[part]) for part in _PARTS))
                 for entry in values["held"]
             ),
             tuple((entry["bucket"], entry["moment"]) for entry in values["timers"]),
