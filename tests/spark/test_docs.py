@@ -235,7 +235,8 @@ def _listed_codes(part: str) -> set[str]:
 
 def _python_codes() -> Iterator[str]:
     # The last ones are started by name, as processes of their own; commands are imported by name.
-    doors = ("__main__.py", "__init__.py", "jobs/attempts/worker.py", "jobs/state/reader.py")
+    started = ("jobs/attempts/worker.py", "jobs/state/reader.py")
+    doors = ("__main__.py", "__init__.py", "testing.py", *started)
     commands = (SOURCES / "cli").glob("*.py")
     for file in _reached(*(SOURCES / door for door in doors), *commands):
         tree = ast.parse(file.read_text(encoding="utf-8"))

@@ -21,7 +21,7 @@ class Priced:
     id: int
     price: Decimal
     at: datetime
-    raw: bytes = b"\x00\xff"
+    raw: bytes
 
 
 def shop() -> Flow:
@@ -66,14 +66,15 @@ def test_a_flow_in_memory_gives_what_a_job_gives(bench: Bench, batches: int) -> 
 def test_records_may_be_dataclasses_of_every_type() -> None:
     flow = Flow("priced")
     flow.stream("in", Priced).to("out")
-    row = Priced(1, Decimal("1234567890.123456789012345678"), datetime(2026, 1, 2, tzinfo=UTC))
+    at = datetime(2026, 1, 2, tzinfo=UTC)
+    row = Priced(1, Decimal("1234567890.123456789012345678"), at, b"\x00\xff")
     out = run_flow(flow, {"in": [row]})
     assert out["dead-letters"] == []
     assert out["out"] == [
         {
             "id": 1,
             "price": pytest.approx(1234567890.1234567),
-            "at": "2026-01-02T00:00:00.000Z",
+            "at": "2026-01-02T00:00:00Z",
             "raw": "AP8=",
         }
     ]

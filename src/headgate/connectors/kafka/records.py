@@ -7,6 +7,7 @@ end when a record at or after the last offset arrives, or the broker reports the
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -89,15 +90,9 @@ def read_records(
         HeadgateError: BROKER_UNREACHABLE, BROKER_REFUSED, BROKER_FAILED; DATA_LOST if the first
             offset was deleted.
     """
-    left = {part: end[part] for part, first in start.items() if first < end[part]}
-    if not left:
-        return
-    consumer, troubles = open_consumer(log, _TUNING)
-    try:
-        consumer.assign([TopicPartition(topic, part, start[part]) for part in left])
-        yield from _read(_Reading(consumer, troubles, topic, left, patience_s), headers=headers)
-    finally:
-        consumer.close()
+    bounds = {(topic, part): (first, end[part]) for part, first in start.items()}
+    for message in _read_all(log, bounds, f"read topic {topic!r}", patience_s):
+        yield Record.of(message, headers=headers)
 
 
 def tail(log: KafkaLog, topic: str, count: int) -> list[Record]:
@@ -125,24 +120,13 @@ def count_records(log: KafkaLog, topics: Sequence[TopicFacts]) -> dict[str, int]
     """Return the number of committed records of each topic; one client reads them all."""
     partitions = [(topic.name, part.number) for topic in topics for part in topic.parts]
     end = Cluster(log, doing="count records").next_offsets(partitions)
-    counts = dict.fromkeys((topic.name for topic in topics), 0)
-    consumer, troubles = open_consumer(log, _TUNING)
-    try:
-        for topic in topics:
-            first = {part.number: part.first for part in topic.parts}
-            left = {
-                number: end[topic.name, number]
-                for number, offset in first.items()
-                if offset < end[topic.name, number]
-            }
-            if not left:
-                continue
-            consumer.assign([TopicPartition(topic.name, part, first[part]) for part in left])
-            reading = _Reading(consumer, troubles, topic.name, left, PATIENCE_S)
-            counts[topic.name] = sum(1 for _ in _read(reading, headers=False))
-    finally:
-        consumer.close()
-    return counts
+    bounds = {
+        (topic.name, part.number): (part.first, end[topic.name, part.number])
+        for topic in topics
+        for part in topic.parts
+    }
+    read = Counter(message.topic() for message in _read_all(log, bounds, "count records"))
+    return {topic.name: read[topic.name] for topic in topics}
 
 
 def _tail(log: KafkaLog, topic: str, count: int) -> tuple[list[Record], dict[int, int]]:
@@ -185,14 +169,38 @@ def _headers(message: Message) -> tuple[tuple[str, bytes | None], ...]:
 
 
 class _Reading(NamedTuple):
+    """Partitions that are being read, and the offset at which each ends."""
+
     consumer: Consumer
     troubles: Troubles
-    topic: str
-    left: dict[int, int]
+    doing: str
+    left: dict[tuple[str, int], int]
     patience_s: float
 
 
-def _read(reading: _Reading, *, headers: bool) -> Iterator[Record]:
+def _read_all(
+    log: KafkaLog,
+    bounds: Mapping[tuple[str, int], tuple[int, int]],
+    doing: str,
+    patience_s: float = PATIENCE_S,
+) -> Iterator[Message]:
+    """Yield the committed messages of partitions of any topics, between two offsets of each.
+
+    Args:
+        doing: What is being done, for errors.
+    """
+    left = {place: end for place, (first, end) in bounds.items() if first < end}
+    if not left:
+        return
+    consumer, troubles = open_consumer(log, _TUNING)
+    try:
+        consumer.assign([TopicPartition(*place, bounds[place][0]) for place in left])
+        yield from _read(_Reading(consumer, troubles, doing, left, patience_s))
+    finally:
+        consumer.close()
+
+
+def _read(reading: _Reading) -> Iterator[Message]:
     left = reading.left
     heard = time.monotonic()
     while left:
@@ -203,45 +211,45 @@ def _read(reading: _Reading, *, headers: bool) -> Iterator[Record]:
         elif now - heard > reading.patience_s:
             raise _stuck(reading)
         for message in messages:
-            partition, offset = message.partition(), message.offset()
-            if partition not in left or partition is None or offset is None:
+            place = (message.topic() or "", message.partition() or 0)
+            offset = message.offset()
+            if place not in left or offset is None:
                 continue
             error = message.error()
             if error is not None:
-                _check(reading, error)
+                _check(reading, place[0], error)
                 # The end of the committed records; the wanted ones are before it.
-                if offset >= left[partition]:
-                    _finish(reading, partition)
+                if offset >= left[place]:
+                    _finish(reading, place)
                 continue
-            if offset < left[partition]:
-                yield Record.of(message, headers=headers)
-            if offset + 1 >= left[partition]:
-                _finish(reading, partition)
+            if offset < left[place]:
+                yield message
+            if offset + 1 >= left[place]:
+                _finish(reading, place)
 
 
-def _finish(reading: _Reading, partition: int) -> None:
-    del reading.left[partition]
-    reading.consumer.pause([TopicPartition(reading.topic, partition)])
+def _finish(reading: _Reading, place: tuple[str, int]) -> None:
+    del reading.left[place]
+    reading.consumer.pause([TopicPartition(*place)])
 
 
-def _check(reading: _Reading, error: KafkaError) -> None:
+def _check(reading: _Reading, topic: str, error: KafkaError) -> None:
     code = error.code()
     if code == KafkaError._PARTITION_EOF:
         return
-    doing = f"read topic {reading.topic!r}"
     if code in (KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET):
         raise HeadgateError(
             "DATA_LOST",
-            f"cannot {doing}: the first of the requested records have been deleted",
-            hint=f"headgate topics show {reading.topic} --on kafka://{reading.troubles.servers}",
+            f"cannot {reading.doing}: the first of the requested records have been deleted",
+            hint=f"headgate topics show {topic} --on kafka://{reading.troubles.servers}",
             domain=Domain.EXTERNAL,
         )
-    raise reading.troubles.explain(doing, KafkaException(error))
+    raise reading.troubles.explain(reading.doing, KafkaException(error))
 
 
 def _stuck(reading: _Reading) -> HeadgateError:
-    doing = f"read topic {reading.topic!r}"
-    parts = ", ".join(str(part) for part in sorted(reading.left))
+    doing = reading.doing
+    parts = ", ".join(f"{topic}-{part}" for topic, part in sorted(reading.left)[:10])
     problem = f"no record from partitions {parts} for {reading.patience_s:g}s"
     if reading.troubles.errors:
         return reading.troubles.explain(doing, reading.troubles.errors[-1])
