@@ -32,16 +32,13 @@ def main(path: str) -> None:
     faulthandler.enable()
     # The driver decides what Ctrl-C means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    process = os.getpid()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.connect(path)
         with connection.makefile("rwb", buffering=256 * 1024) as file:
             stream = cast("BinaryIO", file)
             calls = _load(stream)
             while calls is not None and _serve(stream, calls):
-                if os.getpid() != process:
-                    # A function forked; only the worker answers.
-                    os._exit(0)
+                pass
 
 
 def _load(stream: BinaryIO) -> dict[int, tuple[Call, pa.Schema]] | None:
@@ -90,16 +87,23 @@ def _serve(stream: BinaryIO, calls: dict[int, tuple[Call, pa.Schema]]) -> bool:
     address, _, length = _REQUEST.unpack(header)
     call, given = calls[address]
     batch = pa.ipc.read_record_batch(pa.py_buffer(_read(stream, length)), given)
+    failure: tuple[str, str] | None = None
+    process = os.getpid()
     try:
         results = call(batch)
     except FunctionFailed as error:
-        _fail(stream, error.code, str(error))
+        failure = error.code, str(error)
     except (SystemExit, KeyboardInterrupt) as error:
-        _fail(stream, "FUNCTION_FAILED", f"a function raised {type(error).__name__}: {error}")
+        failure = "FUNCTION_FAILED", f"a function raised {type(error).__name__}: {error}"
     except MemoryError:
-        _fail(stream, "FUNCTION_FAILED", "a function needs more memory than the worker may have")
-    else:
+        failure = "FUNCTION_FAILED", "a function needs more memory than the worker may have"
+    if os.getpid() != process:
+        # A function forked, and this is its child; only the worker answers.
+        os._exit(0)
+    if failure is None:
         _answer(stream, results)
+    else:
+        _fail(stream, *failure)
     return True
 
 
