@@ -265,6 +265,14 @@ def test_rows_that_fail_or_give_wrong_results_are_returned_as_errors() -> None:
     assert "'id' must be int64" in made.errors[1].text
 
 
+def test_the_text_of_a_failure_is_the_same_in_every_process() -> None:
+    def fail(_: Any) -> None:
+        raise ValueError(object())
+
+    made = call("MAP", fail, batch((1, 0.0)), dead_letters=True)
+    assert made.errors[0].text.startswith("ValueError: <object object> (test_stored_functions")
+
+
 def test_a_generator_that_fails_half_way_gives_none_of_its_rows() -> None:
     def fail(row: Any) -> Iterator[Total]:
         yield Total(row.id, 0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from headgate.functions.stored import Callback
 # The column that ties a row of a table to the row it is made of.
 ORIGIN = "__headgate"
 _LONGEST = 900
+# What differs between two processes.
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +289,7 @@ def _text(error: BaseException) -> str:
         for frame in reversed(frames[-3:])
     )
     try:
-        words = f"{type(error).__name__}: {error}"
+        words = _ADDRESS.sub("", f"{type(error).__name__}: {error}")
     except Exception:  # noqa: BLE001 - the user's exception fails when it is shown
         words = type(error).__name__
     return f"{words[:_LONGEST]}{f' ({places})' if places else ''}"
