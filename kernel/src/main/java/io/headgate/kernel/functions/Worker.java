@@ -213,26 +213,23 @@ final class Worker implements AutoCloseable {
     return WorkerPool.TIMER.schedule(
         () -> {
           timedOut = true;
-          process.destroyForcibly();
+          // Process.destroyForcibly closes the output, too, and the last lines would be lost.
+          process.toHandle().destroyForcibly();
         },
         settings.timeoutMillis(), TimeUnit.MILLISECONDS);
   }
 
   /** Returns the failure of a call whose process has ended, or is beyond use. */
   private FunctionFailure ended(String function, IOException cause) {
-    String how;
-    if (timedOut) {
-      how = "it did not answer within " + settings.timeoutMillis() / 1000 + " s";
-    } else {
-      process.destroy();
-      how = how(waitFor());
-    }
+    String how = timedOut ? "it did not answer within " + settings.timeoutMillis() / 1000 + " s" : how(waitFor());
     return new FunctionFailure(
         FunctionFailure.DIED, "the worker of " + function + " ended: " + how + lines.told(), cause);
   }
 
+  /** Returns the exit code of a process whose socket has closed. */
   private int waitFor() {
     try {
+      if (!process.waitFor(5, TimeUnit.SECONDS)) process.toHandle().destroyForcibly();
       return process.waitFor(5, TimeUnit.SECONDS) ? process.exitValue() : -1;
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
