@@ -169,6 +169,10 @@ def test_two_harnesses_do_not_share_state() -> None:
         Fraud.last.get()
 
 
+def wrong() -> Any:
+    return ["b"]
+
+
 class Doing(KeyedProcess[dict[str, Any], Alert]):
     number: Value[int]
     decimal: Value[Decimal]
@@ -189,7 +193,10 @@ class Doing(KeyedProcess[dict[str, Any], Alert]):
         (lambda p, _: p.number.set(2**63), "'number' must be an integer of 64 bits"),
         (lambda p, _: p.decimal.set(Decimal("1e-19")), "'decimal' must be a decimal with at most"),
         (lambda p, _: p.decimal.set(Decimal("NaN")), "'decimal' must be a finite decimal"),
-        (lambda p, _: p.part.set(Part("a", ["b"])), "'part.sizes' must be int, got str: 'b'"),
+        (
+            lambda p, _: p.part.set(Part("a", wrong())),
+            "'part.sizes' must be int, got str: 'b'",
+        ),
         (lambda p, _: p.part.set({"name": "a"}), "'part' has no 'sizes'"),
         (lambda p, _: p.part.set(7), "'part' must be Part, got int: 7"),
         (lambda p, _: p.parts.extend([Part("a"), None]), "'parts' must not be None"),
