@@ -14,6 +14,8 @@ import io.headgate.kernel.json.MessageKey;
 import io.headgate.kernel.operators.DecodeRecords;
 import io.headgate.kernel.operators.EnrichProcessor;
 import io.headgate.kernel.operators.SchemaHistory;
+import io.headgate.kernel.process.Alarms;
+import io.headgate.kernel.process.WakeSource;
 import io.headgate.kernel.rows.Layout;
 import io.headgate.kernel.rows.MetaRow;
 import io.headgate.kernel.time.Clocks;
@@ -70,10 +72,12 @@ public final class FlowPlan {
   }
 
   private final PortTally tally;
+  private final Alarms alarms;
   private final Placement placement;
 
-  private FlowPlan(PortTally tally, Placement placement) {
+  private FlowPlan(PortTally tally, Alarms alarms, Placement placement) {
     this.tally = tally;
+    this.alarms = alarms;
     this.placement = placement;
   }
 
@@ -85,7 +89,8 @@ public final class FlowPlan {
     } catch (JsonProcessingException e) {
       throw new IllegalArgumentException("not a flow: " + e.getMessage(), e);
     }
-    var plan = new FlowPlan(PortTally.registered(spark), new Placement(flow.path("placedSince").asLong()));
+    var placement = new Placement(flow.path("placedSince").asLong());
+    var plan = new FlowPlan(PortTally.registered(spark), Alarms.registered(spark), placement);
     var routes = new RouteCompiler(
         spark, keys(flow), uids(flow), flow.get("deadLetters").asInt(), flow.get("job").asText(), topics(flow), plan.tally);
     for (JsonNode source : flow.get("sources")) {
@@ -304,9 +309,10 @@ public final class FlowPlan {
     return operators.values().stream().anyMatch(Operator::isTimed);
   }
 
-  /** Has the clocks of a query follow the times that are decoded, and its sink tell the rows that are counted. */
+  /** Has the clocks and wakes of a query follow what its tasks report, and its sink tell the rows that are counted. */
   public void startClocks(String run) {
     tally.follow(run);
+    WakeSource.follow(run, alarms);
     times.forEach(Clocks.of(run)::follow);
   }
 
@@ -320,6 +326,15 @@ public final class FlowPlan {
     Column never = org.apache.spark.sql.functions.lit(new java.sql.Timestamp(0));
     return rows.union(
         clock.withColumn(PackedColumns.TIME, never).withWatermark(PackedColumns.TIME, "0 seconds").select("_1", "_2"));
+  }
+
+  /**
+   * Puts the rows that wake process operators beside others.
+   *
+   * @param watermark whether Spark's watermark is to stand behind them: operators with timers need one, which no clock brings
+   */
+  public Dataset<Row> waking(Dataset<Row> rows, Dataset<Row> wakes, boolean watermark) {
+    return watermark ? timed(rows, wakes) : rows.union(wakes);
   }
 
   /** Turns a source's records into envelopes. */

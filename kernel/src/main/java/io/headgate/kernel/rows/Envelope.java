@@ -41,6 +41,9 @@ public final class Envelope {
   /** A row of a stream that has no key for the operator it goes to. */
   public static final byte KEYLESS = 5;
 
+  /** Has a bucket of a process operator look at its timers; carries no segment. */
+  public static final byte WAKE = 6;
+
   /** A flag of rows that an operator made when the watermark let it: no operator behind it may take them for late. */
   public static final byte ON_TIME = 1;
 
