@@ -31,11 +31,13 @@ from headgate.flow import (
     Windowed,
     schema_of,
 )
+from headgate.functions.keyed import Context, KeyedProcess, ListOf, MapOf, Timer, Value
 
 __version__ = "0.9.0"
 
 __all__ = [
     "Console",
+    "Context",
     "Deduped",
     "Domain",
     "Enriched",
@@ -44,12 +46,17 @@ __all__ = [
     "Graph",
     "HeadgateError",
     "Kafka",
+    "KeyedProcess",
+    "ListOf",
     "LogicalTopic",
+    "MapOf",
     "Pulsar",
     "Schema",
     "Stream",
     "Table",
+    "Timer",
     "Topic",
+    "Value",
     "Windowed",
     "__version__",
     "schema_of",

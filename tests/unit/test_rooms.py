@@ -67,10 +67,10 @@ VALUES = frozenset(
 )
 CONTROL = OPERATIONS | VALUES | {"errors", "_units", "_codec"}
 MAY_IMPORT: dict[str, frozenset[str]] = {
-    DOOR: frozenset({"flow", "connectors", "errors"}),
+    DOOR: frozenset({"flow", "connectors", "functions.keyed", "errors"}),
     "__main__": frozenset({"cli"}),
     # The test kit for users.
-    "testing": frozenset({"flow", "engine", "errors"}),
+    "testing": frozenset({"flow", "functions", "engine", "errors", "_units"}),
     # A second door, for names too common for the first.
     "windows": frozenset({"flow"}),
     "cli": CONTROL | {"server", "client"},
@@ -88,7 +88,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "producers": frozenset({"errors", "_units", "_clock"}),
     "brokers": FLOOR | {"_artifacts"},
     "flow": frozenset({"errors", "_units", "functions"}),
-    "functions": frozenset({"errors"}),
+    "functions": frozenset({"errors", "_units"}),
     "_kernel": FLOOR | {"_artifacts"},
     "_artifacts": frozenset({"errors", "_units"}),
     "_codec": frozenset(),

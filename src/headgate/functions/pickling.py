@@ -9,7 +9,7 @@ import inspect
 import io
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,7 +21,7 @@ _INSTALLED = ("site-packages", "dist-packages")
 _NOT_OWN = (*sys.builtin_module_names, "__main__")
 
 
-def pickle_by_value(value: Any, function: Callable[..., Any]) -> bytes:
+def pickle_by_value(value: Any, function: Any) -> bytes:
     """Return a value with a function pickled; raise what pickling raises.
 
     Modules of the user's own files are pickled by value. Installed packages are pickled by name,
@@ -33,7 +33,7 @@ def pickle_by_value(value: Any, function: Callable[..., Any]) -> bytes:
     return buffer.getvalue()
 
 
-def digest_of_files(function: Callable[..., Any]) -> str:
+def digest_of_files(function: Any) -> str:
     """Return the SHA-256 of the user's files that a function is stored with."""
     digest = hashlib.sha256()
     files = [
@@ -57,7 +57,7 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
 
 
 @contextlib.contextmanager
-def _by_value(function: Callable[..., Any]) -> Iterator[None]:
+def _by_value(function: Any) -> Iterator[None]:
     known = cloudpickle.list_registry_pickle_by_value()
     own = [module for module in _own_modules(function) if module.__name__ not in known]
     for module in own:
@@ -69,7 +69,7 @@ def _by_value(function: Callable[..., Any]) -> Iterator[None]:
             cloudpickle.unregister_pickle_by_value(module)
 
 
-def _own_modules(function: Callable[..., Any]) -> list[ModuleType]:
+def _own_modules(function: Any) -> list[ModuleType]:
     """Return the modules of the function's folder and of those below it."""
     plain = getattr(function, "func", function)
     is_named = inspect.isroutine(plain) or inspect.isclass(plain)

@@ -8,11 +8,15 @@ import inspect
 import pickle
 import sys
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from headgate.errors import HeadgateError
+from headgate.functions.declared import DeclaredState, StateKind
+from headgate.functions.keyed import KeyedProcess
+from headgate.functions.python_types import PythonType
 
 # A flow's JSON contains its functions, and every checkpoint contains the flow's JSON.
 LARGEST = 4 * 1024 * 1024
@@ -62,12 +66,53 @@ class Callback:
     argument: RowType = RowType()
 
 
-def describe(function: Callable[..., Any], *, what: str) -> StoredFunction:
+@dataclass(frozen=True, slots=True)
+class StoredState:
+    """A state of a process, as its worker needs it.
+
+    Attributes:
+        ttl: How long it is kept after it was last written, in milliseconds; None for ever.
+    """
+
+    name: str
+    kind: StateKind
+    value: PythonType
+    key: PythonType | None = None
+    ttl: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessCallback:
+    """A keyed process function, what it is called with, and what it keeps."""
+
+    function: KeyedProcess[Any, Any]
+    argument: RowType = RowType()
+    states: tuple[StoredState, ...] = ()
+
+
+def stored_states(states: Iterable[DeclaredState]) -> tuple[StoredState, ...]:
+    """Return the states of a process for its callback."""
+    return tuple(
+        StoredState(
+            state.name,
+            state.kind,
+            state.value_type,
+            state.key_type,
+            None if state.ttl is None else state.ttl // timedelta(milliseconds=1),
+        )
+        for state in states
+    )
+
+
+def describe(function: Callable[..., Any] | KeyedProcess[Any, Any], *, what: str) -> StoredFunction:
     """Return a function's name and digest, without its code.
 
     Args:
+        function: A function, or an object of a KeyedProcess.
         what: Opening words of an error message: "cannot add map 'clean' to flow 'orders'".
     """
+    if isinstance(function, KeyedProcess):
+        return StoredFunction(_name(function), _digest(function))
     if not callable(function):
         raise HeadgateError(
             "BAD_FUNCTION",
@@ -83,7 +128,9 @@ def describe(function: Callable[..., Any], *, what: str) -> StoredFunction:
     return StoredFunction(_name(function), _digest(function))
 
 
-def store(callback: Callback, described: StoredFunction, *, what: str) -> StoredFunction:
+def store(
+    callback: Callback | ProcessCallback, described: StoredFunction, *, what: str
+) -> StoredFunction:
     """Return a function with its code.
 
     Everything from the user's own files is stored by value. Installed packages are imported by
@@ -114,10 +161,10 @@ def store(callback: Callback, described: StoredFunction, *, what: str) -> Stored
     return StoredFunction(described.name, digest, code, present_python())
 
 
-def load(code: bytes) -> Callback:
+def load(code: bytes) -> Callback | ProcessCallback:
     """Return the function that `store` wrote; `code` is the decoded base64."""
     callback = pickle.loads(zlib.decompress(code))
-    assert isinstance(callback, Callback)
+    assert isinstance(callback, Callback | ProcessCallback)
     return callback
 
 
@@ -126,7 +173,7 @@ def present_python() -> str:
     return f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
-def _name(function: Callable[..., Any]) -> str:
+def _name(function: Any) -> str:
     of = function if hasattr(function, "__qualname__") else type(function)
     module = getattr(function, "__module__", None) or type(function).__module__
     if module in ("headgate_user_flow", "__main__"):
@@ -134,7 +181,7 @@ def _name(function: Callable[..., Any]) -> str:
     return f"{module}:{of.__qualname__}"
 
 
-def _digest(function: Callable[..., Any]) -> str:
+def _digest(function: Any) -> str:
     try:
         source = inspect.getsource(function if _has_code(function) else type(function))
     except (OSError, TypeError):
@@ -143,5 +190,5 @@ def _digest(function: Callable[..., Any]) -> str:
     return hashlib.sha256(source.encode()).hexdigest()
 
 
-def _has_code(function: Callable[..., Any]) -> bool:
+def _has_code(function: Any) -> bool:
     return inspect.isroutine(function) or inspect.isclass(function)
