@@ -28,9 +28,9 @@ from headgate._kernel.translate import SPARK_ERRORS, root_cause
 from headgate._units import format_duration
 from headgate.engine.plan import path_of, plan_flow
 from headgate.engine.session import open_session
-from headgate.engine.settings import MIB, HeldState, SparkSettings, state_variable
+from headgate.engine.settings import MIB, SparkSettings, held_state, state_variable
 from headgate.engine.spark_types import to_spark_json
-from headgate.engine.state_view import held_rows
+from headgate.engine.state_view import readable_rows
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.graph import Graph
 from headgate.flow.operators import Dedupe, Enrich, Window
@@ -84,12 +84,14 @@ class StatePlace:
         folder: A checkpoint folder: the job's own, a retained one or a savepoint.
         batch: The batch after which the state is read.
         ids: The unique ids of its state, by Spark's number of the operator, then partition.
+        time_ms: When the batch began, in epoch milliseconds.
     """
 
     folder: Path
     batch: int
     shape: StateShape
     ids: Mapping[int, tuple[str, ...]]
+    time_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,17 +180,19 @@ class StateReader:
             form = self._form(place.shape, uid)
             key = _read_key(form, uid, text)
             if (key, variable) not in lookups:
-                lookups[key, variable] = KeyLookup(
-                    self._spark,
-                    variable=variable,
-                    key=key,
-                    scratch=self._scratch,
+                lookups[key, variable] = form.look_up(
+                    variable=variable, key=key, scratch=self._scratch
                 )
-            held = lookups[key, variable].find(operator, place.batch + 1, place.ids[number])
-            value = None if held is None else form.describe(key, held)
+            value = form.describe(
+                lookups[key, variable],
+                operator,
+                place.batch + 1,
+                place.ids[number],
+                now_ms=place.time_ms,
+            )
         except SPARK_ERRORS as error:
             raise _unreadable(place, error) from error
-        return key.decode("utf-8", "replace"), (held is not None and value is None, value)
+        return key.decode("utf-8", "replace"), value
 
     def first_rows(self, place: StatePlace, uid: str, limit: int) -> FoundRows:
         """Return the first rows of an operator's state; deleted keys are skipped.
@@ -237,11 +241,12 @@ class StateReader:
     def rows(self, session: SparkSession, place: StatePlace, uid: str) -> DataFrame:
         """Return an operator's state as readable columns; for windows, one row per window."""
         node = place.shape.flow.node(uid)
-        held = HeldState(place.folder, place.shape.number(uid), place.batch, state_variable(node))
+        held = held_state(node, place.folder, place.shape.number(uid), place.batch)
         with self._lock:
             form = self._form(place.shape, uid)
             # One task: the threads of the session are shared with other queries.
-            rows = form.rows(held_rows(session, held)).coalesce(1)
+            entries = form.rows(readable_rows(session, held), now_ms=place.time_ms)
+            rows = entries.coalesce(1)
         if isinstance(node, Window):
             keys = [f"`{name.replace('`', '``')}`" for name in rows.columns[:-1]]
             return rows.selectExpr(*keys, "inline(windows)")

@@ -345,12 +345,14 @@ public final class FlowPlan {
   /**
    * Puts an operator behind rows; its state begins with what an earlier run held.
    *
-   * @param held {@code key} and {@code value}, as state has them, of any number of partitions; read in the query's first batch alone
+   * @param held {@code key} and {@code value}, as state has them, of any number of partitions; read in the query's first batch
+   *     alone. With {@code bucket} where not every key says which bucket it is in
    */
   public Dataset<Row> operate(Dataset<Row> rows, String operator, Dataset<Row> held) {
     Operator found = operators.get(operator);
+    boolean placed = Arrays.asList(held.columns()).contains("bucket");
     var initial = held.select(
-        PackedColumns.bucket(held.col("key")).as("_1"),
+        (placed ? held.col("bucket") : PackedColumns.bucket(held.col("key"))).as("_1"),
         PackedColumns.entry(held.col("key"), held.col("value")).as("_2"));
     return rows.groupBy("_1").as(Encoders.INT(), ROW)
         .transformWithState(
