@@ -14,15 +14,12 @@ from headgate.engine.settings import HeldState, SparkSettings
 def held_rows(spark: SparkSession, held: HeldState) -> DataFrame:
     """Return an operator's state: `key` and `value`, in the kernel's format.
 
-    Of an operator with several variables, a key begins with the number of its variable, and
-    `bucket` is the bucket that it is in: not every key says that itself.
+    Of an operator with several variables, a key begins with the number of its variable.
     """
     if not held.others:
-        return _rows_of(spark, held, held.variable).select("key", "value")
+        return _rows_of(spark, held, held.variable)
     parts = [
-        _rows_of(spark, held, variable).selectExpr(
-            "bucket", f"concat(X'{number:02x}', key) AS key", "value"
-        )
+        _rows_of(spark, held, variable).selectExpr(f"concat(X'{number:02x}', key) AS key", "value")
         for number, variable in enumerate((held.variable, *held.others))
     ]
     return reduce(DataFrame.unionAll, parts)
@@ -30,7 +27,7 @@ def held_rows(spark: SparkSession, held: HeldState) -> DataFrame:
 
 def readable_rows(spark: SparkSession, held: HeldState) -> DataFrame:
     """Return what people read of an operator's state, `key` and `value`: its first variable."""
-    return _rows_of(spark, held, held.variable).select("key", "value")
+    return _rows_of(spark, held, held.variable)
 
 
 def _rows_of(spark: SparkSession, held: HeldState, variable: str) -> DataFrame:
@@ -41,10 +38,8 @@ def _rows_of(spark: SparkSession, held: HeldState, variable: str) -> DataFrame:
         .option("stateVarName", variable)
     )
     rows = reader.load(f"file:{held.checkpoint.absolute()}")
-    # Spark's own key is the number of a bucket of keys, named as the column that rows have it in.
-    return rows.selectExpr(
-        "key._1 AS bucket", "user_map_key.value AS key", "user_map_value.value AS value"
-    )
+    # Spark's own key is the number of a bucket of keys.
+    return rows.selectExpr("user_map_key.value AS key", "user_map_value.value AS value")
 
 
 def count_rows(settings: SparkSettings, held: Mapping[str, HeldState]) -> dict[str, int]:

@@ -18,9 +18,6 @@ final class FunctionCalls implements Iterator<Tuple2<Integer, byte[]>> {
   /** One exchange with the worker has at most so many rows and bytes, unless a single row has more. */
   private static final int MOST_ROWS = 4096;
   private static final int MOST_BYTES = 4 << 20;
-  /** Rows made of one record are numbered in base 2^20: three functions behind each other may multiply rows. */
-  private static final int ORDINAL_BITS = 20;
-  private static final long MOST_ORDINAL = 1L << (63 - ORDINAL_BITS);
 
   private final FunctionStage stage;
   private final WorkerPool.Key key;
@@ -37,7 +34,10 @@ final class FunctionCalls implements Iterator<Tuple2<Integer, byte[]>> {
   /** The rows of the present round for one function: the envelopes, and the slot of each. */
   private static final class Turn implements AutoCloseable {
     final FunctionSpec function;
-    final ArrowRows arrow;
+    final ArrowSender given;
+    /** Null for a function that returns no rows of its own. */
+    final ArrowReceiver returned;
+    final MessageBody body = new MessageBody();
     final SegmentedRow row;
     final SegmentedRow result;
     final List<byte[]> envelopes = new ArrayList<>();
@@ -45,13 +45,17 @@ final class FunctionCalls implements Iterator<Tuple2<Integer, byte[]>> {
 
     Turn(FunctionSpec function) {
       this.function = function;
-      arrow = new ArrowRows(function);
+      boolean all = function.columns().length == function.input().schema().length();
+      given = new ArrowSender(function.name(), function.sent(), all ? null : function.columns());
+      boolean filters = function.kind() == FunctionSpec.Kind.FILTER;
+      returned = filters ? null : new ArrowReceiver(function.name(), function.result().schema());
       row = new SegmentedRow(function.input());
       result = new SegmentedRow(function.result());
     }
 
     @Override public void close() {
-      arrow.close();
+      given.close();
+      if (returned != null) returned.close();
     }
   }
 
@@ -117,7 +121,7 @@ final class FunctionCalls implements Iterator<Tuple2<Integer, byte[]>> {
         byte[] envelope = turn.envelopes.get(to);
         size += envelope.length;
         turn.row.read(envelope);
-        turn.arrow.add(turn.row);
+        turn.given.add(turn.row);
       }
       exchange(turn, function, from, to);
       from = to;
@@ -129,12 +133,14 @@ final class FunctionCalls implements Iterator<Tuple2<Integer, byte[]>> {
   private void exchange(Turn turn, int function, int from, int to) {
     if (worker == null) worker = WorkerPool.take(key, stage.functions());
     try {
-      Worker.Reply reply = worker.call(turn.function, to - from, turn.arrow.take());
+      turn.body.reset();
+      turn.given.writeTo(turn.body);
+      Worker.Reply reply = worker.call(turn.function, to - from, turn.body, null);
       for (Worker.RowError error : reply.errors()) reject(turn, from + error.row(), error.text());
       if (turn.function.kind() == FunctionSpec.Kind.FILTER) {
         for (int i = 0; i < reply.rows(); i++) pass(turn, function, from + origin(reply, i));
       } else if (reply.rows() > 0) {
-        turn.arrow.read(reply.body(), reply.length());
+        turn.returned.read(reply.body(), 0, reply.length());
         results(turn, function, from, reply, to - from);
       }
     } catch (IOException e) {
@@ -166,17 +172,10 @@ final class FunctionCalls implements Iterator<Tuple2<Integer, byte[]>> {
     for (int i = 0; i < reply.rows(); i++) {
       int origin = origin(reply, i);
       header.read(turn.envelopes.get(from + origin));
-      if (made != null) header.ordinal = ordinal(turn.function, made[origin]++);
-      turn.result.set(turn.arrow.get(i));
+      if (made != null) header.ordinal = Ordinals.of(header.ordinal, made[origin]++, turn.function.name());
+      turn.result.set(turn.returned.get(i));
       send(turn, function, turn.result, from + origin);
     }
-  }
-
-  private long ordinal(FunctionSpec function, int place) {
-    if (place >= 1 << ORDINAL_BITS || header.ordinal >= MOST_ORDINAL)
-      throw new FunctionFailure(
-          FunctionFailure.BAD_RESULT, function.name() + " made more than " + (1 << ORDINAL_BITS) + " rows of one record");
-    return (header.ordinal << ORDINAL_BITS) + place;
   }
 
   /** Sends a row on its way; one that goes to a later function of this stage waits for its turn. */
@@ -194,8 +193,6 @@ final class FunctionCalls implements Iterator<Tuple2<Integer, byte[]>> {
     if (ended) return;
     ended = true;
     for (Turn turn : turns) if (turn != null) turn.close();
-    if (worker == null) return;
-    if (succeeded && worker.isReady()) WorkerPool.give(key, worker);
-    else worker.close();
+    if (worker != null) WorkerPool.end(key, worker, succeeded);
   }
 }

@@ -3,11 +3,11 @@ package io.headgate.kernel.functions;
 import io.headgate.kernel.CodedFailure;
 
 /** A function that failed on a row, or a worker that ended, with the last lines that it wrote. */
-final class FunctionFailure extends CodedFailure {
-  static final String BAD_RESULT = "FUNCTION_BAD_RESULT";
-  static final String DIED = "PYTHON_WORKER_DIED";
+public final class FunctionFailure extends CodedFailure {
+  public static final String BAD_RESULT = "FUNCTION_BAD_RESULT";
+  public static final String DIED = "PYTHON_WORKER_DIED";
 
-  FunctionFailure(String code, String message) {
+  public FunctionFailure(String code, String message) {
     super(code, message);
   }
 

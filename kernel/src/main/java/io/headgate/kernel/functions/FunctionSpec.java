@@ -1,5 +1,6 @@
 package io.headgate.kernel.functions;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.headgate.kernel.plan.Route;
 import io.headgate.kernel.rows.Layout;
 import java.io.Serializable;
@@ -20,16 +21,27 @@ import org.apache.spark.sql.types.StructType;
 public record FunctionSpec(
     int address, String name, Kind kind, Layout input, int[] columns, Layout result, Route route, Route.Failing failing,
     boolean deadLetters, byte[] code)
-    implements Serializable {
+    implements WorkerFunction, Serializable {
   /** What a function does to rows; the worker knows the kinds by these names. */
   public enum Kind { MAP, FLAT_MAP, FILTER, MAP_BATCHES }
 
   /** Returns the columns that are sent to the function. */
   StructType sent() {
+    return sent(input, columns);
+  }
+
+  /** Returns some columns of the rows that arrive. */
+  public static StructType sent(Layout input, int[] columns) {
     StructType all = input.schema();
     StructType out = new StructType();
     for (int column : columns) out = out.add(all.fields()[column]);
     return out;
+  }
+
+  @Override public void describe(ObjectNode node) {
+    node.put("kind", kind.name()).put("dead_letters", deadLetters).put("code", code);
+    node.put("given", ArrowSender.schema(sent()).serializeAsMessage());
+    if (kind != Kind.FILTER) node.put("returned", ArrowSender.schema(result.schema()).serializeAsMessage());
   }
 
   /** Returns whether one row of the input may give several rows. */

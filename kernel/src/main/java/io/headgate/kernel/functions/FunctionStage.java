@@ -16,13 +16,13 @@ import scala.Tuple2;
  */
 public final class FunctionStage implements MapPartitionsFunction<Tuple2<Integer, byte[]>, Tuple2<Integer, byte[]>> {
   private final List<FunctionSpec> functions;
-  private final WorkerSettings settings;
+  private final WorkerPool.Key key;
   private final Placement placement;
 
   /** @param functions in the order in which rows pass through them */
   public FunctionStage(List<FunctionSpec> functions, WorkerSettings settings, Placement placement) {
     this.functions = List.copyOf(functions);
-    this.settings = settings;
+    key = WorkerPool.Key.of(settings, this.functions);
     this.placement = placement;
   }
 
@@ -43,7 +43,6 @@ public final class FunctionStage implements MapPartitionsFunction<Tuple2<Integer
   }
 
   @Override public Iterator<Tuple2<Integer, byte[]>> call(Iterator<Tuple2<Integer, byte[]>> rows) {
-    WorkerPool.Key key = WorkerPool.Key.of(settings, functions);
     var calls = new FunctionCalls(this, key, rows);
     TaskContext task = TaskContext.get();
     TaskCompletionListener end = context -> calls.end(!context.isFailed() && !context.isInterrupted());

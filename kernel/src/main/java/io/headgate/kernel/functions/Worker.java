@@ -28,9 +28,13 @@ import java.util.concurrent.TimeUnit;
  * <p>It ends when its socket closes, so none outlives this process. Messages are little more than lengths and Arrow record
  * batches; {@code headgate.functions.worker} reads and writes the other ends. One thread uses it at a time.
  */
-final class Worker implements AutoCloseable {
+public final class Worker implements AutoCloseable {
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final int BUFFER = 256 << 10;
+  /** Messages up to this size share one array. */
+  private static final int KEPT = 8 << 20;
+  /** How a function asks for more in the middle of a call. */
+  private static final int FETCH = 2;
   private static final long START_MILLIS = 60_000;
 
   private final WorkerSettings settings;
@@ -40,6 +44,8 @@ final class Worker implements AutoCloseable {
   private DataOutputStream out;
   private DataInputStream in;
   private boolean busy;
+  /** Holds the body of the last message, unless that was a large one. */
+  private byte[] bytes = new byte[BUFFER];
   /** When it was last used, by {@link System#nanoTime}. */
   private long usedAt;
   private volatile boolean timedOut;
@@ -50,11 +56,22 @@ final class Worker implements AutoCloseable {
    * @param rows how many rows were returned
    * @param origins the row of the input that each returned row comes from; null if they are the same, in the same order
    * @param errors the rows of the input that failed, with the traceback of each
-   * @param body an Arrow record batch of {@code length} bytes
+   * @param body has {@code length} bytes; valid until the next call
    */
-  record Reply(int rows, int[] origins, List<RowError> errors, byte[] body, int length) {}
+  public record Reply(int rows, int[] origins, List<RowError> errors, byte[] body, int length) {}
 
-  record RowError(int row, String text) {}
+  public record RowError(int row, String text) {}
+
+  /** Answers what a function asks for in the middle of a call. */
+  public interface Fetches {
+    /**
+     * Returns the bytes of the answer.
+     *
+     * @param rows how many rows are asked for, and {@code of} the kind of these
+     * @param body has {@code length} bytes, which are valid during the call
+     */
+    MessageBody fetch(int rows, int of, byte[] body, int length) throws IOException;
+  }
 
   private Worker(WorkerSettings settings, Process process) {
     this.settings = settings;
@@ -63,7 +80,7 @@ final class Worker implements AutoCloseable {
   }
 
   /** Starts a process and loads the functions. */
-  static Worker start(WorkerSettings settings, List<FunctionSpec> functions) {
+  static Worker start(WorkerSettings settings, List<? extends WorkerFunction> functions) {
     Path folder = null;
     Worker worker = null;
     try {
@@ -131,44 +148,45 @@ final class Worker implements AutoCloseable {
     in = new DataInputStream(new BufferedInputStream(Channels.newInputStream(channel), BUFFER));
   }
 
-  private void load(List<FunctionSpec> functions) throws IOException {
+  /** Returns what a worker is told of functions. */
+  static ArrayNode describe(List<? extends WorkerFunction> functions) {
+    ArrayNode all = JSON.createArrayNode();
+    for (WorkerFunction function : functions)
+      function.describe(all.addObject().put("address", function.address()).put("name", function.name()));
+    return all;
+  }
+
+  private void load(List<? extends WorkerFunction> functions) throws IOException {
     ObjectNode message = JSON.createObjectNode();
     message.put("memory", settings.memory());
     message.put("check", settings.check());
     settings.path().forEach(message.putArray("path")::add);
-    ArrayNode all = message.putArray("functions");
-    for (FunctionSpec function : functions) {
-      ObjectNode node = all.addObject();
-      node.put("address", function.address()).put("name", function.name()).put("kind", function.kind().name());
-      node.put("dead_letters", function.deadLetters());
-      node.put("code", function.code());
-      node.put("given", ArrowRows.schema(function.sent()).serializeAsMessage());
-      if (function.kind() != FunctionSpec.Kind.FILTER)
-        node.put("returned", ArrowRows.schema(function.result().schema()).serializeAsMessage());
-    }
+    message.set("functions", describe(functions));
     byte[] bytes = JSON.writeValueAsBytes(message);
     ScheduledFuture<?> watch = watch();
     try {
       out.writeInt(bytes.length);
       out.write(bytes);
       out.flush();
-      reply();
+      reply(null);
     } finally {
       watch.cancel(false);
     }
   }
 
-  /** Calls a function with a batch of rows. */
-  Reply call(FunctionSpec function, int rows, ArrowRows.Bytes batch) {
+  /**
+   * Calls a function with a batch of rows.
+   *
+   * @param fetches null for a function that asks for nothing
+   */
+  public Reply call(WorkerFunction function, int rows, MessageBody body, Fetches fetches) {
     busy = true;
     ScheduledFuture<?> watch = watch();
     try {
       out.writeInt(function.address());
       out.writeInt(rows);
-      out.writeInt(batch.size());
-      out.write(batch.array(), 0, batch.size());
-      out.flush();
-      Reply reply = reply();
+      send(body);
+      Reply reply = reply(fetches);
       busy = false;
       return reply;
     } catch (ClosedByInterruptException e) {
@@ -186,23 +204,42 @@ final class Worker implements AutoCloseable {
     return new java.io.UncheckedIOException(e);
   }
 
-  private Reply reply() throws IOException {
-    int failed = in.readInt();
-    int rows = in.readInt();
-    int count = in.readInt();
-    int text = in.readInt();
-    int length = in.readInt();
+  private void send(MessageBody body) throws IOException {
+    out.writeInt(body.size());
+    out.write(body.array(), 0, body.size());
+    out.flush();
+  }
+
+  private Reply reply(Fetches fetches) throws IOException {
+    while (true) {
+      int state = in.readInt();
+      int rows = in.readInt();
+      int count = in.readInt();
+      int text = in.readInt();
+      int length = in.readInt();
+      if (state != FETCH) return reply(state != 0, rows, count, text, length);
+      send(fetches.fetch(rows, count, read(length), length));
+    }
+  }
+
+  private Reply reply(boolean failed, int rows, int count, int text, int length) throws IOException {
     int[] origins = count < 0 ? null : new int[count];
     for (int i = 0; i < count; i++) origins[i] = in.readInt();
     byte[] words = in.readNBytes(text);
     if (words.length < text) throw new java.io.EOFException();
-    if (failed != 0) {
+    if (failed) {
       var failure = JSON.readTree(words);
       throw new FunctionFailure(failure.get("code").asText(), failure.get("message").asText());
     }
-    byte[] body = in.readNBytes(length);
-    if (body.length < length) throw new java.io.EOFException();
-    return new Reply(rows, origins, text == 0 ? List.of() : errors(words), body, length);
+    return new Reply(rows, origins, text == 0 ? List.of() : errors(words), read(length), length);
+  }
+
+  /** Returns the next bytes of the process, in an array that may be longer. */
+  private byte[] read(int length) throws IOException {
+    if (length > bytes.length && length <= KEPT) bytes = new byte[Math.max(length, 2 * bytes.length)];
+    byte[] into = length > KEPT ? new byte[length] : bytes;
+    in.readFully(into, 0, length);
+    return into;
   }
 
   private static List<RowError> errors(byte[] words) throws IOException {

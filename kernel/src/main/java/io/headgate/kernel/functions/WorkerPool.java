@@ -1,5 +1,6 @@
 package io.headgate.kernel.functions;
 
+import java.io.Serializable;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
@@ -13,7 +14,7 @@ import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 
 /** The workers of this process that no task uses; those unused for a minute are ended. */
-final class WorkerPool {
+public final class WorkerPool {
   static final ScheduledThreadPoolExecutor TIMER = timer();
   private static final long IDLE_NANOS = TimeUnit.SECONDS.toNanos(60);
   private static final Map<Key, Deque<Worker>> IDLE = new HashMap<>();
@@ -23,15 +24,12 @@ final class WorkerPool {
    *
    * @param functions a checksum of all that a worker is told of its functions
    */
-  record Key(WorkerSettings settings, String functions) {
-    static Key of(WorkerSettings settings, List<FunctionSpec> functions) {
+  public record Key(WorkerSettings settings, String functions) implements Serializable {
+    /** Returns the key of workers that have loaded these functions. */
+    public static Key of(WorkerSettings settings, List<? extends WorkerFunction> functions) {
       try {
         MessageDigest sum = MessageDigest.getInstance("SHA-256");
-        for (FunctionSpec f : functions) {
-          String told = f.address() + f.name() + f.kind() + f.deadLetters() + f.sent().json() + f.result().schema().json();
-          sum.update(told.getBytes(StandardCharsets.UTF_8));
-          sum.update(f.code());
-        }
+        sum.update(Worker.describe(functions).toString().getBytes(StandardCharsets.UTF_8));
         return new Key(settings, HexFormat.of().formatHex(sum.digest()));
       } catch (NoSuchAlgorithmException e) {
         throw new IllegalStateException(e);
@@ -56,7 +54,8 @@ final class WorkerPool {
 
   private WorkerPool() {}
 
-  static Worker take(Key key, List<FunctionSpec> functions) {
+  /** Returns a worker that has loaded the functions, for one task. */
+  public static Worker take(Key key, List<? extends WorkerFunction> functions) {
     synchronized (IDLE) {
       Deque<Worker> idle = IDLE.getOrDefault(key, new ArrayDeque<>());
       for (Worker worker; (worker = idle.pollLast()) != null;) {
@@ -67,8 +66,13 @@ final class WorkerPool {
     return Worker.start(key.settings, functions);
   }
 
-  /** Takes back a worker whose task has succeeded. */
-  static void give(Key key, Worker worker) {
+  /** Takes back a worker that a task no longer uses; one whose task failed, or that is in the middle of a call, is ended. */
+  public static void end(Key key, Worker worker, boolean succeeded) {
+    if (succeeded && worker.isReady()) give(key, worker);
+    else worker.close();
+  }
+
+  private static void give(Key key, Worker worker) {
     worker.used();
     synchronized (IDLE) {
       IDLE.computeIfAbsent(key, k -> new ArrayDeque<>()).addLast(worker);

@@ -32,8 +32,9 @@ public record DeadLetter(
    *
    * @param expression the SQL that failed on it; null where none did
    * @param topic the topic of its record; null where nobody knows
+   * @param key the key whose event or timer failed; null where it failed for no key
    */
-  public record Row(String expression, String topic) {}
+  public record Row(String expression, String topic, String key) {}
 
   /** @param raw the row as JSON; null where it has no such form */
   public static DeadLetter ofRow(
@@ -57,6 +58,7 @@ public record DeadLetter(
       if (row != null) {
         g.writeStringField("expression", text(row.expression));
         g.writeStringField("record_topic", row.topic);
+        if (row.key != null) g.writeStringField("key", row.key);
       }
       g.writeNumberField("bytes", size);
       g.writeFieldName("raw");

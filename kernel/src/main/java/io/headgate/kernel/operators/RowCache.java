@@ -61,7 +61,7 @@ public final class RowCache {
   }
 
   /** Returns one for an operator that no task runs, which is in tests. */
-  static RowCache alone() {
+  public static RowCache alone() {
     return new RowCache(ALONE);
   }
 

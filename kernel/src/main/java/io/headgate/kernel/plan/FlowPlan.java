@@ -6,7 +6,6 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import io.headgate.kernel.PortTally;
 import io.headgate.kernel.functions.FunctionSpec;
 import io.headgate.kernel.functions.FunctionStage;
-import io.headgate.kernel.functions.WorkerSettings;
 import io.headgate.kernel.json.BadRecord;
 import io.headgate.kernel.json.JsonDecoder;
 import io.headgate.kernel.json.KeyText;
@@ -15,6 +14,7 @@ import io.headgate.kernel.operators.DecodeRecords;
 import io.headgate.kernel.operators.EnrichProcessor;
 import io.headgate.kernel.operators.SchemaHistory;
 import io.headgate.kernel.process.Alarms;
+import io.headgate.kernel.process.ProcessProcessor;
 import io.headgate.kernel.process.WakeSource;
 import io.headgate.kernel.rows.Layout;
 import io.headgate.kernel.rows.MetaRow;
@@ -24,7 +24,6 @@ import io.headgate.kernel.time.GreatestTimes;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
-import java.util.Base64;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -201,49 +200,8 @@ public final class FlowPlan {
   private void addCalls(int stage, JsonNode flow, RouteCompiler routes) {
     var functions = new ArrayList<FunctionSpec>();
     for (JsonNode call : flow.path("calls"))
-      if (call.get("stage").asInt() == stage) functions.add(function(call, routes));
-    if (functions.isEmpty()) return;
-    JsonNode worker = flow.get("worker");
-    var path = new ArrayList<String>();
-    for (JsonNode folder : worker.get("path")) path.add(folder.asText());
-    calls.put(stage, new FunctionStage(
-        functions,
-        new WorkerSettings(
-            worker.get("python").asText(), path, worker.get("memory").asLong(), worker.get("timeoutMillis").asLong(),
-            worker.get("check").asBoolean()),
-        placement));
-  }
-
-  private static FunctionSpec function(JsonNode node, RouteCompiler routes) {
-    int address = node.get("address").asInt();
-    String id = node.get("id").asText();
-    Layout input = routes.arriving(address);
-    Layout result = node.get("schema").isNull() ? input : Layout.of(schema(node.get("schema")));
-    return new FunctionSpec(
-        address,
-        node.get("name").asText(),
-        FunctionSpec.Kind.valueOf(node.get("kind").asText()),
-        input,
-        columns(node, input),
-        result,
-        routes.compile(node.get("route"), result, id),
-        routes.failing(id, node.get("name").asText(), input),
-        node.get("deadLetters").asBoolean(),
-        Base64.getDecoder().decode(node.get("code").asText()));
-  }
-
-  /** Returns the places of the columns that a function sees: all, unless it names them. */
-  private static int[] columns(JsonNode node, Layout input) {
-    List<String> names = Arrays.asList(input.schema().fieldNames());
-    if (node.get("columns").isNull()) return java.util.stream.IntStream.range(0, names.size()).toArray();
-    var out = new ArrayList<Integer>();
-    for (JsonNode column : node.get("columns")) {
-      if (!names.contains(column.asText()))
-        throw new PlanException("UNKNOWN_COLUMN", "cannot plan " + node.get("name").asText() + ": there is no column '"
-            + column.asText() + "', only " + String.join(", ", names));
-      out.add(names.indexOf(column.asText()));
-    }
-    return out.stream().mapToInt(i -> i).toArray();
+      if (call.get("stage").asInt() == stage) functions.add(PythonFunctions.function(call, routes));
+    if (!functions.isEmpty()) calls.put(stage, new FunctionStage(functions, PythonFunctions.worker(flow.get("worker")), placement));
   }
 
   private void addOperator(JsonNode node, JsonNode flow, RouteCompiler routes) {
@@ -251,6 +209,8 @@ public final class FlowPlan {
       case "enrich" -> new Operator(enrich(node, flow, routes), TimeMode.None());
       case "window" -> new Operator(TimedOperators.window(node, routes), TimeMode.EventTime());
       case "dedupe" -> new Operator(TimedOperators.dedupe(node, routes), TimeMode.EventTime());
+      case "process" -> new Operator(
+          TimedOperators.process(node, PythonFunctions.worker(flow.get("worker")), routes, alarms), TimeMode.EventTime());
       default -> throw new IllegalArgumentException("unknown operator " + node);
     };
     operators.put(node.get("id").asText(), operator);
@@ -346,13 +306,14 @@ public final class FlowPlan {
    * Puts an operator behind rows; its state begins with what an earlier run held.
    *
    * @param held {@code key} and {@code value}, as state has them, of any number of partitions; read in the query's first batch
-   *     alone. With {@code bucket} where not every key says which bucket it is in
+   *     alone. A key of a process function begins with the number of its variable
    */
   public Dataset<Row> operate(Dataset<Row> rows, String operator, Dataset<Row> held) {
     Operator found = operators.get(operator);
-    boolean placed = Arrays.asList(held.columns()).contains("bucket");
+    Column bucket = found.processor instanceof ProcessProcessor
+        ? PackedColumns.processBucket(held.col("key"), held.col("value")) : PackedColumns.bucket(held.col("key"));
     var initial = held.select(
-        (placed ? held.col("bucket") : PackedColumns.bucket(held.col("key"))).as("_1"),
+        bucket.as("_1"),
         PackedColumns.entry(held.col("key"), held.col("value")).as("_2"));
     return rows.groupBy("_1").as(Encoders.INT(), ROW)
         .transformWithState(

@@ -1,5 +1,7 @@
 package io.headgate.kernel.plan;
 
+import io.headgate.kernel.process.ProcessProcessor;
+import io.headgate.kernel.process.ProcessSpec;
 import io.headgate.kernel.rows.Bucket;
 import io.headgate.kernel.rows.Envelope;
 import io.headgate.kernel.rows.HeldEntry;
@@ -53,6 +55,11 @@ public final class PackedColumns {
     return call("bucketOf", DataTypes.IntegerType, ExpressionUtils.expression(key));
   }
 
+  /** Returns the bucket of a process operator's entry. */
+  static Column processBucket(Column key, Column value) {
+    return call("processBucketOf", DataTypes.IntegerType, ExpressionUtils.expression(key), ExpressionUtils.expression(value));
+  }
+
   /** Returns a key and what state holds of it in one. */
   static Column entry(Column key, Column value) {
     return call("entryOf", DataTypes.BinaryType, ExpressionUtils.expression(key), ExpressionUtils.expression(value));
@@ -90,6 +97,10 @@ public final class PackedColumns {
 
   public static int bucketOf(byte[] key) {
     return Bucket.of(key);
+  }
+
+  public static int processBucketOf(byte[] key, byte[] value) {
+    return Bucket.of(ProcessProcessor.keyOf(key, value), ProcessSpec.BUCKETS);
   }
 
   public static byte[] entryOf(byte[] key, byte[] value) {

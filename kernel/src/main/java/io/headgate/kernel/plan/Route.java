@@ -13,6 +13,7 @@ import io.headgate.kernel.rows.Header;
 import io.headgate.kernel.rows.Layout;
 import io.headgate.kernel.rows.SegmentedRow;
 import java.io.Serializable;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import scala.Tuple2;
@@ -90,11 +91,25 @@ public final class Route implements Serializable {
 
     /** @param expression the SQL that failed; null where none did */
     public void reject(BadRecord why, String expression, SegmentedRow row, Header header, Integer spread, Out out) {
-      tally.count(port);
-      byte[] raw = raw(row);
       String topic = header.source < topics.length ? topics[header.source] : null;
+      letter(why, new DeadLetter.Row(expression, topic, null), row, header, spread, out);
+    }
+
+    /**
+     * Does so for what a function failed on that keeps something for each key.
+     *
+     * @param row the event; null for a timer
+     */
+    public void rejectOf(byte[] key, BadRecord why, SegmentedRow row, Header header, Integer spread, Out out) {
+      String topic = header.source < topics.length ? topics[header.source] : null;
+      letter(why, new DeadLetter.Row(null, topic, new String(key, StandardCharsets.UTF_8)), row, header, spread, out);
+    }
+
+    private void letter(BadRecord why, DeadLetter.Row told, SegmentedRow row, Header header, Integer spread, Out out) {
+      tally.count(port);
+      byte[] raw = row == null ? null : raw(row);
       byte[] letter = DeadLetter.ofRow(
-          job, operator, new DeadLetter.Row(expression, topic), header.partition, header.offset, header.timestamp, why, raw)
+          job, operator, told, header.partition, header.offset, header.timestamp, why, raw)
           .encode();
       out.add(new Tuple2<>(place(spread, header), header.envelope(Envelope.OUTPUT, deadLetters, letter, letter.length)));
     }
@@ -165,8 +180,12 @@ public final class Route implements Serializable {
     }
   }
 
-  /** To an operator that keeps something for each key; a row whose key is null has no place there. */
-  record ToKey(int address, KeyText key, Failing failing) implements Step {
+  /**
+   * To an operator that keeps something for each key; a row whose key is null has no place there.
+   *
+   * @param buckets how many the operator's keys are in
+   */
+  record ToKey(int address, KeyText key, int buckets, Failing failing) implements Step {
     @Override public void take(SegmentedRow row, Header header, Integer spread, Out out) {
       byte[] found;
       try {
@@ -179,7 +198,7 @@ public final class Route implements Serializable {
         failing.reject(RowFailure.of(BadRecord.Reason.ROW_FAILED, e), null, row, header, spread, out);
         return;
       }
-      out.add(new Tuple2<>(Bucket.of(found), row.pack(header, Envelope.EVENT, address, found)));
+      out.add(new Tuple2<>(Bucket.of(found, buckets), row.pack(header, Envelope.EVENT, address, found)));
     }
   }
 

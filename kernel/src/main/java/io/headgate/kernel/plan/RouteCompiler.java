@@ -7,6 +7,7 @@ import io.headgate.kernel.json.KeyText;
 import io.headgate.kernel.json.OutputKey;
 import io.headgate.kernel.json.RowEncoder;
 import io.headgate.kernel.json.TextEncoder;
+import io.headgate.kernel.rows.Bucket;
 import io.headgate.kernel.rows.Layout;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -142,7 +143,7 @@ final class RouteCompiler {
     if (wanted == null) {
       for (Layout.Path path : paths) checkKey(path, step.get("name").asText());
       Route.Failing failing = failing(uids.get(address), step.get("name").asText(), layout);
-      return new Route.ToKey(address, new KeyText(paths), failing);
+      return new Route.ToKey(address, new KeyText(paths), step.path("buckets").asInt(Bucket.COUNT), failing);
     }
     for (int i = 0; i < paths.size(); i++) {
       if (!kind(paths.get(i).type()).equals(kind(wanted.get(i))))

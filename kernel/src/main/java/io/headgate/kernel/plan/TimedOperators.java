@@ -1,7 +1,13 @@
 package io.headgate.kernel.plan;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.headgate.kernel.functions.WorkerPool;
+import io.headgate.kernel.functions.WorkerSettings;
 import io.headgate.kernel.operators.DedupeProcessor;
+import io.headgate.kernel.process.Alarms;
+import io.headgate.kernel.process.ProcessProcessor;
+import io.headgate.kernel.process.ProcessSpec;
+import io.headgate.kernel.process.StateSchemas;
 import io.headgate.kernel.rows.Layout;
 import io.headgate.kernel.windows.Aggregate;
 import io.headgate.kernel.windows.Assigner;
@@ -11,6 +17,7 @@ import io.headgate.kernel.windows.Triggers;
 import io.headgate.kernel.windows.WindowProcessor;
 import io.headgate.kernel.windows.WindowSpec;
 import java.util.ArrayList;
+import java.util.Base64;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Spliterator;
@@ -19,8 +26,9 @@ import java.util.stream.LongStream;
 import java.util.stream.StreamSupport;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
 
-/** Makes the operators that go by event time of their JSON. */
+/** Makes the operators with timers of their JSON. */
 final class TimedOperators {
   private TimedOperators() {}
 
@@ -44,6 +52,26 @@ final class TimedOperators {
         address, input, node.get("within").asLong(), routes.compile(node.get("unique"), input, port(node, "unique")),
         routes.compile(node.get("repeated"), input, port(node, "repeated")),
         routes.compile(node.get("late"), input, port(node, "late")));
+  }
+
+  static ProcessProcessor process(JsonNode node, WorkerSettings settings, RouteCompiler routes, Alarms alarms) {
+    int address = node.get("address").asInt();
+    String id = node.get("id").asText();
+    String name = node.get("name").asText();
+    Layout input = routes.arriving(address);
+    var history = new ArrayList<StructType>();
+    for (JsonNode each : node.get("history")) history.add(FlowPlan.schema(each));
+    var outputs = new ArrayList<ProcessSpec.Output>();
+    for (JsonNode each : node.get("outputs")) {
+      String port = each.get("port").asText();
+      StructType schema = FlowPlan.schema(each.get("schema"));
+      outputs.add(new ProcessSpec.Output(port, schema, routes.compile(each.get("route"), Layout.of(schema), port(node, port))));
+    }
+    var spec = new ProcessSpec(
+        address, id, name, input, PythonFunctions.columns(node, input), key(node.get("key"), input, name), new StateSchemas(history),
+        node.get("timers").asBoolean(), node.get("ttl").asBoolean(), outputs, routes.failing(id, name, input),
+        node.get("deadLetters").asBoolean(), Base64.getDecoder().decode(node.get("code").asText()));
+    return new ProcessProcessor(spec, WorkerPool.Key.of(settings, List.of(spec)), alarms);
   }
 
   /** Returns what the rows of an operator's output are counted under. */

@@ -32,8 +32,6 @@ public final class ProcessState implements Form {
   /** The most entries of a list or map that a row shows. */
   public static final int MOST = 1000;
 
-  /** How many buckets hold the keys; part of the state format. */
-  private static final int BUCKETS = 128;
   private static final byte RECORD = 0;
   private static final byte PAGE = 1;
   private static final String SIZE = "_size";
@@ -105,7 +103,7 @@ public final class ProcessState implements Form {
   }
 
   @Override public int bucket(byte[] key) {
-    return Bucket.of(key) & (BUCKETS - 1);
+    return Bucket.of(key) & (ProcessSpec.BUCKETS - 1);
   }
 
   @Override public byte[] entry(byte[] key) {

@@ -21,9 +21,6 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * <p>It does not register with the {@link Gatekeeper}: timers that are still to come keep no job from ending.
  */
 final class WakeStream implements MicroBatchStream, SupportsAdmissionControl {
-  /** The buckets of a process operator: part of the state format. */
-  static final int BUCKETS = 128;
-
   /** Bounds the batches of timers that are due one shortly after the other, and of a clock that was set back. */
   private static final long PAUSE_NANOS = 100_000_000L;
 
@@ -113,11 +110,11 @@ final class WakeStream implements MicroBatchStream, SupportsAdmissionControl {
     }
 
     @Override public boolean next() {
-      return ++next < envelopes.length * BUCKETS;
+      return ++next < envelopes.length * ProcessSpec.BUCKETS;
     }
 
     @Override public InternalRow get() {
-      return new GenericInternalRow(new Object[] {next % BUCKETS, envelopes[next / BUCKETS]});
+      return new GenericInternalRow(new Object[] {next % ProcessSpec.BUCKETS, envelopes[next / ProcessSpec.BUCKETS]});
     }
 
     @Override public void close() {}

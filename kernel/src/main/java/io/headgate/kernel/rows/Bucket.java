@@ -26,6 +26,11 @@ public final class Bucket {
     return ALL[(int) (XXH64.hashUnsafeBytes(key, Platform.BYTE_ARRAY_OFFSET, key.length, SEED) & MASK)];
   }
 
+  /** Returns the bucket of a key for an operator that has fewer: their number is a power of two. */
+  public static Integer of(byte[] key, int count) {
+    return ALL[of(key) & count - 1];
+  }
+
   /** Returns the bucket of rows without a key that stay in order: those of one partition of a source share it. */
   public static Integer ofPartition(Header header) {
     return ALL[(int) (XXH64.hashLong(header.partition, header.source) & MASK)];

@@ -6,6 +6,8 @@ import io.headgate.kernel.operators.SeenTimes;
 import io.headgate.kernel.plan.FlowPlan;
 import io.headgate.kernel.plan.PortableState;
 import io.headgate.kernel.process.ProcessEntries;
+import io.headgate.kernel.process.ProcessProcessor;
+import io.headgate.kernel.process.ProcessSpec;
 import io.headgate.kernel.process.ProcessState;
 import io.headgate.kernel.process.StateSchemas;
 import io.headgate.kernel.rows.Layout;
@@ -71,6 +73,13 @@ public final class ReadableState implements Serializable {
       key = key.add(new StructField(found.name(), found.type(), false, org.apache.spark.sql.types.Metadata.empty()));
     }
     return new ReadableState(new SeenTimes(key), key);
+  }
+
+  /** Returns the state of a process function; records and pages of older schemas have the present one. */
+  public static ReadableState process(FlowPlan plan, String operator) {
+    ProcessSpec spec = ((ProcessProcessor) plan.operator(operator).processor()).spec();
+    StructType key = new StructType(spec.key().toArray(StructField[]::new));
+    return new ReadableState(new ProcessState(key, spec.state()), key);
   }
 
   /**

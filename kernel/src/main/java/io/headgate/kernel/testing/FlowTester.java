@@ -9,8 +9,8 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.headgate.kernel.functions.FunctionStage;
 import io.headgate.kernel.plan.FlowPlan;
+import io.headgate.kernel.process.ProcessProcessor;
 import io.headgate.kernel.rows.Envelope;
-import io.headgate.kernel.rows.HeldEntry;
 import io.headgate.kernel.rows.RawHeaders;
 import io.headgate.kernel.rows.RawRecord;
 import java.nio.charset.StandardCharsets;
@@ -35,7 +35,7 @@ public final class FlowTester {
     for (var operator : plan.operators()) operators.add(new MemoryOperator(operator));
   }
 
-  /** Has every operator begin anew with what its state holds, as a restored job does; timers are not carried over. */
+  /** Has every operator begin anew with what its state holds, as a restored job does; bucket timers are not carried over. */
   public void restart() {
     for (var operator : operators) operator.restart();
   }
@@ -95,15 +95,18 @@ public final class FlowTester {
    *
    * @param place the operator's among those that hold state, in the order rows pass through them
    * @return JSON: an object with held, a list of objects with bucket, key and value (both base64), and timers, a list of objects
-   *     with bucket and moment (epoch ms)
+   *     with bucket and moment (epoch ms); of a process function, held is its records and pages, and there are also
+   *     timers_of_keys, alarms_of_keys and expiries_of_keys, whose entries are like those of held
    */
   public String state(int place) throws JsonProcessingException {
     MemoryHandle handle = operators.get(place).handle();
     ObjectNode out = JSON.createObjectNode();
     ArrayNode held = out.putArray("held");
-    for (MemoryHandle.Held each : handle.held())
-      held.addObject().put("bucket", each.bucket())
-          .put("key", HeldEntry.key(each.entry())).put("value", HeldEntry.value(each.entry()));
+    for (MemoryHandle.Held each : handle.held()) {
+      int variable = ProcessProcessor.VARIABLES.indexOf(each.map());
+      ArrayNode into = variable > 0 ? out.withArray("/" + each.map() + "_of_keys") : held;
+      into.addObject().put("bucket", each.bucket()).put("key", each.key()).put("value", each.value());
+    }
     ArrayNode timers = out.putArray("timers");
     for (MemoryHandle.Timer each : handle.timers()) timers.addObject().put("bucket", each.bucket()).put("moment", each.moment());
     return JSON.writeValueAsString(out);

@@ -6,6 +6,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
+import java.util.UUID;
 import org.apache.spark.sql.Encoder;
 import org.apache.spark.sql.streaming.ListState;
 import org.apache.spark.sql.streaming.MapState;
@@ -17,21 +18,32 @@ import scala.collection.Iterator;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * State and timers in memory, for processors that keep one map of bytes by bucket.
+ * State and timers in memory, for processors that keep maps of bytes by bucket.
  *
  * <p>Stricter than Spark, which only warns: a timer must be above the watermark, registered once, and there to be deleted.
  */
 final class MemoryHandle implements StatefulProcessorHandle {
   record Timer(long moment, Integer bucket) {}
 
-  /** What is kept of a key, in the form in which another query takes it over. */
-  record Held(Integer bucket, byte[] entry) {}
+  /** An entry of one of the maps. */
+  record Held(Integer bucket, String map, byte[] key, byte[] value) {}
 
-  private final Map<Integer, MemoryMap> maps = new LinkedHashMap<>();
+  private record Info(UUID getQueryId, UUID getRunId, long getBatchId) implements QueryInfo {}
+
+  private static final UUID QUERY = new UUID(0, 0);
+
+  /** By name, then by bucket. */
+  private final Map<String, Map<Integer, MemoryMap>> maps = new LinkedHashMap<>();
   private final TreeSet<Timer> timers =
       new TreeSet<>(Comparator.comparingLong(Timer::moment).thenComparing(Timer::bucket));
   private Integer bucket;
   private long watermark;
+  private long batch = -1;
+
+  /** Begins another batch. */
+  void begin() {
+    batch++;
+  }
 
   /** Says whose state and timers the calls that follow concern. */
   void enter(Integer bucket, long watermark) {
@@ -46,7 +58,8 @@ final class MemoryHandle implements StatefulProcessorHandle {
 
   List<Held> held() {
     var out = new ArrayList<Held>();
-    maps.forEach((each, map) -> map.packed().forEach(entry -> out.add(new Held(each, entry))));
+    maps.forEach((name, byBucket) -> byBucket.forEach((each, map) -> map.entries().forEach(
+        (key, value) -> out.add(new Held(each, name, key, value)))));
     return out;
   }
 
@@ -89,7 +102,8 @@ final class MemoryHandle implements StatefulProcessorHandle {
 
   @SuppressWarnings("unchecked")
   @Override public <K, V> MapState<K, V> getMapState(String name, Encoder<K> keys, Encoder<V> rows, TTLConfig ttl) {
-    return (MapState<K, V>) MemoryMap.view(() -> maps.computeIfAbsent(bucket, k -> new MemoryMap()));
+    var map = maps.computeIfAbsent(name, n -> new LinkedHashMap<>());
+    return (MapState<K, V>) MemoryMap.view(() -> map.computeIfAbsent(bucket, k -> new MemoryMap()));
   }
 
   @Override public <K, V> MapState<K, V> getMapState(String name, TTLConfig ttl, Encoder<K> keys, Encoder<V> rows) {
@@ -97,10 +111,10 @@ final class MemoryHandle implements StatefulProcessorHandle {
   }
 
   @Override public QueryInfo getQueryInfo() {
-    throw new UnsupportedOperationException();
+    return new Info(QUERY, QUERY, batch);
   }
 
   @Override public void deleteIfExists(String name) {
-    maps.clear();
+    maps.get(name).clear();
   }
 }

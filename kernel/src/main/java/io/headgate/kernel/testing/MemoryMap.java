@@ -1,9 +1,8 @@
 package io.headgate.kernel.testing;
 
-import io.headgate.kernel.rows.HeldEntry;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.List;
+import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.function.Supplier;
 import org.apache.spark.sql.streaming.MapState;
@@ -15,11 +14,9 @@ import scala.jdk.javaapi.CollectionConverters;
 final class MemoryMap {
   private final TreeMap<byte[], byte[]> entries = new TreeMap<>(Arrays::compareUnsigned);
 
-  /** Returns the entries as a query takes them over. */
-  List<byte[]> packed() {
-    var out = new ArrayList<byte[]>();
-    entries.forEach((key, value) -> out.add(HeldEntry.pack(key, value)));
-    return out;
+  /** Returns the entries, ordered by the bytes of their keys as state has them. */
+  SortedMap<byte[], byte[]> entries() {
+    return entries;
   }
 
   /** @param present the map of the bucket that calls concern at the time */

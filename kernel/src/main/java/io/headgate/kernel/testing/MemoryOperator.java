@@ -1,6 +1,11 @@
 package io.headgate.kernel.testing;
 
 import io.headgate.kernel.plan.FlowPlan;
+import io.headgate.kernel.process.ProcessProcessor;
+import io.headgate.kernel.process.ProcessSpec;
+import io.headgate.kernel.rows.Envelope;
+import io.headgate.kernel.rows.Header;
+import io.headgate.kernel.rows.HeldEntry;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -16,6 +21,8 @@ final class MemoryOperator {
   private record Now(long getCurrentProcessingTimeInMs, long getCurrentWatermarkInMs) implements TimerValues {}
 
   private record Expired(long getExpiryTimeInMs) implements ExpiredTimerInfo {}
+
+  private static final String ALARMS = ProcessProcessor.VARIABLES.get(2);
 
   private final FlowPlan.Operator operator;
   private MemoryHandle handle;
@@ -42,16 +49,47 @@ final class MemoryOperator {
     open();
     for (MemoryHandle.Held each : held) {
       handle.enter(each.bucket(), 0);
-      operator.processor().handleInitialState(each.bucket(), new Tuple2<>(each.bucket(), each.entry()), new Now(0, 0));
+      operator.processor().handleInitialState(each.bucket(), new Tuple2<>(each.bucket(), entry(each)), new Now(0, 0));
     }
+  }
+
+  /** Returns an entry in the form in which another query takes it over. */
+  private byte[] entry(MemoryHandle.Held held) {
+    if (process() == null) return HeldEntry.pack(held.key(), held.value());
+    byte[] key = new byte[1 + held.key().length];
+    key[0] = (byte) ProcessProcessor.VARIABLES.indexOf(held.map());
+    System.arraycopy(held.key(), 0, key, 1, held.key().length);
+    return HeldEntry.pack(key, held.value());
+  }
+
+  /** Returns what a process function is; null for another operator. */
+  private ProcessSpec process() {
+    return operator.processor() instanceof ProcessProcessor process ? process.spec() : null;
+  }
+
+  /** Adds rows for the buckets that have a timer by the clock which is due, as a query's wakes do. */
+  private List<Tuple2<Integer, byte[]>> wakes(long clock) {
+    var out = new ArrayList<Tuple2<Integer, byte[]>>();
+    ProcessSpec process = process();
+    if (process == null || !process.timers()) return out;
+    var header = new Header();
+    header.source = Envelope.NO_SOURCE;
+    handle.held().stream()
+        .filter(held -> held.map().equals(ALARMS) && ProcessProcessor.timeOf(held.key()) <= clock)
+        .map(MemoryHandle.Held::bucket).distinct()
+        .forEach(bucket -> out.add(new Tuple2<>(bucket, header.envelope(Envelope.WAKE, process.address()))));
+    return out;
   }
 
   /** @param oneByOne whether each row comes alone, and timers after each, as in real-time mode */
   List<Tuple2<Integer, byte[]>> batch(List<Tuple2<Integer, byte[]>> rows, long watermark, long clock, boolean oneByOne) {
+    handle.begin();
     var now = new Now(clock, watermark);
     var out = new ArrayList<Tuple2<Integer, byte[]>>();
     var groups = new LinkedHashMap<Integer, List<Tuple2<Integer, byte[]>>>();
-    for (var row : rows) {
+    var all = new ArrayList<>(rows);
+    all.addAll(wakes(clock));
+    for (var row : all) {
       if (oneByOne) {
         call(row._1(), List.of(row), now, out);
         expire(now, out);
