@@ -25,11 +25,11 @@ from headgate._kernel.bridge import CompiledFlow
 from headgate._kernel.gateway import find_jvm_exit
 from headgate._kernel.state import KeyLookup, ReadableState, as_json, ask
 from headgate._kernel.translate import SPARK_ERRORS, root_cause
-from headgate._units import format_duration
 from headgate.engine.plan import path_of, plan_flow
 from headgate.engine.session import open_session
 from headgate.engine.settings import MIB, SparkSettings, held_state, state_variable
 from headgate.engine.spark_types import to_spark_json
+from headgate.engine.state_limits import QueryLimits
 from headgate.engine.state_view import readable_rows
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.graph import Graph
@@ -44,7 +44,6 @@ _AT_ONCE = 4
 _WAIT_S = 20.0
 # A query has at most 16 leaves, and each of them is one task: none takes the threads of another.
 _THREADS = 16 * _AT_ONCE
-_TOO_LARGE = "STATE_ANSWER_TOO_LARGE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,13 +261,13 @@ class StateReader:
         return session
 
     @contextmanager
-    def _limited(self, session: SparkSession) -> Iterator[_Limits]:
+    def _limited(self, session: SparkSession) -> Iterator[QueryLimits]:
         """Hold one of the places for queries, and end the query after its time."""
         if not self._places.acquire(timeout=_WAIT_S):
             raise _busy()
         try:
             name = f"state-{next(self._queries)}"
-            with _Limits(session, name, self._longest_query) as limits:
+            with QueryLimits(session, name, self._longest_query) as limits:
                 yield limits
         finally:
             self._places.release()
@@ -295,6 +294,8 @@ class StateReader:
             case Dedupe(by=by):
                 paths = [path_of(path) or [path] for path in by]
                 return ReadableState.of_seen(self._spark, self._flow(shape, mark), uid, paths)
+            case node if node.operator == "process":
+                return ReadableState.of_process(self._spark, self._flow(shape, mark), uid)
             case node:
                 raise AssertionError(f"{node.id} holds no state")
 
@@ -305,36 +306,6 @@ class StateReader:
         while len(self._flows) > _FORMS:
             self._flows.popitem(last=False)
         return self._flows[mark]
-
-
-class _Limits:
-    """Cancels a query that takes too long."""
-
-    def __init__(self, session: SparkSession, group: str, longest: timedelta) -> None:
-        self._context = session.sparkContext
-        self._group = group
-        self._longest = longest
-        self._timer = threading.Timer(longest.total_seconds(), self._end)
-        self._ended = False
-
-    def find_excess(self, error: BaseException) -> HeadgateError | None:
-        """Return the error of a query that exceeded its time or its size; None for others."""
-        if self._ended:
-            return _too_long(self._longest)
-        return _too_large() if _TOO_LARGE in root_cause(error) else None
-
-    def __enter__(self) -> _Limits:
-        self._context.setJobGroup(self._group, "a question on state", interruptOnCancel=True)
-        self._timer.daemon = True
-        self._timer.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._timer.cancel()
-
-    def _end(self) -> None:
-        self._ended = True
-        self._context.cancelJobGroup(self._group)
 
 
 def _take(rows: DataFrame, limit: int) -> FoundRows:
@@ -381,22 +352,6 @@ def _refused(error: BaseException, views: Sequence[str]) -> HeadgateError:
         f"cannot answer the query: {root_cause(error)}",
         hint=f"the views are {', '.join(views)}",
         root_cause=root_cause(error),
-    )
-
-
-def _too_long(longest: timedelta) -> HeadgateError:
-    return HeadgateError(
-        "STATE_SQL_TOO_LONG",
-        f"cannot answer the query: it took longer than {format_duration(longest)}",
-        hint="select less, or take a portable savepoint and query its files",
-    )
-
-
-def _too_large() -> HeadgateError:
-    return HeadgateError(
-        _TOO_LARGE,
-        "cannot show state: the answer is larger than 16 MiB",
-        hint="select fewer or shorter columns, or a smaller --rows",
     )
 
 
