@@ -169,10 +169,11 @@ class _Caller:
                     append(function(row))
             except Exception as error:
                 place = len(answers) + len(errors)
-                text = _text(error)
+                text = error_text(error)
                 if not self._dead_letters:
                     raise FunctionFailed(
-                        "FUNCTION_FAILED", f"{self._name} failed on {_shown(rows[place])}: {text}"
+                        "FUNCTION_FAILED",
+                        f"{self._name} failed on {shown_row(rows[place])}: {text}",
                     ) from error
                 errors.append(RowError(place, text))
             else:
@@ -224,7 +225,7 @@ def _map_batches(
     try:
         made = function(table.append_column(ORIGIN, marks))
     except Exception as error:
-        raise FunctionFailed("FUNCTION_FAILED", f"{name} failed: {_text(error)}") from error
+        raise FunctionFailed("FUNCTION_FAILED", f"{name} failed: {error_text(error)}") from error
     if isinstance(made, pa.RecordBatch):
         made = pa.Table.from_batches([made])
     if not isinstance(made, pa.Table):
@@ -270,14 +271,15 @@ def _fit(made: pa.Table, returned: pa.Schema, name: str) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=returned)
 
 
-def _shown(row: Any) -> str:
+def shown_row(row: Any) -> str:
+    """Return a row for a message."""
     try:
         return f"{row!r:.500}"
     except Exception:  # noqa: BLE001 - a class of the user fails when it is shown
         return f"a {type(row).__name__}"
 
 
-def _text(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """Return an exception and where the user's code raised it, the same in every attempt."""
     frames = [
         frame

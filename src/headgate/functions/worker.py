@@ -20,7 +20,13 @@ from typing import Any, BinaryIO, cast
 import pyarrow as pa
 
 from headgate.functions.calls import Call, FunctionFailed, Results, get_call, twice
-from headgate.functions.stored import load
+from headgate.functions.processes.calls import ProcessCalls, ProcessShape
+from headgate.functions.processes.pages import FetchPages
+from headgate.functions.processes.wire import Fetch, Reply, read_batch
+from headgate.functions.stored import ProcessCallback, load
+
+# A function by its kind: a call with the columns that it is given, or a process.
+Served = tuple[Call, pa.Schema] | ProcessCalls
 
 _REPLY = struct.Struct(">iiiii")
 _REQUEST = struct.Struct(">iii")
@@ -41,7 +47,7 @@ def main(path: str) -> None:
                 pass
 
 
-def _load(stream: BinaryIO) -> dict[int, tuple[Call, pa.Schema]] | None:
+def _load(stream: BinaryIO) -> dict[int, Served] | None:
     (length,) = _INT.unpack(_read(stream, _INT.size))
     message = json.loads(_read(stream, length))
     if message["memory"]:
@@ -62,11 +68,14 @@ def _load(stream: BinaryIO) -> dict[int, tuple[Call, pa.Schema]] | None:
     return calls
 
 
-def _prepare(function: dict[str, Any], *, check: bool) -> tuple[Call, pa.Schema]:
+def _prepare(function: dict[str, Any], *, check: bool) -> Served:
     given = _schema(function["given"])
+    callback = load(base64.b64decode(function["code"]))
+    if isinstance(callback, ProcessCallback):
+        return _prepare_process(function, callback, given, check=check)
     call = get_call(
         function["kind"],
-        load(base64.b64decode(function["code"])),
+        callback,
         name=function["name"],
         given=given,
         returned=_schema(function["returned"]) if "returned" in function else None,
@@ -75,22 +84,47 @@ def _prepare(function: dict[str, Any], *, check: bool) -> tuple[Call, pa.Schema]
     return twice(call, function["name"]) if check else call, given
 
 
+def _prepare_process(
+    function: dict[str, Any], callback: ProcessCallback, given: pa.Schema, *, check: bool
+) -> ProcessCalls:
+    shape = ProcessShape(
+        given,
+        keys=_schema(function["keys"]),
+        record=_schema(function["record"]),
+        pages=[_schema(page) for page in function["pages"]],
+        outputs=[(output["port"], _schema(output["schema"])) for output in function["outputs"]],
+        has_timers=function["timers"],
+    )
+    return ProcessCalls(
+        callback,
+        shape,
+        name=function["name"],
+        uid=function["uid"],
+        dead_letters=function["dead_letters"],
+        check=check,
+    )
+
+
 def _schema(message: str) -> pa.Schema:
     return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(message)))
 
 
-def _serve(stream: BinaryIO, calls: dict[int, tuple[Call, pa.Schema]]) -> bool:
+def _serve(stream: BinaryIO, calls: dict[int, Served]) -> bool:
     """Answer one call; return False once the socket has closed."""
     header = stream.read(_REQUEST.size)
     if not header:
         return False
     address, _, length = _REQUEST.unpack(header)
-    call, given = calls[address]
-    batch = pa.ipc.read_record_batch(pa.py_buffer(_read(stream, length)), given)
+    served = calls[address]
+    body = _read(stream, length)
     failure: tuple[str, str] | None = None
     process = os.getpid()
     try:
-        results = call(batch)
+        if isinstance(served, ProcessCalls):
+            answer: Reply | Results = served(body, _fetching(stream, served, process))
+        else:
+            call, given = served
+            answer = call(pa.ipc.read_record_batch(pa.py_buffer(body), given))
     except FunctionFailed as error:
         failure = error.code, str(error)
     except (SystemExit, KeyboardInterrupt) as error:
@@ -100,11 +134,39 @@ def _serve(stream: BinaryIO, calls: dict[int, tuple[Call, pa.Schema]]) -> bool:
     if os.getpid() != process:
         # A function forked, and this is its child; only the worker answers.
         os._exit(0)
-    if failure is None:
-        _answer(stream, results)
-    else:
+    if failure is not None:
         _fail(stream, *failure)
+    elif isinstance(answer, Reply):
+        _answer_process(stream, answer)
+    else:
+        _answer(stream, answer)
     return True
+
+
+def _fetching(stream: BinaryIO, served: ProcessCalls, process: int) -> FetchPages:
+    """Return how pages are fetched from the kernel in the middle of a call."""
+
+    def fetch(wanted: Fetch) -> pa.RecordBatch:
+        if os.getpid() != process:
+            os._exit(0)
+        body = wanted.body()
+        stream.write(_REPLY.pack(2, len(wanted.keys), wanted.var, 0, len(body)))
+        stream.write(body)
+        stream.flush()
+        (length,) = _INT.unpack(_read(stream, _INT.size))
+        return read_batch(_read(stream, length), served.pages[wanted.var])
+
+    return fetch
+
+
+def _answer_process(stream: BinaryIO, reply: Reply) -> None:
+    errors = [{"row": row, "text": text} for row, text in reply.errors]
+    words = json.dumps(errors).encode() if errors else b""
+    body = reply.body()
+    stream.write(_REPLY.pack(0, reply.rows, -1, len(words), len(body)))
+    stream.write(words)
+    stream.write(body)
+    stream.flush()
 
 
 def _answer(stream: BinaryIO, results: Results) -> None:

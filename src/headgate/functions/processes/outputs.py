@@ -1,0 +1,101 @@
+"""What a process emits in a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from headgate.functions.keyed import Emitter
+from headgate.functions.processes.columns import type_of
+from headgate.functions.processes.plain import row_to_plain
+from headgate.functions.processes.scope import Scope
+from headgate.functions.processes.wire import pack_ints
+from headgate.functions.python_types import Kind, PythonType
+
+
+class Output(Emitter):
+    """An output: the rows of a call in plain form, each with its origin."""
+
+    def __init__(self, scope: Scope, schema: pa.Schema) -> None:
+        fields = tuple((field.name, type_of(field)) for field in schema)
+        self.rows: list[tuple[Any, ...]] = []
+        self.origins: list[int] = []
+        self._schema = schema
+        self.emit = self._emitter(scope, PythonType(Kind.STRUCT, fields=fields))  # type: ignore[assignment, method-assign]
+
+    def _emitter(self, scope: Scope, type_: PythonType) -> Callable[[Any], None]:
+        append, mark = self.rows.append, self.origins.append
+        by_class: dict[type, Callable[[Any], Any]] = {}
+        find = row_to_plain(type_)
+
+        def emit(row: Any) -> None:
+            convert = by_class.get(type(row))
+            if convert is None:
+                convert = by_class[type(row)] = find(type(row))
+            append(convert(row))
+            mark(scope.origin)
+
+        return emit
+
+    def begin(self) -> None:
+        """Forget the rows of the last call."""
+        self.undo(0)
+
+    def undo(self, length: int) -> None:
+        """Drop the rows behind so many."""
+        del self.rows[length:], self.origins[length:]
+
+    def sections(self) -> list[bytes]:
+        """Return the sections of a reply."""
+        if not self.rows:
+            return [b"", b""]
+        arrays = [
+            pa.array(column, field.type)
+            for column, field in zip(zip(*self.rows, strict=True), self._schema, strict=True)
+        ]
+        batch = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+        return [pack_ints(self.origins), batch.serialize()]
+
+
+class Unused(Emitter):
+    """An output that the flow does not use: its rows go nowhere."""
+
+    def emit(self, row: Any) -> None:
+        pass
+
+
+class Outputs:
+    """All outputs of a process, in declared order."""
+
+    def __init__(self, scope: Scope, schemas: Sequence[tuple[str, pa.Schema]], name: str) -> None:
+        self._name = name
+        self._outputs = {port: Output(scope, schema) for port, schema in schemas}
+        self.all = list(self._outputs.values())
+        main = self._outputs.get("out") or Unused()
+        scope.attach(main.emit, self._side)
+
+    def begin(self) -> None:
+        """Forget the rows of the last call."""
+        for output in self.all:
+            output.begin()
+
+    def lengths(self) -> list[int]:
+        """Return how many rows each output has."""
+        return [len(output.rows) for output in self.all]
+
+    def undo(self, lengths: Sequence[int]) -> None:
+        """Drop the rows behind so many of each output."""
+        for output, length in zip(self.all, lengths, strict=True):
+            output.undo(length)
+
+    def _side(self, name: str) -> Output:
+        output = self._outputs.get(name)
+        if output is None or name == "out":
+            sides = sorted(port for port in self._outputs if port != "out")
+            raise LookupError(
+                f"{self._name} has no side output {name!r}: the flow reads "
+                f"{', '.join(map(repr, sides)) or 'none'}"
+            )
+        return output
