@@ -244,8 +244,8 @@ class StateReader:
         with self._lock:
             form = self._form(place.shape, uid)
             # One task: the threads of the session are shared with other queries.
-            entries = form.rows(readable_rows(session, held), now_ms=place.time_ms)
-            rows = entries.coalesce(1)
+            entries = readable_rows(session, held).coalesce(1)
+            rows = form.rows(entries, now_ms=place.time_ms)
         if isinstance(node, Window):
             keys = [f"`{name.replace('`', '``')}`" for name in rows.columns[:-1]]
             return rows.selectExpr(*keys, "inline(windows)")
