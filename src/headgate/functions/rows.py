@@ -6,14 +6,24 @@ import dataclasses
 import keyword
 import typing
 from collections import namedtuple
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
 from headgate.functions.stored import RowType
 
 Values = Callable[[pa.Array], list[Any]]
+
+_LONG = pa.int64()
+_TIMES = pa.timestamp("us", tz="UTC")
+# The time zone that Arrow gives its times.
+_ZONE = ZoneInfo("UTC")
+_EPOCH = datetime(1970, 1, 1, tzinfo=_ZONE)
+# Seconds below are exact to the microsecond as a float.
+_EXACT = 4_000_000_000_000_000
 
 
 def row_reader(schema: pa.Schema, row: RowType) -> Callable[[pa.RecordBatch], list[Any]]:
@@ -52,6 +62,15 @@ def _row_class(names: tuple[str, ...]) -> Any:
     return type("Row", (base,), {"__slots__": (), "__getitem__": get})
 
 
+def as_row(value: Any) -> Any:
+    """Return a dict or dataclass as the row that functions without a declared type take."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return _row_class(tuple(value))._make(as_row(part) for part in value.values())
+    return [as_row(item) for item in value] if isinstance(value, list) else value
+
+
 def is_attribute(name: str) -> bool:
     """Return True if a column of a row without a declared type is an attribute."""
     return name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("_")
@@ -69,7 +88,25 @@ def _values(kind: pa.DataType, row: RowType) -> Values:
         return _lists(_values(kind.value_type, row))
     if pa.types.is_map(kind):
         return _maps(_values(kind.item_type, row))
+    return column_values(kind)
+
+
+def column_values(kind: pa.DataType) -> Values:
+    """Return how an array without structs in it becomes a list of Python values."""
+    if kind == _TIMES:
+        return _times
     return lambda array: array.to_pylist()
+
+
+def _times(array: pa.Array) -> list[Any]:
+    """Return times in UTC; Arrow takes ten times as long."""
+    make = datetime.fromtimestamp
+    return [
+        make(time / 1e6, _ZONE)
+        if time is not None and 0 <= time < _EXACT
+        else (time if time is None else _EPOCH + timedelta(microseconds=time))
+        for time in array.view(_LONG).to_pylist()
+    ]
 
 
 def _structs(kind: pa.StructType, row: RowType) -> Values:

@@ -21,8 +21,8 @@ import pyarrow as pa
 
 from headgate.functions.calls import Call, FunctionFailed, Results, get_call, twice
 from headgate.functions.processes.calls import ProcessCalls, ProcessShape
-from headgate.functions.processes.pages import FetchPages
 from headgate.functions.processes.wire import Fetch, Reply, read_batch
+from headgate.functions.states.pages import FetchPages
 from headgate.functions.stored import ProcessCallback, load
 
 # A function by its kind: a call with the columns that it is given, or a process.

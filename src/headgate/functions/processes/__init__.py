@@ -1,1 +1,1 @@
-"""Keyed process functions at work: state, timers and one call of a worker. No Spark."""
+"""Keyed process functions at work: context, timers and one call of a worker. No Spark."""

@@ -11,17 +11,17 @@ import pyarrow as pa
 from headgate.functions.calls import FunctionFailed, error_text, shown_row
 from headgate.functions.declared import StateKind
 from headgate.functions.keyed import Timer
-from headgate.functions.processes.columns import reader
-from headgate.functions.processes.lists import ListState
-from headgate.functions.processes.maps import MapState
 from headgate.functions.processes.outputs import Outputs
-from headgate.functions.processes.pages import FetchPages
 from headgate.functions.processes.scope import Scope
 from headgate.functions.processes.settled import settle
-from headgate.functions.processes.values import ValueState
 from headgate.functions.processes.wire import Fetch, Reply, Request, parse_request, read_batch
 from headgate.functions.results import BadResult
 from headgate.functions.rows import row_reader
+from headgate.functions.states.columns import reader
+from headgate.functions.states.lists import ListState
+from headgate.functions.states.maps import MapState
+from headgate.functions.states.pages import FetchPages
+from headgate.functions.states.values import ValueState
 from headgate.functions.stored import ProcessCallback
 
 State = ValueState | ListState | MapState
@@ -102,6 +102,13 @@ class ProcessCalls:
             raise self._differs(rows, self._shown())
         return second
 
+    def read_states(self, body: bytes, fetch: FetchPages) -> list[State]:
+        """Return the states as they are for the only key of a call, without calling the process."""
+        request = parse_request(body)
+        self._scope.begin(request.now, request.watermark, [], request.keys)
+        self._load(request, fetch)
+        return self._states
+
     @property
     def pages(self) -> Sequence[pa.Schema]:
         """The columns of a page of each list and map."""
@@ -143,12 +150,7 @@ class ProcessCalls:
         scope.seed = lambda at: (
             f"{self._uid}\0{request.batch}\0{request.phase}\0".encode() + request.key_text(at)
         )
-        records = read_batch(request.records, self._shape.record)
-        for place, state in enumerate(self._states):
-            if isinstance(state, ValueState):
-                state.load(records.column(place))
-            else:
-                state.load(records.column(place), fetch)
+        records = self._load(request, fetch)
         self._events = (
             self._read(read_batch(request.events, self._shape.given)) if request.events else []
         )
@@ -161,6 +163,16 @@ class ProcessCalls:
         return settle(
             scope, self._states, self._outputs, self._shape, request, cleanups, self._errors
         )
+
+    def _load(self, request: Request, fetch: FetchPages) -> pa.RecordBatch:
+        """Have the states of a call's keys, and return their records."""
+        records = read_batch(request.records, self._shape.record)
+        for place, state in enumerate(self._states):
+            if isinstance(state, ValueState):
+                state.load(records.column(place))
+            else:
+                state.load(records.column(place), fetch)
+        return records
 
     def _run(self, request: Request) -> None:
         """Call the process for the events, then the timers of each key."""

@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from headgate.functions.declared import StateKind
 from headgate.functions.processes.calls import ProcessCalls, ProcessShape
-from headgate.functions.processes.columns import arrow_field, arrow_type, reader
 from headgate.functions.processes.wire import (
     NO_TIME,
     Fetch,
@@ -24,6 +23,7 @@ from headgate.functions.processes.wire import (
     sections,
 )
 from headgate.functions.python_types import PythonType
+from headgate.functions.states.columns import arrow_field, arrow_type, reader
 from headgate.functions.stored import StoredState
 
 _FIXED = Struct("<qqqiiii")
@@ -82,10 +82,14 @@ class MemoryState:
     fetched: int = 0
     fetches: int = 0
 
-    def due(self, what: int, until: int) -> dict[bytes, list[int]]:
-        """Return the entries of a kind that are due, by key, and remove them."""
+    def due(self, what: int, until: int, only: bytes | None = None) -> dict[bytes, list[int]]:
+        """Return the entries of a kind that are due, by key, and remove them.
+
+        Args:
+            only: A key, if not all keys are meant.
+        """
         found: dict[bytes, list[int]] = {}
-        for text in sorted(self.entries):
+        for text in sorted(self.entries) if only is None else (self.entries.keys() & {only}):
             times = sorted(ms for kind, ms in self.entries[text] if kind == what and ms <= until)
             if times:
                 found[text] = times

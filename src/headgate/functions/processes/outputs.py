@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 
 from headgate.functions.keyed import Emitter
-from headgate.functions.processes.columns import type_of
-from headgate.functions.processes.plain import row_to_plain
 from headgate.functions.processes.scope import Scope
 from headgate.functions.processes.wire import pack_ints
 from headgate.functions.python_types import Kind, PythonType
+from headgate.functions.states.columns import type_of
+from headgate.functions.states.plain import row_to_plain
 
 
 class Output(Emitter):

@@ -11,8 +11,8 @@ from typing import Any
 
 from headgate._units import parse_duration
 from headgate.functions.keyed import Context, Emitter, Timer, Timers
-from headgate.functions.processes.converted import ZONE
 from headgate.functions.processes.wire import NO_TIME, What
+from headgate.functions.states.converted import ZONE
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=ZONE)
 _EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from headgate.functions.processes.outputs import Outputs
 from headgate.functions.processes.scope import Scope
-from headgate.functions.processes.values import ValueState
 from headgate.functions.processes.wire import Reply, Request, What, pack_ints, pack_longs
+from headgate.functions.states.values import ValueState
 
 if TYPE_CHECKING:
     from headgate.functions.processes.calls import ProcessShape, State

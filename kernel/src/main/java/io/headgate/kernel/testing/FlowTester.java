@@ -35,6 +35,12 @@ public final class FlowTester {
     for (var operator : plan.operators()) operators.add(new MemoryOperator(operator));
   }
 
+  /** Continues another version of a flow: operators begin with what the one at their place held, as in a restored job. */
+  public FlowTester(FlowPlan plan, FlowTester before) {
+    this(plan);
+    for (int i = 0; i < operators.size(); i++) operators.get(i).begin(before.operators.get(i).handle().held());
+  }
+
   /** Has every operator begin anew with what its state holds, as a restored job does; bucket timers are not carried over. */
   public void restart() {
     for (var operator : operators) operator.restart();

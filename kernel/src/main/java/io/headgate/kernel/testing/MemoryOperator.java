@@ -47,6 +47,11 @@ final class MemoryOperator {
   void restart() {
     List<MemoryHandle.Held> held = handle.held();
     open();
+    begin(held);
+  }
+
+  /** Takes over what another operator held. */
+  void begin(List<MemoryHandle.Held> held) {
     for (MemoryHandle.Held each : held) {
       handle.enter(each.bucket(), 0);
       operator.processor().handleInitialState(each.bucket(), new Tuple2<>(each.bucket(), entry(each)), new Now(0, 0));

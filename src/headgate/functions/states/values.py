@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 
 from headgate.functions.keyed import Value
-from headgate.functions.processes.columns import reader
-from headgate.functions.processes.plain import from_plain, to_plain
 from headgate.functions.processes.scope import Scope
+from headgate.functions.states.columns import reader
+from headgate.functions.states.plain import from_plain, to_plain
 from headgate.functions.stored import StoredState
 
 _ABSENT: Any = type("Absent", (), {"__repr__": lambda _: "absent"})()

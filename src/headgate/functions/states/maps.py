@@ -10,13 +10,13 @@ from zlib import crc32
 import pyarrow as pa
 
 from headgate.functions.keyed import MapOf
-from headgate.functions.processes.columns import reader
-from headgate.functions.processes.converted import ZONE
-from headgate.functions.processes.map_cells import DELETED, MapCell
-from headgate.functions.processes.pages import Changes, FetchPages, Pages
-from headgate.functions.processes.plain import from_plain, to_plain
 from headgate.functions.processes.scope import Scope
 from headgate.functions.python_types import Kind
+from headgate.functions.states.columns import reader
+from headgate.functions.states.converted import ZONE
+from headgate.functions.states.map_cells import DELETED, MapCell
+from headgate.functions.states.pages import Changes, FetchPages, Pages
+from headgate.functions.states.plain import from_plain, to_plain
 from headgate.functions.stored import StoredState
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=ZONE)

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from headgate.functions.python_types import Kind, PythonType
+from headgate.functions.rows import column_values
 
 Read = Callable[[pa.Array], list[Any]]
 
@@ -78,7 +79,7 @@ def reader(kind: pa.DataType) -> Read:
         return _maps(reader(kind.key_type), reader(kind.item_type))
     if pa.types.is_list(kind):
         return _lists(reader(kind.value_type))
-    return lambda array: array.to_pylist()
+    return column_values(kind)
 
 
 def _structs(parts: Sequence[Read]) -> Read:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from headgate.functions.processes.pages import Changes
+from headgate.functions.states.pages import Changes
 
 DELETED: Any = type("Deleted", (), {"__repr__": lambda _: "deleted"})()
 # Entries of a page: as many on average where pages are added, and where they are taken away.

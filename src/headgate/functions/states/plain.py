@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from typing import Any, cast
 
-from headgate.functions.processes.converted import ZONE, convert
 from headgate.functions.python_types import Kind, PythonType
+from headgate.functions.states.converted import ZONE, convert
 
 Convert = Callable[[Any], Any]
 

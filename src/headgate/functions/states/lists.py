@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 
 from headgate.functions.keyed import ListOf
-from headgate.functions.processes.columns import reader
-from headgate.functions.processes.pages import Changes, FetchPages, Pages
-from headgate.functions.processes.plain import from_plain, to_plain
 from headgate.functions.processes.scope import Scope
 from headgate.functions.results import BadResult
+from headgate.functions.states.columns import reader
+from headgate.functions.states.pages import Changes, FetchPages, Pages
+from headgate.functions.states.plain import from_plain, to_plain
 from headgate.functions.stored import StoredState
 
 ITEMS = 64
