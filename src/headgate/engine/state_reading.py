@@ -25,6 +25,7 @@ from headgate._kernel.bridge import CompiledFlow
 from headgate._kernel.gateway import find_jvm_exit
 from headgate._kernel.state import KeyLookup, ReadableState, as_json, ask
 from headgate._kernel.translate import SPARK_ERRORS, root_cause
+from headgate.engine.functions import worker_spec
 from headgate.engine.plan import path_of, plan_flow
 from headgate.engine.session import open_session
 from headgate.engine.settings import MIB, SparkSettings, held_state, state_variable
@@ -117,17 +118,18 @@ class StateReader:
     def __init__(self, *, log_file: Path, scratch: Path, longest_query: timedelta) -> None:
         shutil.rmtree(scratch, ignore_errors=True)
         self._scratch = scratch
-        self._spark = open_session(
-            SparkSettings(
-                # The partitions of grouping and sorting; state has its own.
-                parallelism=1,
-                master=f"local[{_THREADS}]",
-                driver_memory=_MEMORY,
-                state_memory=_STATE_MEMORY,
-                log_file=log_file,
-                log_level="warn",
-            )
+        settings = SparkSettings(
+            # The partitions of grouping and sorting; state has its own.
+            parallelism=1,
+            master=f"local[{_THREADS}]",
+            driver_memory=_MEMORY,
+            state_memory=_STATE_MEMORY,
+            log_file=log_file,
+            log_level="warn",
         )
+        self._spark = open_session(settings)
+        # Flows are compiled as for a run, and none of their functions is called.
+        self._worker = worker_spec(settings, None)
         self._lock = threading.Lock()
         self._forms: OrderedDict[tuple[str, str], ReadableState] = OrderedDict()
         self._flows: OrderedDict[str, CompiledFlow] = OrderedDict()
@@ -302,7 +304,8 @@ class StateReader:
     def _flow(self, shape: StateShape, mark: str) -> CompiledFlow:
         if mark not in self._flows:
             plan = plan_flow(shape.flow, history=shape.history, max_record=MIB)
-            self._flows[mark] = CompiledFlow.compile(self._spark, plan.spec)
+            spec = {**plan.spec, "worker": self._worker}
+            self._flows[mark] = CompiledFlow.compile(self._spark, spec)
         while len(self._flows) > _FORMS:
             self._flows.popitem(last=False)
         return self._flows[mark]
