@@ -1,4 +1,4 @@
-"""Process functions in whole jobs: woken in time, their state read, and taken over by other runs."""
+"""Process functions in whole jobs: woken in time, their state read, and taken over by a run."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from headgate.jobs.values import JobSnapshot
 
 JOB = "counting"
 KEYS = 40
+ROUNDS = 24
 PATIENCE = 90.0
 
 
@@ -54,7 +55,7 @@ class Counting(KeyedProcess[Any, Row]):
         self.counts[row.word] = self.counts.get(row.word, 0) + 1
         ctx.emit(Row(ctx.key, "event", total + 1))
 
-    def on_timer(self, timer: Timer, ctx: Context[Row]) -> None:
+    def on_timer(self, timer: Timer, ctx: Context[Row]) -> None:  # noqa: ARG002
         ctx.emit(Row(ctx.key, "timer", self.total.get(0)))
 
 
@@ -123,7 +124,7 @@ def test_a_timer_wakes_an_idle_job_in_time_and_nothing_runs_afterwards(bench: Be
     bench.run(
         counting("2s"),
         until_caught_up=False,
-        watch=until(bench, lambda snapshot: len(bench.read("out")) == 2 * KEYS),
+        watch=until(bench, lambda _: len(bench.read("out")) == 2 * KEYS),
     )
     assert bench.bag("out") == bag([*rows("event"), *rows("timer")])
     # One batch of events, and a few of timers: those of one batch are due within moments.
@@ -153,7 +154,7 @@ def test_timers_go_off_in_a_run_that_takes_them_over(bench: Bench) -> None:
         until_caught_up=False,
         restore_from="latest",
         parallelism=3,
-        watch=until(bench, lambda snapshot: len(bench.read("out")) == 2 * KEYS),
+        watch=until(bench, lambda _: len(bench.read("out")) == 2 * KEYS),
     )
     assert bench.bag("out") == bag([*rows("event"), *rows("timer")])
 
@@ -181,26 +182,38 @@ def desk(bench: Bench) -> Iterator[StateDesk]:
 
 
 def test_state_is_read_by_key_and_as_rows(bench: Bench, desk: StateDesk) -> None:
-    for word in ("a", "b", "a"):
-        bench.put("events", events(*range(KEYS), word=word))
-        bench.run(counting("1h"), checkpoint_every=timedelta(0))
+    for n in range(ROUNDS):
+        bench.put("events", events(*range(KEYS), word="ab"[n % 2]))
+    # A batch for each round: so that state has snapshots, and changes after them.
+    bench.run(counting("1h"), max_batch=1024, checkpoint_every=timedelta(0))
+    assert list((checkpoint_of(bench) / "state" / "0").rglob("*.zip"))
+    half = ROUNDS // 2
     value = {
         "user": 7,
-        "total": 3,
-        "words": ["a", "b", "a"],
-        "words_size": 3,
-        "counts": [{"key": "a", "value": 2}, {"key": "b", "value": 1}],
+        "total": ROUNDS,
+        "words": ["a", "b"] * half,
+        "words_size": ROUNDS,
+        "counts": [{"key": "a", "value": half}, {"key": "b", "value": half}],
         "counts_size": 2,
     }
-    found = desk.look_up(JOB, "counts", "7").value
-    assert {**found, "counts": sorted(found["counts"], key=lambda each: each["key"])} == value
+    assert _sorted(desk.look_up(JOB, "counts", "7").value) == value
     assert not desk.look_up(JOB, "counts", "99").found
-    history = [
-        each.value["total"] for each in desk.history(JOB, "counts", "7").entries if each.value
+    history = [each.value for each in desk.history(JOB, "counts", "7").entries if each.value]
+    assert [each["words"] for each in history] == [
+        (["a", "b"] * half)[: each["total"]] for each in history
     ]
-    assert history[-1] == 3
+    assert history[-1]["total"] == ROUNDS
     first = desk.first_rows(JOB, "counts", limit=2 * KEYS)
     assert first.columns == tuple(value)
-    assert sorted(row[0] for row in first.rows) == list(range(KEYS))
+    rows = {row[0]: dict(zip(first.columns, row, strict=True)) for row in first.rows}
+    for user in range(KEYS):
+        assert _sorted(rows[user]) == {**value, "user": user}
+    for user in range(0, KEYS, 5):
+        assert desk.look_up(JOB, "counts", str(user)).value == rows[user]
     summed = desk.query(JOB, "select sum(total), sum(words_size), max(size(counts)) from counts")
-    assert summed.rows == ((3 * KEYS, 3 * KEYS, 2),)
+    assert summed.rows == ((ROUNDS * KEYS, ROUNDS * KEYS, 2),)
+
+
+def _sorted(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row with the entries of its map in order: state has them in another."""
+    return {**row, "counts": sorted(row["counts"], key=lambda each: each["key"])}
