@@ -103,7 +103,7 @@ class Entries:
 
     def _bytes(self, part: str, name: str | None, columns: Sequence[Any]) -> bytes:
         def of(each: StructType) -> Any:
-            kind = each[part].dataType
+            kind: Any = each[part].dataType
             return kind if name is None else kind[name].dataType
 
         types = self._spark._jvm.java.util.ArrayList()  # type: ignore[union-attr]
