@@ -16,6 +16,7 @@ from headgate._units import to_millis
 
 GATED_SOURCE = "io.headgate.kernel.gate.GatedSource"
 CLOCK_SOURCE = "io.headgate.kernel.time.ClockSource"
+WAKE_SOURCE = "io.headgate.kernel.process.WakeSource"
 FLOW_SINK = "io.headgate.kernel.sink.FlowSink"
 
 
@@ -26,6 +27,7 @@ class Gate:
         self._run = run
         self._class = kernel(spark).gate.Gatekeeper
         self._clocks = kernel(spark).time.Clocks
+        self._wakes = kernel(spark).process.WakeSource
         self._keeper = self._class.of(run)
 
     def open(self) -> None:
@@ -63,6 +65,7 @@ class Gate:
     def forget(self) -> None:
         """Delete the gates of a query that has ended."""
         self._clocks.forget(self._run)
+        self._wakes.forget(self._run)
         self._class.forget(self._run)
 
 
@@ -123,12 +126,16 @@ class CompiledFlow:
         return self._wrap(self.plan.decode(records._jdf, source))
 
     def start_clocks(self, run: str) -> None:
-        """Connect the clocks of a query to the decoded times, and its sink to the counts."""
+        """Connect the clocks, wakes and sink of a query to what its tasks report."""
         self.plan.startClocks(run)
 
     def timed(self, rows: DataFrame, clock: DataFrame) -> DataFrame:
         """Add a stream's clock, and Spark's watermark, to the stream's envelopes."""
         return self._wrap(self.plan.timed(rows._jdf, clock._jdf))
+
+    def waking(self, rows: DataFrame, wakes: DataFrame, *, watermark: bool) -> DataFrame:
+        """Add the rows that wake process operators, and Spark's watermark if no clock has it."""
+        return self._wrap(self.plan.waking(rows._jdf, wakes._jdf, watermark))
 
     def union(self, branches: Iterable[DataFrame]) -> DataFrame:
         """Combine branches, several of which may read the same source."""

@@ -82,6 +82,11 @@ class ReadableState:
         ways = [list(path) for path in paths]
         return cls(spark, kernel(spark).state.ReadableState.seen(flow.plan, uid, ways))
 
+    @classmethod
+    def of_process(cls, spark: SparkSession, flow: CompiledFlow, uid: str) -> ReadableState:
+        """Return the form of a process function's state; older records get the current one."""
+        return cls(spark, kernel(spark).state.ReadableState.process(flow.plan, uid))
+
     def key_columns(self) -> list[tuple[str, str]]:
         """Return the columns of the key, each with its type."""
         columns = StructType.fromJson(json.loads(self._form.keyColumns()))
@@ -98,33 +103,39 @@ class ReadableState:
         except SPARK_ERRORS as error:
             raise ValueError(root_cause(error)) from error
 
-    def describe(self, key: bytes, value: bytes) -> Any:
-        """Return the value of a key as JSON values; None if it was deleted."""
-        text = self._form.describe(key, value)
-        return None if text is None else json.loads(text)
+    def look_up(self, *, variable: str, key: bytes, scratch: Path) -> KeyLookup:
+        """Return what finds a key in the files of state."""
+        found = self._form.lookUp(self._spark._jsparkSession, variable, key, str(scratch))
+        return KeyLookup(key, found)
 
-    def rows(self, held: DataFrame) -> DataFrame:
-        """Return state, `key` and `value`, as columns; deleted keys are skipped."""
-        return DataFrame(self._form.rows(held._jdf), self._spark)
-
-
-class KeyLookup:
-    """Finds one key of an operator in any number of versions; each file is read once."""
-
-    def __init__(self, spark: SparkSession, *, variable: str, key: bytes, scratch: Path) -> None:
-        self._lookup = kernel(spark).state.KeyLookup(
-            spark._jsparkSession, variable, key, str(scratch)
-        )
-
-    def find(self, operator: Path, version: int, ids: Sequence[str]) -> bytes | None:
-        """Return the value of the key at a version of state, or None.
+    def describe(
+        self, lookup: KeyLookup, operator: Path, version: int, ids: Sequence[str], *, now_ms: int
+    ) -> tuple[bool, Any]:
+        """Return whether a key was deleted, and its value as JSON values; None without one.
 
         Args:
             operator: The folder of the operator's state.
             ids: The unique ids of the version, by partition.
+            now_ms: Expired values are left out as of then, in epoch milliseconds.
         """
-        value = self._lookup.find(str(operator), version, list(ids))
-        return None if value is None else bytes(value)
+        place = (str(operator), version, list(ids))
+        value = lookup.found.find(*place)
+        if value is None:
+            return False, None
+        text = self._form.describe(lookup.key, value, lookup.found, *place, now_ms)
+        return text is None, None if text is None else json.loads(text)
+
+    def rows(self, held: DataFrame, *, now_ms: int) -> DataFrame:
+        """Return state, `key` and `value`, as columns; deleted keys are skipped."""
+        return DataFrame(self._form.rows(held._jdf, now_ms), self._spark)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLookup:
+    """Finds one key of an operator in any number of versions; each file is read once."""
+
+    key: bytes
+    found: Any
 
 
 def ask(spark: SparkSession, sql: str) -> DataFrame:

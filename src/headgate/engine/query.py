@@ -7,7 +7,13 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from headgate._kernel.bridge import CLOCK_SOURCE, FLOW_SINK, GATED_SOURCE, CompiledFlow
+from headgate._kernel.bridge import (
+    CLOCK_SOURCE,
+    FLOW_SINK,
+    GATED_SOURCE,
+    WAKE_SOURCE,
+    CompiledFlow,
+)
 from headgate._kernel.translate import naming_failures
 from headgate.connectors.registry import find_connector, get_connector
 from headgate.engine import functions
@@ -18,6 +24,7 @@ from headgate.engine.plan import FlowPlan, source_name
 from headgate.engine.portable import TableForm, taken_rows
 from headgate.engine.settings import AttemptSettings, HeldFiles, HeldState
 from headgate.engine.state_view import held_rows
+from headgate.engine.wakes import WAKES, wake_options
 from headgate.flow.operators import Enrich, Load, Source, SourceKind
 
 
@@ -52,6 +59,10 @@ def build(
         rows = parts[function.upstream]
         parts[function.node.id] = functions.apply(function, rows, flow)
         parts[function.upstream] = flow.without(rows, function.address)
+    wakes = _wakes(spark, plan, settings, run=run)
+    if wakes is not None:
+        first = next(iter(parts))
+        parts[first] = flow.waking(parts[first], wakes, watermark=not plan.timed)
     # Real-time mode allows a union only before the first stateful operator.
     rows = flow.call(flow.union(parts.values()), 0)
     for stage, uid in enumerate(plan.operators, start=1):
@@ -103,6 +114,15 @@ def _clock(
     )
     reader = spark.readStream.format(CLOCK_SOURCE).name(clock_name(node.id))
     return reader.options(gate=run, **options).load()
+
+
+def _wakes(
+    spark: SparkSession, plan: FlowPlan, settings: AttemptSettings, *, run: str
+) -> DataFrame | None:
+    options = wake_options(plan.spec["operators"], takes_over=bool(settings.held))
+    if options is None:
+        return None
+    return spark.readStream.format(WAKE_SOURCE).name(WAKES).options(gate=run, **options).load()
 
 
 def _held(

@@ -14,7 +14,15 @@ from headgate.flow.operators import Dedupe, Enrich, Node, Window
 from headgate.flow.schema import Schema
 
 MIB = 1024 * 1024
-_STATE_VARIABLES = {Enrich.operator: "table", Window.operator: "windows", Dedupe.operator: "seen"}
+_PROCESS = "process"
+_STATE_VARIABLES = {
+    Enrich.operator: "table",
+    Window.operator: "windows",
+    Dedupe.operator: "seen",
+    _PROCESS: "state",
+}
+# The kernel numbers the variables of an operator in this order, its state first.
+_OTHER_VARIABLES = {_PROCESS: ("timers", "alarms", "expiries")}
 
 # A schema as a flow's JSON has it.
 SchemaForm = Annotated[Schema, Form(Schema.to_json, Schema.from_json)]
@@ -59,12 +67,14 @@ class HeldState:
         operator: Spark's number of the operator.
         batch: The batch after which the state is read.
         variable: The kernel's name of the operator's state.
+        others: The names of what it keeps beside that; mostly none.
     """
 
     checkpoint: Path
     operator: int
     batch: int
     variable: str = "table"
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +91,17 @@ class HeldFiles:
 def state_variable(node: Node) -> str:
     """Return the kernel's name of an operator's state."""
     return _STATE_VARIABLES[node.operator]
+
+
+def state_variables(node: Node) -> tuple[str, ...]:
+    """Return the kernel's names of all that an operator keeps, its state first."""
+    return (state_variable(node), *_OTHER_VARIABLES.get(node.operator, ()))
+
+
+def held_state(node: Node, checkpoint: Path, operator: int, batch: int) -> HeldState:
+    """Return the state that an operator had after a batch; `operator` is Spark's number of it."""
+    variable, *others = state_variables(node)
+    return HeldState(checkpoint, operator, batch, variable, tuple(others))
 
 
 class Delivery(enum.StrEnum):

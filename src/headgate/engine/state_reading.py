@@ -25,12 +25,13 @@ from headgate._kernel.bridge import CompiledFlow
 from headgate._kernel.gateway import find_jvm_exit
 from headgate._kernel.state import KeyLookup, ReadableState, as_json, ask
 from headgate._kernel.translate import SPARK_ERRORS, root_cause
-from headgate._units import format_duration
+from headgate.engine.functions import worker_spec
 from headgate.engine.plan import path_of, plan_flow
 from headgate.engine.session import open_session
-from headgate.engine.settings import MIB, HeldState, SparkSettings, state_variable
+from headgate.engine.settings import MIB, SparkSettings, held_state, state_variable
 from headgate.engine.spark_types import to_spark_json
-from headgate.engine.state_view import held_rows
+from headgate.engine.state_limits import QueryLimits
+from headgate.engine.state_view import readable_rows
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.graph import Graph
 from headgate.flow.operators import Dedupe, Enrich, Window
@@ -44,7 +45,6 @@ _AT_ONCE = 4
 _WAIT_S = 20.0
 # A query has at most 16 leaves, and each of them is one task: none takes the threads of another.
 _THREADS = 16 * _AT_ONCE
-_TOO_LARGE = "STATE_ANSWER_TOO_LARGE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +84,14 @@ class StatePlace:
         folder: A checkpoint folder: the job's own, a retained one or a savepoint.
         batch: The batch after which the state is read.
         ids: The unique ids of its state, by Spark's number of the operator, then partition.
+        time_ms: When the batch began, in epoch milliseconds.
     """
 
     folder: Path
     batch: int
     shape: StateShape
     ids: Mapping[int, tuple[str, ...]]
+    time_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,17 +118,18 @@ class StateReader:
     def __init__(self, *, log_file: Path, scratch: Path, longest_query: timedelta) -> None:
         shutil.rmtree(scratch, ignore_errors=True)
         self._scratch = scratch
-        self._spark = open_session(
-            SparkSettings(
-                # The partitions of grouping and sorting; state has its own.
-                parallelism=1,
-                master=f"local[{_THREADS}]",
-                driver_memory=_MEMORY,
-                state_memory=_STATE_MEMORY,
-                log_file=log_file,
-                log_level="warn",
-            )
+        settings = SparkSettings(
+            # The partitions of grouping and sorting; state has its own.
+            parallelism=1,
+            master=f"local[{_THREADS}]",
+            driver_memory=_MEMORY,
+            state_memory=_STATE_MEMORY,
+            log_file=log_file,
+            log_level="warn",
         )
+        self._spark = open_session(settings)
+        # Flows are compiled as for a run, and none of their functions is called.
+        self._worker = worker_spec(settings, None)
         self._lock = threading.Lock()
         self._forms: OrderedDict[tuple[str, str], ReadableState] = OrderedDict()
         self._flows: OrderedDict[str, CompiledFlow] = OrderedDict()
@@ -178,17 +181,19 @@ class StateReader:
             form = self._form(place.shape, uid)
             key = _read_key(form, uid, text)
             if (key, variable) not in lookups:
-                lookups[key, variable] = KeyLookup(
-                    self._spark,
-                    variable=variable,
-                    key=key,
-                    scratch=self._scratch,
+                lookups[key, variable] = form.look_up(
+                    variable=variable, key=key, scratch=self._scratch
                 )
-            held = lookups[key, variable].find(operator, place.batch + 1, place.ids[number])
-            value = None if held is None else form.describe(key, held)
+            value = form.describe(
+                lookups[key, variable],
+                operator,
+                place.batch + 1,
+                place.ids[number],
+                now_ms=place.time_ms,
+            )
         except SPARK_ERRORS as error:
             raise _unreadable(place, error) from error
-        return key.decode("utf-8", "replace"), (held is not None and value is None, value)
+        return key.decode("utf-8", "replace"), value
 
     def first_rows(self, place: StatePlace, uid: str, limit: int) -> FoundRows:
         """Return the first rows of an operator's state; deleted keys are skipped.
@@ -237,11 +242,12 @@ class StateReader:
     def rows(self, session: SparkSession, place: StatePlace, uid: str) -> DataFrame:
         """Return an operator's state as readable columns; for windows, one row per window."""
         node = place.shape.flow.node(uid)
-        held = HeldState(place.folder, place.shape.number(uid), place.batch, state_variable(node))
+        held = held_state(node, place.folder, place.shape.number(uid), place.batch)
         with self._lock:
             form = self._form(place.shape, uid)
             # One task: the threads of the session are shared with other queries.
-            rows = form.rows(held_rows(session, held)).coalesce(1)
+            entries = readable_rows(session, held).coalesce(1)
+            rows = form.rows(entries, now_ms=place.time_ms)
         if isinstance(node, Window):
             keys = [f"`{name.replace('`', '``')}`" for name in rows.columns[:-1]]
             return rows.selectExpr(*keys, "inline(windows)")
@@ -257,13 +263,13 @@ class StateReader:
         return session
 
     @contextmanager
-    def _limited(self, session: SparkSession) -> Iterator[_Limits]:
+    def _limited(self, session: SparkSession) -> Iterator[QueryLimits]:
         """Hold one of the places for queries, and end the query after its time."""
         if not self._places.acquire(timeout=_WAIT_S):
             raise _busy()
         try:
             name = f"state-{next(self._queries)}"
-            with _Limits(session, name, self._longest_query) as limits:
+            with QueryLimits(session, name, self._longest_query) as limits:
                 yield limits
         finally:
             self._places.release()
@@ -290,46 +296,19 @@ class StateReader:
             case Dedupe(by=by):
                 paths = [path_of(path) or [path] for path in by]
                 return ReadableState.of_seen(self._spark, self._flow(shape, mark), uid, paths)
+            case node if node.operator == "process":
+                return ReadableState.of_process(self._spark, self._flow(shape, mark), uid)
             case node:
                 raise AssertionError(f"{node.id} holds no state")
 
     def _flow(self, shape: StateShape, mark: str) -> CompiledFlow:
         if mark not in self._flows:
             plan = plan_flow(shape.flow, history=shape.history, max_record=MIB)
-            self._flows[mark] = CompiledFlow.compile(self._spark, plan.spec)
+            spec = {**plan.spec, "worker": self._worker}
+            self._flows[mark] = CompiledFlow.compile(self._spark, spec)
         while len(self._flows) > _FORMS:
             self._flows.popitem(last=False)
         return self._flows[mark]
-
-
-class _Limits:
-    """Cancels a query that takes too long."""
-
-    def __init__(self, session: SparkSession, group: str, longest: timedelta) -> None:
-        self._context = session.sparkContext
-        self._group = group
-        self._longest = longest
-        self._timer = threading.Timer(longest.total_seconds(), self._end)
-        self._ended = False
-
-    def find_excess(self, error: BaseException) -> HeadgateError | None:
-        """Return the error of a query that exceeded its time or its size; None for others."""
-        if self._ended:
-            return _too_long(self._longest)
-        return _too_large() if _TOO_LARGE in root_cause(error) else None
-
-    def __enter__(self) -> _Limits:
-        self._context.setJobGroup(self._group, "a question on state", interruptOnCancel=True)
-        self._timer.daemon = True
-        self._timer.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._timer.cancel()
-
-    def _end(self) -> None:
-        self._ended = True
-        self._context.cancelJobGroup(self._group)
 
 
 def _take(rows: DataFrame, limit: int) -> FoundRows:
@@ -376,22 +355,6 @@ def _refused(error: BaseException, views: Sequence[str]) -> HeadgateError:
         f"cannot answer the query: {root_cause(error)}",
         hint=f"the views are {', '.join(views)}",
         root_cause=root_cause(error),
-    )
-
-
-def _too_long(longest: timedelta) -> HeadgateError:
-    return HeadgateError(
-        "STATE_SQL_TOO_LONG",
-        f"cannot answer the query: it took longer than {format_duration(longest)}",
-        hint="select less, or take a portable savepoint and query its files",
-    )
-
-
-def _too_large() -> HeadgateError:
-    return HeadgateError(
-        _TOO_LARGE,
-        "cannot show state: the answer is larger than 16 MiB",
-        hint="select fewer or shorter columns, or a smaller --rows",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -11,12 +12,30 @@ from headgate.engine.settings import HeldState, SparkSettings
 
 
 def held_rows(spark: SparkSession, held: HeldState) -> DataFrame:
-    """Return an operator's state: `key` and `value`, in the kernel's format."""
+    """Return an operator's state: `key` and `value`, in the kernel's format.
+
+    Of an operator with several variables, a key begins with the number of its variable.
+    """
+    if not held.others:
+        return _rows_of(spark, held, held.variable)
+    parts = [
+        _rows_of(spark, held, variable).selectExpr(f"concat(X'{number:02x}', key) AS key", "value")
+        for number, variable in enumerate((held.variable, *held.others))
+    ]
+    return reduce(DataFrame.unionAll, parts)
+
+
+def readable_rows(spark: SparkSession, held: HeldState) -> DataFrame:
+    """Return what people read of an operator's state, `key` and `value`: its first variable."""
+    return _rows_of(spark, held, held.variable)
+
+
+def _rows_of(spark: SparkSession, held: HeldState, variable: str) -> DataFrame:
     reader = (
         spark.read.format("statestore")
         .option("batchId", held.batch)
         .option("operatorId", held.operator)
-        .option("stateVarName", held.variable)
+        .option("stateVarName", variable)
     )
     rows = reader.load(f"file:{held.checkpoint.absolute()}")
     # Spark's own key is the number of a bucket of keys.

@@ -14,7 +14,7 @@ from headgate.checkpoints.catalog import read_manifest
 from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.checkpoints.problems import Problem
 from headgate.checkpoints.restore import fork
-from headgate.engine.settings import HeldState, SparkSettings, state_variable
+from headgate.engine.settings import HeldState, SparkSettings, held_state
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
 from headgate.jobs.checkpoints.spark_process import answer_order, ask_reader
@@ -38,7 +38,7 @@ def open_state(kept: Checkpoint) -> tuple[dict[str, int], list[Problem]]:
         order = _Order(
             SparkSettings(parallelism=facts.parallelism, log_file=log),
             {
-                uid: HeldState(checkpoint, number, kept.batch, state_variable(flow.node(uid)))
+                uid: held_state(flow.node(uid), checkpoint, number, kept.batch)
                 for uid, number in operator_numbers(facts.operators).items()
             },
         )

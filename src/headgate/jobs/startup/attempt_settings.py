@@ -11,7 +11,7 @@ from headgate.engine.settings import (
     HeldFiles,
     HeldState,
     SparkSettings,
-    state_variable,
+    held_state,
 )
 from headgate.errors import HeadgateError
 from headgate.jobs.checkpoints.portable import state_folder
@@ -68,7 +68,7 @@ def _held_state(run: Run) -> dict[str, HeldState | HeldFiles]:
     return {
         uid: HeldFiles(state_folder(origin.folder, uid))
         if origin.portable
-        else HeldState(origin.folder, number, origin.batch, state_variable(run.flow.node(uid)))
+        else held_state(run.flow.node(uid), origin.folder, number, origin.batch)
         for uid, number in origin.operators.items()
     }
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from headgate._codec import decode, encode
 from headgate.checkpoints.restore import fork, fork_batch
+from headgate.checkpoints.sparklog import read_batch
 from headgate.errors import HeadgateError
 from headgate.jobs.registry import get_job
 from headgate.jobs.state.places import NOW, Place, find_asked, list_places
@@ -203,7 +204,8 @@ def _state(place: Place, folder: Path | None = None) -> StatePlace:
     from headgate.engine.state_reading import StatePlace, StateShape
 
     shape = StateShape(place.flow, place.operators, place.history, place.keys)
-    return StatePlace(folder or place.folder, place.batch, shape, place.ids())
+    began = read_batch(place.folder, place.batch).timestamp_ms
+    return StatePlace(folder or place.folder, place.batch, shape, place.ids(), began)
 
 
 def _get_limit(question: StateQuestion) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headgate.engine.settings import state_variable
+from headgate.engine.settings import state_variables
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.state.places import NOW, Place, find_place, key_columns
 from headgate.jobs.state.values import StateOperator, StateOverview
@@ -30,7 +30,7 @@ def _operator(place: Place, uid: str, size: tuple[int, int]) -> StateOperator:
     return StateOperator(
         uid=uid,
         kind=node.operator,
-        variables=(state_variable(node),),
+        variables=state_variables(node),
         keys=tuple(name for name, _ in columns),
         key_types=tuple(kind for _, kind in columns),
         rows=size[0],

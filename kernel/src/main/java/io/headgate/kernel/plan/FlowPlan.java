@@ -15,6 +15,7 @@ import io.headgate.kernel.operators.EnrichProcessor;
 import io.headgate.kernel.operators.SchemaHistory;
 import io.headgate.kernel.process.Alarms;
 import io.headgate.kernel.process.ProcessProcessor;
+import io.headgate.kernel.process.WakeSource;
 import io.headgate.kernel.rows.Layout;
 import io.headgate.kernel.rows.MetaRow;
 import io.headgate.kernel.time.Clocks;
@@ -268,9 +269,10 @@ public final class FlowPlan {
     return operators.values().stream().anyMatch(Operator::isTimed);
   }
 
-  /** Has the clocks of a query follow the times that are decoded, and its sink tell the rows that are counted. */
+  /** Has the clocks and wakes of a query follow what its tasks report, and its sink tell the rows that are counted. */
   public void startClocks(String run) {
     tally.follow(run);
+    WakeSource.follow(run, alarms);
     times.forEach(Clocks.of(run)::follow);
   }
 
@@ -286,6 +288,15 @@ public final class FlowPlan {
         clock.withColumn(PackedColumns.TIME, never).withWatermark(PackedColumns.TIME, "0 seconds").select("_1", "_2"));
   }
 
+  /**
+   * Puts the rows that wake process operators beside others.
+   *
+   * @param watermark whether Spark's watermark is to stand behind them: operators with timers need one, which no clock brings
+   */
+  public Dataset<Row> waking(Dataset<Row> rows, Dataset<Row> wakes, boolean watermark) {
+    return watermark ? timed(rows, wakes) : rows.union(wakes);
+  }
+
   /** Turns a source's records into envelopes. */
   public Dataset<Row> decode(Dataset<Row> records, String source) {
     return records.as(Encoders.BINARY()).mapPartitions(sources.get(source), ROW).toDF();
@@ -294,7 +305,8 @@ public final class FlowPlan {
   /**
    * Puts an operator behind rows; its state begins with what an earlier run held.
    *
-   * @param held {@code key} and {@code value}, as state has them, of any number of partitions; read in the query's first batch alone
+   * @param held {@code key} and {@code value}, as state has them, of any number of partitions; read in the query's first batch
+   *     alone. A key of a process function begins with the number of its variable
    */
   public Dataset<Row> operate(Dataset<Row> rows, String operator, Dataset<Row> held) {
     Operator found = operators.get(operator);

@@ -1,9 +1,10 @@
 package io.headgate.kernel.state;
 
-import io.headgate.kernel.rows.Bucket;
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
@@ -13,6 +14,7 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.stream.Stream;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipInputStream;
@@ -33,6 +35,7 @@ import org.apache.spark.sql.execution.streaming.state.PrefixKeyScanStateEncoderS
 import org.apache.spark.sql.execution.streaming.state.RecordType;
 import org.apache.spark.sql.execution.streaming.state.RocksDBCheckpointMetadata;
 import org.apache.spark.sql.execution.streaming.state.RocksDBImmutableFile;
+import org.apache.spark.sql.execution.streaming.state.RocksDBKeyStateEncoder;
 import org.apache.spark.sql.execution.streaming.state.RocksDBSstFile;
 import org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider;
 import org.apache.spark.sql.execution.streaming.state.StateStoreChangelogReader;
@@ -61,34 +64,57 @@ public final class KeyLookup {
   private static final StructType BUCKET = new StructType().add("value", DataTypes.IntegerType);
   private static final StructType BINARY = new StructType().add("value", DataTypes.BinaryType);
 
+  // Keys are entries of their bucket's map.
+  private static final StructType COMPOSITE = new StructType().add("key", BUCKET).add("userKey", BINARY);
+
   private final Path scratch;
   private final Configuration hadoop;
   private final String variable;
   private final Integer bucket;
-  private final byte[] stored;
+  private final ByteBuffer stored;
+  /** What the keys of further entries begin with in the store, and their length; null if there are none. */
+  private final byte[] further;
+  private final int furtherLength;
+  private final UnsafeProjection composite = UnsafeProjection.create(COMPOSITE);
+  private final RocksDBKeyStateEncoder encoder;
   private final UnsafeRowDataEncoder rows;
   private final Map<String, Changes> changes = new HashMap<>();
-  private final Map<String, byte[]> snapshots = new HashMap<>();
+  private final Map<String, Map<ByteBuffer, Optional<byte[]>>> snapshots = new HashMap<>();
 
-  /** What one changelog says: the versions it goes on from, and of the key, if it is in there, what became of it. */
-  private record Changes(Map<Long, String> lineage, boolean touched, byte[] value) {}
+  /** What one changelog says: the versions it goes on from, and what became of entries of the key. */
+  private record Changes(Map<Long, String> lineage, Map<ByteBuffer, Optional<byte[]>> entries) {}
 
   /**
    * @param variable what the operator calls its state
+   * @param form says where state has a key
    * @param scratch a folder for what is unpacked and gone again before a call returns
    */
-  public KeyLookup(SparkSession spark, String variable, byte[] key, String scratch) {
+  KeyLookup(SparkSession spark, String variable, Form form, byte[] key, String scratch) {
     RocksDB.loadLibrary();
     this.scratch = Path.of(scratch);
     this.variable = variable;
     hadoop = spark.sparkContext().hadoopConfiguration();
-    bucket = Bucket.of(key);
-    // Keys are entries of their bucket's map.
-    StructType composite = new StructType().add("key", BUCKET).add("userKey", BINARY);
-    KeyStateEncoderSpec form = new PrefixKeyScanStateEncoderSpec(composite, 1);
-    rows = new UnsafeRowDataEncoder(form, BINARY);
-    InternalRow row = row(row(bucket), row(key));
-    stored = form.toEncoder(rows, true).encodeKey(UnsafeProjection.create(composite).apply(row));
+    bucket = form.bucket(key);
+    KeyStateEncoderSpec keys = new PrefixKeyScanStateEncoderSpec(COMPOSITE, 1);
+    rows = new UnsafeRowDataEncoder(keys, BINARY);
+    encoder = keys.toEncoder(rows, true);
+    stored = stored(form.entry(key));
+    byte[] start = form.further(key);
+    if (start == null) {
+      further = null;
+      furtherLength = 0;
+    } else {
+      // Whatever has the same length has the same bytes before it.
+      int length = form.furtherLength(key);
+      ByteBuffer any = stored(Arrays.copyOf(start, length));
+      furtherLength = any.capacity();
+      further = Arrays.copyOf(any.array(), furtherLength - (length + 7) / 8 * 8 + start.length);
+    }
+  }
+
+  /** Returns the key of an entry in the store. */
+  private ByteBuffer stored(byte[] name) {
+    return ByteBuffer.wrap(encoder.encodeKey(composite.apply(row(row(bucket), row(name)))));
   }
 
   private static InternalRow row(Object... values) {
@@ -102,6 +128,27 @@ public final class KeyLookup {
    * @param ids the unique ids of that version, by partition
    */
   public byte[] find(String operator, long version, List<String> ids) throws IOException, RocksDBException {
+    return find(operator, version, ids, List.of(stored)).get(stored).orElse(null);
+  }
+
+  /** Returns the further entries of the key at a version of state. */
+  Form.Entries entries(String operator, long version, List<String> ids) {
+    return names -> {
+      List<ByteBuffer> wanted = names.stream().map(this::stored).toList();
+      try {
+        Map<ByteBuffer, Optional<byte[]>> found = find(operator, version, ids, wanted);
+        return wanted.stream().map(each -> found.get(each).orElse(null)).toArray(byte[][]::new);
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      } catch (RocksDBException e) {
+        throw new IllegalStateException(e);
+      }
+    };
+  }
+
+  private Map<ByteBuffer, Optional<byte[]>> find(
+      String operator, long version, List<String> ids, List<ByteBuffer> wanted) throws IOException, RocksDBException {
+    var found = new HashMap<ByteBuffer, Optional<byte[]>>();
     int partition = partition(ids.size());
     Path store = Path.of(operator, Integer.toString(partition));
     Map<Long, String> lineage = new HashMap<>();
@@ -113,16 +160,20 @@ public final class KeyLookup {
         if (!lineage.containsKey(at)) throw new IOException("the lineage of " + store + " lacks version " + at);
       }
       String name = at + "_" + lineage.get(at);
-      if (snapshots.containsKey(name)) return snapshots.get(name);
-      if (Files.isRegularFile(store.resolve(name + ".zip"))) {
-        byte[] value = snapshot(store, name);
-        snapshots.put(name, value);
-        return value;
+      List<ByteBuffer> left = wanted.stream().filter(each -> !found.containsKey(each)).toList();
+      if (left.isEmpty()) return found;
+      if (snapshots.containsKey(name) || Files.isRegularFile(store.resolve(name + ".zip"))) {
+        Map<ByteBuffer, Optional<byte[]>> known = snapshots.computeIfAbsent(name, n -> new HashMap<>());
+        List<ByteBuffer> unknown = left.stream().filter(each -> !known.containsKey(each)).toList();
+        if (!unknown.isEmpty()) known.putAll(snapshot(store, name, unknown));
+        for (ByteBuffer each : left) found.put(each, known.get(each));
+        return found;
       }
-      Changes found = changes(store, at, lineage.get(at));
-      if (found.touched) return found.value;
+      Map<ByteBuffer, Optional<byte[]>> changed = changes(store, at, lineage.get(at)).entries;
+      for (ByteBuffer each : left) if (changed.containsKey(each)) found.put(each, changed.get(each));
     }
-    return null;
+    for (ByteBuffer each : wanted) found.putIfAbsent(each, Optional.empty());
+    return found;
   }
 
   /** Returns the partition of the key's bucket: Spark spreads rows by the same expression. */
@@ -145,15 +196,14 @@ public final class KeyLookup {
     try {
       Map<Long, String> lineage = new HashMap<>();
       for (LineageItem each : reader.lineage()) lineage.put(each.version(), each.checkpointUniqueId());
-      boolean touched = false;
-      byte[] value = null;
+      var entries = new HashMap<ByteBuffer, Optional<byte[]>>();
       while (reader.hasNext()) {
         Tuple3<?, byte[], byte[]> record = reader.next();
         if (!isMine(record._2())) continue;
-        touched = true;
-        value = record._1().equals(RecordType.PUT_RECORD()) ? record._3() : null;
+        var value = record._1().equals(RecordType.PUT_RECORD()) ? Optional.of(content(record._3())) : Optional.<byte[]>empty();
+        entries.put(ByteBuffer.wrap(Arrays.copyOfRange(record._2(), FAMILY, record._2().length)), value);
       }
-      Changes found = new Changes(lineage, touched, value == null ? null : content(value));
+      Changes found = new Changes(lineage, entries);
       changes.put(name, found);
       return found;
     } finally {
@@ -161,28 +211,44 @@ public final class KeyLookup {
     }
   }
 
-  /** Tells whether a key of the store is this one; no other state of our operators has keys of that form. */
+  /**
+   * Tells whether a key of the store is one of this key's entries.
+   *
+   * <p>Which state it is of is not compared: a changelog has numbers for that, whose meaning only snapshots know. The one
+   * operator with several maps is a process function. Its records and pages begin with 0 and 1; a time in its other maps
+   * begins with 0x7f or 0x80, in all years that a time can be of. Spark's own keys of timers are shorter or of another form.
+   */
   private boolean isMine(byte[] key) {
-    return key.length == FAMILY + stored.length && Arrays.equals(key, FAMILY, key.length, stored, 0, stored.length);
+    if (is(key, stored.array(), stored.capacity())) return true;
+    return further != null && is(key, further, furtherLength);
+  }
+
+  private static boolean is(byte[] key, byte[] start, int length) {
+    return key.length == FAMILY + length && Arrays.equals(key, FAMILY, FAMILY + start.length, start, 0, start.length);
   }
 
   private byte[] content(byte[] value) {
     return rows.decodeValue(value).getBinary(0);
   }
 
-  private byte[] snapshot(Path store, String name) throws IOException, RocksDBException {
+  private Map<ByteBuffer, Optional<byte[]>> snapshot(Path store, String name, List<ByteBuffer> wanted)
+      throws IOException, RocksDBException {
+    var found = new HashMap<ByteBuffer, Optional<byte[]>>();
     Path folder = Files.createTempDirectory(Files.createDirectories(scratch), "snapshot-");
     try {
       unzip(store.resolve(name + ".zip"), folder);
       var metadata = RocksDBCheckpointMetadata.readFromFile(new File(folder.toFile(), "metadata"));
       for (RocksDBSstFile each : CollectionConverters.asJava(metadata.sstFiles())) link(each, store, folder);
       Object family = CollectionConverters.asJava(metadata.columnFamilyMapping().get()).get(variable);
-      if (family == null) return null;
-      byte[] key = RocksDBStateStoreProvider.encodeStateRowWithPrefix(stored, (Short) family);
+      for (ByteBuffer each : wanted) found.put(each, Optional.empty());
+      if (family == null) return found;
       try (var options = new Options(); RocksDB db = RocksDB.openReadOnly(options, folder.toString())) {
-        byte[] value = db.get(key);
-        return value == null ? null : content(value);
+        for (ByteBuffer each : wanted) {
+          byte[] value = db.get(RocksDBStateStoreProvider.encodeStateRowWithPrefix(each.array(), (Short) family));
+          if (value != null) found.put(each, Optional.of(content(value)));
+        }
       }
+      return found;
     } finally {
       remove(folder);
     }

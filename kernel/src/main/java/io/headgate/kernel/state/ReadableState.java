@@ -5,6 +5,11 @@ import io.headgate.kernel.operators.DedupeProcessor;
 import io.headgate.kernel.operators.SeenTimes;
 import io.headgate.kernel.plan.FlowPlan;
 import io.headgate.kernel.plan.PortableState;
+import io.headgate.kernel.process.ProcessEntries;
+import io.headgate.kernel.process.ProcessProcessor;
+import io.headgate.kernel.process.ProcessSpec;
+import io.headgate.kernel.process.ProcessState;
+import io.headgate.kernel.process.StateSchemas;
 import io.headgate.kernel.rows.Layout;
 import io.headgate.kernel.rows.SegmentedRow;
 import io.headgate.kernel.windows.WindowProcessor;
@@ -16,12 +21,15 @@ import java.util.List;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
+import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.classic.ExpressionUtils;
+import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.AbstractDataType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.ObjectType;
@@ -67,6 +75,25 @@ public final class ReadableState implements Serializable {
     return new ReadableState(new SeenTimes(key), key);
   }
 
+  /** Returns the state of a process function; records and pages of older schemas have the present one. */
+  public static ReadableState process(FlowPlan plan, String operator) {
+    ProcessSpec spec = ((ProcessProcessor) plan.operator(operator).processor()).spec();
+    StructType key = new StructType(spec.key().toArray(StructField[]::new));
+    return new ReadableState(new ProcessState(key, spec.state()), key);
+  }
+
+  /**
+   * Returns the state of a process function by its schemas.
+   *
+   * @param key the key's columns, as Spark's JSON
+   * @param history every schema that the state has had
+   */
+  public static ReadableState process(String key, List<String> history) {
+    var schemas = new StateSchemas(history.stream().map(each -> (StructType) DataType.fromJson(each)).toList());
+    StructType columns = (StructType) DataType.fromJson(key);
+    return new ReadableState(new ProcessState(columns, schemas), columns);
+  }
+
   /** Returns the key's columns, as Spark's JSON. */
   public String keyColumns() {
     return key.json();
@@ -77,9 +104,20 @@ public final class ReadableState implements Serializable {
     return new TypedKey(key).read(text);
   }
 
-  /** Returns what a key holds, as JSON; null where it was deleted. */
-  public String describe(byte[] key, byte[] value) {
-    InternalRow row = form.read(key, value);
+  /** Returns where the state of a key is looked up; {@code scratch} is a folder for what is unpacked meanwhile. */
+  public KeyLookup lookUp(SparkSession spark, String variable, byte[] key, String scratch) {
+    return new KeyLookup(spark, variable, form, key, scratch);
+  }
+
+  /**
+   * Returns what a key holds, as JSON; null where it was deleted.
+   *
+   * @param lookup where the value was found, at this version of the operator's state
+   * @param now when that was, in epoch milliseconds
+   */
+  public String describe(
+      byte[] key, byte[] value, KeyLookup lookup, String operator, long version, List<String> ids, long now) {
+    InternalRow row = form.read(key, value, lookup.entries(operator, version, ids), now);
     if (row == null) return null;
     StructType schema = form.schema();
     Layout layout = Layout.of(schema);
@@ -90,11 +128,18 @@ public final class ReadableState implements Serializable {
     return new String(json, StandardCharsets.UTF_8);
   }
 
-  /** Returns state, {@code key} and {@code value}, as rows; keys that were deleted are left out. */
-  public Dataset<Row> rows(Dataset<Row> held) {
+  /**
+   * Returns state, {@code key} and {@code value}, as rows; keys that were deleted are left out.
+   *
+   * @param now as of when, in epoch milliseconds
+   */
+  public Dataset<Row> rows(Dataset<Row> held, long now) {
+    Dataset<Row> keys = form instanceof ProcessState process
+        ? ProcessEntries.ofKeys(held, process.hasPages()) : ProcessEntries.without(held);
     Column row = call("rowOf", form.schema().asNullable(),
-        ExpressionUtils.column(new Literal(this, new ObjectType(ReadableState.class))), held.col("key"), held.col("value"));
-    Dataset<Row> all = held.select(row.as("row"));
+        ExpressionUtils.column(new Literal(this, new ObjectType(ReadableState.class))),
+        keys.col("key"), keys.col("value"), keys.col("pages"), functions.lit(now));
+    Dataset<Row> all = keys.select(row.as("row"));
     return all.filter(all.col("row").isNotNull()).select("row.*");
   }
 
@@ -108,7 +153,7 @@ public final class ReadableState implements Serializable {
 
   // Called by generated code.
 
-  public static InternalRow rowOf(ReadableState state, byte[] key, byte[] value) {
-    return state.form.read(key, value);
+  public static InternalRow rowOf(ReadableState state, byte[] key, byte[] value, ArrayData pages, long now) {
+    return state.form.read(key, value, names -> ProcessEntries.find(pages, names), now);
   }
 }
