@@ -1,9 +1,14 @@
-"""How fast Python functions are on Kafka, beside the same work in SQL.
+"""How fast Python functions are on Kafka, beside SQL, a native window, Spark's own and Bytewax.
 
-Starts one broker on this machine in a temporary folder and fills a topic with visits. The same
-visits are copied with a computed column, at-least-once: by SQL, by `map` and by `map_batches`, in
-turn, each as often as asked. All that comes out is compared with what plain Python computes. The
-last line is one JSON object with the median of each.
+Starts one broker on this machine in a temporary folder and fills a topic with visits. They are
+copied with a computed column: by SQL, by `map` and by `map_batches`. And a running total is kept of
+each visit, with one row per event: by a keyed process function, by a native window, by Spark's own
+Python `transformWithState`, and by Bytewax. All are at-least-once and take turns, as often as
+asked. All that comes out is compared with what plain Python computes. The last line is one JSON
+object with the median of each.
+
+The last two read fewer visits, since they are slower. They come in two forms each (rows and data
+frames, one worker and two); the first round runs both, and the faster one goes on.
 """
 
 from __future__ import annotations
@@ -14,63 +19,95 @@ import signal
 import statistics
 import sys
 import tempfile
-from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
 from batches import steady_rate, to_marks
-from kafka_outputs import KafkaReader, read_records
+from functions_others import Bytewax, Figures, Other, Spark, install_others
+from functions_outputs import Expected, copy_visits, expect, find_seconds, find_totals
 from store_job import Job, headgate
 
 from headgate.brokers import lifecycle
 from headgate.brokers.broker import BrokerOptions
 from headgate.brokers.kafka import KAFKA, VERSION
+from headgate.jobs.topics.listing import create_topic
 
 FLOWS = Path(__file__).with_name("functions_flow.py")
 PARTITIONS = 2
-Ints = npt.NDArray[np.int64]
-# By the name in the figures: the flow, its job, and its output.
-CONTENDERS = {
-    "plain": ("plain", "visits-plain", "out-plain"),
-    "map": ("rows", "visits-map", "out-map"),
-    "map_batches": ("tables", "visits-map-batches", "out-map-batches"),
-}
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
-    """The rates of one run."""
+class Own:
+    """One of our flows.
 
-    events_per_s: float
-    steady_events_per_s: float
+    Attributes:
+        flow: Its name in functions_flow.py.
+        job: What the flow calls itself.
+        topic: Where its rows go.
+        totals: True if its rows are running totals; False if they are copies.
+    """
+
+    flow: str
+    job: str
+    topic: str
+    totals: bool
+
+
+# By the name in the figures.
+OWN = {
+    "keyed_process": Own("process", "totals-process", "totals-process", totals=True),
+    "native_window": Own("window", "totals-window", "totals-window", totals=True),
+    "plain": Own("plain", "visits-plain", "out-plain", totals=False),
+    "map": Own("rows", "visits-map", "out-map", totals=False),
+    "map_batches": Own("tables", "visits-map-batches", "out-map-batches", totals=False),
+}
+OTHERS: dict[str, tuple[Other, ...]] = {
+    "spark_tws": (Spark("row"), Spark("pandas")),
+    "bytewax": (Bytewax(1), Bytewax(2)),
+}
+# What the others read, enough for a minute or more: their topics, and how many visits those have.
+FEWER = {"spark_tws": ("visits-spark", 400_000), "bytewax": ("visits-bytewax", 3_000_000)}
 
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--events", type=int, default=5_000_000)
-    parser.add_argument("--rounds", type=int, default=3)
-    wanted = parser.parse_args()
+    wanted = _parse()
     # A benchmark that is ended must not leave a broker behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    figures: dict[str, list[Figures]] = {name: [] for name in CONTENDERS}
-    with _visits(wanted.events) as (folder, on, servers):
-        expected = _digest(servers, "visits", b'"event_time":', divide=1000)
+    figures: dict[str, list[Figures]] = {name: [] for name in wanted.only}
+    install_others([name for name in wanted.only if name in OTHERS], progress=_tell)
+    with _visits(wanted) as (folder, on, servers):
+        expected = expect(servers, "visits")
+        chosen = {name: list(forms) for name, forms in OTHERS.items() if name in wanted.only}
+        fewer = {name: expect(servers, FEWER[name][0]) for name in chosen}
         for number in range(wanted.rounds):
-            for name in CONTENDERS:
-                figures[name].append(_run(name, folder / f"{name}-{number}", on))
-                _tell(f"{name}: {figures[name][-1]}")
-        for name, (_, _, topic) in CONTENDERS.items():
-            _check(name, _digest(servers, topic, b'"second":'), expected, wanted.rounds)
+            for name, own in OWN.items():
+                if name in wanted.only:
+                    figures[name].append(_run(own, folder / f"{name}-{number}", on))
+                    _tell(f"{name}: {figures[name][-1]}")
+                    _check(name, own, servers, expected, number + 1)
+            for name, forms in chosen.items():
+                read = FEWER[name][0], fewer[name]
+                runs = {form: _run_other(form, number, folder, servers, read) for form in forms}
+                best = max(runs, key=lambda form: runs[form].steady_events_per_s)
+                chosen[name] = [best]
+                figures[name].append(runs[best])
     print(json.dumps({name: _median(runs) for name, runs in figures.items()}))
 
 
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--events", type=int, default=5_000_000)
+    parser.add_argument("--keys", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", nargs="+", choices=[*OWN, *OTHERS], default=[*OWN, *OTHERS])
+    return parser.parse_args()
+
+
 @contextmanager
-def _visits(events: int) -> Iterator[tuple[Path, str, str]]:
+def _visits(wanted: argparse.Namespace) -> Iterator[tuple[Path, str, str]]:
     _tell(f"starting Kafka {VERSION}")
     with tempfile.TemporaryDirectory(prefix="headgate-bench-") as name:
         folder = Path(name)
@@ -78,36 +115,44 @@ def _visits(events: int) -> Iterator[tuple[Path, str, str]]:
             broker, _ = lifecycle.start(
                 KAFKA, BrokerOptions(data=folder / "broker", port=0), progress=_tell
             )
-            on = str(broker.url)
-            for flow, _, _ in CONTENDERS.values():
-                headgate("setup", f"{FLOWS}:{flow}", "--on", on, "--partitions", str(PARTITIONS))
-            _tell(f"producing {events:,} visits into {PARTITIONS} partitions")
-            shape = ["--count", events, "--visits", 100_000, "--late", 0]
+            on, servers = str(broker.url), str(broker.address)
+            for own in OWN.values():
+                setup = ("--on", on, "--partitions", str(PARTITIONS))
+                headgate("setup", f"{FLOWS}:{own.flow}", *setup)
+            _tell(f"producing {wanted.events:,} visits into {PARTITIONS} partitions")
+            shape = ["--count", wanted.events, "--visits", wanted.keys, "--late", 0]
             headgate("produce", "visits", "--on", on, "--quiet", *map(str, shape))
-            yield folder, on, str(broker.address)
+            for topic, count in (FEWER[name] for name in FEWER if name in wanted.only):
+                create_topic(on, topic, partitions=PARTITIONS)
+                copy_visits(servers, "visits", topic, count=count, partitions=PARTITIONS)
+            yield folder, on, servers
         finally:
             lifecycle.stop(KAFKA, folder / "broker")
 
 
-def _run(name: str, home: Path, on: str) -> Figures:
-    flow, job_name, _ = CONTENDERS[name]
-    job = Job(home, on, "at-least-once", flow=f"{FLOWS}:{flow}", name=job_name, stream="visits")
-    run = job.run()
+def _run(own: Own, home: Path, on: str) -> Figures:
+    flow = f"{FLOWS}:{own.flow}"
+    run = Job(home, on, "at-least-once", flow=flow, name=own.job, stream="visits").run()
     return Figures(run.records / run.seconds, steady_rate(to_marks(run.batches)))
 
 
-def _digest(servers: str, topic: str, name: bytes, *, divide: int = 1) -> Ints:
-    """Return the sorted numbers behind a name in a topic's records."""
-    numbers = array("q")
-    for _, value in read_records(servers, KafkaReader(servers).beginning(topic)):
-        after = value[value.index(name) + len(name) :]
-        numbers.append(int(after[: after.index(b",")]) // divide)
-    return np.sort(np.frombuffer(numbers, dtype=np.int64))
+def _check(name: str, own: Own, servers: str, expected: Expected, times: int) -> None:
+    if own.totals:
+        expected.check_totals(name, find_totals(servers, own.topic), times)
+    else:
+        expected.check_seconds(name, find_seconds(servers, own.topic), times)
 
 
-def _check(name: str, found: Ints, expected: Ints, rounds: int) -> None:
-    if not np.array_equal(found, np.repeat(expected, rounds)):
-        raise RuntimeError(f"{name} wrote {found.size:,} rows, not each visit {rounds} times")
+def _run_other(
+    form: Other, number: int, folder: Path, servers: str, read: tuple[str, Expected]
+) -> Figures:
+    visits, expected = read
+    topic = f"totals-{form}-{number}"
+    create_topic(f"kafka://{servers}", topic, partitions=PARTITIONS)
+    figures = form.run(folder / topic, servers, visits=visits, topic=topic, events=expected.events)
+    expected.check_totals(str(form), find_totals(servers, topic), 1)
+    _tell(f"{form}: {figures}")
+    return figures
 
 
 def _median(runs: list[Figures]) -> dict[str, int]:

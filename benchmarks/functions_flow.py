@@ -1,4 +1,8 @@
-"""Visits copied with one more column: by SQL, by a function on rows, and by one on tables."""
+"""What the benchmark of Python functions runs.
+
+Visits copied with one more column: by SQL, by a function on rows, and by one on tables. And a running
+total of each visit, one row per event: by a keyed process function, and by a native window.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate import Flow
+from headgate import Context, Flow, KeyedProcess, Value
+from headgate.windows import count, every_events, tumbling
 
 
 @dataclass
@@ -56,4 +61,41 @@ rows.stream("visits", Visit).map("second", to_second).to("out-map")
 tables = Flow("visits-map-batches")
 tables.stream("visits", Visit).map_batches("seconds", to_seconds, schema=Second).to(
     "out-map-batches"
+)
+
+
+@dataclass(frozen=True)
+class Total:
+    """How many events a visit has had so far."""
+
+    visit_id: str
+    total: int
+
+
+class Totals(KeyedProcess[Visit, Total]):
+    """Counts the events of each visit."""
+
+    total: Value[int]
+
+    def on_event(self, visit: Visit, ctx: Context[Total]) -> None:
+        """Count an event, and emit the new total."""
+        total = self.total.get(0) + 1
+        self.total.set(total)
+        ctx.emit(Total(visit.visit_id, total))
+
+
+process = Flow("totals-process")
+process.stream("visits", Visit).key_by("visit_id").process("totals", Totals()).out.to(
+    "totals-process", key="visit_id"
+)
+
+# One window for all events: it stays open, and each event makes an early row.
+window = Flow("totals-window")
+(
+    window.stream("visits", Visit, event_time="event_time", out_of_orderness="5m")
+    .key_by("visit_id")
+    .window("totals", tumbling("365d"), early=every_events(1))
+    .aggregate(total=count())
+    .updates.select("visit_id", "total")
+    .to("totals-window", key="visit_id")
 )

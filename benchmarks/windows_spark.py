@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -60,9 +61,9 @@ _LOOK_EVERY = 0.2
 def main() -> None:
     """Count the visits."""
     wanted = _parse()
-    spark = _session(wanted.partitions)
-    query = _start(_counts(spark, wanted), wanted)
-    _await_all(query, wanted.events)
+    spark = open_session(wanted.partitions, {})
+    query = start(_counts(spark, wanted), wanted, topic=TOPIC)
+    await_all(query, wanted.events)
     reports = [json.loads(report.json) for report in query.recentProgress]
     query.stop()
     wanted.reports.write_text("".join(f"{json.dumps(report)}\n" for report in reports))
@@ -80,7 +81,8 @@ def _parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _session(partitions: int) -> SparkSession:
+def open_session(partitions: int, more: Mapping[str, str]) -> SparkSession:
+    """Open a session with the memory, the collector and the tasks of the kernel's jobs."""
     settings = {
         "spark.master": f"local[{partitions}]",
         "spark.driver.host": "127.0.0.1",
@@ -98,6 +100,7 @@ def _session(partitions: int) -> SparkSession:
         ),
         f"{_STATE}.rocksdb.changelogCheckpointing.enabled": "true",
         "spark.sql.streaming.numRecentProgressUpdates": "10000",
+        **more,
     }
     builder = SparkSession.builder
     for name, value in settings.items():
@@ -105,18 +108,25 @@ def _session(partitions: int) -> SparkSession:
     return builder.getOrCreate()
 
 
-def _counts(spark: SparkSession, wanted: argparse.Namespace) -> DataFrame:
+def read_visits(
+    spark: SparkSession, servers: str, max_offsets: int, *, topic: str = "visits"
+) -> DataFrame:
+    """Return the visits of the topic, each as the struct `visit`."""
     records = (
         spark.readStream.format("kafka")
-        .option("kafka.bootstrap.servers", wanted.servers)
-        .option("subscribe", "visits")
+        .option("kafka.bootstrap.servers", servers)
+        .option("subscribe", topic)
         .option("startingOffsets", "earliest")
-        .option("maxOffsetsPerTrigger", wanted.max_offsets)
+        .option("maxOffsetsPerTrigger", max_offsets)
         .load()
     )
-    visits = records.select(f.from_json(f.col("value").cast("string"), _VISIT).alias("visit"))
+    return records.select(f.from_json(f.col("value").cast("string"), _VISIT).alias("visit"))
+
+
+def _counts(spark: SparkSession, wanted: argparse.Namespace) -> DataFrame:
     counts = (
-        visits.select("visit.visit_id", f.timestamp_millis("visit.event_time").alias("at"))
+        read_visits(spark, wanted.servers, wanted.max_offsets)
+        .select("visit.visit_id", f.timestamp_millis("visit.event_time").alias("at"))
         .withWatermark("at", "5 minutes")
         .groupBy(f.window("at", "15 minutes"), "visit_id")
         .count()
@@ -125,11 +135,12 @@ def _counts(spark: SparkSession, wanted: argparse.Namespace) -> DataFrame:
     return counts.select(f.col("visit_id").alias("key"), f.to_json(row).alias("value"))
 
 
-def _start(rows: DataFrame, wanted: argparse.Namespace) -> StreamingQuery:
+def start(rows: DataFrame, wanted: argparse.Namespace, *, topic: str) -> StreamingQuery:
+    """Write rows, `key` and `value`, to a topic in update mode, as fast as possible."""
     return (
         rows.writeStream.format("kafka")
         .option("kafka.bootstrap.servers", wanted.servers)
-        .option("topic", TOPIC)
+        .option("topic", topic)
         .option("checkpointLocation", str(wanted.checkpoint))
         .outputMode("update")
         .trigger(processingTime="0 seconds")
@@ -137,7 +148,8 @@ def _start(rows: DataFrame, wanted: argparse.Namespace) -> StreamingQuery:
     )
 
 
-def _await_all(query: StreamingQuery, events: int) -> None:
+def await_all(query: StreamingQuery, events: int) -> None:
+    """Wait until a query has read so many events."""
     while sum(report.numInputRows for report in query.recentProgress) < events:
         if not query.isActive:
             raise RuntimeError(f"Spark's own query ended: {query.exception()}")
