@@ -77,7 +77,9 @@ def streams(function: Any, **options: Any) -> Flow:
 def stored(flow: Flow) -> Callback:
     node = flow.graph().node("f")
     assert isinstance(node, Call)
-    return load(base64.b64decode(node.function.code))
+    callback = load(base64.b64decode(node.function.code))
+    assert isinstance(callback, Callback)
+    return callback
 
 
 _counted = itertools.count(1)
@@ -392,7 +394,9 @@ def test_the_graph_with_its_function_survives_json() -> None:
     node = again.node("f")
     assert isinstance(node, Call)
     assert node.function.name.endswith("test_stored_functions:total")
-    assert load(base64.b64decode(node.function.code)).function(Order(1, 2.0)) == Total(1, 4.0)
+    callback = load(base64.b64decode(node.function.code))
+    assert isinstance(callback, Callback)
+    assert callback.function(Order(1, 2.0)) == Total(1, 4.0)
 
 
 def test_a_changed_function_is_another_one() -> None:

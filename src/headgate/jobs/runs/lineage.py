@@ -376,5 +376,6 @@ def _check_operators(run: Run, graph: Graph, job: str) -> None:
             raise HeadgateError(
                 "STATE_INCOMPATIBLE",
                 f"cannot resume job {job!r}: operator {uid!r} {change}",
-                hint=f"keep it unchanged, or add --from latest --drop-state {uid}",
+                hint=f"keep it unchanged, add --from latest --drop-state {uid}, or start with "
+                "--fresh",
             )
