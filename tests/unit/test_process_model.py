@@ -42,7 +42,7 @@ def _readings() -> list[Any]:
 
 
 @given(plan=st.lists(steps, max_size=12), size=st.integers(1, 5))
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @example(plan=[[Command("a", [Op("fill", 12)])], [Command("a", [Op("drain", 12)])]], size=1)
 @example(
     plan=[
