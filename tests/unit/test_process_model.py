@@ -42,8 +42,45 @@ def _readings() -> list[Any]:
 
 
 @given(plan=st.lists(steps, max_size=12), size=st.integers(1, 5))
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @example(plan=[[Command("a", [Op("fill", 12)])], [Command("a", [Op("drain", 12)])]], size=1)
+@example(
+    plan=[
+        [Command("a", [Op("put", 1), Op("set", 1), Op("append", 7)])],
+        [
+            Command("a", [Op("put", 1), Op("put", 2), Op("delete", 1), Op("sizes"), Op("fail")]),
+            Command("a", [Op("sizes"), Op("clear"), Op("set", 2), Op("relist", 9), Op("fail")]),
+            Command("a", [Op("sizes"), Op("after", 2), Op("fail")]),
+            Command("a", [Op("maps"), Op("lists"), Op("read")]),
+        ],
+    ],
+    size=5,
+)
+@example(
+    plan=[
+        [Command("a", [Op("fill", 9), Op("extend", 8)])],
+        30,
+        [Command("a", [Op("put", 3), Op("append", 3)])],
+        25,
+        [Command("a", [Op("sizes")])],
+        [Command("a", [Op("append", 4), Op("put", 3), Op("sizes"), Op("maps")])],
+        5,
+        [Command("a", [Op("sizes"), Op("lists"), Op("tail", 3)])],
+    ],
+    size=2,
+)
+@example(
+    plan=[
+        [Command("a", [Op("append"), Op("put", 1)])],
+        30,
+        [Command("a", [Op("append", 2), Op("put", 2)])],
+        35,
+        [Command("b", [Op("append", 2)])],
+        18,
+        [Command("a", [Op("sizes"), Op("append", 3), Op("sizes"), Op("lists"), Op("maps")])],
+    ],
+    size=2,
+)
 def test_a_process_is_like_plain_python_in_calls_of_any_size(plan: list[Any], size: int) -> None:
     watermarks = sorted(step[1] for step in plan if isinstance(step, tuple))
     left = iter(watermarks)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -85,48 +86,41 @@ def reader(kind: pa.DataType) -> Read:
 def _structs(parts: Sequence[Read]) -> Read:
     def read(array: pa.Array) -> list[Any]:
         columns = [part(column) for part, column in zip(parts, array.flatten(), strict=True)]
-        rows: list[Any] = list(zip(*columns, strict=True))
-        if array.null_count:
-            present = array.is_valid().to_pylist()
-            return [row if here else None for row, here in zip(rows, present, strict=True)]
-        return rows
+        return _without_nulls(list(zip(*columns, strict=True)), array)
 
     return read
 
 
 def _lists(part: Read) -> Read:
     def read(array: pa.Array) -> list[Any]:
-        return cut(part(array.flatten()), array.value_lengths().to_pylist())
+        offsets = array.offsets.to_pylist()
+        first = offsets[0]
+        flat = part(array.values.slice(first, offsets[-1] - first))
+        out: list[Any] = [
+            tuple(flat[start - first : end - first]) for start, end in pairwise(offsets)
+        ]
+        return _without_nulls(out, array)
 
     return read
 
 
-def cut(flat: list[Any], lengths: Sequence[int | None]) -> list[Any]:
-    """Return the parts of a list as tuples; None where there is none."""
-    out: list[Any] = []
-    at = 0
-    for length in lengths:
-        if length is None:
-            out.append(None)
-        else:
-            out.append(tuple(flat[at : at + length]))
-            at += length
-    return out
+def _without_nulls(values: list[Any], array: pa.Array) -> list[Any]:
+    """Return values with None where an array has a null."""
+    if not array.null_count:
+        return values
+    present = array.is_valid().to_pylist()
+    return [value if here else None for value, here in zip(values, present, strict=True)]
 
 
 def _maps(key: Read, item: Read) -> Read:
     def read(array: pa.Array) -> list[Any]:
         offsets = array.offsets.to_pylist()
-        if not offsets:
-            return []
-        first, last = offsets[0], offsets[-1]
-        keys = key(array.keys.slice(first, last - first))
-        items = item(array.items.slice(first, last - first))
-        pairs = list(zip(keys, items, strict=True))
-        present = array.is_valid().to_pylist()
-        return [
-            tuple(pairs[start - first : end - first]) if here else None
-            for start, end, here in zip(offsets, offsets[1:], present, strict=False)
+        first, count = offsets[0], offsets[-1] - offsets[0]
+        keys = key(array.keys.slice(first, count))
+        pairs = list(zip(keys, item(array.items.slice(first, count)), strict=True))
+        out: list[Any] = [
+            tuple(pairs[start - first : end - first]) for start, end in pairwise(offsets)
         ]
+        return _without_nulls(out, array)
 
     return read

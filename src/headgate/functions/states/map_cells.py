@@ -184,14 +184,12 @@ class MapCell:
 
     def resize(self, number_of: Number) -> None:
         """Split or merge pages until there are as many as chosen."""
-        before = self.count
         while self.count < self._target:
             self._move(_source(self.count), number_of, self.count + 1)
             self.count += 1
         while self.count > self._target:
             self.count -= 1
             self._move(self.count, number_of, self.count)
-        self._dirty.update(range(self.count, before))
 
     def _move(self, number: int, number_of: Number, count: int) -> None:
         """Put the entries of a page where they belong among so many pages."""
