@@ -39,7 +39,7 @@ def check(bench: Bench, events: list[Event]) -> None:
     letters = bench.read("dead-letters")
     failed = [json.loads(base64.b64decode(letter["raw"])) for letter in letters]
     assert sorted(event["n"] for event in failed) == wanted.letters
-    assert all("an unlucky number" in letter["detail"] for letter in letters)
+    assert all("an unlucky number" in letter["reason"] for letter in letters)
     assert wanted.letters, "nothing failed"
 
 

@@ -298,6 +298,24 @@ def test_a_process_that_is_not_deterministic_is_found() -> None:
     assert error.value.code == "FUNCTION_NOT_DETERMINISTIC"
 
 
+class Again(KeyedProcess[Order, Alert]):
+    """Sets the timer that is due once more: before it fires, or while it does."""
+
+    def on_event(self, _: Order, ctx: Context[Alert]) -> None:
+        ctx.timers.after("0s")
+
+    def on_timer(self, timer: Timer, ctx: Context[Alert]) -> None:
+        ctx.emit(Alert("", str(timer.ms)))
+
+
+def test_a_timer_that_is_due_and_set_again_before_it_fires_fires_once() -> None:
+    kernel, _ = made_kernel(Again(), Order, Alert)
+    work = Work(b"k", ("k",), [("a", 1.0)], timers=[(1, 5000)])
+    made = kernel.call([work], now=5000, watermark=0, batch=1)
+    assert [row[1] for _, row in made.rows[0]] == ["5000"]
+    assert kernel.state.entries.get(b"k", set()) == set()
+
+
 def test_a_process_without_on_timer_has_no_timers() -> None:
     def do(_: Doing, ctx: Context[Alert]) -> None:
         ctx.timers.after("1s")

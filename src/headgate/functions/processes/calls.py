@@ -182,6 +182,8 @@ class ProcessCalls:
         event = timer = 0
         for at, count in enumerate(request.events_per_key):
             scope.at = at
+            due_now = timers[timer : timer + request.timers_per_key[at]]
+            scope.timers.pending = set(due_now)
             last = event + count
             while event < last:
                 try:
@@ -194,11 +196,10 @@ class ProcessCalls:
                 except Exception as error:  # noqa: BLE001 - whatever the user's code raises
                     self._failed(error, events[event])
                     event += 1
-            last = timer + request.timers_per_key[at]
-            while timer < last:
-                due = timers[timer]
+            for due in due_now:
                 scope.origin = -1 - timer
                 timer += 1
+                scope.timers.pending.discard(due)
                 if due in scope.timers.cancelled:
                     continue
                 scope.event_time = due.ms if due.is_event_time else None

@@ -124,9 +124,19 @@ class ScopeTimers(Timers):
         whats: What is changed, and how.
         moments: The time of each change.
         cancelled: What the present key has cancelled in this call.
+        pending: What is due of the present key and fires later in this call.
     """
 
-    __slots__ = ("_has_timers", "_name", "_scope", "cancelled", "keys", "moments", "whats")
+    __slots__ = (
+        "_has_timers",
+        "_name",
+        "_scope",
+        "cancelled",
+        "keys",
+        "moments",
+        "pending",
+        "whats",
+    )
 
     def __init__(self, scope: Scope, *, has_timers: bool, name: str) -> None:
         self._scope = scope
@@ -140,6 +150,7 @@ class ScopeTimers(Timers):
         self.whats: list[int] = []
         self.moments: list[int] = []
         self.cancelled: set[Timer] = set()
+        self.pending: set[Timer] = set()
 
     def at(self, time: datetime | int) -> Timer:
         return self._register(Timer(_to_ms(time), is_event_time=True))
@@ -175,7 +186,9 @@ class ScopeTimers(Timers):
         if timer in self.cancelled:
             self._journal(timer)
             self.cancelled.discard(timer)
-        self.add(What.EVENT if timer.is_event_time else What.PROCESSING, timer.ms)
+        # A timer that is about to fire is still registered: it fires once.
+        if timer not in self.pending:
+            self.add(What.EVENT if timer.is_event_time else What.PROCESSING, timer.ms)
         return timer
 
     def _journal(self, timer: Timer) -> None:

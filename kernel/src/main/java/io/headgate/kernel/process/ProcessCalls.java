@@ -48,6 +48,8 @@ final class ProcessCalls {
   private long watermark;
   private long batch;
   private int phase;
+  /** How many exchanges this call has had: the events of a key draw other random numbers in each. */
+  private int exchanges;
   private Integer bucket;
   private Route.Out out;
   private Changes changes;
@@ -105,6 +107,7 @@ final class ProcessCalls {
     this.watermark = watermark;
     this.batch = batch;
     this.phase = phase;
+    exchanges = 0;
     this.out = out;
     this.changes = changes;
   }
@@ -182,7 +185,7 @@ final class ProcessCalls {
     message.writeLong(now);
     message.writeLong(watermark);
     message.writeLong(batch);
-    message.writeInt(phase);
+    message.writeInt(phase + 2 * exchanges++);
     message.writeInt(keys.size());
     message.writeInt(events.size());
     message.writeInt(timers.size());
