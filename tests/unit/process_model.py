@@ -185,7 +185,7 @@ class _PlainMap(_PlainValue):
     def __contains__(self, key: Any) -> bool:
         return key in self._live()
 
-    def get(self, key: Any = None, default: Any = None) -> Any:
+    def get(self, key: Any = None, default: Any = None) -> Any:  # type: ignore[override]
         return self._live().get(key, default)
 
     def pop(self, key: Any, default: Any) -> Any:

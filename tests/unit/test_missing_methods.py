@@ -10,7 +10,13 @@ from typing import Any
 import pytest
 
 from headgate import Flow, HeadgateError, windows
+from headgate.functions.keyed import Context, KeyedProcess
 from headgate.jobs.flow_file import load_flow
+
+
+class Echo(KeyedProcess[Any, Any]):
+    def on_event(self, event: Any, ctx: Context[Any]) -> None:
+        ctx.emit(event)
 
 
 def objects() -> dict[str, Any]:
@@ -24,6 +30,7 @@ def objects() -> dict[str, Any]:
         "table": table,
         "keyed": keyed,
         "windowed": windowed,
+        "processed": keyed.process("p", Echo(), schema="id BIGINT"),
         "updates": windowed.aggregate(n=windows.count()),
         "enriched": orders.enrich("e", table, on="id", into="user"),
         "deduped": orders.dedupe("d", by="id", within="1h"),
@@ -37,7 +44,9 @@ def objects() -> dict[str, Any]:
         ("stream", "join", ".enrich("),
         ("stream", "apply", ".map('clean'"),
         ("stream", "flatMap", ".flat_map("),
-        ("stream", "process", ".map("),
+        ("stream", "process", ".key_by("),
+        ("keyed", "select", ".process("),
+        ("processed", "to", ".out.to("),
         ("table", "where", ".enrich("),
         ("keyed", "aggregate", ".window("),
         ("windowed", "to", ".aggregate("),

@@ -107,6 +107,19 @@ class MemoryQuery:
         """Start again with the current state, as a restored job does."""
         self._tester.restart()
 
+    def next_alarm(self) -> int | None:
+        """Return when the earliest timer by the clock is due, in epoch ms; None without one."""
+        moment: int = self._tester.nextAlarm()
+        return None if moment == 2**63 - 1 else moment
+
+    def save(self) -> None:
+        """Remember state and timers, for `crash`."""
+        self._tester.save()
+
+    def crash(self) -> None:
+        """Lose all that happened since `save`, and the processes that called functions."""
+        self._tester.crash()
+
     def times(self, source: str) -> dict[str, int]:
         """Return the greatest event time of each partition of a stream since the last call."""
         return dict(json.loads(self._tester.times(source)))

@@ -9,7 +9,7 @@ import re
 import tempfile
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import cache
@@ -36,18 +36,37 @@ _LOCK = threading.Lock()
 _DECIMAL = re.compile(r'"\\u0000([^"]*)\\u0000"')
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How a flow in memory is run.
+
+    Attributes:
+        batches: The number of batches in which streams are read.
+        now: The clock of the first batch.
+        every: How far the clock moves from one batch to the next.
+        idle: How far it moves on behind the last record.
+        crashes: The batches, from 1 on, that are lost and run again.
+    """
+
+    batches: int
+    now: datetime
+    every: timedelta = timedelta(0)
+    idle: timedelta = timedelta(0)
+    crashes: frozenset[int] = frozenset()
+
+
 def run_in_memory(
-    graph: Graph, inputs: Mapping[str, Iterable[Any]], *, batches: int, now: datetime
+    graph: Graph, inputs: Mapping[str, Iterable[Any]], pace: Pace
 ) -> dict[str, list[Any]]:
     """Return the rows of each output, by name, and the dead letters.
 
     Tables are read first, in one batch. Then the records of each stream are read in their order, in
-    so many batches. At the end event time ends, and every window is closed.
+    so many batches. Then the clock moves on, and timers fire. At the end event time ends, and every
+    window is closed.
 
     Args:
         graph: A flow; its topics are neither read nor written.
         inputs: The records of its sources, by name: dicts, dataclasses, or JSON as text or bytes.
-        now: The clock of all batches.
     """
     _check_inputs(graph, inputs)
     plan = plan_flow(graph, history={}, max_record=_max_record(), job=graph.name)
@@ -56,14 +75,15 @@ def run_in_memory(
         with naming_failures(f"cannot run flow {graph.name!r}"):
             worker = worker_spec(settings, None)
             query = MemoryQuery(spark, {**plan.spec, "worker": worker})
-            return _Run(plan, query, now).run(inputs, batches)
+            return _Run(plan, query, pace).run(inputs)
 
 
 class _Run:
-    def __init__(self, plan: FlowPlan, query: MemoryQuery, now: datetime) -> None:
+    def __init__(self, plan: FlowPlan, query: MemoryQuery, pace: Pace) -> None:
         self._plan = plan
         self._query = query
-        self._clock = round(now.timestamp() * 1000)
+        self._pace = pace
+        self._clock = round(pace.now.timestamp() * 1000)
         self._watermark = 0
         self._times: dict[str, int] = {}
         self._formats = {node.id: node.format for node in plan.graph.outputs()}
@@ -71,17 +91,39 @@ class _Run:
             exit_.id: [] for exit_ in plan.destinations if exit_.topic is not None
         }
 
-    def run(self, inputs: Mapping[str, Iterable[Any]], batches: int) -> dict[str, list[Any]]:
+    def run(self, inputs: Mapping[str, Iterable[Any]]) -> dict[str, list[Any]]:
+        pace = self._pace
         sources = [node for node in self._plan.graph.nodes if isinstance(node, Source)]
         records = {node.id: _records(node, inputs.get(node.id, ())) for node in sources}
         tables = [node.id for node in sources if node.kind is SourceKind.TABLE]
         self._batch([record for name in tables for record in records[name]])
         streams = [records[node.id] for node in sources if node.kind is SourceKind.STREAM]
-        for number in range(batches):
-            self._batch([one for stream in streams for one in _part(stream, number, batches)])
+        for number in range(pace.batches):
+            if number:
+                self._clock += to_millis(pace.every)
+            batch = [one for stream in streams for one in _part(stream, number, pace.batches)]
+            if number + 1 in pace.crashes:
+                self._lose(batch)
+            self._batch(batch)
+        self._idle()
         self._watermark = _END_MS
         self._batch([])
         return self._rows
+
+    def _idle(self) -> None:
+        """Move the clock on, with a batch for each moment at which a timer is due."""
+        end = self._clock + to_millis(self._pace.idle)
+        while self._clock < end:
+            alarm = self._query.next_alarm()
+            due = end if alarm is None else max(alarm, self._clock + 1)
+            self._clock = min(due, end)
+            self._batch([])
+
+    def _lose(self, records: Sequence[MemoryRecord]) -> None:
+        """Run a batch and lose what it did, as a job does that is killed before the commit."""
+        self._query.save()
+        self._query.batch(records, watermark=self._watermark, clock=self._clock)
+        self._query.crash()
 
     def _batch(self, records: Sequence[MemoryRecord]) -> None:
         made = self._query.batch(records, watermark=self._watermark, clock=self._clock)

@@ -8,11 +8,11 @@ from datetime import timedelta
 from typing import Any
 
 from headgate._kernel.connector_jars import CONNECTORS
-from headgate._units import to_millis
 from headgate.connectors.registry import find_connector
+from headgate.engine.operator_specs import dedupe_spec, find_millis, process_spec, window_spec
+from headgate.engine.operator_specs import path_of as path_of
 from headgate.engine.spark_types import is_known, to_spark_json
 from headgate.errors import HeadgateError
-from headgate.flow.codec import to_json
 from headgate.flow.graph import Graph
 from headgate.flow.names import split_path
 from headgate.flow.operators import (
@@ -27,15 +27,16 @@ from headgate.flow.operators import (
     OnError,
     Output,
     Port,
+    Process,
     Select,
     Source,
     Transform,
     Where,
     Window,
     WithColumns,
-    key_names,
     label,
 )
+from headgate.flow.process_state import state_schema
 from headgate.flow.schema import Schema, Struct
 from headgate.flow.topics import Topic
 from headgate.flow.windowing import EveryProcessingTime
@@ -44,6 +45,8 @@ from headgate.functions.stored import present_python
 # Operators and functions share one 16-bit address space; outputs have their own.
 _FIRST_FUNCTION = 1000
 _FIRST_CALL = 2000
+# A call of a process has all keys of a bucket: fewer buckets are larger batches for its worker.
+_PROCESS_BUCKETS = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +164,9 @@ def plan_flow(
 
     Args:
         graph: A graph that `Flow.graph` has checked.
-        history: Every schema that each table has had in this run, by source id; the last is the
-            current one. A missing table has had only its current schema.
+        history: Every schema that each table has had in this run, by source id, and the state of
+            each process, by uid; the last is the current one. A missing one has had only its
+            current schema.
         max_record: The size in bytes above which a record is a dead letter.
         placed_since: The first batch whose rows are placed by the current rules.
         job: The job's name in dead letters; empty for a flow that is only planned.
@@ -187,7 +191,7 @@ class _Planner:
             *(Destination(str(port), None) for port in graph.unused_side_outputs()),
         )
         self.addresses = {exit_.id: i for i, exit_ in enumerate(self.destinations)}
-        timed = any(isinstance(node, Window | Dedupe) for node in graph.nodes)
+        timed = any(isinstance(node, Window | Dedupe | Process) for node in graph.nodes)
         streams = graph.streams() if timed else ()
         self.timed = tuple(stream for stream in streams if stream.event_time is not None)
 
@@ -200,6 +204,7 @@ class _Planner:
             "functions": [self._function(node) for node in nodes if isinstance(node, Transform)],
             "calls": [self._call(node) for node in nodes if isinstance(node, Call)],
             "operators": [self._operator(node) for node in self.graph.stateful()],
+            "wakes": any(isinstance(node, Process) and node.timers for node in nodes),
         }
         functions = tuple(
             Function(node, self.functions[node.id], self._upstream(node))
@@ -232,8 +237,8 @@ class _Planner:
             "timed": node in self.timed,
             "partitioned": connector is None or connector.spark.IS_PARTITIONED,
             "timeUnit": node.event_time_unit.value,
-            "outOfOrderness": _find_millis(node.out_of_orderness),
-            "idleAfter": _find_millis(node.idle_after),
+            "outOfOrderness": find_millis(node.out_of_orderness),
+            "idleAfter": find_millis(node.idle_after),
             "route": self._route(Port(node.id, "out")),
         }
 
@@ -280,9 +285,11 @@ class _Planner:
             case Enrich():
                 return self._enrich(node)
             case Window():
-                return self._timed(node, {**_window_spec(node), "copied": self._is_copied(node)})
+                return self._timed(node, {**window_spec(node), "copied": self._is_copied(node)})
             case Dedupe():
-                return self._timed(node, _dedupe_spec(node))
+                return self._timed(node, dedupe_spec(node))
+            case Process():
+                return self._process(node)
             case _:
                 raise AssertionError(f"{label(node)} holds no state")
 
@@ -304,12 +311,29 @@ class _Planner:
         routes = {output: self._route(Port(node.id, output)) for output in node.outputs}
         return {**spec, "address": self.operators[node.id], **routes}
 
+    def _process(self, node: Process) -> dict[str, Any]:
+        _check_python(node)
+        history = self.history.get(node.id, (state_schema(node),))
+        ports = (Port(node.id, output) for output in node.outputs)
+        return {
+            **process_spec(node, history),
+            "address": self.operators[node.id],
+            "outputs": [
+                {
+                    "port": port.output,
+                    "schema": to_spark_json(self.schemas[port]),
+                    "route": self._route(port),
+                }
+                for port in ports
+            ],
+        }
+
     def _is_copied(self, node: Window) -> bool:
         """Return True if several rows of an operator may be made of one record by a function."""
         at: Node = node
         while not isinstance(at, Source):
             at = self.graph.node(at.input.node)
-            if isinstance(at, FlatMap | MapBatches):
+            if isinstance(at, FlatMap | MapBatches | Process):
                 return True
         return False
 
@@ -347,13 +371,15 @@ class _Planner:
                 return [{"step": "function", "address": self.functions[node.id]}]
             case Call():
                 return [{"step": "function", "address": self.calls[node.id]}]
-            case Enrich(on=on) | Window(key=on) | Dedupe(by=on):
+            case Enrich(on=on) | Window(key=on) | Dedupe(by=on) | Process(key=on):
+                buckets = {"buckets": _PROCESS_BUCKETS} if isinstance(node, Process) else {}
                 return [
                     {
                         "step": "operator",
                         "name": label(node),
                         "address": self.operators[node.id],
                         "on": [path_of(path) for path in on],
+                        **buckets,
                     }
                 ]
             case Output():
@@ -402,7 +428,7 @@ class _Planner:
         }
 
 
-def _check_python(node: CallNode) -> None:
+def _check_python(node: CallNode | Process) -> None:
     """Refuse a function that another version of Python has stored."""
     stored = node.function
     if stored.python != present_python():
@@ -444,45 +470,6 @@ def _struct_path(schema: Schema, expression: str) -> list[str] | None:
     return list(parts)
 
 
-def path_of(column: str | None) -> list[str] | None:
-    """Return the names on the path to a column."""
-    return None if column is None else list(split_path(column) or (column,))
-
-
-def _window_spec(node: Window) -> dict[str, Any]:
-    return {
-        "kind": node.operator,
-        "id": node.id,
-        "name": label(node),
-        "key": [
-            {"name": name, "path": path_of(path)}
-            for name, path in zip(key_names(node), node.key, strict=True)
-        ],
-        "windows": to_json(node.windows, to_millis),
-        "aggregates": [
-            {
-                "name": named.name,
-                "kind": named.aggregate.kind.value,
-                "path": path_of(named.aggregate.column),
-                "limit": named.aggregate.limit,
-            }
-            for named in node.aggregates
-        ],
-        "lateness": to_millis(node.lateness),
-        "early": to_json(node.early, to_millis),
-    }
-
-
-def _dedupe_spec(node: Dedupe) -> dict[str, Any]:
-    return {
-        "kind": node.operator,
-        "id": node.id,
-        "name": label(node),
-        "by": [path_of(path) for path in node.by],
-        "within": to_millis(node.within),
-    }
-
-
 def _find_nudge(graph: Graph) -> timedelta | None:
     """Return the interval at which a quiet flow checks for results due by the clock."""
     windows = (node for node in graph.nodes if isinstance(node, Window))
@@ -491,7 +478,3 @@ def _find_nudge(graph: Graph) -> timedelta | None:
         (trigger.every for trigger in triggers if isinstance(trigger, EveryProcessingTime)),
         default=None,
     )
-
-
-def _find_millis(span: timedelta | None) -> int | None:
-    return None if span is None else to_millis(span)

@@ -17,6 +17,7 @@ from headgate.flow.schema import (
     Type,
     Unknown,
 )
+from headgate.flow.types import is_known as is_known_type
 
 # The metadata key of a field's default, for the kernel's decoder.
 _DEFAULT = "headgate.default"
@@ -30,21 +31,7 @@ def to_spark_json(schema: Schema) -> dict[str, Any]:
 
 def is_known(schema: Schema) -> bool:
     """Return True if every type is known without Spark."""
-    return all(_known(field.type) for field in schema.fields)
-
-
-def _known(type_: Type) -> bool:
-    match type_:
-        case Unknown():
-            return False
-        case ListOf(element, _):
-            return _known(element)
-        case MapOf(value, _):
-            return _known(value)
-        case Struct(fields):
-            return all(_known(field.type) for field in fields)
-        case _:
-            return True
+    return all(is_known_type(field.type) for field in schema.fields)
 
 
 def _struct(fields: Sequence[Field]) -> dict[str, Any]:

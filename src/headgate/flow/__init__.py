@@ -7,10 +7,11 @@ from headgate.flow.exchange import Edge, Exchange, edges_of
 from headgate.flow.flow import Flow
 from headgate.flow.graph import Graph
 from headgate.flow.operators import Port
+from headgate.flow.outputs import Deduped, Enriched, Processed, Windowed
 from headgate.flow.schema import Schema, schema_of
 from headgate.flow.schema_changes import difference, only_adds
 from headgate.flow.state_shape import find_state_change
-from headgate.flow.stream import Deduped, Enriched, KeyedStream, Stream, Table, Windowed
+from headgate.flow.stream import KeyedStream, Stream, Table
 from headgate.flow.topics import LogicalTopic, Topic, register_topic
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "KeyedStream",
     "LogicalTopic",
     "Port",
+    "Processed",
     "Schema",
     "Stream",
     "Table",

@@ -10,10 +10,10 @@ from headgate.errors import HeadgateError
 from headgate.flow.checks import check_node
 from headgate.flow.inference import output_schemas
 from headgate.flow.names import check_flow_name
-from headgate.flow.operators import Call, Node, Output, Port, Source, input_ports, label
+from headgate.flow.operators import Call, Node, Output, Port, Process, Source, input_ports, label
 from headgate.flow.schema import Schema
 from headgate.flow.topics import Topic
-from headgate.functions.stored import Callback, store
+from headgate.functions.stored import Callback, ProcessCallback, store
 
 
 class Builder:
@@ -24,7 +24,7 @@ class Builder:
         self.dead_letters = dead_letters
         self.nodes: dict[str, Node] = {}
         self.schemas: dict[Port, Schema] = {}
-        self.callbacks: dict[str, Callback] = {}
+        self.callbacks: dict[str, Callback | ProcessCallback] = {}
 
     def add(self, *nodes: Node) -> None:
         """Add nodes; a refused node leaves the builder unchanged."""
@@ -47,6 +47,13 @@ class Builder:
         self.schemas.update(output_schemas(node, self.schemas))
         self.nodes[node.id] = node
 
+    def extend(self, node: Process) -> None:
+        """Replace a process by one with further side outputs; a refused one changes nothing."""
+        what = f"cannot extend {label(node)} of flow {self.name!r}"
+        check_node(node, self.nodes, self.schemas, what=what)
+        self.schemas.update(output_schemas(node, self.schemas))
+        self.nodes[node.id] = node
+
     def finished_nodes(self) -> tuple[Node, ...]:
         """Return the nodes, with the code of their functions.
 
@@ -60,7 +67,7 @@ class Builder:
                     self.callbacks[node.id], node.function, what=self.cannot_add(label(node))
                 ),
             )
-            if isinstance(node, Call) and node.id in self.callbacks
+            if isinstance(node, Call | Process) and node.id in self.callbacks
             else node
             for node in self.nodes.values()
         )

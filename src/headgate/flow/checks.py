@@ -8,6 +8,7 @@ from headgate.errors import HeadgateError
 from headgate.flow.aggregates import NamedAggregate, result_field
 from headgate.flow.columns import check_expression, check_names_in
 from headgate.flow.event_time import check_event_time, get_column
+from headgate.flow.keys import check_key_columns, no_key
 from headgate.flow.names import check_column_name, check_function, check_uid, did_you_mean, quote
 from headgate.flow.operators import (
     RESULT_COLUMNS,
@@ -22,6 +23,7 @@ from headgate.flow.operators import (
     Output,
     OutputFormat,
     Port,
+    Process,
     Select,
     Source,
     SourceKind,
@@ -33,6 +35,7 @@ from headgate.flow.operators import (
     key_names,
     label,
 )
+from headgate.flow.process_checks import check_process
 from headgate.flow.schema import Primitive, Schema, key_kind, type_to_ddl
 from headgate.flow.types import INTEGERS, Unknown
 
@@ -64,6 +67,10 @@ def check_node(node: Node, nodes: Nodes, schemas: Schemas, *, what: str) -> None
         case Dedupe():
             check_uid(node.id)
             _check_dedupe(node, nodes, schemas[node.input], what)
+        case Process():
+            check_uid(node.id)
+            check_process(node, schemas[node.input], what=what)
+            _check_multipliers(node, nodes, what)
         case Select(input=port, columns=columns) | WithColumns(input=port, columns=columns):
             _check_columns(columns, schemas[port], what)
         case Where(input=port, condition=condition):
@@ -122,7 +129,7 @@ def _check_output(node: Output, schema: Schema, what: str) -> None:
     if node.format is OutputFormat.TEXT:
         _check_text(schema, what)
     if node.key is not None:
-        _check_key_columns((node.key,), schema, what)
+        check_key_columns((node.key,), schema, what=what)
 
 
 def _check_text(schema: Schema, what: str) -> None:
@@ -154,7 +161,7 @@ def _check_key(table: Source, what: str) -> None:
                 hint=did_you_mean(name, table.schema.names),
             )
         if key_kind(column.type) is None:
-            raise _no_key(name, type_to_ddl(column.type), what)
+            raise no_key(name, type_to_ddl(column.type), what)
 
 
 def _check_meta(schema: Schema, name: str, what: str) -> None:
@@ -194,7 +201,7 @@ def _check_enrich(node: Enrich, nodes: Nodes, schemas: Schemas, what: str) -> No
         assert key_field is not None, "the table's key was checked when it was added"
         actual, needed = key_kind(column.type), key_kind(key_field.type)
         if actual is None:
-            raise _no_key(path, type_to_ddl(column.type), what)
+            raise no_key(path, type_to_ddl(column.type), what)
         if actual != needed and "unknown" not in (actual, needed):
             raise HeadgateError(
                 "KEY_MISMATCH",
@@ -251,17 +258,21 @@ def _check_no_state_before(node: Transform, nodes: Nodes, what: str) -> None:
 def _check_call(node: Call, nodes: Nodes, schema: Schema, what: str) -> None:
     for name in node.columns or ():
         schema.get(quote(name), what=what)
-    if not isinstance(node, FlatMap | MapBatches):
-        return
+    if isinstance(node, FlatMap | MapBatches):
+        _check_multipliers(node, nodes, what)
+
+
+def _check_multipliers(node: FlatMap | MapBatches | Process, nodes: Nodes, what: str) -> None:
+    """Refuse a function that makes several rows of one, behind three others."""
     above, count = nodes[node.input.node], 1
     while ports := input_ports(above):
-        count += isinstance(above, FlatMap | MapBatches)
+        count += isinstance(above, FlatMap | MapBatches | Process)
         above = nodes[ports[0].node]
     if count > _MOST_MULTIPLIERS:
         raise HeadgateError(
             "BAD_FUNCTION",
-            f"{what}: it is the fourth flat_map or map_batches behind each other, and the rows of "
-            "a record are numbered through three",
+            f"{what}: it is the fourth flat_map, map_batches or process behind each other, and "
+            "the rows of a record are numbered through three",
             hint="join two of them into one function",
         )
 
@@ -269,7 +280,7 @@ def _check_call(node: Call, nodes: Nodes, schema: Schema, what: str) -> None:
 def _check_window(node: Window, nodes: Nodes, schema: Schema, what: str) -> None:
     """Refuse a window without event time or with columns that do not fit."""
     _check_timed(node, nodes, what)
-    _check_key_columns(node.key, schema, what)
+    check_key_columns(node.key, schema, what=what)
     if not node.aggregates:
         raise HeadgateError(
             "BAD_AGGREGATE",
@@ -288,7 +299,7 @@ def _check_dedupe(node: Dedupe, nodes: Nodes, schema: Schema, what: str) -> None
         raise HeadgateError(
             "KEY_MISMATCH", f"{what}: by must name at least one column", hint="use by='event_id'"
         )
-    _check_key_columns(node.by, schema, what)
+    check_key_columns(node.by, schema, what=what)
 
 
 def _check_timed(node: Window | Dedupe, nodes: Nodes, what: str) -> None:
@@ -330,21 +341,6 @@ def _check_names(node: Window, what: str) -> None:
                 "another name in aggregate",
             )
         seen.add(name.lower())
-
-
-def _check_key_columns(paths: Sequence[str], schema: Schema, what: str) -> None:
-    for path in paths:
-        column = schema.get(path, what=what)
-        if key_kind(column.type) is None:
-            raise _no_key(path, type_to_ddl(column.type), what)
-
-
-def _no_key(name: str, ddl: str, what: str) -> HeadgateError:
-    return HeadgateError(
-        "KEY_TYPE",
-        f"{what}: {name!r} is {ddl}, which cannot be a key",
-        hint="use an integer, string, boolean, date, timestamp or decimal column",
-    )
 
 
 def _wrong_way(what: str, topic: str, verb: str) -> HeadgateError:

@@ -21,6 +21,7 @@ from headgate.flow.event_time import IDLE_AFTER
 from headgate.flow.json_values import (
     Json,
     JsonObject,
+    as_bool,
     as_int,
     as_list,
     as_object,
@@ -30,8 +31,9 @@ from headgate.flow.json_values import (
     get_value,
 )
 from headgate.flow.operators import Node, Source
-from headgate.flow.schema import Schema
+from headgate.flow.schema import Field, Schema
 from headgate.flow.topics import Topic, topic_from_json, topic_to_json
+from headgate.flow.types import field_to_json, fields_from_json
 
 _OPERATORS = {kind.operator: kind for kind in typing.get_args(Node)}
 
@@ -68,6 +70,8 @@ def to_json(value: Any, span: Callable[[timedelta], Json] = format_duration) -> 
             return [to_json(entry, span) for entry in value]
         case Schema():
             return value.to_json()
+        case Field():
+            return field_to_json(value)
         case NamedAggregate(name, aggregate):
             return {"name": name, **_write_fields(aggregate, span)}
         case _ if is_dataclass(value):
@@ -136,8 +140,10 @@ def _read_aggregate(value: Json, what: str) -> NamedAggregate:
 _READERS: dict[Any, Callable[[Json, str], Any]] = {
     str: as_text,
     int: as_int,
+    bool: as_bool,
     timedelta: lambda value, what: parse_duration(as_text(value, what)),
     Schema: lambda value, _: Schema.from_json(value),
+    Field: lambda value, _: fields_from_json([value])[0],
     Topic: lambda value, what: topic_from_json(as_object(value, what)),
     NamedAggregate: _read_aggregate,
 }

@@ -11,7 +11,17 @@ from decimal import Decimal
 
 from headgate.errors import HeadgateError
 from headgate.flow.json_values import Json
-from headgate.flow.types import MISSING, Field, ListOf, MapOf, Missing, Primitive, Struct, Type
+from headgate.flow.types import (
+    MISSING,
+    Field,
+    ListOf,
+    MapOf,
+    Missing,
+    Primitive,
+    Struct,
+    Type,
+    check_fields,
+)
 
 _PRIMITIVES: dict[object, str] = {
     int: "bigint",
@@ -37,6 +47,16 @@ def is_dataclass_type(value: object) -> bool:
 def fields_of_dataclass(cls: type) -> tuple[Field, ...]:
     """Return the fields of a dataclass, in order, or refuse with SCHEMA_UNSUPPORTED."""
     return _fields(cls, ())
+
+
+def field_of_hint(name: str, hint: object, where: str) -> Field:
+    """Return a field with the type of an annotation, or refuse with SCHEMA_UNSUPPORTED.
+
+    Args:
+        where: What is annotated, in error messages: "Fraud.last".
+    """
+    kind, nullable = _type(hint, where, ())
+    return Field(name, kind, nullable)
 
 
 def _fields(cls: type, outer: tuple[type, ...]) -> tuple[Field, ...]:
@@ -79,7 +99,9 @@ def _type(hint: object, where: str, outer: tuple[type, ...]) -> tuple[Type, bool
             raise _unsupported(where, f"its type is {_shown(hint)}, and map keys must be str")
         return MapOf(*_type(arguments[1], where, outer)), False
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
-        return Struct(_fields(hint, outer)), False
+        fields = _fields(hint, outer)
+        check_fields(fields)
+        return Struct(fields), False
     try:
         return Primitive(_PRIMITIVES[hint]), False
     except (KeyError, TypeError):

@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 
 from headgate.flow.graph import Graph
-from headgate.flow.operators import Dedupe, Enrich, Node, Port, Source, Window, input_ports
+from headgate.flow.operators import Dedupe, Enrich, Node, Port, Process, Source, Window, input_ports
 
 
 class Exchange(enum.StrEnum):
@@ -38,7 +38,7 @@ def edges_of(graph: Graph) -> tuple[Edge, ...]:
 
 
 def _edge(port: Port, node: Node, graph: Graph) -> Edge:
-    if isinstance(node, Window):
+    if isinstance(node, Window | Process):
         return Edge(port, node.id, Exchange.HASH, node.key)
     if isinstance(node, Dedupe):
         return Edge(port, node.id, Exchange.HASH, node.by)

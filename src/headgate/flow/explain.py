@@ -16,6 +16,7 @@ from headgate.flow.operators import (
     Output,
     OutputFormat,
     Port,
+    Process,
     Select,
     Source,
     SourceKind,
@@ -24,6 +25,10 @@ from headgate.flow.operators import (
     Window,
     WithColumns,
 )
+from headgate.flow.process_state import describe_state
+
+# The most characters of a state's type.
+_LONGEST_TYPE = 60
 
 
 def explain(graph: Graph) -> str:
@@ -88,6 +93,8 @@ def describe_node(node: Node) -> str:
             return f"window {node.windows.describe()}: {figures}{late}{early}"
         case Dedupe():
             return f"dedupe by {', '.join(node.by)} within {format_duration(node.within)}"
+        case Process():
+            return f"process by {node.function.name}{_kept(node)}"
         case Select(columns=columns):
             return f"select {_columns(columns)}"
         case Where(condition=condition):
@@ -102,6 +109,17 @@ def describe_node(node: Node) -> str:
             keyed = f", keyed by {key}" if key else ""
             text = " as text" if node.format is OutputFormat.TEXT else ""
             return f"output to {topic.describe()}{text}{keyed}"
+
+
+def _kept(node: Process) -> str:
+    """Return the states and the timers of a process."""
+    parts = [
+        f"{state.name} ({_shortened(describe_state(state))}"
+        f"{f' for {format_duration(state.ttl)}' if state.ttl else ''})"
+        for state in node.state
+    ]
+    parts += ["timers"] if node.timers else []
+    return f": {', '.join(parts)}" if parts else ""
 
 
 def _times(node: Source) -> str:
@@ -120,6 +138,10 @@ def _columns(columns: Sequence[Column]) -> str:
         else f"{_flat(column.expression)} AS {column.name}"
         for column in columns
     )
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_TYPE else f"{text[: _LONGEST_TYPE - 3]}..."
 
 
 def _flat(sql: str) -> str:

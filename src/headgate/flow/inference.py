@@ -19,6 +19,7 @@ from headgate.flow.operators import (
     Node,
     Output,
     Port,
+    Process,
     Select,
     Source,
     Transform,
@@ -72,6 +73,9 @@ def output_schemas(node: Node, known: Mapping[Port, Schema]) -> dict[Port, Schem
             }
         case Dedupe(input=port):
             return {Port(node.id, output): known[port] for output in node.outputs}
+        case Process(schema=schema):
+            sides = {Port(node.id, side.name): side.schema for side in node.sides}
+            return {Port(node.id, "out"): schema, **sides}
         case Select(input=port, columns=columns):
             fields = tuple(field_of(column, known[port]) for column in columns)
             return {Port(node.id, "out"): Schema(fields)}

@@ -47,6 +47,13 @@ def as_int(value: Json, what: str) -> int:
     return value
 
 
+def as_bool(value: Json, what: str) -> bool:
+    """Return `value` if it is a boolean."""
+    if not isinstance(value, bool):
+        raise bad_json(f"{what} must be true or false, got {_kind(value)}")
+    return value
+
+
 def get_value(holder: JsonObject, key: str) -> Json:
     """Return the value at `key`, which must be there."""
     if key not in holder:
@@ -77,10 +84,7 @@ def find_text(holder: JsonObject, key: str) -> str | None:
 
 def get_bool(holder: JsonObject, key: str) -> bool:
     """Return the boolean at `key`."""
-    value = get_value(holder, key)
-    if not isinstance(value, bool):
-        raise bad_json(f"{key!r} must be true or false, got {_kind(value)}")
-    return value
+    return as_bool(get_value(holder, key), repr(key))
 
 
 def get_int(holder: JsonObject, key: str) -> int:

@@ -14,7 +14,7 @@ _UNION = (
     "read the topics as one stream: flow.stream(Kafka('all', pattern='orders|returns', "
     "servers='localhost:9092'), Order); Pulsar takes a pattern too"
 )
-_STATE = "keep state with enrich, window or dedupe; call Python with .map('clean', my_function)"
+_PROCESS = ".key_by('userId').process('fraud', Fraud()).out, where Fraud is a KeyedProcess"
 _OUTPUT = ".to('my-topic'), or .to(Console()) to see the rows"
 
 # What to write on a stream, by the name in other libraries.
@@ -28,7 +28,11 @@ STREAM: Mapping[str, str] = {
     "apply": _COMPUTE,
     "withColumn": _COMPUTE,
     "with_column": _COMPUTE,
-    "process": _STATE,
+    "process": _PROCESS,
+    "stateful_map": _PROCESS,
+    "transformWithState": _PROCESS,
+    "flatMapGroupsWithState": _PROCESS,
+    "applyInPandasWithState": _PROCESS,
     "group_by": _WINDOW,
     "groupBy": _WINDOW,
     "keyBy": _WINDOW,
@@ -60,15 +64,16 @@ _OF_STREAM = (
     "map_batches",
     "to",
 )
+_KEYED = f"key_by is for window and process: {_WINDOW}; {_PROCESS}"
 _TABLE = f"enrich a stream with it: orders{_JOIN}"
 
 TABLE: Mapping[str, str] = dict.fromkeys((*_OF_STREAM, *STREAM), _TABLE)
 KEYED: Mapping[str, str] = {
     **dict.fromkeys(
-        (name for name in (*_OF_STREAM, *STREAM) if name != "window"),
-        f"key_by is only for window: {_WINDOW}",
+        (name for name in (*_OF_STREAM, *STREAM) if name not in ("window", "process")),
+        _KEYED,
     ),
-    "reduce": f"key_by is only for window: {_WINDOW}",
+    "reduce": _KEYED,
 }
 WINDOWED: Mapping[str, str] = dict.fromkeys(
     (name for name in (*_OF_STREAM, *STREAM, "reduce") if name != "aggregate"),

@@ -37,6 +37,19 @@ def check_uid(uid: str) -> str:
     )
 
 
+def check_side_name(name: str) -> str:
+    """Return `name` if it is valid for a side output."""
+    if name == "out":
+        raise HeadgateError(
+            "BAD_NAME",
+            "cannot name a side output 'out': that is the main output",
+            hint="use .out for the main output, or another name",
+        )
+    return _checked(
+        name, _UID, "a side output", "letters, digits, '-' and '_', a letter or digit first"
+    )
+
+
 def check_topic_name(name: str) -> str:
     """Return `name` if it is a valid topic name on every log."""
     return _checked(

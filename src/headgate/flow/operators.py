@@ -9,6 +9,7 @@ from typing import ClassVar, TypeAlias
 
 from headgate.flow.aggregates import NamedAggregate
 from headgate.flow.names import split_path
+from headgate.flow.process_parts import KeptState, SideOutput
 from headgate.flow.schema import Schema
 from headgate.flow.topics import Topic
 from headgate.flow.windowing import Trigger, Windows
@@ -177,6 +178,43 @@ class Dedupe(_Operator):
 
 
 @dataclass(frozen=True, slots=True)
+class Process:
+    """Calls a process of the user with the events and the timers of each key.
+
+    Attributes:
+        schema: The columns of the rows of `out`.
+        sides: Its side outputs, in the order in which they were declared.
+        state: What it keeps for each key, in the order of its class.
+        columns: The columns that the process sees; None for all.
+        timers: True if it can have timers.
+    """
+
+    id: str
+    input: Port
+    key: tuple[str, ...]
+    function: StoredFunction
+    schema: Schema
+    state: tuple[KeptState, ...] = ()
+    sides: tuple[SideOutput, ...] = ()
+    columns: tuple[str, ...] | None = None
+    timers: bool = False
+    on_error: OnError = OnError.FAIL
+
+    operator: ClassVar[str] = "process"
+    stateful: ClassVar[bool] = True
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of all outputs, `out` first."""
+        return ("out", *self.side_outputs)
+
+    @property
+    def side_outputs(self) -> tuple[str, ...]:
+        """The names of the side outputs."""
+        return tuple(side.name for side in self.sides)
+
+
+@dataclass(frozen=True, slots=True)
 class Select(_Operator):
     """Reduces rows to these columns."""
 
@@ -291,6 +329,7 @@ Node: TypeAlias = (
     | Enrich
     | Window
     | Dedupe
+    | Process
     | Select
     | Where
     | WithColumns
@@ -320,6 +359,6 @@ def label(node: Node) -> str:
     return f"{operator} {node.id!r}"
 
 
-def key_names(node: Window) -> tuple[str, ...]:
-    """Return the names of the key columns in the rows of `updates`."""
+def key_names(node: Window | Process) -> tuple[str, ...]:
+    """Return the names of the key columns by themselves, without the structs they are in."""
     return tuple((split_path(path) or (path,))[-1] for path in node.key)

@@ -15,6 +15,7 @@ from headgate.flow.dataclass_fields import fields_of_dataclass, is_dataclass_typ
 from headgate.flow.names import did_you_mean
 from headgate.flow.schema import Schema, schema_of, type_to_ddl
 from headgate.flow.types import INTEGERS, Field, ListOf, MapOf, Primitive, Struct, Type, Unknown
+from headgate.functions.declared import DeclaredProcess
 from headgate.functions.stored import RowType
 
 _MANY = (
@@ -65,13 +66,43 @@ def read_signature(function: Callable[..., Any], rows: Schema, *, what: str) -> 
             f"{inspect.signature(function)}",
             hint="bind the others first: functools.partial(function, limit=10)",
         )
-    annotation: Any = hints.get(parameters[0].name)
-    result = hints.get("return")
-    if annotation is dict or typing.get_origin(annotation) is dict:
-        return Signature(RowType(dict), None, result)
-    if is_dataclass_type(annotation):
-        return Signature(_row_type(annotation), _columns(annotation, rows, what), result)
-    return Signature(RowType(), None, result)
+    argument, columns = _argument(hints.get(parameters[0].name), rows, what)
+    return Signature(argument, columns, hints.get("return"))
+
+
+def read_process(declared: DeclaredProcess, rows: Schema, *, what: str) -> Signature:
+    """Return the types of a process, from `KeyedProcess[Order, Alert]`.
+
+    Args:
+        rows: The columns of its events.
+        what: Opening words of an error message.
+    """
+    event = declared.event
+    is_rows = event in (Any, dict) or typing.get_origin(event) is dict or is_dataclass_type(event)
+    if not is_rows:
+        raise HeadgateError(
+            "BAD_FUNCTION",
+            f"{what}: it takes {getattr(event, '__name__', event)}, and its events are rows",
+            hint="name a dataclass, dict or Any: class Fraud(KeyedProcess[Order, Alert])",
+        )
+    argument, columns = _argument(event, rows, what)
+    return Signature(argument, columns, declared.result)
+
+
+def process_schema(
+    signature: Signature, schema: type | str | Schema | None, *, what: str
+) -> Schema:
+    """Return the columns of the rows that a process emits: those declared, or its dataclass."""
+    if schema is not None:
+        return schema_of(schema)
+    if is_dataclass_type(signature.result):
+        return schema_of(signature.result)
+    raise HeadgateError(
+        "BAD_FUNCTION",
+        f"{what}: the columns of the rows that it emits are not known",
+        hint="name a dataclass: class Fraud(KeyedProcess[Order, Alert]), or declare the columns: "
+        "schema='id BIGINT, name STRING'",
+    )
 
 
 def result_schema(
@@ -96,6 +127,15 @@ def result_schema(
         hint=f"annotate the result with a dataclass ({shown}), or declare the columns: "
         "schema='id BIGINT, name STRING'",
     )
+
+
+def _argument(annotation: Any, rows: Schema, what: str) -> tuple[RowType, tuple[str, ...] | None]:
+    """Return what a function is called with, and the columns that it needs."""
+    if annotation is dict or typing.get_origin(annotation) is dict:
+        return RowType(dict), None
+    if is_dataclass_type(annotation):
+        return _row_type(annotation), _columns(annotation, rows, what)
+    return RowType(), None
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:

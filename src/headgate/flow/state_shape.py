@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from headgate.flow.graph import Graph
-from headgate.flow.operators import Dedupe, Enrich, Node, Window
+from headgate.flow.operators import Dedupe, Enrich, Node, Process, Window
+from headgate.flow.process_state import unreadable_changes
 from headgate.flow.schema import Schema, key_kind, type_to_ddl
 
 
@@ -17,6 +18,11 @@ def find_state_change(old: Graph, new: Graph, uid: str) -> str | None:
     """
     before, now = old.node(uid), new.node(uid)
     old_shape, new_shape = _shape(before, old), _shape(now, new)
+    if isinstance(before, Process) and isinstance(now, Process):
+        old_shape, new_shape = _by(before, old), _by(now, new)
+        changes = unreadable_changes(before, now) if old_shape == new_shape else []
+        if changes:
+            return f"cannot read its state any more: {'; '.join(changes)}"
     if old_shape == new_shape:
         return None
     return f"holds {old_shape}, and the flow needs {new_shape}"
@@ -61,6 +67,8 @@ def _effect(node: Node) -> str:
             return "open windows lose the events that they have counted"
         case Dedupe():
             return "records that came before can pass once more"
+        case Process():
+            return "every key starts without its state and its timers"
         case _:
             return "it has no state"
 
@@ -74,17 +82,24 @@ def _shape(node: Node, graph: Graph) -> str:
             return f"{node.windows.describe()} windows{keyed} of {_figures(node, graph)}"
         case Dedupe(by=by):
             return f"keys seen by {_keys(by, node, graph)}"
+        case Process():
+            names = ", ".join(state.name for state in node.state) or "timers"
+            return f"{names} of a process, {_by(node, graph)}"
         case _:
             return "no state"
 
 
-def _keys(paths: tuple[str, ...], node: Window | Dedupe, graph: Graph) -> str:
+def _keys(paths: tuple[str, ...], node: Window | Dedupe | Process, graph: Graph) -> str:
     """Return the key columns with their kinds, which decide how a key's text is read."""
     events = graph.schema_of(node.input)
     fields = [(path, events.find(path)) for path in paths]
     return ", ".join(
         path if field is None else f"{path} ({key_kind(field.type)})" for path, field in fields
     )
+
+
+def _by(node: Process, graph: Graph) -> str:
+    return f"state by {_keys(node.key, node, graph)}"
 
 
 def _figures(node: Window, graph: Graph) -> str:

@@ -13,7 +13,7 @@ from headgate.flow.builder import Builder
 from headgate.flow.columns import check_expression, parse_column
 from headgate.flow.computed_columns import ComputedColumns, compute_columns
 from headgate.flow.event_time import parse_wait
-from headgate.flow.missing_methods import KEYED, STREAM, TABLE, WINDOWED, Explained, of_outputs
+from headgate.flow.missing_methods import KEYED, STREAM, TABLE, WINDOWED, Explained
 from headgate.flow.names import check_column_name, parse_member
 from headgate.flow.operators import (
     RESULT_COLUMNS,
@@ -34,6 +34,8 @@ from headgate.flow.operators import (
     Window,
     WithColumns,
 )
+from headgate.flow.outputs import Deduped, Enriched, Processed, Windowed
+from headgate.flow.processing import add_process
 from headgate.flow.schema import Schema, schema_of
 from headgate.flow.signatures import Signature, read_signature, result_schema
 from headgate.flow.topics import Topic, as_topic
@@ -48,6 +50,7 @@ from headgate.flow.windowing import (
     Windows,
     parse_span,
 )
+from headgate.functions.keyed import KeyedProcess
 from headgate.functions.stored import Callback, RowType, describe
 
 
@@ -103,7 +106,7 @@ class Stream(Explained):
         return Enriched(*_outputs(uid, Enrich.outputs, self._builder))
 
     def key_by(self, *columns: str) -> KeyedStream:
-        """Group events by key for `window`.
+        """Group events by key for `window` and `process`.
 
         Args:
             columns: One or more: names, dotted paths or SQL expressions, best with a name: "a % 10
@@ -328,7 +331,7 @@ class Stream(Explained):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyedStream(Explained):
-    """Rows grouped by key; without columns, all rows form one group."""
+    """Rows grouped by key; without columns, all rows form one group in a window."""
 
     port: Port
     columns: tuple[str, ...]
@@ -366,6 +369,35 @@ class KeyedStream(Explained):
         what = self._builder.cannot_add(f"window {uid!r}")
         lateness = parse_wait(allowed_lateness, name="allowed_lateness", what=what)
         return WindowedStream(self, uid, windows, lateness, triggers)
+
+    def process(
+        self,
+        uid: str,
+        function: KeyedProcess[Any, Any],
+        *,
+        schema: type | str | Schema | None = None,
+        on_error: str = "fail",
+    ) -> Processed:
+        """Call a process of your own with the events of each key, with state and timers.
+
+        Args:
+            uid: The permanent id of the operator's state; keep it to keep the state.
+            function: An object of a class derived from `KeyedProcess[Order, Alert]`, where `Order`
+                is what it takes and `Alert` the dataclass of the rows that it emits.
+            schema: The columns of the rows that it emits, if the class does not name a dataclass.
+            on_error: "fail" to fail the job when it raises; "dead-letter" to undo all that it did
+                with the event or timer, and to write the event to the dead letters.
+        """
+        add_process(
+            self._builder,
+            self.port,
+            self.columns,
+            uid=uid,
+            function=function,
+            schema=schema,
+            on_error=on_error,
+        )
+        return Processed(Stream(Port(uid, "out"), self._builder))
 
     def _bad(self, uid: str, problem: str, hint: str) -> HeadgateError:
         what = self._builder.cannot_add(f"window {uid!r}")
@@ -434,58 +466,6 @@ class WindowedStream(Explained):
         port, builder = self._keyed.port, self._keyed._builder
         node_id = builder.free_id(port, WithColumns.operator)
         return (WithColumns(node_id, port, computed.columns),)
-
-
-@dataclass(frozen=True, slots=True)
-class Enriched(Explained):
-    """The outputs of `enrich`.
-
-    Attributes:
-        matched: Events with the table's row added. The main output, which must be used.
-        missing: Events without a matching row, unchanged. A side output: if unused, its rows are
-            counted and not written.
-    """
-
-    matched: Stream
-    missing: Stream
-
-    _kind: ClassVar[str] = "the outputs of enrich"
-    _instead: ClassVar[Mapping[str, str]] = of_outputs("matched")
-
-
-@dataclass(frozen=True, slots=True)
-class Windowed(Explained):
-    """The outputs of `aggregate`.
-
-    Attributes:
-        updates: A row per result of a window. The main output, which must be used.
-        late: Events whose windows are closed, unchanged. A side output: if unused, its rows are
-            counted and not written.
-    """
-
-    updates: Stream
-    late: Stream
-
-    _kind: ClassVar[str] = "the outputs of a window"
-    _instead: ClassVar[Mapping[str, str]] = of_outputs("updates")
-
-
-@dataclass(frozen=True, slots=True)
-class Deduped(Explained):
-    """The outputs of `dedupe`.
-
-    Attributes:
-        unique: The first event of each key. The main output, which must be used.
-        repeated: Later events of the same key. A side output.
-        late: Events older than the operator's memory of keys. A side output.
-    """
-
-    unique: Stream
-    repeated: Stream
-    late: Stream
-
-    _kind: ClassVar[str] = "the outputs of dedupe"
-    _instead: ClassVar[Mapping[str, str]] = of_outputs("unique")
 
 
 def _on_column(aggregate: Aggregate, computed: ComputedColumns) -> Aggregate:

@@ -80,12 +80,15 @@ class MapOf:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """A row inside a row: at least one field, names unique, ignoring case."""
+    """A row inside a row: names are unique, ignoring case.
+
+    Only the state of a process has one without fields: `check_fields` refuses it elsewhere.
+    """
 
     fields: tuple[Field, ...]
 
     def __post_init__(self) -> None:
-        check_fields(self.fields)
+        _check_names(self.fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +124,10 @@ def check_fields(fields: tuple[Field, ...]) -> None:
             "cannot build a schema: it has no fields",
             hint="give it at least one field",
         )
+    _check_names(fields)
+
+
+def _check_names(fields: tuple[Field, ...]) -> None:
     seen: dict[str, str] = {}
     for name in (column.name for column in fields):
         if name.lower() in seen:
@@ -150,6 +157,21 @@ def key_kind(type_: Type) -> str | None:
             return name
         case _:
             return None
+
+
+def is_known(type_: Type) -> bool:
+    """Return True if a type is known without Spark."""
+    match type_:
+        case Unknown():
+            return False
+        case ListOf(element, _):
+            return is_known(element)
+        case MapOf(value, _):
+            return is_known(value)
+        case Struct(fields):
+            return all(is_known(field.type) for field in fields)
+        case _:
+            return True
 
 
 def type_to_ddl(type_: Type) -> str:

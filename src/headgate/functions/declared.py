@@ -138,7 +138,7 @@ def _check_methods(cls: type[KeyedProcess[Any, Any]]) -> None:
         if inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method):
             raise _Wrong(f"has an async {name}", f"write {name} with def instead of async def")
         if inspect.isgeneratorfunction(method):
-            raise _Wrong(f"has a {name} with yield", "write rows with ctx.emit(row)")
+            raise _Wrong(f"has an {name} with yield", "write rows with ctx.emit(row)")
         try:
             inspect.signature(method).bind(*[None] * arguments)
         except TypeError:

@@ -258,6 +258,14 @@ class KeyedProcess(Generic[In, Out]):
         """Take a timer that is due."""
         raise NotImplementedError
 
+    def __setattr__(self, name: str, value: object) -> None:
+        if isinstance(vars(self).get(name, getattr(type(self), name, None)), _State):
+            raise AttributeError(
+                f"{name!r} is state, which an assignment would not store: use "
+                f"self.{name}.set(…) or what else changes it"
+            )
+        super().__setattr__(name, value)
+
 
 def _unbound(what: object) -> RuntimeError:
     return RuntimeError(

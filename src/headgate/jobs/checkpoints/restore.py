@@ -28,7 +28,14 @@ from headgate.jobs.checkpoints.restore_plan import (
     read_tables,
 )
 from headgate.jobs.job_folder import JobFolder
-from headgate.jobs.runs.lineage import Origin, Run, extend_history, new_run, operator_numbers
+from headgate.jobs.runs.lineage import (
+    Origin,
+    Run,
+    extend_history,
+    forget_processes,
+    new_run,
+    operator_numbers,
+)
 from headgate.jobs.values import RunOptions
 
 # Up to this many bytes every file is read and its checksum compared before it is used.
@@ -61,7 +68,8 @@ def restore_run(
         origin = _take_state(
             home.run_folder(run.lineage) / "taken", kept, plan.state_taken, graph, positions
         )
-    return replace(run, history=extend_history(read_tables(facts), graph), origin=origin)
+    history = forget_processes(read_tables(facts), flow_of(kept), plan.state_taken)
+    return replace(run, history=extend_history(history, graph), origin=origin)
 
 
 def _take_state(

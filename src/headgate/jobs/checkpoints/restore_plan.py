@@ -281,7 +281,10 @@ def flow_of(kept: Checkpoint) -> Graph:
 
 
 def read_tables(facts: CheckpointFacts) -> dict[str, tuple[Schema, ...]]:
-    """Return every schema that each table of a checkpoint has had, by source id."""
+    """Return every schema that each table of a checkpoint has had, and the state of each process.
+
+    By source id, and by uid.
+    """
     return {
         table: tuple(Schema.from_json(schema) for schema in schemas)
         for table, schemas in facts.tables.items()

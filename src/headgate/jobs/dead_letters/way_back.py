@@ -19,6 +19,7 @@ from headgate.flow.operators import (
     MapBatches,
     Node,
     Port,
+    Process,
     Source,
     SourceKind,
     Transform,
@@ -74,6 +75,8 @@ def find_way_back(graph: Graph, letter: DeadLetter) -> WayBack:
     """Return the way back of the record of a letter of this flow."""
     for node in graph.nodes:
         if letter.of_row and label(node) == letter.source:
+            if isinstance(node, Process) and not letter.topic:
+                return WayBack(None, "a timer failed, which has no record")
             return _from_row(graph, node)
         if isinstance(node, Source) and not letter.of_row and node.id == letter.source:
             return _to_source(graph, node, _of_name(node.topic, letter.topic))
@@ -82,13 +85,19 @@ def find_way_back(graph: Graph, letter: DeadLetter) -> WayBack:
 
 
 def topics_of_operators(graph: Graph) -> dict[str, str]:
-    """Return the topic of each operator's records, by the operator's name in dead letters."""
+    """Return the topic of each operator's records, by the operator's name in dead letters.
+
+    Not that of a process, nor of operators behind it: its letters name the topic of a record, and
+    rows of timers have no record.
+    """
     topics: dict[str, str] = {}
     for node in graph.nodes:
         if isinstance(node, Source):
             topics[label(node)] = node.topic.name
-        else:
-            topics[label(node)] = topics[label(graph.node(node.input.node))]
+            continue
+        above = label(graph.node(node.input.node))
+        if above in topics and not isinstance(node, Process):
+            topics[label(node)] = topics[above]
     return topics
 
 
@@ -133,6 +142,8 @@ def _trace(graph: Graph, above: Node, port: Port) -> str:
             return f"its row is one of {label(above)}, which makes rows of many records"
         case Dedupe() if port.output == "unique":
             return f"{label(above)} has seen its record, and would drop it as a duplicate"
+        case Process():
+            return f"{label(above)} has seen its record, and may have made other rows of it"
         case Transform() | FlatMap() | MapBatches():
             return f"{label(above)} may have made other rows of its record"
         case _:

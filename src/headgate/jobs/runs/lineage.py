@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -19,7 +19,8 @@ from headgate.checkpoints.state_format import (
 )
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
-from headgate.flow.operators import Enrich, Source
+from headgate.flow.operators import Enrich, Process, Source
+from headgate.flow.process_state import state_schema
 from headgate.flow.schema import Schema
 from headgate.flow.schema_changes import difference, only_adds
 from headgate.flow.state_shape import find_state_change
@@ -84,7 +85,8 @@ class Run:
         lineage: Names the run; output files are named after it.
         parallelism: State partitions; fixed, since state is spread by it.
         operators: Uids of the operators that hold state, in Spark's order.
-        history: Every schema each table has had, by source id; rows in state say which is theirs.
+        history: Every schema each table has had, by source id, and the state of each process, by
+            uid; rows in state say which is theirs.
         keys: The key columns of each table, by source id.
         flow: The flow as it was last run.
         origin: Where the run comes from, if it was restored.
@@ -137,7 +139,7 @@ def new_run(
         checkpoint=folder / "checkpoint",
         parallelism=parallelism,
         operators=tuple(node.id for node in graph.stateful()),
-        history={table.id: (table.schema,) for table in graph.tables()},
+        history=extend_history({}, graph),
         keys={table.id: table.key for table in graph.tables()},
         flow=graph,
     )
@@ -166,13 +168,31 @@ def continue_run(run: Run, graph: Graph, *, job: str) -> Run:
 def extend_history(
     history: Mapping[str, tuple[Schema, ...]], graph: Graph
 ) -> dict[str, tuple[Schema, ...]]:
-    """Return every schema that each table has had, with those of a flow."""
+    """Return every schema that each table and process has had, with those of a flow."""
     extended = dict(history)
-    for table in graph.tables():
-        known = extended.get(table.id, ())
-        if known[-1:] != (table.schema,):
-            extended[table.id] = (*known, table.schema)
+    for name, schema in _stored_schemas(graph).items():
+        known = extended.get(name, ())
+        if known[-1:] != (schema,):
+            extended[name] = (*known, schema)
     return extended
+
+
+def forget_processes(
+    history: Mapping[str, tuple[Schema, ...]], flow: Graph, taken: Collection[str]
+) -> dict[str, tuple[Schema, ...]]:
+    """Return a history without the processes of a flow whose state is not taken over.
+
+    Those that are in the next flow begin with its schema as their first one.
+    """
+    gone = {node.id for node in flow.nodes if isinstance(node, Process) and node.id not in taken}
+    return {name: schemas for name, schemas in history.items() if name not in gone}
+
+
+def _stored_schemas(graph: Graph) -> dict[str, Schema]:
+    """Return the schemas of what state contains, by the id of the table or process."""
+    tables = {table.id: table.schema for table in graph.tables()}
+    processes = (node for node in graph.nodes if isinstance(node, Process))
+    return {**tables, **{node.id: state_schema(node) for node in processes}}
 
 
 def _after(batch: int | None) -> int:
@@ -356,5 +376,5 @@ def _check_operators(run: Run, graph: Graph, job: str) -> None:
             raise HeadgateError(
                 "STATE_INCOMPATIBLE",
                 f"cannot resume job {job!r}: operator {uid!r} {change}",
-                hint="keep it unchanged, or give the operator another uid and start with --fresh",
+                hint=f"keep it unchanged, or add --from latest --drop-state {uid}",
             )

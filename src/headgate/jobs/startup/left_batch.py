@@ -15,7 +15,7 @@ from headgate.flow.operators import Source
 from headgate.flow.state_shape import find_state_change
 from headgate.jobs.checkpoints.keeper import CheckpointKeeper
 from headgate.jobs.checkpoints.restore import find_loading
-from headgate.jobs.runs.lineage import Origin, Run, check_tables, extend_history
+from headgate.jobs.runs.lineage import Origin, Run, check_tables, extend_history, forget_processes
 from headgate.jobs.startup.open_batch import BegunBatch
 from headgate.jobs.startup.start import Start
 from headgate.jobs.values import OpenBatch
@@ -73,7 +73,8 @@ def _begin_again(start: Start, run: Run, batch: BegunBatch, *, skips: bool) -> R
         began=positions,
         loading=loading if skips else before.loading,
     )
-    return replace(made, origin=origin, history=extend_history(run.history, graph))
+    history = forget_processes(run.history, run.flow, taken)
+    return replace(made, origin=origin, history=extend_history(history, graph))
 
 
 def _check_noted(job: str, batch: BegunBatch) -> None:

@@ -15,6 +15,7 @@ from headgate.flow.operators import (
     Node,
     Output,
     Port,
+    Process,
     Select,
     Source,
     SourceKind,
@@ -239,7 +240,10 @@ class _Flow:
     def _operator_facts(self, node: Node) -> NodeFacts:
         ports = [edge.source for edge in self._edges if edge.target == node.id]
         out = [Port(node.id, output) for output in node.outputs]
-        timed = isinstance(node, Window | Dedupe)
+        # A process may be in a flow without event time.
+        timed = isinstance(node, Window | Dedupe | Process) and any(
+            stream.event_time is not None for stream in self._graph.streams()
+        )
         return NodeFacts(
             records_in=_whole(_total(self._rows, ports)),
             records_out=_whole(_total(self._rows, out)),

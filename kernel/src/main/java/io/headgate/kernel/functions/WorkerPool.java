@@ -49,7 +49,7 @@ public final class WorkerPool {
   }
 
   static {
-    TIMER.scheduleWithFixedDelay(WorkerPool::endIdle, 10, 10, TimeUnit.SECONDS);
+    TIMER.scheduleWithFixedDelay(() -> endIdle(IDLE_NANOS), 10, 10, TimeUnit.SECONDS);
   }
 
   private WorkerPool() {}
@@ -79,10 +79,11 @@ public final class WorkerPool {
     }
   }
 
-  private static void endIdle() {
+  /** Ends the workers that no task has used for so long. */
+  public static void endIdle(long nanos) {
     synchronized (IDLE) {
       for (Deque<Worker> idle : IDLE.values())
-        while (!idle.isEmpty() && idle.peekFirst().isIdleFor(IDLE_NANOS)) idle.removeFirst().close();
+        while (!idle.isEmpty() && idle.peekFirst().isIdleFor(nanos)) idle.removeFirst().close();
       IDLE.values().removeIf(Deque::isEmpty);
     }
   }

@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.headgate.kernel.functions.FunctionStage;
+import io.headgate.kernel.functions.WorkerPool;
 import io.headgate.kernel.plan.FlowPlan;
 import io.headgate.kernel.process.ProcessProcessor;
 import io.headgate.kernel.rows.Envelope;
@@ -29,6 +30,7 @@ public final class FlowTester {
 
   private final FlowPlan plan;
   private final List<MemoryOperator> operators = new ArrayList<>();
+  private final List<MemoryHandle> saved = new ArrayList<>();
 
   public FlowTester(FlowPlan plan) {
     this.plan = plan;
@@ -44,6 +46,23 @@ public final class FlowTester {
   /** Has every operator begin anew with what its state holds, as a restored job does; bucket timers are not carried over. */
   public void restart() {
     for (var operator : operators) operator.restart();
+  }
+
+  /** Returns when the earliest timer by the clock is due; Long.MAX_VALUE without one. */
+  public long nextAlarm() {
+    return operators.stream().mapToLong(MemoryOperator::nextAlarm).min().orElse(Long.MAX_VALUE);
+  }
+
+  /** Remembers state and timers, for {@link #crash}. */
+  public void save() {
+    saved.clear();
+    for (var operator : operators) saved.add(operator.handle().copy());
+  }
+
+  /** Loses all that happened since {@link #save}, and the processes that called functions. */
+  public void crash() {
+    WorkerPool.endIdle(0);
+    for (int i = 0; i < operators.size(); i++) operators.get(i).open(saved.get(i).copy());
   }
 
   /**

@@ -51,6 +51,18 @@ final class MemoryHandle implements StatefulProcessorHandle {
     this.watermark = watermark;
   }
 
+  /** Returns state and timers as they are now; what is changed later is not in it. */
+  MemoryHandle copy() {
+    var out = new MemoryHandle();
+    maps.forEach((name, byBucket) -> {
+      var buckets = out.maps.computeIfAbsent(name, n -> new LinkedHashMap<>());
+      byBucket.forEach((each, map) -> buckets.put(each, map.copy()));
+    });
+    out.timers.addAll(timers);
+    out.batch = batch;
+    return out;
+  }
+
   /** Returns all timers, the earliest first. */
   List<Timer> timers() {
     return List.copyOf(timers);

@@ -19,6 +19,12 @@ final class MemoryMap {
     return entries;
   }
 
+  MemoryMap copy() {
+    var out = new MemoryMap();
+    out.entries.putAll(entries);
+    return out;
+  }
+
   /** @param present the map of the bucket that calls concern at the time */
   static MapState<byte[], byte[]> view(Supplier<MemoryMap> present) {
     return new MapState<>() {

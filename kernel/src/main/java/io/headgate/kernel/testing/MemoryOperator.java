@@ -33,7 +33,12 @@ final class MemoryOperator {
   }
 
   private void open() {
-    handle = new MemoryHandle();
+    open(new MemoryHandle());
+  }
+
+  /** Has the operator begin anew with state and timers as they were. */
+  void open(MemoryHandle from) {
+    handle = from;
     operator.processor().setHandle(handle);
     operator.processor().init(OutputMode.Update(), operator.time());
   }
@@ -70,6 +75,12 @@ final class MemoryOperator {
   /** Returns what a process function is; null for another operator. */
   private ProcessSpec process() {
     return operator.processor() instanceof ProcessProcessor process ? process.spec() : null;
+  }
+
+  /** Returns when the earliest timer by the clock is due; Long.MAX_VALUE without one. */
+  long nextAlarm() {
+    return handle.held().stream().filter(held -> held.map().equals(ALARMS))
+        .mapToLong(held -> ProcessProcessor.timeOf(held.key())).min().orElse(Long.MAX_VALUE);
   }
 
   /** Adds rows for the buckets that have a timer by the clock which is due, as a query's wakes do. */

@@ -1,0 +1,96 @@
+"""The outputs of operators: what their methods return."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from headgate.flow.missing_methods import Explained, of_outputs
+from headgate.flow.operators import Port
+from headgate.flow.processing import add_side
+from headgate.flow.schema import Schema
+
+if TYPE_CHECKING:
+    # Streams import this module: their methods return what is here.
+    from headgate.flow.stream import Stream
+
+
+@dataclass(frozen=True, slots=True)
+class Enriched(Explained):
+    """The outputs of `enrich`.
+
+    Attributes:
+        matched: Events with the table's row added. The main output, which must be used.
+        missing: Events without a matching row, unchanged. A side output: if unused, its rows are
+            counted and not written.
+    """
+
+    matched: Stream
+    missing: Stream
+
+    _kind: ClassVar[str] = "the outputs of enrich"
+    _instead: ClassVar[Mapping[str, str]] = of_outputs("matched")
+
+
+@dataclass(frozen=True, slots=True)
+class Windowed(Explained):
+    """The outputs of `aggregate`.
+
+    Attributes:
+        updates: A row per result of a window. The main output, which must be used.
+        late: Events whose windows are closed, unchanged. A side output: if unused, its rows are
+            counted and not written.
+    """
+
+    updates: Stream
+    late: Stream
+
+    _kind: ClassVar[str] = "the outputs of a window"
+    _instead: ClassVar[Mapping[str, str]] = of_outputs("updates")
+
+
+@dataclass(frozen=True, slots=True)
+class Deduped(Explained):
+    """The outputs of `dedupe`.
+
+    Attributes:
+        unique: The first event of each key. The main output, which must be used.
+        repeated: Later events of the same key. A side output.
+        late: Events older than the operator's memory of keys. A side output.
+    """
+
+    unique: Stream
+    repeated: Stream
+    late: Stream
+
+    _kind: ClassVar[str] = "the outputs of dedupe"
+    _instead: ClassVar[Mapping[str, str]] = of_outputs("unique")
+
+
+@dataclass(frozen=True, slots=True)
+class Processed(Explained):
+    """The outputs of `process`.
+
+    Attributes:
+        out: The rows that the process emits. The main output, which must be used.
+    """
+
+    out: Stream
+
+    _kind: ClassVar[str] = "the outputs of process"
+    _instead: ClassVar[Mapping[str, str]] = of_outputs("out")
+
+    def side(self, name: str, schema: type | str | Schema | None = None) -> Stream:
+        """Return the rows that the process emits with `ctx.side(name).emit(row)`.
+
+        A side output: if unused, its rows are counted and not written. The same name gives the
+        same output again.
+
+        Args:
+            name: Letters, digits, '-' and '_'; not `out`.
+            schema: The columns of its rows; by default those of `out`.
+        """
+        uid, builder = self.out.port.node, self.out._builder
+        add_side(builder, uid, name, schema)
+        return replace(self.out, port=Port(uid, name))
