@@ -10,19 +10,18 @@ from pathlib import Path
 from typing import Annotated
 
 from headgate._codec import Form, Seconds
-from headgate.flow.operators import Dedupe, Enrich, Node, Window
+from headgate.flow.operators import Dedupe, Enrich, Node, Process, Window
 from headgate.flow.schema import Schema
 
 MIB = 1024 * 1024
-_PROCESS = "process"
 _STATE_VARIABLES = {
     Enrich.operator: "table",
     Window.operator: "windows",
     Dedupe.operator: "seen",
-    _PROCESS: "state",
+    Process.operator: "state",
 }
 # The kernel numbers the variables of an operator in this order, its state first.
-_OTHER_VARIABLES = {_PROCESS: ("timers", "alarms", "expiries")}
+_OTHER_VARIABLES = {Process.operator: ("timers", "alarms", "expiries")}
 
 # A schema as a flow's JSON has it.
 SchemaForm = Annotated[Schema, Form(Schema.to_json, Schema.from_json)]

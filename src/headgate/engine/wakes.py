@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from headgate.flow.operators import Process
+
 WAKES = "__wake"
-_KIND = "process"
 
 
 def wake_options(
@@ -23,7 +24,7 @@ def wake_options(
         takes_over: Whether an operator begins with state of an earlier query, whose timers are
             unknown.
     """
-    processes = [operator for operator in operators if operator["kind"] == _KIND]
+    processes = [operator for operator in operators if operator["kind"] == Process.operator]
     if not processes:
         return None
     addresses = [str(operator["address"]) for operator in processes if operator["timers"]]
