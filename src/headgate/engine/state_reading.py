@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headgate._kernel.bridge import CompiledFlow
 from headgate._kernel.gateway import find_jvm_exit
-from headgate._kernel.state import KeyLookup, ReadableState, as_json, ask
+from headgate._kernel.state import KeyLookup, ReadableState, as_json, ask, cancel_group
 from headgate._kernel.translate import SPARK_ERRORS, root_cause
 from headgate._units import format_duration
 from headgate.engine.plan import path_of, plan_flow
@@ -306,7 +306,7 @@ class _Limits:
     """Cancels a query that takes too long."""
 
     def __init__(self, session: SparkSession, group: str, longest: timedelta) -> None:
-        self._context = session.sparkContext
+        self._session = session
         self._group = group
         self._longest = longest
         self._timer = threading.Timer(longest.total_seconds(), self._end)
@@ -319,7 +319,8 @@ class _Limits:
         return _too_large() if _TOO_LARGE in root_cause(error) else None
 
     def __enter__(self) -> _Limits:
-        self._context.setJobGroup(self._group, "a question on state", interruptOnCancel=True)
+        context = self._session.sparkContext
+        context.setJobGroup(self._group, "a question on state", interruptOnCancel=True)
         self._timer.daemon = True
         self._timer.start()
         return self
@@ -329,7 +330,8 @@ class _Limits:
 
     def _end(self) -> None:
         self._ended = True
-        self._context.cancelJobGroup(self._group)
+        # A query that is being planned, or is between two jobs, has none to cancel.
+        cancel_group(self._session, self._group)
 
 
 def _take(rows: DataFrame, limit: int) -> FoundRows:
