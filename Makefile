@@ -97,7 +97,7 @@ bench-windows: setup  ## Count 5,000,000 visits in windows on Kafka, beside Spar
 	-$(BIN)/headgate prepare kafka
 	$(BIN)/python benchmarks/windows.py
 
-bench-functions: setup  ## Copy 5,000,000 visits on Kafka by SQL and by Python functions, in turn
+bench-functions: setup  ## Python functions on Kafka beside SQL, a window, Spark and Bytewax
 	-$(BIN)/headgate prepare kafka
 	$(BIN)/python benchmarks/functions.py
 
