@@ -36,6 +36,8 @@ public final class Worker implements AutoCloseable {
   /** How a function asks for more in the middle of a call. */
   private static final int FETCH = 2;
   private static final long START_MILLIS = 60_000;
+  /** The path of a socket has at most 107 bytes, 37 of them behind this folder. */
+  private static final int LONGEST_FOLDER = 70;
 
   private final WorkerSettings settings;
   private final Process process;
@@ -84,7 +86,7 @@ public final class Worker implements AutoCloseable {
     Path folder = null;
     Worker worker = null;
     try {
-      folder = Files.createTempDirectory("headgate-");
+      folder = folder();
       Path socket = folder.resolve("worker");
       try (var server = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
         server.bind(UnixDomainSocketAddress.of(socket));
@@ -105,6 +107,13 @@ public final class Worker implements AutoCloseable {
     } finally {
       if (folder != null) delete(folder);
     }
+  }
+
+  /** Makes a folder for the socket of a worker: in the scratch folder of the run, if a path of a socket may be so long. */
+  private static Path folder() throws IOException {
+    Path scratch = Path.of(System.getProperty("java.io.tmpdir"));
+    boolean isShort = scratch.toString().getBytes(StandardCharsets.UTF_8).length <= LONGEST_FOLDER;
+    return isShort ? Files.createTempDirectory(scratch, "headgate-") : Files.createTempDirectory(Path.of("/tmp"), "headgate-");
   }
 
   private static void delete(Path folder) {
