@@ -318,7 +318,7 @@ def test_a_timer_that_is_due_and_set_again_before_it_fires_fires_once() -> None:
 
 def test_a_timer_may_be_at_any_time_that_a_datetime_has() -> None:
     class Far(KeyedProcess[Order, Alert]):
-        def on_event(self, event: Order, ctx: Context[Alert]) -> None:
+        def on_event(self, event: Order, ctx: Context[Alert]) -> None:  # noqa: ARG002
             ctx.timers.at(datetime.max)
             ctx.timers.at(datetime.min)
 
