@@ -1,4 +1,4 @@
-"""A keyed process on Kafka under fire: drivers and Python workers are killed amid batches."""
+"""A keyed process on brokers under fire: drivers and Python workers are killed amid batches."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import pytest
 from broker_shop import DEAD_LETTERS, PARTITIONS, BrokerShop
 from kafka_broker import KafkaBroker
 from process_reference import Event, Row, drawn, expected
+from pulsar_broker import PulsarBroker
 from shop import JOB, Production, kill
 
 from headgate.checkpoints.sparklog import list_commits
@@ -28,14 +29,18 @@ OUTPUTS = ("told", "large", "timers")
 class ProcessShop(BrokerShop):
     """A job with a keyed process that uses every kind of state, side outputs and timers."""
 
-    def __init__(self, folder: Path, broker: KafkaBroker, seed: int) -> None:
+    def __init__(self, folder: Path, broker: KafkaBroker | PulsarBroker, seed: int) -> None:
         super().__init__(folder, broker)
-        self.kafka = broker
+        self.topics_of = broker
         self._seed = seed
         self._events: list[Event] = []
 
-    def set_up(self) -> None:
-        """Write the flow, and make its topics: outputs with one partition show their order."""
+    def set_up(self, **outputs: Any) -> None:
+        """Write the flow, and make its topics: outputs with one partition show their order.
+
+        Args:
+            outputs: How the broker makes the topics of outputs.
+        """
         flow = self.folder / "flow"
         flow.mkdir()
         shutil.copy(process_reference.__file__, flow)
@@ -43,9 +48,9 @@ class ProcessShop(BrokerShop):
         Path(self.flow).write_text(
             f"from process_reference import everything\nflow = everything({JOB!r})\n"
         )
-        self.kafka.make_topic("events", partitions=PARTITIONS)
+        self.topics_of.make_topic("events", partitions=PARTITIONS)
         for name in (*OUTPUTS, DEAD_LETTERS):
-            self.kafka.make_topic(name)
+            self.topics_of.make_topic(name, **outputs)
 
     def produce(self, number: int, orders: int, **_: Any) -> None:  # noqa: ARG002
         """Write the next events; those of a key are in one partition."""
@@ -54,7 +59,7 @@ class ProcessShop(BrokerShop):
         for event in events:
             values[event.key % PARTITIONS].append(json.dumps(vars(event)).encode())
         for partition, records in values.items():
-            self.kafka.send("events", records, partition=partition)
+            self.topics_of.send("events", records, partition=partition)
         self._events += events
 
     def wait_for_a_batch(self) -> None:
@@ -122,22 +127,43 @@ def workers_of(child: int | None) -> list[int]:
 
 
 @pytest.fixture
-def shop(tmp_path: Path, own_kafka: KafkaBroker, seed: int) -> Iterator[ProcessShop]:
+def kafka_shop(tmp_path: Path, own_kafka: KafkaBroker, seed: int) -> Iterator[ProcessShop]:
     # The path of a worker's socket would be too long in there.
     folder = tmp_path / ("a-long-name-" * 8)
     folder.mkdir()
-    made = ProcessShop(folder, own_kafka, seed)
-    made.set_up()
+    yield from _serving(ProcessShop(folder, own_kafka, seed))
+
+
+@pytest.fixture
+def pulsar_shop(tmp_path: Path, own_pulsar: PulsarBroker, seed: int) -> Iterator[ProcessShop]:
+    yield from _serving(ProcessShop(tmp_path, own_pulsar, seed), deduplicated=True)
+
+
+def _serving(made: ProcessShop, **outputs: Any) -> Iterator[ProcessShop]:
+    made.set_up(**outputs)
     made.produce(0, 1_000)
     yield made
     if made.supervisor is not None and made.supervisor.poll() is None:
         made.kill_supervisor()
 
 
-def test_kills_of_drivers_and_workers_lose_double_and_reorder_nothing_of_a_process(
-    shop: ProcessShop, kills: int, seed: int
+def test_kills_of_drivers_and_workers_lose_double_and_reorder_nothing_on_kafka(
+    kafka_shop: ProcessShop, kills: int, seed: int
 ) -> None:
-    moments = random.Random(seed)
+    kill_and_drain(kafka_shop, kills, random.Random(seed))
+    kafka_shop.assert_exactly_once()
+
+
+@pytest.mark.long
+def test_kills_of_drivers_and_workers_lose_double_and_reorder_nothing_on_pulsar(
+    pulsar_shop: ProcessShop, kills: int, seed: int
+) -> None:
+    kill_and_drain(pulsar_shop, max(1, kills // 4), random.Random(seed))
+    pulsar_shop.assert_exactly_once()
+
+
+def kill_and_drain(shop: ProcessShop, kills: int, moments: random.Random) -> None:
+    """Kill drivers, and half as many workers, while events are produced."""
     worker_kills = max(1, kills // 2)
     shop.start()
     with Production(shop, orders=60):
@@ -149,5 +175,4 @@ def test_kills_of_drivers_and_workers_lose_double_and_reorder_nothing_of_a_proce
                 shop.kill_workers(moments)
         shop.wait_until(shop.is_running)
     shop.drain()
-    shop.assert_exactly_once()
     assert len(shop.events("FAILURE")) >= kills + worker_kills
