@@ -109,6 +109,19 @@ def test_timers_may_be_in_the_years_1_and_9999(spark: SparkSession) -> None:
     assert process.batch(watermark=last) == {"a": [("timer", last)]}
 
 
+def test_what_the_last_batch_of_event_time_sets_fires_in_it(spark: SparkSession) -> None:
+    end = 253_402_300_799_999
+    process = Process(spark, Extreme())
+    process.batch(("a", "at", 60), watermark=40)
+    # A timer that sets itself again does not fire for ever.
+    made = process.batch(("a", "at", 50), ("b", "at", AGAIN), watermark=end)
+    assert made == {
+        "a": [("events", 2), ("timer", 50), ("timer", 60)],
+        "b": [("events", 1), ("timer", AGAIN)],
+    }
+    assert process.batch(watermark=end) == {}
+
+
 def test_timers_that_set_themselves_again_fire_once_in_a_batch(spark: SparkSession) -> None:
     process = Process(spark, Extreme())
     process.batch(("a", "at", AGAIN), ("b", "after", 0), clock=5)
