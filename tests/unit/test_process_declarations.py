@@ -157,7 +157,7 @@ def test_a_dataclass_may_be_a_process(options: dict[str, bool]) -> None:
             self.items.append(self.total.get(0))
             ctx.emit(Alert(f"{self.total.get()} {list(self.items)}"))
 
-    made: Any = dataclass(**options)(Sums)  # type: ignore[call-overload]
+    made: Any = dataclass(**options)(Sums)
     harness = Harness(made(3), key="id")
     harness.send({"id": 1})
     assert harness.send({"id": 1}) == [Alert("6 [3, 6]")]

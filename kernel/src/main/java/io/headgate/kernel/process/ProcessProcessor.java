@@ -6,6 +6,7 @@ import io.headgate.kernel.rows.Envelope;
 import io.headgate.kernel.rows.HeldEntry;
 import io.headgate.kernel.rows.PassingRows;
 import io.headgate.kernel.time.BucketTimer;
+import io.headgate.kernel.time.Pace;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -154,8 +155,14 @@ public final class ProcessProcessor
       if (events.size() > 1) events.sort(BY_KEY_AND_PLACE);
       enter(bucket, timers, 0, out);
       take(events, due(timers.getCurrentProcessingTimeInMs()));
-      if (spec.timers() && added != TimeIndex.NEVER) timer.wakeBy(Math.max(added, watermark + 1));
+      long first = added;
+      if (spec.timers() && first != TimeIndex.NEVER) timer.wakeBy(Math.max(first, watermark + 1));
       leave();
+      if (watermark >= Pace.END && first <= watermark) {
+        // Event time moves no more: what the last batch sets fires in it.
+        late.remove(bucket);
+        timer.wakeBy(fireEventTimers(bucket, timers, out));
+      }
     }
     return CollectionConverters.asScala(out.iterator());
   }
@@ -225,7 +232,12 @@ public final class ProcessProcessor
       Integer bucket, TimerValues timers, ExpiredTimerInfo expired) {
     var out = new ArrayList<Tuple2<Integer, byte[]>>();
     // An earlier version of the function may have left timers.
-    if (!spec.timers()) return CollectionConverters.asScala(out.iterator());
+    if (spec.timers()) timer.wakeAgain(fireEventTimers(bucket, timers, out));
+    return CollectionConverters.asScala(out.iterator());
+  }
+
+  /** Fires the event timers that are due, and returns when the bucket is to be woken next. */
+  private long fireEventTimers(Integer bucket, TimerValues timers, List<Tuple2<Integer, byte[]>> out) {
     enter(bucket, timers, 1, out);
     recount = true;
     TimeIndex index = indexes[Emitted.EVENT_TIME];
@@ -235,9 +247,8 @@ public final class ProcessProcessor
       fireTogether(due.subList(from, to));
     }
     long earliest = index.earliest();
-    timer.wakeAgain(earliest == TimeIndex.NEVER ? BucketTimer.NEVER : Math.max(earliest, watermark + 1));
     leave();
-    return CollectionConverters.asScala(out.iterator());
+    return earliest == TimeIndex.NEVER ? BucketTimer.NEVER : Math.max(earliest, watermark + 1);
   }
 
   /** Fires event timers in one exchange, those of a key one after the other. */
