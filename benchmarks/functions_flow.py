@@ -1,7 +1,7 @@
 """What the benchmark of Python functions runs.
 
-Visits copied with one more column: by SQL, by a function on rows, and by one on tables. And a running
-total of each visit, one row per event: by a keyed process function, and by a native window.
+Visits are copied with one more column: by SQL, by a function on rows, and by one on tables. And a
+running total of each visit is kept, one row per event: by a keyed function, and by a window.
 """
 
 from __future__ import annotations

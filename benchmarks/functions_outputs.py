@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,7 +80,7 @@ def copy_visits(servers: str, source: str, target: str, *, count: int, partition
     producer.flush()
 
 
-def _records(servers: str, topic: str):  # type: ignore[no-untyped-def]
+def _records(servers: str, topic: str) -> Iterator[tuple[str, bytes]]:
     return read_records(servers, KafkaReader(servers).beginning(topic))
 
 

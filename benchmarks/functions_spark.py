@@ -27,7 +27,7 @@ class RowTotals(StatefulProcessor):
         """Open the state."""
         self._total = handle.getValueState("total", "total BIGINT")
 
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
         """Give a row for each event."""
         held = self._total.get()
         total = 0 if held is None else held[0]
@@ -43,7 +43,7 @@ class RowTotals(StatefulProcessor):
 class PandasTotals(RowTotals):
     """The same; takes and gives data frames."""
 
-    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:  # noqa: N802, N803
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:  # noqa: ARG002, N802, N803
         """Give a row for each event."""
         import pandas
 
@@ -60,7 +60,9 @@ def main() -> None:
     """Count the visits."""
     wanted = _parse()
     spark = open_session(wanted.partitions, {"spark.sql.execution.arrow.pyspark.enabled": "true"})
-    visits = read_visits(spark, wanted.servers, wanted.max_offsets, topic=wanted.visits).select("visit.visit_id")
+    visits = read_visits(spark, wanted.servers, wanted.max_offsets, topic=wanted.visits).select(
+        "visit.visit_id"
+    )
     query = start(_rows(_totals(visits, wanted.form)), wanted, topic=wanted.topic)
     await_all(query, wanted.events)
     reports = [json.loads(report.json) for report in query.recentProgress]

@@ -133,25 +133,29 @@ class Expected:
 def expected(events: Iterable[Event]) -> Expected:
     """Return what plain Python makes of events, in their order."""
     out = Expected([], [], [], [])
-    values: dict[int, list[Event]] = defaultdict(list)
+    values: dict[int, list[int]] = defaultdict(list)
+    totals: dict[int, int] = defaultdict(int)
+    largest: dict[int, Event] = {}
     times: dict[int, dict[int, int]] = defaultdict(dict)
     for event in events:
         if event.v == BAD:
             out.letters.append(event.n)
             continue
         mine, seen = values[event.key], times[event.key]
-        mine.append(event)
+        mine.append(event.v)
+        totals[event.key] += event.v
+        if event.key not in largest or event.v > largest[event.key].v:
+            largest[event.key] = event
         seen[event.v] = seen.get(event.v, 0) + 1
         if event.n % 7 == 0:
             del seen[event.v]
-        largest = max(mine, key=lambda each: (each.v, -each.n))
         out.told.append(
             {
                 "n": event.n,
                 "key": event.key,
-                "total": sum(each.v for each in mine),
-                "largest": largest.n,
-                "tail": [each.v for each in mine[-3:]],
+                "total": totals[event.key],
+                "largest": largest[event.key].n,
+                "tail": mine[-3:],
                 "times": seen.get(event.v, 0),
                 "kinds": len(seen),
             }

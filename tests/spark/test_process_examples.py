@@ -1,4 +1,4 @@
-"""The examples with keyed functions on embedded topics: their outputs are what plain Python makes."""
+"""The examples with keyed functions: their outputs are what plain Python makes."""
 
 from __future__ import annotations
 

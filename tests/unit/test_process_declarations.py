@@ -143,6 +143,27 @@ def test_state_is_not_assigned() -> None:
         describe_process(Early())
 
 
+@pytest.mark.parametrize(
+    "options", [{}, {"frozen": True}, {"slots": True}, {"frozen": True, "slots": True}], ids=str
+)
+def test_a_dataclass_may_be_a_process(options: dict[str, bool]) -> None:
+    class Sums(KeyedProcess[dict[str, int], Alert]):
+        step: int
+        total: Value[int] = Value()
+        items: ListOf[int] = ListOf(ttl="1h")
+
+        def on_event(self, event: dict[str, int], ctx: Context[Alert]) -> None:
+            self.total.set(self.total.get(0) + self.step)
+            self.items.append(self.total.get(0))
+            ctx.emit(Alert(f"{self.total.get()} {list(self.items)}"))
+
+    made: Any = dataclass(**options)(Sums)  # type: ignore[call-overload]
+    harness = Harness(made(3), key="id")
+    harness.send({"id": 1})
+    assert harness.send({"id": 1}) == [Alert("6 [3, 6]")]
+    assert [state.ttl for state in describe_process(made(3)).states] == [None, timedelta(hours=1)]
+
+
 def test_a_stored_process_is_read_back() -> None:
     process = Fraud()
     process.limit = 5.0

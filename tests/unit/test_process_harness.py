@@ -316,6 +316,23 @@ def test_a_timer_that_is_due_and_set_again_before_it_fires_fires_once() -> None:
     assert kernel.state.entries.get(b"k", set()) == set()
 
 
+def test_a_timer_may_be_at_any_time_that_a_datetime_has() -> None:
+    class Far(KeyedProcess[Order, Alert]):
+        def on_event(self, event: Order, ctx: Context[Alert]) -> None:  # noqa: ARG002
+            ctx.timers.at(datetime.max)
+            ctx.timers.at(datetime.min)
+
+        def on_timer(self, timer: Timer, ctx: Context[Alert]) -> None:
+            ctx.emit(Alert(ctx.key, str(timer.time)))
+
+    harness = Harness(Far(), key="user")
+    harness.send(Order("ann", 1.0))
+    assert harness.advance_watermark(1) == [Alert("ann", "0001-01-01 00:00:00+00:00")]
+    end = 253_402_300_799_999
+    assert harness.advance_watermark(end - 1) == []
+    assert harness.advance_watermark(end) == [Alert("ann", "9999-12-31 23:59:59.999000+00:00")]
+
+
 def test_a_process_without_on_timer_has_no_timers() -> None:
     def do(_: Doing, ctx: Context[Alert]) -> None:
         ctx.timers.after("1s")

@@ -108,7 +108,8 @@ _FAILURES = {
     ),
     "FUNCTION_BAD_RESULT": ("return the declared columns, or change schema= in the flow", False),
     "FUNCTION_NOT_DETERMINISTIC": (
-        "let the function depend on its row alone: no clock, no random numbers, no earlier rows",
+        "let the function depend on its row alone, and a process on its events, its declared "
+        "state, ctx.now and ctx.random",
         False,
     ),
     "FUNCTION_NOT_LOADED": ("start the job from its flow's file: headgate run FLOW", False),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import inspect
 import sys
+import types
 import typing
 from dataclasses import dataclass
 from datetime import timedelta
@@ -206,7 +208,7 @@ def _state(cls: type, name: str, hint: Any) -> DeclaredState | None:
             if inner in _KINDS or typing.get_origin(inner) in _KINDS:
                 raise _Wrong(f"declares state {name!r} as {shown(hint)}, without a type of its own")
         return None
-    default = getattr(cls, name, None)
+    default = _default(cls, name)
     if default is not None and type(default) is not origin:
         raise _Wrong(
             f"declares state {name!r} as {shown(origin)} and sets it to {default!r:.100}",
@@ -231,6 +233,16 @@ def _state(cls: type, name: str, hint: Any) -> DeclaredState | None:
         ) from cause
 
 
+def _default(cls: type, name: str) -> Any:
+    """Return what the body of a class sets a name to; None if that is nothing."""
+    found = getattr(cls, name, None)
+    if isinstance(found, types.MemberDescriptorType):
+        # A dataclass with slots has its defaults elsewhere.
+        field = getattr(cls, "__dataclass_fields__", {}).get(name)
+        found = getattr(field, "default", None)
+    return None if found is dataclasses.MISSING else found
+
+
 def _check_names(
     cls: type, process: KeyedProcess[Any, Any] | type, states: list[DeclaredState]
 ) -> None:
@@ -248,7 +260,9 @@ def _check_names(
             raise _Wrong(f"declares a state with the reserved name {name!r}", "rename it")
         if any(callable(vars(part).get(name)) for part in cls.__mro__):
             raise _Wrong(f"declares a state with the name of its method {name!r}", "rename it")
-        if not isinstance(process, type) and name in getattr(process, "__dict__", {}):
+        own = {} if isinstance(process, type) else getattr(process, "__dict__", {})
+        # A dataclass sets each field to its default.
+        if name in own and own[name] is not _default(cls, name):
             raise _Wrong(
                 f"sets state {name!r} in __init__",
                 f"leave self.{name} to Headgate; set it in on_event with self.{name}.set(…)",

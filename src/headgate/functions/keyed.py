@@ -259,7 +259,10 @@ class KeyedProcess(Generic[In, Out]):
         raise NotImplementedError
 
     def __setattr__(self, name: str, value: object) -> None:
-        if isinstance(vars(self).get(name, getattr(type(self), name, None)), _State):
+        declared = getattr(type(self), name, None)
+        # The __init__ of a dataclass sets each field to its default.
+        is_default = declared is not None and value is declared
+        if not is_default and isinstance(vars(self).get(name, declared), _State):
             raise AttributeError(
                 f"{name!r} is state, which an assignment would not store: use "
                 f"self.{name}.set(…) or what else changes it"

@@ -214,8 +214,9 @@ def _parsed(span: str) -> timedelta:
 def _to_ms(time: datetime | int) -> int:
     if isinstance(time, datetime):
         aware = time.replace(tzinfo=UTC) if time.tzinfo is None else time
-        # A part of a millisecond counts as a whole one: a timer never fires early.
-        return _in_range(-((_EPOCH_UTC - aware) // _MILLISECOND))
+        # A part of a millisecond counts as a whole one: a timer never fires early. That must not
+        # bring datetime.max to the year 10000.
+        return _in_range(min(-((_EPOCH_UTC - aware) // _MILLISECOND), _LAST_MS))
     if isinstance(time, bool) or not hasattr(time, "__index__"):
         raise TypeError(f"a timer is at a datetime or milliseconds since 1970, got {time!r:.200}")
     return _in_range(int(time))

@@ -36,6 +36,9 @@ public final class Worker implements AutoCloseable {
   /** How a function asks for more in the middle of a call. */
   private static final int FETCH = 2;
   private static final long START_MILLIS = 60_000;
+  private static final String SOCKET = "worker";
+  /** In bytes; systems allow 104 or 108 with the one that ends it. */
+  private static final int LONGEST_ADDRESS = 103;
 
   private final WorkerSettings settings;
   private final Process process;
@@ -84,8 +87,8 @@ public final class Worker implements AutoCloseable {
     Path folder = null;
     Worker worker = null;
     try {
-      folder = Files.createTempDirectory("headgate-");
-      Path socket = folder.resolve("worker");
+      folder = socketFolder();
+      Path socket = folder.resolve(SOCKET);
       try (var server = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
         server.bind(UnixDomainSocketAddress.of(socket));
         worker = new Worker(settings, spawn(settings, socket));
@@ -107,12 +110,20 @@ public final class Worker implements AutoCloseable {
     }
   }
 
+  /** Returns a new folder for a socket: in the run's scratch folder, unless its path is too long for the address of one. */
+  private static Path socketFolder() throws IOException {
+    Path folder = Files.createTempDirectory(Path.of(System.getProperty("java.io.tmpdir")), "headgate-");
+    if (folder.resolve(SOCKET).toString().getBytes(StandardCharsets.UTF_8).length <= LONGEST_ADDRESS) return folder;
+    Files.delete(folder);
+    return Files.createTempDirectory(Path.of("/tmp"), "headgate-");
+  }
+
   private static void delete(Path folder) {
     try {
-      Files.deleteIfExists(folder.resolve("worker"));
+      Files.deleteIfExists(folder.resolve(SOCKET));
       Files.deleteIfExists(folder);
     } catch (IOException e) {
-      // It lies in the scratch folder of the run, which is removed with it.
+      // It is an empty folder, in most cases within the scratch folder of the run, which is removed with it.
     }
   }
 

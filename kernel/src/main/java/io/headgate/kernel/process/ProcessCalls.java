@@ -71,6 +71,8 @@ final class ProcessCalls {
   private boolean keyCleanUp;
   private int count;
   private long size;
+  /** The part of the size that is the last key with its record. */
+  private long keySize;
 
   /** Takes what a function did to timers and clean-ups. */
   interface Changes {
@@ -114,8 +116,13 @@ final class ProcessCalls {
 
   /** Says whose event or timer is added next; calls the worker first if the exchange is full. */
   void to(byte[] key) {
-    if (count >= MOST || size >= MOST_BYTES) finish();
-    if (!keys.isEmpty() && keys.get(keys.size() - 1) == key) return;
+    boolean same = !keys.isEmpty() && keys.get(keys.size() - 1) == key;
+    // A large record is sent once for all events of its key, and not with each of them.
+    if (count >= MOST || size - (same ? keySize : 0) >= MOST_BYTES) {
+      finish();
+      same = false;
+    }
+    if (same) return;
     if (!keys.isEmpty()) endKey();
     keys.add(key);
     keyValues.read(key, keyColumns);
@@ -124,7 +131,8 @@ final class ProcessCalls {
     texts.write(key, 0, key.length);
     UnsafeRow record = store.record(key);
     rows.records.add(record);
-    size += key.length + record.getSizeInBytes();
+    keySize = key.length + record.getSizeInBytes();
+    size += keySize;
   }
 
   /** Adds an event of the key. */
