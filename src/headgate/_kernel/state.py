@@ -55,6 +55,52 @@ class PortableTable:
 
 
 @dataclass(frozen=True, slots=True)
+class PortableProcess:
+    """All that a process function holds; plain columns are `key`, `row`, `expires` and `timers`.
+
+    A struct without fields is left out where they are written.
+    """
+
+    _spark: SparkSession
+    _form: Any
+
+    @classmethod
+    def of(cls, spark: SparkSession, spec: Mapping[str, Any]) -> PortableProcess:
+        """Return the form of a state: its schemas and how each is kept."""
+        return cls(spark, kernel(spark).process.PortableProcess.of(json.dumps(spec)))
+
+    @classmethod
+    def of_operator(
+        cls, spark: SparkSession, spec: Mapping[str, Any], flow: CompiledFlow, uid: str
+    ) -> PortableProcess:
+        """Return the same of an operator in a flow, which knows the columns of the key."""
+        form = kernel(spark).process.PortableProcess.of(json.dumps(spec), flow.plan, uid)
+        return cls(spark, form)
+
+    def unpack(self, held: DataFrame) -> DataFrame:
+        """Return the entries of all variables, `key` and `value`, as plain columns."""
+        return DataFrame(self._form.unpack(held._jdf), self._spark)
+
+    def pack(self, rows: DataFrame, *, now_ms: int) -> DataFrame:
+        """Return plain columns as entries, `key` and `value`.
+
+        Args:
+            now_ms: What expires, and has no time for it, does so as if it were written then.
+        """
+        return DataFrame(self._form.pack(rows._jdf, now_ms), self._spark)
+
+    def check(self, rows: DataFrame) -> DataFrame:
+        """Return the rows with their `key`, and in `problem` why a row is refused, or null."""
+        return DataFrame(self._form.check(rows._jdf), self._spark)
+
+
+def default_value(schema: Mapping[str, Any]) -> Column:
+    """Return the default of the only column of a schema, which is in Spark's JSON."""
+    spark = SparkSession.active()
+    return JavaColumn(kernel(spark).plan.PortableState.constant(json.dumps(schema)))
+
+
+@dataclass(frozen=True, slots=True)
 class ReadableState:
     """The reader of one operator's state. Not thread-safe."""
 

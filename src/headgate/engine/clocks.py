@@ -7,7 +7,7 @@ any source, so a lookup of sources by name never returns a clock.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 
 from headgate._units import to_millis
@@ -101,7 +101,12 @@ def is_drained(positions: Mapping[str, str | None]) -> bool:
         positions: The positions of a batch as JSON, by the name of the source or clock in Spark.
     """
     times = (_time(text) for name, text in positions.items() if name.startswith(_PREFIX))
-    return any(time is not None and time >= _END_MS for time in times)
+    return has_ended(time for time in times if time is not None)
+
+
+def has_ended(times: Iterable[int]) -> bool:
+    """Return True if the event time of any stream has ended."""
+    return any(time >= _END_MS for time in times)
 
 
 def _time(position: str | None) -> int | None:

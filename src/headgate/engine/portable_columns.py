@@ -26,6 +26,8 @@ from pyspark.sql.types import (
     TimestampNTZType,
 )
 
+from headgate._kernel.state import default_value
+from headgate.engine.spark_types import to_spark_json
 from headgate.flow.names import did_you_mean
 from headgate.flow.schema import (
     MISSING,
@@ -58,13 +60,20 @@ class Misfit(Exception):  # noqa: N818 - a reason, which becomes an error where 
         self.hint = hint
 
 
-def fit_row(actual: DataType, schema: Schema, default: Callable[[str], Column]) -> Change:
-    """Return the conversion of a struct of these columns to a row of a table.
+def fit_row(
+    actual: DataType,
+    schema: Schema,
+    default: Callable[[str], Column] | None = None,
+    *,
+    path: str = "row",
+) -> Change:
+    """Return the conversion of a struct of these columns to one of a schema.
 
     Args:
-        actual: The type of the file's column `row`; its fields may have any order, and those that
-            are nullable or have a default may be missing.
-        default: Returns the value of a column that the file lacks.
+        actual: The type of the file's column; its fields may have any order, and those that are
+            nullable or have a default may be missing.
+        default: Returns the value of a column that the file lacks; by default the kernel does.
+        path: The column's name.
 
     Raises:
         Misfit: A column is missing, unknown to the table, or has another type.
@@ -72,8 +81,8 @@ def fit_row(actual: DataType, schema: Schema, default: Callable[[str], Column]) 
     if isinstance(actual, NullType):
         return _absent(Struct(schema.fields))
     if not isinstance(actual, StructType):
-        raise _mismatch("row", actual, "a struct of the table's columns")
-    return _struct(actual, schema.fields, "row", default)
+        raise _mismatch(path, actual, f"a struct of {', '.join(schema.names)}")
+    return _struct(actual, schema.fields, path, default)
 
 
 def fit_version(actual: DataType, column: str, *, to: str) -> Change:
@@ -146,7 +155,7 @@ def _struct(
         if field.name not in known:
             raise Misfit(
                 f"{path}.{field.name}",
-                "is not a column of the table",
+                "is not a declared column",
                 did_you_mean(field.name, known),
             )
     there = {field.name: field.dataType for field in actual.fields}
@@ -171,6 +180,8 @@ def _part(
         return lambda it: change(it.getField(field.name))
     if default is not None and (field.nullable or field.default is not MISSING):
         return lambda _: default(field.name)
+    if field.default is not MISSING and field.default is not None:
+        return lambda _: default_value(to_spark_json(Schema((field,))))
     if field.nullable:
         return _absent(field.type)
     raise Misfit(inner, "is missing, and must not be null", f"add column {field.name} to row")

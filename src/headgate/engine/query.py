@@ -22,10 +22,13 @@ from headgate.engine.ends import sink_options, source_options
 from headgate.engine.flow_modules import import_from, import_on_workers
 from headgate.engine.plan import FlowPlan, source_name
 from headgate.engine.portable import TableForm, taken_rows
+from headgate.engine.portable_processes import taken_process
+from headgate.engine.process_form import ProcessForm
 from headgate.engine.settings import AttemptSettings, HeldFiles, HeldState
 from headgate.engine.state_view import held_rows
 from headgate.engine.wakes import WAKES, wake_options
-from headgate.flow.operators import Enrich, Load, Source, SourceKind
+from headgate.flow.operators import Enrich, Load, Process, Source, SourceKind
+from headgate.flow.process_state import state_schema
 
 
 def build(
@@ -66,7 +69,7 @@ def build(
     # Real-time mode allows a union only before the first stateful operator.
     rows = flow.call(flow.union(parts.values()), 0)
     for stage, uid in enumerate(plan.operators, start=1):
-        rows = flow.operate(rows, uid, _held(spark, plan, settings, uid))
+        rows = flow.operate(rows, uid, _held(spark, plan, settings, flow, uid))
         rows = flow.call(rows, stage)
     return rows
 
@@ -126,10 +129,13 @@ def _wakes(
 
 
 def _held(
-    spark: SparkSession, plan: FlowPlan, settings: AttemptSettings, uid: str
+    spark: SparkSession, plan: FlowPlan, settings: AttemptSettings, flow: CompiledFlow, uid: str
 ) -> DataFrame | None:
     held = settings.held.get(uid)
     node = plan.graph.node(uid)
+    if isinstance(held, HeldFiles) and isinstance(node, Process):
+        history = settings.history.get(uid, (state_schema(node),))
+        return taken_process(spark, held, ProcessForm.of(node, history), flow, uid=uid)
     if isinstance(held, HeldFiles) and isinstance(node, Enrich):
         table = next(source for source in plan.graph.tables() if source.id == node.table)
         history = tuple(settings.history.get(table.id, (table.schema,)))

@@ -31,6 +31,7 @@ def _date_bytes(day: date) -> bytes:
     return day.toordinal().to_bytes(4, "little")
 
 
+# PortableLayout.java has the same, and the same choice of a key's page.
 _ENCODINGS: dict[Kind, Callable[[Any], bytes]] = {
     Kind.TEXT: str.encode,
     Kind.BYTES: bytes,

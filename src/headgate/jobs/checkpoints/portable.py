@@ -33,13 +33,15 @@ from headgate.checkpoints.manifest import (
     StateFacts,
 )
 from headgate.checkpoints.restore import fork_batch
-from headgate.checkpoints.sparklog import read_batch
+from headgate.checkpoints.sparklog import read_batch, read_commit
 from headgate.checkpoints.state_format import check_state_format
 from headgate.checkpoints.storage import is_draft, link_files, publishing
-from headgate.engine.settings import HeldState, SparkSettings
+from headgate.engine.clocks import has_ended, read_partition_times, read_times
+from headgate.engine.process_form import ProcessForm, StateShape
+from headgate.engine.settings import HeldState, SparkSettings, held_state
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.names import check_uid
-from headgate.flow.operators import Enrich, label
+from headgate.flow.operators import Enrich, Process, label
 from headgate.jobs.checkpoints.keeper import by_source
 from headgate.jobs.checkpoints.spark_process import answer_order, ask_reader
 from headgate.jobs.job_folder import JobFolder
@@ -54,6 +56,26 @@ from headgate.jobs.runs.lineage import (
 FORMAT = 1
 FILE = "portable.json"
 _STATE = "state"
+
+
+@dataclass(frozen=True, slots=True)
+class EventTime:
+    """How far event time has come.
+
+    Attributes:
+        watermark_ms: 0 for none.
+        times: Of each stream, by source id, in epoch milliseconds.
+        partitions: Likewise of each stream's partitions, by their names.
+    """
+
+    watermark_ms: int = 0
+    times: Mapping[str, int] = field(default_factory=dict)
+    partitions: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether a drain has ended it, so that all further events are late."""
+        return has_ended(self.times.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +179,19 @@ def read_any_manifest(folder: Path) -> Manifest:
     return _read_portable_manifest(folder) if is_portable(folder) else read_manifest(folder)
 
 
+def read_event_time(folder: Path) -> EventTime:
+    """Return the event time of a portable savepoint; those of older releases have none.
+
+    Raises:
+        HeadgateError: PORTABLE_UNREADABLE.
+    """
+    with _readable(folder):
+        content = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        return decode(EventTime, content.get("event_time", {}))
+
+
 def _read_portable_manifest(folder: Path) -> Manifest:
-    try:
+    with _readable(folder):
         content = json.loads((folder / FILE).read_text(encoding="utf-8"))
         if content["format"] != FORMAT:
             raise ValueError(
@@ -173,6 +206,13 @@ def _read_portable_manifest(folder: Path) -> Manifest:
             new_bytes=size,
             files={},
         )
+
+
+@contextmanager
+def _readable(folder: Path) -> Iterator[None]:
+    """Raise PORTABLE_UNREADABLE for whatever is wrong with a savepoint's own file."""
+    try:
+        yield
     except (OSError, ValueError, TypeError, KeyError, AttributeError, HeadgateError) as error:
         raise HeadgateError(
             "PORTABLE_UNREADABLE",
@@ -229,6 +269,11 @@ def _describe(
         "operators": list(run.operators),
         "rows": dict(rows),
         "positions": by_source(run.flow, begun.positions),
+        "event_time": {
+            "watermark_ms": read_commit(checkpoint, batch).watermark_ms,
+            "times": read_times(begun.positions, run.flow.streams()),
+            "partitions": read_partition_times(begun.positions, run.flow.streams()),
+        },
         "tables": {table: schemas[-1].to_json() for table, schemas in run.history.items()},
         "keys": {table: list(key) for table, key in run.keys.items()},
         "flow": json.loads(run.flow.to_json()),
@@ -262,11 +307,8 @@ def _write_states(
     home: JobFolder, run: Run, batch: int, checkpoint: Path, into: Path
 ) -> dict[str, int]:
     log = home.log_file.with_name("portable.log")
-    order = _Order(
-        SparkSettings(parallelism=run.parallelism, log_file=log.absolute()),
-        into.absolute(),
-        _tables(run, checkpoint.absolute(), batch),
-    )
+    settings = SparkSettings(parallelism=run.parallelism, log_file=log.absolute())
+    order = _order(settings, into.absolute(), run, checkpoint.absolute(), batch)
     answer = ask_reader("headgate.jobs.checkpoints.portable", encode(order), log)
     if "rows" in answer:
         return dict(answer["rows"])
@@ -288,18 +330,34 @@ class _Table:
 
 
 @dataclass(frozen=True, slots=True)
+class _Process:
+    """The state of a process function: the parts of a ProcessForm."""
+
+    held: HeldState
+    history: tuple[SchemaJson, ...]
+    row: SchemaJson
+    states: tuple[StateShape, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class _Order:
     """The state to write, by operator uid, and where to."""
 
     spark: SparkSettings
     into: Path
     tables: Mapping[str, _Table]
+    processes: Mapping[str, _Process]
 
 
-def _tables(run: Run, checkpoint: Path, batch: int) -> dict[str, _Table]:
-    tables = {}
+def _order(spark: SparkSettings, into: Path, run: Run, checkpoint: Path, batch: int) -> _Order:
+    tables, processes = {}, {}
     numbers = operator_numbers(run.operators)
     for node in run.flow.stateful():
+        if isinstance(node, Process):
+            form = ProcessForm.of(node, run.history[node.id])
+            held = held_state(node, checkpoint, numbers[node.id], batch)
+            processes[node.id] = _Process(held, form.history, form.row, form.states)
+            continue
         if not isinstance(node, Enrich):
             raise HeadgateError(
                 "SAVEPOINT_NOT_TAKEN",
@@ -309,21 +367,22 @@ def _tables(run: Run, checkpoint: Path, batch: int) -> dict[str, _Table]:
             )
         held = HeldState(checkpoint, numbers[node.id], batch)
         tables[node.id] = _Table(held, run.history[node.table], run.keys[node.table])
-    return tables
+    return _Order(spark, into, tables, processes)
 
 
 def _read_states(content: Mapping[str, Any]) -> dict[str, int]:
     from headgate.engine.portable import TableForm, write_states
 
     order = decode(_Order, content)
-    return write_states(
-        order.spark,
-        {
-            uid: (table.held, TableForm(table.history, table.key))
-            for uid, table in order.tables.items()
-        },
-        order.into,
-    )
+    tables = {
+        uid: (table.held, TableForm(table.history, table.key))
+        for uid, table in order.tables.items()
+    }
+    processes = {
+        uid: (process.held, ProcessForm(process.history, process.row, process.states))
+        for uid, process in order.processes.items()
+    }
+    return write_states(order.spark, {**tables, **processes}, order.into)
 
 
 def main() -> None:

@@ -16,10 +16,12 @@ from headgate.engine.plan import source_name
 from headgate.flow.graph import Graph
 from headgate.flow.operators import Source
 from headgate.jobs.checkpoints.portable import (
+    EventTime,
     copy_states,
     is_portable,
     read_any,
     read_any_manifest,
+    read_event_time,
 )
 from headgate.jobs.checkpoints.restore_plan import (
     RestorePlan,
@@ -85,7 +87,7 @@ def _take_state(
         copy_states(kept.folder, taken, folder)
     else:
         fork(kept.folder, folder, quick=_is_large(kept))
-    ends = {} if portable else read_offsets(kept.folder, kept.batch)
+    reached = _event_time(kept, graph)
     numbers = operator_numbers(read_any_manifest(kept.folder).facts.operators)
     return Origin(
         kept.id,
@@ -97,9 +99,21 @@ def _take_state(
         began=positions,
         loading=() if portable else find_loading(folder, positions, graph),
         portable=portable,
-        watermark_ms=0 if portable else read_commit(kept.folder, kept.batch).watermark_ms,
-        times=read_times(ends, graph.streams()),
-        partition_times=read_partition_times(ends, graph.streams()),
+        watermark_ms=reached.watermark_ms,
+        times=reached.times,
+        partition_times=reached.partitions,
+    )
+
+
+def _event_time(kept: Checkpoint, graph: Graph) -> EventTime:
+    if is_portable(kept.folder):
+        return read_event_time(kept.folder)
+    ends = read_offsets(kept.folder, kept.batch)
+    streams = graph.streams()
+    return EventTime(
+        read_commit(kept.folder, kept.batch).watermark_ms,
+        read_times(ends, streams),
+        read_partition_times(ends, streams),
     )
 
 

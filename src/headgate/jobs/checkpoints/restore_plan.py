@@ -34,6 +34,7 @@ from headgate.jobs.checkpoints.portable import (
     list_portable,
     read_any,
     read_any_manifest,
+    read_event_time,
 )
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.drain import check_not_drained_at
@@ -206,7 +207,8 @@ def plan_restore(
     Args:
         options: Name the state partitions of the new run, and the uids whose state is left behind.
     """
-    check_not_drained_at(kept, list_past(home), job=home.name)
+    ended = is_portable(kept.folder) and read_event_time(kept.folder).has_ended
+    check_not_drained_at(kept, list_past(home), job=home.name, ended=ended)
     facts = read_any_manifest(kept.folder).facts
     before = tuple(facts.operators)
     now = tuple(node.id for node in graph.stateful())

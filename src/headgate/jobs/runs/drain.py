@@ -46,13 +46,18 @@ def has_begun_drain(checkpoint: Path) -> bool:
         return False
 
 
-def check_not_drained_at(kept: Checkpoint, past: Sequence[Checkpoint], *, job: str) -> None:
+def check_not_drained_at(
+    kept: Checkpoint, past: Sequence[Checkpoint], *, job: str, ended: bool = False
+) -> None:
     """Refuse to restore from a checkpoint that a drain left.
+
+    Args:
+        ended: Whether it is known to be one, other than by Spark's logs.
 
     Raises:
         HeadgateError: JOB_DRAINED.
     """
-    if _is_drained(kept):
+    if ended or _is_drained(kept):
         raise _drained(f"cannot restore job {job!r} from {kept.id}: it was", past, job=job)
 
 
@@ -70,5 +75,5 @@ def _is_drained(kept: Checkpoint) -> bool:
     try:
         return is_drained(read_offsets(kept.folder, kept.batch))
     except HeadgateError:
-        # A portable savepoint holds no event time; a corrupted checkpoint is refused elsewhere.
+        # A portable savepoint has no logs; a corrupted checkpoint is refused elsewhere.
         return False

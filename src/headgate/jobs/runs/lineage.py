@@ -217,7 +217,7 @@ def check_state(run: Run, *, job: str) -> None:
 
 def has_portable_form(flow: Graph) -> bool:
     """Tell whether all of a flow's state can be in a portable savepoint."""
-    return all(isinstance(node, Enrich) for node in flow.stateful())
+    return all(isinstance(node, Enrich | Process) for node in flow.stateful())
 
 
 def check_tables(

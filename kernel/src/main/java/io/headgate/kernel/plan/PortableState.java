@@ -136,6 +136,12 @@ public final class PortableState implements Serializable {
     return ExpressionUtils.column(new Literal(defaults, schema.asNullable())).getField(column);
   }
 
+  /** Returns the default of the only column of a schema, as Spark's JSON. */
+  public static Column constant(String json) {
+    StructType type = (StructType) DataType.fromJson(json);
+    return ExpressionUtils.column(new Literal(FlowPlan.empty(type), type.asNullable())).getField(type.fieldNames()[0]);
+  }
+
   private Column key(Dataset<Row> rows) {
     return functions.coalesce(rows.col("key"), call("keyOf", DataTypes.StringType, self(), rows.col("row")));
   }
@@ -222,7 +228,7 @@ public final class PortableState implements Serializable {
   }
 
   /** Returns the path of a value that is null where none may be, or null. */
-  private static String findNull(InternalRow row, StructType type, String prefix) {
+  public static String findNull(InternalRow row, StructType type, String prefix) {
     for (int i = 0; i < type.length(); i++) {
       StructField field = type.fields()[i];
       String found = findNull(row, i, field.dataType(), field.nullable(), prefix + field.name());

@@ -87,7 +87,8 @@ final class KeyStore {
     else state.updateValue(pageKey(key, var, page), schemas.page(var).write(row));
   }
 
-  private static byte[] recordKey(byte[] key) {
+  /** Returns the key in state of a key's record. */
+  static byte[] recordKey(byte[] key) {
     byte[] out = new byte[1 + key.length];
     out[0] = RECORD;
     System.arraycopy(key, 0, out, 1, key.length);
@@ -95,7 +96,12 @@ final class KeyStore {
   }
 
   private byte[] pageKey(byte[] key, int var, long page) {
+    return pageKeyOf(key, schemas.number(var), page);
+  }
+
+  /** Returns the key in state of a page; {@code number} is that of its list or map in state. */
+  static byte[] pageKeyOf(byte[] key, int number, long page) {
     return ByteBuffer.allocate(1 + Integer.BYTES + key.length + 1 + Long.BYTES)
-        .put(PAGE).putInt(key.length).put(key).put((byte) schemas.number(var)).putLong(page).array();
+        .put(PAGE).putInt(key.length).put(key).put((byte) number).putLong(page).array();
   }
 }

@@ -43,8 +43,13 @@ final class TimeIndex {
 
   TimeIndex(StatefulProcessorHandle handle, String name) {
     state = handle.getMapState(name, BytesEncoder.INSTANCE, BytesEncoder.INSTANCE, TTLConfig.NONE());
+    sum = digest();
+  }
+
+  /** Returns what hashes the keys of entries. */
+  static MessageDigest digest() {
     try {
-      sum = MessageDigest.getInstance("SHA-256");
+      return MessageDigest.getInstance("SHA-256");
     } catch (NoSuchAlgorithmException e) {
       throw new IllegalStateException(e);
     }
@@ -61,6 +66,10 @@ final class TimeIndex {
 
   /** Returns the entry of a key at a time. */
   byte[] entry(long time, byte[] key) {
+    return entry(time, key, sum);
+  }
+
+  static byte[] entry(long time, byte[] key, MessageDigest sum) {
     byte[] hash = sum.digest(key);
     return ByteBuffer.allocate(Long.BYTES + HASH).putLong(time ^ Long.MIN_VALUE).put(hash, 0, HASH).array();
   }
