@@ -50,10 +50,11 @@ docs: $(DOCS_STAMP)  ## Build the documentation site into build/docs; a broken l
 chromium: $(DEV_STAMP)  ## Install a browser for the console's tests, unless there is one
 	@tests/console/get-chromium $(BIN)
 
-# What runs together and in which order is in tests/conftest.py. Hundreds of tests start a JVM: with an archive
-# of classes in half the time, and without one, should that fail, all the same. A process of tests that dies
-# ends the run: xdist 3.8 would replace it, and wait for ever at the end.
-PYTEST := $(BIN)/python -m pytest tests --numprocesses 2 --dist loadgroup --no-loadscope-reorder --max-worker-restart 0
+# What runs together and in which order is in tests/conftest.py. Three at a time keep two cores busy: a third
+# of a test's time is waiting. Hundreds of tests start a JVM: with an archive of classes in half the time, and
+# without one, should that fail, all the same. A process of tests that dies ends the run: xdist 3.8 would
+# replace it, and wait for ever at the end.
+PYTEST := $(BIN)/python -m pytest tests --numprocesses 3 --dist loadgroup --no-loadscope-reorder --max-worker-restart 0
 
 test: setup chromium  ## Run every test but those marked long
 	-$(BIN)/headgate prepare kafka+pulsar
@@ -70,7 +71,7 @@ check: setup  ## Formatting, lint, types and unit tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest tests/unit --numprocesses 2 -q
+	$(BIN)/python -m pytest tests/unit --numprocesses 3 -q
 
 format: setup  ## Put the formatting right
 	$(BIN)/ruff format .
@@ -96,7 +97,7 @@ bench-windows: setup  ## Count 5,000,000 visits in windows on Kafka, beside Spar
 	-$(BIN)/headgate prepare kafka
 	$(BIN)/python benchmarks/windows.py
 
-bench-functions: setup  ## Copy 5,000,000 visits on Kafka by SQL and by Python functions, in turn
+bench-functions: setup  ## Python functions on Kafka beside SQL, a window, Spark and Bytewax
 	-$(BIN)/headgate prepare kafka
 	$(BIN)/python benchmarks/functions.py
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 from hypothesis import settings
@@ -13,6 +13,8 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from kafka_broker import KafkaBroker
     from pulsar_broker import PulsarBroker
+
+AnyBroker = TypeVar("AnyBroker", "KafkaBroker", "PulsarBroker")
 
 # How long one example takes says more of the machine than of the code.
 settings.register_profile("headgate", deadline=None)
@@ -27,27 +29,26 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ.pop("HEADGATE_ON", None)
 
 
-# Files that take minutes come first, the longest at the head: two run at a time, and one that is
+# Files that take minutes come first, the longest at the head: three run at a time, and one that is
 # left for the end keeps a core waiting.
 _LONG = (
-    "spark/test_docs.py",
-    "brokers/test_pulsar_faults.py",
     "brokers/test_kafka_faults.py",
-    "spark/test_exactly_once.py",
     "console/test_console.py",
-    "spark/test_portable.py",
-    "spark/test_restore.py",
-    "spark/test_checkpoint_files.py",
-    "spark/test_server_jobs.py",
+    "brokers/test_pulsar_faults.py",
+    "spark/test_state_time_machine.py",
+    "spark/test_docs.py",
 )
 
 
-# Brokers that serve a whole run; even idle, one takes a tenth of a core. So all files that use one
-# run in one process, after everything else.
+# All files that use a shared broker run in one process, one after the other. Tests of brokers wait
+# more than they work, so they come early, beside others. Even idle, a broker takes a tenth of a
+# core: it is stopped after the last of them.
 _SHARED = {
     "kafka": {"kafka", "secure_kafka"},
     "pulsar": {"pulsar", "secure_pulsar"},
 }
+_brokers: dict[str, KafkaBroker | PulsarBroker] = {}
+_stopped: set[str] = set()
 
 
 # Before xdist's own hook, which reads the groups.
@@ -61,9 +62,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     group = {path: _group(path, names) for path, names in used.items()}
     for item in items:
         item.add_marker(pytest.mark.xdist_group(group[item.path]))
-    order = [*(str(root / name) for name in _LONG), "", *_SHARED]
+    order = [*(str(root / name) for name in _LONG), *_SHARED]
     rank = {name: number for number, name in enumerate(order)}
-    items.sort(key=lambda item: rank.get(group[item.path], len(_LONG)))
+    items.sort(key=lambda item: rank.get(group[item.path], len(order)))
 
 
 def _group(path: Path, fixtures: set[str]) -> str:
@@ -71,6 +72,28 @@ def _group(path: Path, fixtures: set[str]) -> str:
     # Those that use both start a second Kafka, and not a second Pulsar.
     shared = [name for name, brokers in _SHARED.items() if brokers & fixtures]
     return shared[-1] if shared else str(path)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Start a shared broker again that was stopped: without groups, its tests may be anywhere."""
+    for name in _stopped.intersection(getattr(item, "fixturenames", ())):
+        _brokers[name].start()
+        _stopped.discard(name)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Stop shared brokers after the last test of their group."""
+    if nextitem is None or _find_group(nextitem) != _find_group(item):
+        for name in _brokers.keys() - _stopped:
+            _brokers[name].stop()
+            _stopped.add(name)
+
+
+def _find_group(item: pytest.Item) -> object:
+    marker = item.get_closest_marker("xdist_group")
+    return marker and marker.args[0]
 
 
 @pytest.fixture
@@ -100,13 +123,14 @@ def broker_kills(kills: int) -> int:
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
     """Give a Kafka broker for the whole run: tests use topics of their own, and let it run."""
-    yield from _serving(tmp_path_factory.mktemp("kafka"), secure=False)
+    yield from _sharing("kafka", _serving(tmp_path_factory.mktemp("kafka"), secure=False))
 
 
 @pytest.fixture(scope="session")
 def secure_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
     """Give a Kafka broker that wants TLS and a password, for the whole run."""
-    yield from _serving(tmp_path_factory.mktemp("secure-kafka"), secure=True)
+    folder = tmp_path_factory.mktemp("secure-kafka")
+    yield from _sharing("secure_kafka", _serving(folder, secure=True))
 
 
 @pytest.fixture(scope="module")
@@ -129,13 +153,15 @@ def pulsar(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PulsarBroker]:
     """Give a Pulsar broker for the whole run: tests use topics of their own, and let it run."""
     # It has transactions, and the others have none, as by default.
     settings = {"transactionCoordinatorEnabled": "true"}
-    yield from _serving_pulsar(tmp_path_factory.mktemp("pulsar"), secure=False, settings=settings)
+    folder = tmp_path_factory.mktemp("pulsar")
+    yield from _sharing("pulsar", _serving_pulsar(folder, secure=False, settings=settings))
 
 
 @pytest.fixture(scope="session")
 def secure_pulsar(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PulsarBroker]:
     """Give a Pulsar broker that wants TLS and a token, for the whole run."""
-    yield from _serving_pulsar(tmp_path_factory.mktemp("secure-pulsar"), secure=True)
+    folder = tmp_path_factory.mktemp("secure-pulsar")
+    yield from _sharing("secure_pulsar", _serving_pulsar(folder, secure=True))
 
 
 @pytest.fixture(scope="module")
@@ -152,6 +178,13 @@ def own_pulsar(module_pulsar: PulsarBroker) -> Iterator[PulsarBroker]:
     yield module_pulsar
     module_pulsar.start()
     module_pulsar.drop_topics()
+
+
+def _sharing(name: str, brokers: Iterator[AnyBroker]) -> Iterator[AnyBroker]:
+    for broker in brokers:
+        _brokers[name] = broker
+        yield broker
+    del _brokers[name]
 
 
 def _serving(data: Path, *, secure: bool) -> Iterator[KafkaBroker]:

@@ -26,7 +26,8 @@ from headgate.flow.topics import Topic
 from headgate.windows import count, every_events, tumbling
 
 EXAMPLES = int(os.environ.get("HEADGATE_CRASH_EXAMPLES", "1"))
-POINTS = ("in-transaction", "state-committed", "task-committed", "epoch-committed")
+# With the fixed seed the first example crashes at the second one.
+POINTS = ("state-committed", "in-transaction", "task-committed", "epoch-committed")
 KINDS = ("windowed", "enriched", "split")
 EVERY = 3
 NOON = 1_767_268_800_000

@@ -352,6 +352,7 @@ def _differs(place: Locator, text: str) -> bool:
     return place.inner_text() != text
 
 
+@pytest.mark.long
 def test_a_job_that_was_stopped_with_a_savepoint_goes_back_to_another_run(
     operator: Visitor, store: Store
 ) -> None:
@@ -383,7 +384,8 @@ def test_a_job_that_was_stopped_with_a_savepoint_goes_back_to_another_run(
 
 def test_old_runs_are_pruned_after_a_question(operator: Visitor, store: Store) -> None:
     present, runs = store.status()["lineage"], store.home / "jobs" / JOB / "runs"
-    before = FolderHome(store.home).prune(JOB, drop_checkpoints=True, dry_run=True)
+    home = FolderHome(store.home)
+    before = home.prune(JOB, drop_checkpoints=True, dry_run=True)
     assert before.removes, "the tests before this one restored, so there are old runs"
     operator.open(f"/jobs/{JOB}")
     operator.press("Prune")
@@ -391,7 +393,9 @@ def test_old_runs_are_pruned_after_a_question(operator: Visitor, store: Store) -
     says = dialog.inner_text()
     for run in runs.iterdir():
         assert (f"Spark files of run {run.name} (" in says) is (run.name != present)
-    dialog.get_by_role("checkbox", name="Also remove unpinned checkpoints").click()
+    if before != home.prune(JOB, dry_run=True):
+        # The present run does not come from all of them once a second restore went back further.
+        dialog.get_by_role("checkbox", name="Also remove unpinned checkpoints").click()
     dialog.get_by_text(f"{before.removes[-1].what} (").wait_for()
     operator.agree("Prune the job")
     operator.page.get_by_text(re.compile(r"B of \d+ old runs? freed")).wait_for()
@@ -405,6 +409,7 @@ def test_old_runs_are_pruned_after_a_question(operator: Visitor, store: Store) -
     operator.agree("Back")
 
 
+@pytest.mark.long
 def test_a_job_is_restarted_and_goes_on_in_its_run(operator: Visitor, store: Store) -> None:
     before = store.status()
     operator.open(f"/jobs/{JOB}")

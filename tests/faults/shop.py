@@ -116,6 +116,13 @@ class Shop:
         if pid:
             kill(int(pid))
 
+    def kill_jvm(self) -> None:
+        """Kill the driver's JVM alone; the process that started it sees it end."""
+        child = int(self.status()["child"])
+        threads = Path(f"/proc/{child}/task").glob("*/children")
+        (jvm,) = [int(pid) for thread in threads for pid in thread.read_text().split()]
+        kill(jvm)
+
     def kill_supervisor(self) -> None:
         assert self.supervisor is not None
         kill(self.supervisor.pid)

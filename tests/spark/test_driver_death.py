@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from bench import Bench, bag
 from eventually import eventually
 
@@ -28,6 +29,7 @@ def pass_on(df):
 """
 
 
+@pytest.mark.long
 def test_a_killed_jvm_is_told_as_a_died_driver_and_loses_nothing(bench: Bench) -> None:
     # A worker of each driver imports the function's module, from any working directory.
     (bench.root / "passing_on.py").write_text(FUNCTION)

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -213,6 +214,22 @@ def test_a_row_of_50_mb_passes(spark: SparkSession) -> None:
     memory = MemoryFlow(spark, flow, max_record=64 << 20)
     (row,) = memory.feed("in", {"text": text})["out"]
     assert row == {"text": text[::-1], "size": len(text)}
+
+
+def test_a_job_in_a_folder_with_a_long_path_calls_functions(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    # The path of a Unix socket has at most 107 bytes, and a job's scratch folder may have more.
+    deep = tmp_path / ("a-long-name" * 10)
+    deep.mkdir()
+    system = spark._jvm.System  # type: ignore[union-attr]
+    before = system.setProperty("java.io.tmpdir", str(deep))
+    try:
+        assert numbered(spark, lambda row: {"n": row.n - 11}).feed("in", *numbers(12))["out"] == [
+            {"n": 1}
+        ]
+    finally:
+        system.setProperty("java.io.tmpdir", before)
 
 
 def test_a_worker_sees_the_same_hash_zone_and_encoding_everywhere(spark: SparkSession) -> None:

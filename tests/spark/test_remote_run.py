@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from bench import Bench, bag
 from eventually import eventually
 from typer.testing import CliRunner
@@ -61,6 +62,7 @@ def serving(bench: Bench, flows: Path) -> Iterator[str]:
         server.communicate(timeout=30)
 
 
+@pytest.mark.long
 def test_a_flow_on_a_server_is_run_left_stopped_and_restored_from_here(
     bench: Bench, tmp_path: Path
 ) -> None:

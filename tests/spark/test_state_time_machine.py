@@ -36,6 +36,8 @@ JOB = "shop"
 BASE = int(datetime(2026, 11, 16, 10, 0, tzinfo=UTC).timestamp() * 1000)
 # One key in so many is looked up.
 LOOKED_UP = 6
+# Counts more rows than anybody could wait for.
+SLOW = f"select count(*) from {', '.join(f'with_user u{n}' for n in range(6))}"
 ODD = 'a "quoted" Ärger ☃ \\ key'
 
 
@@ -517,6 +519,7 @@ def test_checkpoints_that_cannot_be_read_are_told_in_a_history_of_the_others(job
 
 
 # From here on each test ends the reader, so that the next one starts another.
+@pytest.mark.long
 def test_a_slow_query_is_ended_and_others_are_answered_meanwhile(job: Shop) -> None:
     job.desk.close()
     desk = StateDesk(job.home, longest_query=timedelta(seconds=15))
@@ -528,9 +531,7 @@ def test_a_slow_query_is_ended_and_others_are_answered_meanwhile(job: Shop) -> N
 
     def ask_slowly() -> None:
         try:
-            desk.query(
-                JOB, f"select count(*) from {', '.join(f'with_user u{n}' for n in range(6))}"
-            )
+            desk.query(JOB, SLOW)
         except HeadgateError as error:
             ended.append(error)
 
@@ -609,10 +610,16 @@ def test_a_reader_whose_jvm_died_is_replaced_and_ends_when_nobody_asks(job: Shop
     job.desk.look_up(JOB, "with-user", "7")
     lame = reader_pid(job)
     os.kill(jvm_of(lame), signal.SIGKILL)
-    desk = StateDesk(job.home, idle=timedelta(seconds=1))
+    # So short that a query is ended while it is planned.
+    longest = timedelta(milliseconds=10)
+    desk = StateDesk(job.home, idle=timedelta(seconds=1), longest_query=longest)
     assert desk.look_up(JOB, "with-user", "7").value == job.reference.users[7]
     pid = reader_pid(job)
     assert pid != lame
+    with refused("STATE_SQL_TOO_LONG") as caught:
+        desk.query(JOB, SLOW)
+    assert caught.value.message.endswith("it took longer than 10ms")
+    assert reader_pid(job) == pid
     eventually(lambda: not _lives(pid))
     assert not ReaderFolder(job.home).socket_file.exists()
 

@@ -101,6 +101,31 @@ def test_a_function_changes_and_drops_rows_before_an_enrichment(bench: Bench, mo
     assert done.totals.inputs == {"in": 7, "t": 2}
 
 
+FACTOR = 3
+
+
+def times(rows: Any) -> Any:
+    """Triple a column, by SQL and by a function of Spark's workers."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    doubled = F.udf(lambda n: n * (FACTOR - 1), "bigint")
+    return rows.withColumn("n", F.col("n") + doubled("n"))
+
+
+def test_a_function_is_passed_and_stored_with_the_flow(bench: Bench, module: str) -> None:
+    flow = Flow("passed")
+    limit = 3
+    big = (
+        flow.stream("in", SCHEMA)
+        .transform(times)
+        .transform(lambda rows: rows.filter(f"n > {limit}"))
+    )
+    big.select("n").to("out")
+    # The file has the functions; this module is not imported from it.
+    bench.run(bench.flow_file(flow))
+    assert bench.bag("out") == bag([{"n": 6}, {"n": 9}, {"n": 12}, {"n": 15}])
+
+
 def test_a_function_sees_where_a_record_was_and_may_hand_it_on(bench: Bench, module: str) -> None:
     flow = Flow("placed")
     doubled = flow.stream("in", SCHEMA, meta="of").transform(f"{module}:double")

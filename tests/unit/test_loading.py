@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -39,6 +41,17 @@ def test_a_flow_is_found_by_its_file(tmp_path: Path) -> None:
     loaded = load_flow(write(tmp_path, FLOW.format(name="flow")))
     assert loaded.graph.name == "numbers"
     assert loaded.folder == tmp_path.resolve()
+
+
+def test_a_flow_that_was_changed_within_a_second_is_the_changed_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    for name in ("numbers", "letters"):
+        file = write(tmp_path, FLOW.format(name="flow").replace("numbers", name))
+        os.utime(file, (1_800_000_000, 1_800_000_000))
+        assert load_flow(file).graph.name == name
+    assert [path.name for path in tmp_path.iterdir()] == ["my_flow.py"]
 
 
 def test_a_folder_stands_for_the_flow_in_it(tmp_path: Path) -> None:

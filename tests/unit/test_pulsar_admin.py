@@ -45,6 +45,8 @@ def broker() -> Iterator[FakeBroker]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        # Head and body in one write: the second of two would wait 40 ms for an acknowledgement.
+        wbufsize = -1
 
         def setup(self) -> None:
             super().setup()

@@ -27,10 +27,13 @@ from headgate.errors import Domain, HeadgateError
 RECORD = "HEADGATE_RECORD_CLASSES"
 
 # Part of the archives' names; change it with the content of archives.
-_FORMAT = 2
+_FORMAT = 3
 # Each has some 200 MB; the least recently used ones are deleted.
 _KEPT = 4
 _TIMEOUT_S = 600
+# Java maps an archive to a random address, and rewrites all 200 MB of it: private memory of each
+# JVM, and a tenth of a second. At the address that it was made for, JVMs share one copy.
+_IN_PLACE = ("-XX:+UnlockDiagnosticVMOptions", "-XX:ArchiveRelocationMode=0")
 # Packages of which the recorded flow loads few or no classes, and jobs load many.
 _WHOLE = ("io/headgate/", "org/apache/kafka/clients/", "org/apache/kafka/common/")
 _LEFT_OUT = ("module-info", "META-INF/")
@@ -101,7 +104,7 @@ def jvm_options(jars: Sequence[Path]) -> list[str]:
     if file is None:
         return []
     mark_used(file)
-    return [f'"-XX:SharedArchiveFile={file}"', "-Xshare:auto"]
+    return [f'"-XX:SharedArchiveFile={file}"', "-Xshare:auto", *_IN_PLACE]
 
 
 def make_archive(jars: Sequence[Path], recording: Recording, *, recorded_with: int) -> Path:
@@ -124,6 +127,7 @@ def make_archive(jars: Sequence[Path], recording: Recording, *, recorded_with: i
         command = [get_java("store Spark's classes"), "-Xshare:dump", "-XX:+UseParallelGC"]
         command += ["-Xmx1g", "-Xlog:cds=error", "-Xlog:class+load=off"]
         command += ["-XX:+IgnoreUnrecognizedVMOptions", "--add-modules=jdk.incubator.vector"]
+        command += _IN_PLACE
         command += [f"-XX:SharedClassListFile={listed}", f"-XX:SharedArchiveFile={making}"]
         command += ["-cp", os.pathsep.join([*map(str, jars), *spark])]
         try:

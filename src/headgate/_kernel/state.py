@@ -143,6 +143,13 @@ def ask(spark: SparkSession, sql: str) -> DataFrame:
     return DataFrame(kernel(spark).state.Question.ask(spark._jsparkSession, sql), spark)
 
 
+def cancel_group(spark: SparkSession, group: str) -> None:
+    """Cancel the jobs of a group, and those that it would start later."""
+    # PySpark 4.3 has only the method that leaves later jobs alone.
+    context: Any = spark.sparkContext
+    context._jsc.sc().cancelJobGroupAndFutureJobs(group)
+
+
 def as_json(rows: DataFrame) -> list[list[Any]]:
     """Return rows as JSON values, in the order of the columns."""
     columns = len(rows.columns)

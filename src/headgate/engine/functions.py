@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import importlib
 import sys
 from collections.abc import Callable
@@ -18,7 +19,8 @@ from headgate._units import to_millis
 from headgate.engine.plan import Function
 from headgate.engine.settings import SparkSettings
 from headgate.errors import HeadgateError
-from headgate.flow.operators import label
+from headgate.flow.operators import Transform, label
+from headgate.functions.stored import load
 
 # The column that ties a row to its record; a function must keep it.
 ORIGIN = "__headgate"
@@ -72,7 +74,12 @@ def worker_spec(
 def apply(function: Function, rows: DataFrame, flow: CompiledFlow) -> DataFrame:
     """Apply a function to the rows addressed to it, and return the results as envelopes."""
     name = label(function.node)
-    call = get_function(function.node.function)
+    stored = function.node.stored
+    call = (
+        get_function(function.node.function)
+        if stored is None
+        else cast("DataFrameFunction", load(base64.b64decode(stored.code)).function)
+    )
     try:
         made = call(flow.columns(rows, function.address))
     except HeadgateError:
@@ -97,6 +104,11 @@ def apply(function: Function, rows: DataFrame, flow: CompiledFlow) -> DataFrame:
     return flow.rejoin(made, function.address)
 
 
+def _written(node: Transform) -> str:
+    """Return how a flow's file names the function."""
+    return repr(node.function) if node.stored is None else node.function.rpartition(":")[2]
+
+
 def _check_columns(function: Function, result: StructType, wanted: StructType) -> None:
     types = {field.name: field.dataType.simpleString() for field in result.fields}
     wrong = [
@@ -112,5 +124,5 @@ def _check_columns(function: Function, result: StructType, wanted: StructType) -
             "TRANSFORM_SCHEMA",
             f"cannot plan {label(function.node)}: its result does not match the declared columns: "
             + "; ".join(wrong),
-            hint=f"declare the result: .transform({function.node.function!r}, schema='…')",
+            hint=f"declare the result: .transform({_written(function.node)}, schema='…')",
         )

@@ -243,6 +243,7 @@ class _Planner:
         }
 
     def _function(self, node: Transform) -> dict[str, Any]:
+        _check_python(node)
         return {
             "id": node.id,
             "address": self.functions[node.id],
@@ -428,10 +429,10 @@ class _Planner:
         }
 
 
-def _check_python(node: CallNode | Process) -> None:
+def _check_python(node: CallNode | Process | Transform) -> None:
     """Refuse a function that another version of Python has stored."""
-    stored = node.function
-    if stored.python != present_python():
+    stored = node.stored if isinstance(node, Transform) else node.function
+    if stored is not None and stored.python != present_python():
         raise HeadgateError(
             "FUNCTION_OTHER_PYTHON",
             f"cannot plan {label(node)}: {stored.name} was stored by Python {stored.python}, and "

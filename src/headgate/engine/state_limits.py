@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from pyspark.sql import SparkSession
 
+from headgate._kernel.state import cancel_group
 from headgate._kernel.translate import root_cause
 from headgate._units import format_duration
 from headgate.errors import HeadgateError
@@ -18,7 +19,7 @@ class QueryLimits:
     """Cancels a query that takes too long."""
 
     def __init__(self, session: SparkSession, group: str, longest: timedelta) -> None:
-        self._context = session.sparkContext
+        self._session = session
         self._group = group
         self._longest = longest
         self._timer = threading.Timer(longest.total_seconds(), self._end)
@@ -31,7 +32,8 @@ class QueryLimits:
         return _too_large() if _TOO_LARGE in root_cause(error) else None
 
     def __enter__(self) -> QueryLimits:
-        self._context.setJobGroup(self._group, "a question on state", interruptOnCancel=True)
+        context = self._session.sparkContext
+        context.setJobGroup(self._group, "a question on state", interruptOnCancel=True)
         self._timer.daemon = True
         self._timer.start()
         return self
@@ -41,7 +43,8 @@ class QueryLimits:
 
     def _end(self) -> None:
         self._ended = True
-        self._context.cancelJobGroup(self._group)
+        # A query that is being planned, or is between two jobs, has none to cancel.
+        cancel_group(self._session, self._group)
 
 
 def _too_long(longest: timedelta) -> HeadgateError:

@@ -10,10 +10,20 @@ from headgate.errors import HeadgateError
 from headgate.flow.checks import check_node
 from headgate.flow.inference import output_schemas
 from headgate.flow.names import check_flow_name
-from headgate.flow.operators import Call, Node, Output, Port, Process, Source, input_ports, label
+from headgate.flow.operators import (
+    Call,
+    Node,
+    Output,
+    Port,
+    Process,
+    Source,
+    Transform,
+    input_ports,
+    label,
+)
 from headgate.flow.schema import Schema
 from headgate.flow.topics import Topic
-from headgate.functions.stored import Callback, ProcessCallback, store
+from headgate.functions.stored import Callback, ProcessCallback, StoredFunction, store
 
 
 class Builder:
@@ -60,17 +70,19 @@ class Builder:
         Functions are stored now, and not when they are declared: they may use names that the
         flow's file defines later.
         """
-        return tuple(
-            replace(
-                node,
-                function=store(
-                    self.callbacks[node.id], node.function, what=self.cannot_add(label(node))
-                ),
-            )
-            if isinstance(node, Call | Process) and node.id in self.callbacks
-            else node
-            for node in self.nodes.values()
-        )
+        return tuple(map(self._finished, self.nodes.values()))
+
+    def _finished(self, node: Node) -> Node:
+        callback = self.callbacks.get(node.id)
+        if callback is None:
+            return node
+        what = self.cannot_add(label(node))
+        match node:
+            case Call() | Process():
+                return replace(node, function=store(callback, node.function, what=what))
+            case Transform(stored=StoredFunction() as stored):
+                return replace(node, stored=store(callback, stored, what=what))
+        return node
 
     def cannot_add(self, what: str) -> str:
         """Return the opening words of a refusal to add `what`."""

@@ -77,7 +77,8 @@ def check_node(node: Node, nodes: Nodes, schemas: Schemas, *, what: str) -> None
             check_expression(condition, what=what)
             check_names_in(condition, schemas[port], what=what)
         case Transform():
-            check_function(node.function)
+            if node.stored is None:
+                check_function(node.function)
             _check_no_state_before(node, nodes, what)
         case Call():
             if not isinstance(node, Filter):

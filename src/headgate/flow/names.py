@@ -62,9 +62,8 @@ def check_function(name: str) -> str:
     if not isinstance(name, str):
         raise HeadgateError(
             "BAD_NAME",
-            f"cannot use {name!r} as a function: a flow stores functions by name, so that it "
-            "can be written as JSON",
-            hint='move it to a module and pass its name: transform("my_module:my_function")',
+            f"cannot use {name!r} as a function: it is not callable, and not the name of one",
+            hint='pass a function, or its name: transform("my_module:my_function")',
         )
     return _checked(name, _FUNCTION, "a function", "module:function, as in my_package.clean:run")
 

@@ -249,12 +249,18 @@ class WithColumns(_Operator):
 
 @dataclass(frozen=True, slots=True)
 class Transform(_Operator):
-    """Calls a named function on the DataFrame, which returns rows of `schema`."""
+    """Calls a function on the DataFrame, which returns rows of `schema`.
+
+    Attributes:
+        function: `module:function`.
+        stored: The function itself; None for one that is imported by its name.
+    """
 
     id: str
     input: Port
     function: str
     schema: Schema
+    stored: StoredFunction | None = None
 
     operator: ClassVar[str] = "transform"
 

@@ -183,19 +183,26 @@ class Stream(Explained):
         ]
         return self._add(WithColumns(node_id, self.port, tuple(parsed)))
 
-    def transform(self, function: str, schema: type | str | Schema | None = None) -> Stream:
+    def transform(
+        self, function: str | Callable[[Any], Any], schema: type | str | Schema | None = None
+    ) -> Stream:
         """Call a function on the rows as a DataFrame, for stateless work that SQL cannot express.
 
         It is refused after an operator with state.
 
         Args:
-            function: "module:function"; takes a DataFrame and returns one. It must work row by row:
-                no aggregation, no join of streams.
+            function: A function, or "module:function"; takes a DataFrame and returns one. It must
+                work row by row: no aggregation, no join of streams.
             schema: The columns it returns; by default the columns it receives.
         """
-        node_id, _ = self._named(Transform.operator)
+        node_id, what = self._named(Transform.operator)
         returned = self.schema if schema is None else schema_of(schema)
-        return self._add(Transform(node_id, self.port, function, returned))
+        if not callable(function):
+            return self._add(Transform(node_id, self.port, function, returned))
+        stored = describe(function, what=what)
+        made = self._add(Transform(node_id, self.port, stored.name, returned, stored))
+        self._builder.callbacks[node_id] = Callback(function)
+        return made
 
     def map(
         self,

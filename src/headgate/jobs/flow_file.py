@@ -6,8 +6,9 @@ import importlib.util
 import sys
 import traceback
 from dataclasses import dataclass
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 
 # Registers the kinds of topics that a flow's JSON may name.
 import headgate.connectors  # noqa: F401
@@ -70,8 +71,9 @@ def _read(path: Path) -> str:
 
 def _execute(path: Path) -> ModuleType:
     import_from(path.resolve().parent)
-    spec = importlib.util.spec_from_file_location(_MODULE, path)
-    if spec is None or spec.loader is None:
+    loader = _FreshLoader(_MODULE, str(path))
+    spec = importlib.util.spec_from_file_location(_MODULE, path, loader=loader)
+    if spec is None or path.suffix != ".py":
         raise HeadgateError(
             "FLOW_NOT_FOUND",
             f"cannot read flow {str(path)!r}: it is not a Python file",
@@ -81,7 +83,7 @@ def _execute(path: Path) -> ModuleType:
     # Dataclasses look up their module when they are defined.
     sys.modules[_MODULE] = module
     try:
-        spec.loader.exec_module(module)
+        loader.exec_module(module)
     except HeadgateError as error:
         raise _placed(error, path) from error
     except (Exception, SystemExit) as error:
@@ -91,6 +93,18 @@ def _execute(path: Path) -> ModuleType:
             hint=f"python {path}",
         ) from error
     return module
+
+
+class _FreshLoader(SourceFileLoader):
+    """Compiles a file as it is now, and leaves no bytecode beside it.
+
+    Python takes bytecode for a file of the same size and the same second, and so may a flow that
+    was changed at once run as it was before.
+    """
+
+    def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002
+        code: CodeType = self.source_to_code(self.get_data(self.path), self.path)
+        return code
 
 
 def _placed(error: HeadgateError, path: Path) -> HeadgateError:

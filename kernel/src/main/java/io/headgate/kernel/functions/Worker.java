@@ -112,7 +112,7 @@ public final class Worker implements AutoCloseable {
 
   /** Returns a new folder for a socket: in the run's scratch folder, unless its path is too long for the address of one. */
   private static Path socketFolder() throws IOException {
-    Path folder = Files.createTempDirectory("headgate-");
+    Path folder = Files.createTempDirectory(Path.of(System.getProperty("java.io.tmpdir")), "headgate-");
     if (folder.resolve(SOCKET).toString().getBytes(StandardCharsets.UTF_8).length <= LONGEST_ADDRESS) return folder;
     Files.delete(folder);
     return Files.createTempDirectory(Path.of("/tmp"), "headgate-");
