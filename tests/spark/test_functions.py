@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import sys
@@ -288,11 +289,16 @@ def interrupt(_: Any) -> Any:
     raise KeyboardInterrupt
 
 
+def cancel(_: Any) -> Any:
+    raise asyncio.CancelledError
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
     [
         (leave, "FUNCTION_FAILED: a function raised SystemExit: row 1"),
         (interrupt, "FUNCTION_FAILED: a function raised KeyboardInterrupt"),
+        (cancel, "FUNCTION_FAILED: a function raised CancelledError"),
         (die, "PYTHON_WORKER_DIED: the worker of map 'f' ended: exit code 7; its last lines: "
               "about to die"),
         (kill, "PYTHON_WORKER_DIED: the worker of map 'f' ended: killed by signal 9"),

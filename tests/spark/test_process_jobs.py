@@ -22,6 +22,7 @@ from headgate.jobs.lifecycle.intent import write_intent
 from headgate.jobs.lifecycle.vocabulary import Verb
 from headgate.jobs.state.client import StateDesk
 from headgate.jobs.values import JobSnapshot
+from headgate.windows import count, tumbling
 
 JOB = "counting"
 KEYS = 40
@@ -157,6 +158,34 @@ def test_timers_go_off_in_a_run_that_takes_them_over(bench: Bench) -> None:
         watch=until(bench, lambda _: len(bench.read("out")) == 2 * KEYS),
     )
     assert bench.bag("out") == bag([*rows("event"), *rows("timer")])
+
+
+class Repeating(KeyedProcess[Any, Row]):
+    """Sets a timer at the time of each event."""
+
+    def on_event(self, row: Any, ctx: Context[Row]) -> None:  # noqa: ARG002
+        assert ctx.time is not None
+        ctx.timers.at(ctx.time)
+
+    def on_timer(self, timer: Timer, ctx: Context[Row]) -> None:
+        ctx.emit(Row(ctx.key, "timer", timer.ms))
+
+
+def test_a_drain_fires_timers_behind_a_window_and_behind_a_process(bench: Bench) -> None:
+    flow = Flow(JOB)
+    given = flow.stream("events", "user BIGINT, at BIGINT", event_time="at")
+    first = given.key_by("user").process("first", Repeating()).out
+    first.key_by("user").process("second", Repeating()).out.to("out")
+    counted = first.key_by("user").window("w", tumbling("1h")).aggregate(n=count()).updates
+    counted.key_by("user").process("third", Repeating()).out.to("windows")
+    hour = 3_600_000
+    begin = 1_767_258_000_000 - 1_767_258_000_000 % hour
+    bench.put("events", [{"user": n % 5, "at": begin + n * hour // 10} for n in range(40)])
+    bench.run(flow, max_batch=300, drain=True)
+    fired = [{"user": n % 5, "what": "timer", "n": begin + n * hour // 10} for n in range(40)]
+    assert bench.bag("out") == bag(fired)
+    # Each of the five users has events in each of four hours.
+    assert len(bench.read("windows")) == 20
 
 
 def test_state_goes_on_with_another_parallelism(bench: Bench) -> None:

@@ -127,10 +127,12 @@ def _serve(stream: BinaryIO, calls: dict[int, Served]) -> bool:
             answer = call(pa.ipc.read_record_batch(pa.py_buffer(body), given))
     except FunctionFailed as error:
         failure = error.code, str(error)
-    except (SystemExit, KeyboardInterrupt) as error:
-        failure = "FUNCTION_FAILED", f"a function raised {type(error).__name__}: {error}"
     except MemoryError:
         failure = "FUNCTION_FAILED", "a function needs more memory than the worker may have"
+    except Exception:
+        raise
+    except BaseException as error:  # noqa: BLE001 - SystemExit, or CancelledError of asyncio
+        failure = "FUNCTION_FAILED", f"a function raised {type(error).__name__}: {error}"
     if os.getpid() != process:
         # A function forked, and this is its child; only the worker answers.
         os._exit(0)
