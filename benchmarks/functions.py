@@ -67,8 +67,8 @@ OTHERS: dict[str, tuple[Other, ...]] = {
     "spark_tws": (Spark("row"), Spark("pandas")),
     "bytewax": (Bytewax(1), Bytewax(2)),
 }
-# What the others read, enough for a minute or more: their topics, and how many visits those have.
-FEWER = {"spark_tws": ("visits-spark", 400_000), "bytewax": ("visits-bytewax", 3_000_000)}
+# The topics that the others read.
+FEWER = {"spark_tws": "visits-spark", "bytewax": "visits-bytewax"}
 
 
 def main() -> None:
@@ -81,7 +81,7 @@ def main() -> None:
     with _visits(wanted) as (folder, on, servers):
         expected = expect(servers, "visits")
         chosen = {name: list(forms) for name, forms in OTHERS.items() if name in wanted.only}
-        fewer = {name: expect(servers, FEWER[name][0]) for name in chosen}
+        fewer = {name: expect(servers, FEWER[name]) for name in chosen}
         for number in range(wanted.rounds):
             for name, own in OWN.items():
                 if name in wanted.only:
@@ -89,7 +89,7 @@ def main() -> None:
                     _tell(f"{name}: {figures[name][-1]}")
                     _check(name, own, servers, expected, number + 1)
             for name, forms in chosen.items():
-                read = FEWER[name][0], fewer[name]
+                read = FEWER[name], fewer[name]
                 runs = {form: _run_other(form, number, folder, servers, read) for form in forms}
                 best = max(runs, key=lambda form: runs[form].steady_events_per_s)
                 chosen[name] = [best]
@@ -101,6 +101,9 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=5_000_000)
     parser.add_argument("--keys", type=int, default=100_000)
+    # Enough for a minute or more.
+    parser.add_argument("--spark-events", type=int, default=400_000)
+    parser.add_argument("--bytewax-events", type=int, default=3_000_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", nargs="+", choices=[*OWN, *OTHERS], default=[*OWN, *OTHERS])
     return parser.parse_args()
@@ -122,9 +125,12 @@ def _visits(wanted: argparse.Namespace) -> Iterator[tuple[Path, str, str]]:
             _tell(f"producing {wanted.events:,} visits into {PARTITIONS} partitions")
             shape = ["--count", wanted.events, "--visits", wanted.keys, "--late", 0]
             headgate("produce", "visits", "--on", on, "--quiet", *map(str, shape))
-            for topic, count in (FEWER[name] for name in FEWER if name in wanted.only):
-                create_topic(on, topic, partitions=PARTITIONS)
-                copy_visits(servers, "visits", topic, count=count, partitions=PARTITIONS)
+            counts = {"spark_tws": wanted.spark_events, "bytewax": wanted.bytewax_events}
+            for name in FEWER.keys() & wanted.only:
+                create_topic(on, FEWER[name], partitions=PARTITIONS)
+                copy_visits(
+                    servers, "visits", FEWER[name], count=counts[name], partitions=PARTITIONS
+                )
             yield folder, on, servers
         finally:
             lifecycle.stop(KAFKA, folder / "broker")
