@@ -148,9 +148,9 @@ def _serving(made: ProcessShop, **outputs: Any) -> Iterator[ProcessShop]:
 
 
 def test_kills_of_drivers_and_workers_lose_double_and_reorder_nothing_on_kafka(
-    kafka_shop: ProcessShop, kills: int, seed: int
+    kafka_shop: ProcessShop, broker_kills: int, seed: int
 ) -> None:
-    kill_and_drain(kafka_shop, kills, random.Random(seed))
+    kill_and_drain(kafka_shop, broker_kills, random.Random(seed))
     kafka_shop.assert_exactly_once()
 
 
