@@ -30,7 +30,7 @@ class ValueState(Value[Any]):
         self._plain = to_plain(stored.value, stored.name)
         self._make = from_plain(stored.value)
         self._read = reader(self._type)
-        # Of a type without None, None means that there is no value.
+        # If the type does not allow None, None means that the value is not set.
         self._absent = _ABSENT if stored.value.nullable else None
         self._values: list[Any] = []
         self._expires: list[Any] = []
