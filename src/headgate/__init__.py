@@ -34,7 +34,7 @@ from headgate.flow import (
 )
 from headgate.functions.keyed import Context, KeyedProcess, ListOf, MapOf, Timer, Value
 
-__version__ = "0.10.0"
+__version__ = "0.11.0"
 
 __all__ = [
     "Console",
