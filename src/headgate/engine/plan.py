@@ -13,6 +13,7 @@ from headgate.engine.operator_specs import dedupe_spec, find_millis, process_spe
 from headgate.engine.operator_specs import path_of as path_of
 from headgate.engine.spark_types import is_known, to_spark_json
 from headgate.errors import HeadgateError
+from headgate.flow.ancestry import feeds_table, upstream_nodes
 from headgate.flow.graph import Graph
 from headgate.flow.names import split_path
 from headgate.flow.operators import (
@@ -21,8 +22,6 @@ from headgate.flow.operators import (
     Dedupe,
     Enrich,
     Filter,
-    FlatMap,
-    MapBatches,
     Node,
     OnError,
     Output,
@@ -35,6 +34,7 @@ from headgate.flow.operators import (
     Window,
     WithColumns,
     label,
+    stream_ports,
 )
 from headgate.flow.process_state import state_schema
 from headgate.flow.schema import Schema, Struct
@@ -45,6 +45,9 @@ from headgate.functions.stored import present_python
 # Operators and functions share one 16-bit address space; outputs have their own.
 _FIRST_FUNCTION = 1000
 _FIRST_CALL = 2000
+# The rows of the second input of the stateful operator with address N have address
+# _FIRST_OTHER + N, since they may have other columns.
+_FIRST_OTHER = 3000
 # A call of a process has all keys of a bucket: fewer buckets are larger batches for its worker.
 _PROCESS_BUCKETS = 128
 
@@ -116,11 +119,8 @@ class FlowPlan:
         """
         counts: dict[str, int] = {}
         for function in self.functions:
-            at = self.graph.node(function.node.input.node)
-            counts[at.id] = counts.get(at.id, 1) + 1
-            while not isinstance(at, Source):
-                at = self.graph.node(at.input.node)
-                counts[at.id] = counts.get(at.id, 1) + 1
+            for above in upstream_nodes(self.graph.node, function.node):
+                counts[above.id] = counts.get(above.id, 1) + 1
         return self._with_siblings(counts)
 
     def _with_siblings(self, counts: dict[str, int]) -> dict[str, int]:
@@ -130,9 +130,10 @@ class FlowPlan:
         """
         for node in self.graph.nodes:
             if not isinstance(node, Source | Transform | Call | Output):
-                first = self.graph.node(node.input.node)
-                if not first.stateful and first.id in counts:
-                    counts[node.id] = counts[first.id]
+                above = [self.graph.node(port.node) for port in stream_ports(node)]
+                repeated = [counts[n.id] for n in above if not n.stateful and n.id in counts]
+                if repeated:
+                    counts[node.id] = max(repeated)
         return counts
 
 
@@ -270,16 +271,12 @@ class _Planner:
         return to_spark_json(node.schema) if is_known(node.schema) else None
 
     def _stage(self, node: CallNode) -> int:
-        """Return how many operators are before a function: those up to the one that feeds it.
+        """Return how many operators are before a function: those up to the last that feeds it.
 
-        So its rows pass no other operator on their way to it.
+        So rows of that operator pass no other one on their way to the function.
         """
-        at = self.graph.node(node.input.node)
-        while not isinstance(at, Source):
-            if at.stateful:
-                return self.operators[at.id]
-            at = self.graph.node(at.input.node)
-        return 0
+        above = upstream_nodes(self.graph.node, node)
+        return max((self.operators[other.id] for other in above if other.stateful), default=0)
 
     def _operator(self, node: Node) -> dict[str, Any]:
         match node:
@@ -331,22 +328,14 @@ class _Planner:
 
     def _is_copied(self, node: Window) -> bool:
         """Return True if several rows of an operator may be made of one record by a function."""
-        at: Node = node
-        while not isinstance(at, Source):
-            at = self.graph.node(at.input.node)
-            if isinstance(at, FlatMap | MapBatches | Process):
-                return True
-        return False
+        return any(above.multiplies for above in upstream_nodes(self.graph.node, node))
 
     def _upstream(self, node: Transform) -> str:
-        at = self.graph.node(node.input.node)
-        while not isinstance(at, Source | Transform):
-            assert not at.stateful, "a function comes before the first operator"
-            at = self.graph.node(at.input.node)
-        return at.id
+        above = upstream_nodes(self.graph.node, node)
+        return next(other.id for other in above if isinstance(other, Source | Transform))
 
     def _route(self, port: Port) -> list[dict[str, Any]]:
-        takers = [node for node in self.graph.consumers(port) if not _as_table(node, port)]
+        takers = [node for node in self.graph.consumers(port) if not feeds_table(port, node)]
         if not takers and str(port) in self.addresses:
             return [{"step": "count", "address": self.addresses[str(port)]}]
         return [step for node in takers for step in self._steps(node)]
@@ -448,10 +437,6 @@ def _key_below(column: str | None, columns: Sequence[Mapping[str, Any]]) -> list
         return None
     picked = next(other["path"] for other in columns if other["name"] == path[0])
     return [*picked, *path[1:]]
-
-
-def _as_table(node: Node, port: Port) -> bool:
-    return isinstance(node, Enrich) and node.table == port.node and node.input != port
 
 
 def _struct_path(schema: Schema, expression: str) -> list[str] | None:

@@ -18,8 +18,8 @@ from headgate.flow.operators import (
     Process,
     Source,
     Transform,
-    input_ports,
     label,
+    stream_ports,
 )
 from headgate.flow.schema import Schema
 from headgate.flow.topics import Topic
@@ -126,8 +126,8 @@ class Builder:
 
     def _origin(self, port: Port) -> Port:
         node = self.nodes[port.node]
-        while not isinstance(node, Source) and not node.stateful:
-            port = input_ports(node)[0]
+        while not node.stateful and len(above := stream_ports(node)) == 1:
+            (port,) = above
             node = self.nodes[port.node]
         return port
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from headgate.errors import HeadgateError
 from headgate.flow.aggregates import NamedAggregate, result_field
+from headgate.flow.ancestry import count_multipliers, feeds_table, sources_of, upstream_nodes
 from headgate.flow.columns import check_expression, check_names_in
 from headgate.flow.event_time import check_event_time, get_column
 from headgate.flow.keys import check_key_columns, no_key
@@ -13,12 +14,11 @@ from headgate.flow.names import check_column_name, check_function, check_uid, di
 from headgate.flow.operators import (
     RESULT_COLUMNS,
     Call,
+    CallNode,
     Column,
     Dedupe,
     Enrich,
     Filter,
-    FlatMap,
-    MapBatches,
     Node,
     Output,
     OutputFormat,
@@ -94,8 +94,8 @@ def is_table(node: Node) -> bool:
 
 
 def _check_inputs(node: Node, nodes: Nodes, schemas: Schemas, what: str) -> None:
-    # `input_ports` gives the stream first, then the table.
-    for port, wanted in zip(input_ports(node), ("stream", "table"), strict=False):
+    for port in input_ports(node):
+        wanted = "table" if feeds_table(port, node) else "stream"
         if port not in schemas:
             raise HeadgateError(
                 "PORT_UNKNOWN",
@@ -239,8 +239,7 @@ def _check_columns(columns: Sequence[Column], schema: Schema, what: str) -> None
 
 
 def _check_no_state_before(node: Transform, nodes: Nodes, what: str) -> None:
-    above = nodes[node.input.node]
-    while True:
+    for above in upstream_nodes(nodes.__getitem__, node):
         if above.stateful:
             # The planner would have to split the stream there, and Spark runs a stateful operator
             # once per branch below it.
@@ -250,26 +249,17 @@ def _check_no_state_before(node: Transform, nodes: Nodes, what: str) -> None:
                 f"comes after {above.operator} {above.id!r}",
                 hint="call transform before the first enrich, or use with_columns or where",
             )
-        ports = input_ports(above)
-        if not ports:
-            return
-        above = nodes[ports[0].node]
 
 
-def _check_call(node: Call, nodes: Nodes, schema: Schema, what: str) -> None:
+def _check_call(node: CallNode, nodes: Nodes, schema: Schema, what: str) -> None:
     for name in node.columns or ():
         schema.get(quote(name), what=what)
-    if isinstance(node, FlatMap | MapBatches):
-        _check_multipliers(node, nodes, what)
+    _check_multipliers(node, nodes, what)
 
 
-def _check_multipliers(node: FlatMap | MapBatches | Process, nodes: Nodes, what: str) -> None:
+def _check_multipliers(node: CallNode | Process, nodes: Nodes, what: str) -> None:
     """Refuse a function that makes several rows of one, behind three others."""
-    above, count = nodes[node.input.node], 1
-    while ports := input_ports(above):
-        count += isinstance(above, FlatMap | MapBatches | Process)
-        above = nodes[ports[0].node]
-    if count > _MOST_MULTIPLIERS:
+    if count_multipliers(nodes.__getitem__, node) > _MOST_MULTIPLIERS:
         raise HeadgateError(
             "BAD_FUNCTION",
             f"{what}: it is the fourth flat_map, map_batches or process behind each other, and "
@@ -304,16 +294,14 @@ def _check_dedupe(node: Dedupe, nodes: Nodes, schema: Schema, what: str) -> None
 
 
 def _check_timed(node: Window | Dedupe, nodes: Nodes, what: str) -> None:
-    above = nodes[node.input.node]
-    while ports := input_ports(above):
-        above = nodes[ports[0].node]
-    assert isinstance(above, Source), "only sources have no input"
-    if above.event_time is None:
-        raise HeadgateError(
-            "EVENT_TIME_MISSING",
-            f"{what}: {label(above)} has no event_time",
-            hint=f"name the column: flow.stream({above.topic.name!r}, ..., event_time='createdAt')",
-        )
+    for source in sources_of(nodes.__getitem__, node):
+        if source.event_time is None:
+            topic = source.topic.name
+            raise HeadgateError(
+                "EVENT_TIME_MISSING",
+                f"{what}: {label(source)} has no event_time",
+                hint=f"name the column: flow.stream({topic!r}, ..., event_time='createdAt')",
+            )
 
 
 def _check_aggregate(named: NamedAggregate, schema: Schema, what: str) -> None:

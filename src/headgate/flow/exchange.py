@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from headgate.flow.ancestry import feeds_table
 from headgate.flow.graph import Graph
 from headgate.flow.operators import Dedupe, Enrich, Node, Port, Process, Source, Window, input_ports
 
@@ -38,14 +39,12 @@ def edges_of(graph: Graph) -> tuple[Edge, ...]:
 
 
 def _edge(port: Port, node: Node, graph: Graph) -> Edge:
-    if isinstance(node, Window | Process):
-        return Edge(port, node.id, Exchange.HASH, node.key)
-    if isinstance(node, Dedupe):
-        return Edge(port, node.id, Exchange.HASH, node.by)
-    if not isinstance(node, Enrich):
-        return Edge(port, node.id, Exchange.FORWARD, ())
-    if port == node.input:
-        return Edge(port, node.id, Exchange.HASH, node.on)
-    table = graph.node(node.table)
-    by = table.key if isinstance(table, Source) else ()
-    return Edge(port, node.id, Exchange.HASH, by)
+    if feeds_table(port, node):
+        table = graph.node(port.node)
+        by = table.key if isinstance(table, Source) else ()
+        return Edge(port, node.id, Exchange.HASH, by)
+    match node:
+        case Window(key=by) | Process(key=by) | Dedupe(by=by) | Enrich(on=by):
+            return Edge(port, node.id, Exchange.HASH, by)
+        case _:
+            return Edge(port, node.id, Exchange.FORWARD, ())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from headgate._units import format_duration
+from headgate.flow.ancestry import feeds_table
 from headgate.flow.exchange import Edge, edges_of
 from headgate.flow.graph import Graph
 from headgate.flow.operators import (
@@ -51,7 +52,7 @@ def _branches(graph: Graph, edges: Sequence[Edge], node: Node, margin: str) -> I
             continue
         target = graph.node(edge.target)
         arrow = f"{stem}{' ─' if name else ''}[{edge.describe()}]→ "
-        if isinstance(target, Enrich) and edge.source != target.input:
+        if feeds_table(edge.source, target):
             # The operator's branches are drawn once, below its stream.
             yield f"{arrow}{target.id}"
             continue

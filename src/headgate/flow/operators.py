@@ -83,6 +83,8 @@ class _Operator:
     outputs: ClassVar[tuple[str, ...]] = ("out",)
     side_outputs: ClassVar[tuple[str, ...]] = ()
     stateful: ClassVar[bool] = False
+    # Whether it may make several rows of one, which share the record behind it.
+    multiplies: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +204,7 @@ class Process:
 
     operator: ClassVar[str] = "process"
     stateful: ClassVar[bool] = True
+    multiplies: ClassVar[bool] = True
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -295,6 +298,7 @@ class FlatMap(Call):
     """Replaces each row by those that a function returns: none, one or several."""
 
     operator: ClassVar[str] = "flat-map"
+    multiplies: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,6 +313,7 @@ class MapBatches(Call):
     """Replaces batches of rows, as `pyarrow.Table`s, by those that a function returns."""
 
     operator: ClassVar[str] = "map-batches"
+    multiplies: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,15 +353,27 @@ Node: TypeAlias = (
 )
 
 
-def input_ports(node: Node) -> tuple[Port, ...]:
-    """Return the ports that a node reads: its stream first, then its table."""
+def stream_ports(node: Node) -> tuple[Port, ...]:
+    """Return the ports whose rows a node takes as events."""
     match node:
         case Source():
             return ()
-        case Enrich(input=port, table=table):
-            return (port, Port(table, "out"))
         case _:
             return (node.input,)
+
+
+def table_ports(node: Node) -> tuple[Port, ...]:
+    """Return the ports whose rows a node looks up as a table."""
+    match node:
+        case Enrich(table=table):
+            return (Port(table, "out"),)
+        case _:
+            return ()
+
+
+def input_ports(node: Node) -> tuple[Port, ...]:
+    """Return the ports that a node reads: its streams first, then its tables."""
+    return (*stream_ports(node), *table_ports(node))
 
 
 def label(node: Node) -> str:

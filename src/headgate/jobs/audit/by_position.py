@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from headgate.connectors.audit import Input, Meter, Passed, Row
 from headgate.connectors.registry import find_audit, get_audit
@@ -90,7 +90,14 @@ def read_letters(scope: Scope, rows: Iterable[Row]) -> Iterator[tuple[str | None
     for row in rows:
         letter = parse_letter(row.value)
         if letter is not None:
-            yield row.source or sources.get(letter.source), letter, row
+            yield row.source or _find_source(sources.get(letter.source, ()), letter), letter, row
+
+
+def _find_source(sources: Sequence[Source], letter: DeadLetter) -> str | None:
+    """Return the source of a letter's record; None if it can be one of several."""
+    named = [source for source in sources if source.topic.name == letter.topic]
+    candidates = sources if len(sources) == 1 else named
+    return candidates[0].id if len(candidates) == 1 else None
 
 
 def _shape(scope: Scope, node: Source) -> Shape:

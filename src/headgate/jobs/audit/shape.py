@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass
 
+from headgate.flow.ancestry import sources_of
 from headgate.flow.graph import Graph
 from headgate.flow.operators import (
     Filter,
@@ -22,6 +23,7 @@ from headgate.flow.operators import (
     Where,
     Window,
     label,
+    stream_ports,
 )
 from headgate.jobs.dead_letters.way_back import find_takers
 
@@ -92,17 +94,15 @@ def shape_of(
     )
 
 
-def origins(graph: Graph) -> dict[str, str]:
-    """Return the source of each node's rows, by the name of the node in dead letters.
+def origins(graph: Graph) -> dict[str, tuple[Source, ...]]:
+    """Return the sources of each node's rows, by the name of the node in dead letters.
 
     Dead letters name a source by its id, and an operator by its kind and id.
     """
-    sources: dict[str, str] = {}
-    by_id: dict[str, str] = {}
-    for node in graph.nodes:
-        by_id[node.id] = node.id if isinstance(node, Source) else by_id[node.input.node]
-        sources[node.id if isinstance(node, Source) else label(node)] = by_id[node.id]
-    return sources
+    return {
+        node.id if isinstance(node, Source) else label(node): sources_of(graph.node, node)
+        for node in graph.nodes
+    }
 
 
 def outputs_of(graph: Graph, source: str) -> tuple[Output, ...]:
@@ -111,7 +111,8 @@ def outputs_of(graph: Graph, source: str) -> tuple[Output, ...]:
     return tuple(
         node
         for node in graph.outputs()
-        if of[label(node)] == source and not _is_of_windows(graph, node)
+        if any(origin.id == source for origin in of[label(node)])
+        and not _is_of_windows(graph, node)
     )
 
 
@@ -142,13 +143,15 @@ def _find_closing_window(graph: Graph, port: Port) -> Window | None:
 
 def _is_of_windows(graph: Graph, node: Node) -> bool:
     """Tell whether each of a node's rows is made of many records."""
-    at = node
-    while not isinstance(at, Source):
-        above = graph.node(at.input.node)
-        if isinstance(above, Window) and at.input.output == "updates":
-            return True
-        at = above
-    return False
+    ports = stream_ports(node)
+    return bool(ports) and all(
+        _is_window_result(graph, port) or _is_of_windows(graph, graph.node(port.node))
+        for port in ports
+    )
+
+
+def _is_window_result(graph: Graph, port: Port) -> bool:
+    return isinstance(graph.node(port.node), Window) and port.output == "updates"
 
 
 class _Walk:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from headgate.connectors.broker import has_name
 from headgate.connectors.registry import find_connector, get_connector
+from headgate.flow.ancestry import feeds_table, sources_of, upstream_ports
 from headgate.flow.graph import Graph
 from headgate.flow.operators import (
     Dedupe,
-    Enrich,
     FlatMap,
     MapBatches,
     Node,
@@ -25,6 +25,7 @@ from headgate.flow.operators import (
     Transform,
     Window,
     label,
+    stream_ports,
 )
 from headgate.flow.topics import Topic
 from headgate.jobs.dead_letters.letter import DeadLetter, Kind
@@ -77,7 +78,7 @@ def find_way_back(graph: Graph, letter: DeadLetter) -> WayBack:
         if letter.of_row and label(node) == letter.source:
             if isinstance(node, Process) and not letter.topic:
                 return WayBack(None, "a timer failed, which has no record")
-            return _from_row(graph, node)
+            return _from_row(graph, node, letter.topic)
         if isinstance(node, Source) and not letter.of_row and node.id == letter.source:
             return _to_source(graph, node, _of_name(node.topic, letter.topic))
     what = letter.source if letter.of_row else f"source {letter.source!r}"
@@ -95,25 +96,33 @@ def topics_of_operators(graph: Graph) -> dict[str, str]:
         if isinstance(node, Source):
             topics[label(node)] = node.topic.name
             continue
-        above = label(graph.node(node.input.node))
-        if above in topics and not isinstance(node, Process):
-            topics[label(node)] = topics[above]
+        above = [topics.get(label(graph.node(port.node))) for port in stream_ports(node)]
+        first = above[0]
+        if first is not None and len(set(above)) == 1 and not isinstance(node, Process):
+            topics[label(node)] = first
     return topics
 
 
-def _from_row(graph: Graph, node: Node) -> WayBack:
-    at = node
-    while not isinstance(at, Source):
-        port = at.input
+def _from_row(graph: Graph, node: Node, topic: str) -> WayBack:
+    """Return the way back of the record of a row that failed at a node.
+
+    Args:
+        topic: The name of the record's topic; empty if the letter does not say it.
+    """
+    sources = sources_of(graph.node, node)
+    named = [source for source in sources if source.topic.name == topic]
+    if len(sources) > 1 and len(named) != 1:
+        names = ", ".join(source.id for source in sources)
+        return WayBack(None, f"it does not say which of the sources {names} its record came from")
+    source = named[0] if named else sources[0]
+    for port in upstream_ports(graph.node, node):
         above = graph.node(port.node)
-        why_not = _trace(graph, above, port)
-        if why_not:
+        if source in sources_of(graph.node, above) and (why_not := _trace(graph, above, port)):
             return WayBack(None, why_not)
-        at = above
-    if at.topic.pattern is not None:
-        why_not = f"it does not say which topic of {at.topic.pattern!r} its record came from"
+    if source.topic.pattern is not None:
+        why_not = f"it does not say which topic of {source.topic.pattern!r} its record came from"
         return WayBack(None, why_not)
-    return _to_source(graph, at, at.topic)
+    return _to_source(graph, source, source.topic)
 
 
 def _to_source(graph: Graph, source: Source, topic: Topic) -> WayBack:
@@ -152,11 +161,7 @@ def _trace(graph: Graph, above: Node, port: Port) -> str:
 
 def find_takers(graph: Graph, port: Port) -> list[Node]:
     """Return the nodes that take a port's rows, without those that look them up as a table."""
-    return [
-        node
-        for node in graph.consumers(port)
-        if not (isinstance(node, Enrich) and node.table == port.node and node.input != port)
-    ]
+    return [node for node in graph.consumers(port) if not feeds_table(port, node)]
 
 
 def _of_name(topic: Topic, name: str) -> Topic:

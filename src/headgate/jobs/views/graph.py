@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from headgate.flow.ancestry import feeds_table, is_of_side_output
 from headgate.flow.exchange import Edge, Exchange, edges_of
 from headgate.flow.explain import describe_node
 from headgate.flow.graph import Graph
 from headgate.flow.operators import (
     Dedupe,
-    Enrich,
     Node,
     Output,
     Port,
@@ -20,7 +20,6 @@ from headgate.flow.operators import (
     Source,
     SourceKind,
     Window,
-    input_ports,
 )
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import has_supervisor
@@ -213,7 +212,7 @@ class _Flow:
             detail=describe_node(node),
             facts=facts,
             operator=node.operator,
-            side=isinstance(node, Output) and self._is_side(node.input),
+            side=isinstance(node, Output) and is_of_side_output(self._graph.node, node.input),
         )
 
     def _source_facts(self, node: Source) -> NodeFacts:
@@ -255,17 +254,8 @@ class _Flow:
             busy=self._map("busy").get(node.id),
         )
 
-    def _is_side(self, port: Port) -> bool:
-        """Tell whether rows of a port come from a side output, maybe through stateless steps."""
-        node = self._graph.node(port.node)
-        if port.output in node.side_outputs:
-            return True
-        passes_on = not node.stateful and not isinstance(node, Source | Output)
-        return passes_on and self._is_side(input_ports(node)[0])
-
     def _label(self, edge: Edge) -> str:
-        target = self._graph.node(edge.target)
-        if isinstance(target, Enrich) and edge.source != target.input:
+        if feeds_table(edge.source, self._graph.node(edge.target)):
             return "changes"
         return "" if edge.source.output == "out" else edge.source.output
 

@@ -9,9 +9,10 @@ from headgate._codec import Moment, alias
 from headgate.connectors.places import PlacedRecord
 from headgate.connectors.registry import find_connector
 from headgate.errors import HeadgateError
+from headgate.flow.ancestry import is_of_side_output
 from headgate.flow.graph import Graph
 from headgate.flow.names import did_you_mean
-from headgate.flow.operators import Output, Source
+from headgate.flow.operators import Output
 from headgate.flow.topics import Topic
 from headgate.jobs.dead_letters.letter import find_kind, find_moment, show_bytes
 from headgate.jobs.dead_letters.way_back import Ownership
@@ -142,14 +143,8 @@ def _view(
 
 
 def _kind(graph: Graph, output: Output) -> OutputKind:
-    port = output.input
-    while True:
-        node = graph.node(port.node)
-        if port.output in node.side_outputs:
-            return OutputKind.SIDE
-        if isinstance(node, Source):
-            return OutputKind.MAIN
-        port = node.input
+    is_side = is_of_side_output(graph.node, output.input, through_state=True)
+    return OutputKind.SIDE if is_side else OutputKind.MAIN
 
 
 def _topic(graph: Graph, output: str, job: str) -> Topic:
