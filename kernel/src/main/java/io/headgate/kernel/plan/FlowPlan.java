@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import io.headgate.kernel.PortTally;
 import io.headgate.kernel.functions.FunctionSpec;
 import io.headgate.kernel.functions.FunctionStage;
+import io.headgate.kernel.joins.JoinProcessor;
 import io.headgate.kernel.json.BadRecord;
 import io.headgate.kernel.json.JsonDecoder;
 import io.headgate.kernel.json.KeyText;
@@ -139,7 +140,10 @@ public final class FlowPlan {
 
   private static Map<Integer, String> uids(JsonNode flow) {
     var out = new HashMap<Integer, String>();
-    for (JsonNode operator : flow.get("operators")) out.put(operator.get("address").asInt(), operator.get("id").asText());
+    for (JsonNode operator : flow.get("operators")) {
+      out.put(operator.get("address").asInt(), operator.get("id").asText());
+      if (operator.has("rightAddress")) out.put(operator.get("rightAddress").asInt(), operator.get("id").asText());
+    }
     return out;
   }
 
@@ -209,6 +213,7 @@ public final class FlowPlan {
       case "enrich" -> new Operator(enrich(node, flow, routes), TimeMode.None());
       case "window" -> new Operator(TimedOperators.window(node, routes), TimeMode.EventTime());
       case "dedupe" -> new Operator(TimedOperators.dedupe(node, routes), TimeMode.EventTime());
+      case "join" -> new Operator(TimedOperators.join(node, routes), TimeMode.EventTime());
       case "process" -> new Operator(
           TimedOperators.process(node, PythonFunctions.worker(flow.get("worker")), routes, alarms), TimeMode.EventTime());
       default -> throw new IllegalArgumentException("unknown operator " + node);
@@ -306,12 +311,13 @@ public final class FlowPlan {
    * Puts an operator behind rows; its state begins with what an earlier run held.
    *
    * @param held {@code key} and {@code value}, as state has them, of any number of partitions; read in the query's first batch
-   *     alone. A key of a process function begins with the number of its variable
+   *     alone. A key of a process function or a join begins with the number of its variable
    */
   public Dataset<Row> operate(Dataset<Row> rows, String operator, Dataset<Row> held) {
     Operator found = operators.get(operator);
-    Column bucket = found.processor instanceof ProcessProcessor
-        ? PackedColumns.processBucket(held.col("key"), held.col("value")) : PackedColumns.bucket(held.col("key"));
+    Column bucket = PackedColumns.bucket(held.col("key"));
+    if (found.processor instanceof ProcessProcessor) bucket = PackedColumns.processBucket(held.col("key"), held.col("value"));
+    if (found.processor instanceof JoinProcessor) bucket = PackedColumns.joinBucket(held.col("key"));
     var initial = held.select(
         bucket.as("_1"),
         PackedColumns.entry(held.col("key"), held.col("value")).as("_2"));

@@ -1,5 +1,6 @@
 package io.headgate.kernel.plan;
 
+import io.headgate.kernel.joins.JoinProcessor;
 import io.headgate.kernel.process.ProcessProcessor;
 import io.headgate.kernel.process.ProcessSpec;
 import io.headgate.kernel.rows.Bucket;
@@ -60,6 +61,11 @@ public final class PackedColumns {
     return call("processBucketOf", DataTypes.IntegerType, ExpressionUtils.expression(key), ExpressionUtils.expression(value));
   }
 
+  /** Returns the bucket of a join's entry. */
+  static Column joinBucket(Column key) {
+    return call("joinBucketOf", DataTypes.IntegerType, ExpressionUtils.expression(key));
+  }
+
   /** Returns a key and what state holds of it in one. */
   static Column entry(Column key, Column value) {
     return call("entryOf", DataTypes.BinaryType, ExpressionUtils.expression(key), ExpressionUtils.expression(value));
@@ -101,6 +107,10 @@ public final class PackedColumns {
 
   public static int processBucketOf(byte[] key, byte[] value) {
     return Bucket.of(ProcessProcessor.keyOf(key, value), ProcessSpec.BUCKETS);
+  }
+
+  public static int joinBucketOf(byte[] key) {
+    return Bucket.of(JoinProcessor.keyOf(key));
   }
 
   public static byte[] entryOf(byte[] key, byte[] value) {

@@ -164,6 +164,14 @@ final class RouteCompiler {
           "cannot plan " + name + ": column '" + path.name() + "' is " + type.sql() + ", which cannot be a key");
   }
 
+  /** Refuses columns of two streams that are compared as keys and could never be equal. */
+  static void checkSameKey(StructField left, StructField right, String name) {
+    if (!kind(left.dataType()).equals(kind(right.dataType())))
+      throw new PlanException("KEY_MISMATCH",
+          "cannot plan " + name + ": column '" + left.name() + "' of the left stream is " + left.dataType().sql()
+              + ", and column '" + right.name() + "' of the right one is " + right.dataType().sql());
+  }
+
   private static String kind(DataType type) {
     return type instanceof IntegralType ? "integer" : type.sql();
   }

@@ -3,6 +3,9 @@ package io.headgate.kernel.plan;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.headgate.kernel.functions.WorkerPool;
 import io.headgate.kernel.functions.WorkerSettings;
+import io.headgate.kernel.joins.JoinProcessor;
+import io.headgate.kernel.joins.JoinSchemas;
+import io.headgate.kernel.joins.JoinSpec;
 import io.headgate.kernel.operators.DedupeProcessor;
 import io.headgate.kernel.process.Alarms;
 import io.headgate.kernel.process.ProcessProcessor;
@@ -52,6 +55,27 @@ final class TimedOperators {
         address, input, node.get("within").asLong(), routes.compile(node.get("unique"), input, port(node, "unique")),
         routes.compile(node.get("repeated"), input, port(node, "repeated")),
         routes.compile(node.get("late"), input, port(node, "late")));
+  }
+
+  static JoinProcessor join(JsonNode node, RouteCompiler routes) {
+    int address = node.get("address").asInt();
+    int rightAddress = node.get("rightAddress").asInt();
+    String name = node.get("name").asText();
+    Layout left = routes.arriving(address);
+    Layout right = routes.arriving(rightAddress);
+    List<StructField> key = key(node.get("key"), left, name);
+    List<StructField> rightKey = key(node.get("rightKey"), right, name);
+    for (int i = 0; i < key.size(); i++) RouteCompiler.checkSameKey(key.get(i), rightKey.get(i), name);
+    var history = new ArrayList<StructType>();
+    for (JsonNode each : node.get("history")) history.add(FlowPlan.schema(each));
+    Layout together = Layout.of(left.schema()).attach(node.get("into").asText(), right.schema());
+    return new JoinProcessor(new JoinSpec(
+        name, address, rightAddress, List.of(left, right), new JoinSchemas(name, left.schema(), right.schema(), history),
+        node.get("before").asLong(), node.get("after").asLong(), key, together,
+        routes.compile(node.get("matched"), together, port(node, "matched")),
+        routes.compile(node.get("left_only"), Layout.of(left.schema()), port(node, "left_only")),
+        routes.compile(node.get("right_only"), Layout.of(right.schema()), port(node, "right_only")),
+        routes.compile(node.get("late"), Layout.of(JoinSpec.lateSchema(left.schema(), right.schema())), port(node, "late"))));
   }
 
   static ProcessProcessor process(JsonNode node, WorkerSettings settings, RouteCompiler routes, Alarms alarms) {

@@ -1,5 +1,7 @@
 package io.headgate.kernel.state;
 
+import io.headgate.kernel.joins.JoinProcessor;
+import io.headgate.kernel.joins.JoinState;
 import io.headgate.kernel.json.JsonEncoder;
 import io.headgate.kernel.operators.DedupeProcessor;
 import io.headgate.kernel.operators.SeenTimes;
@@ -75,6 +77,12 @@ public final class ReadableState implements Serializable {
     return new ReadableState(new SeenTimes(key), key);
   }
 
+  /** Returns the state of a join; rows of older schemas have the present one. */
+  public static ReadableState join(FlowPlan plan, String operator) {
+    var rows = new JoinState(((JoinProcessor) plan.operator(operator).processor()).spec());
+    return new ReadableState(rows, rows.key());
+  }
+
   /** Returns the state of a process function; records and pages of older schemas have the present one. */
   public static ReadableState process(FlowPlan plan, String operator) {
     ProcessSpec spec = ((ProcessProcessor) plan.operator(operator).processor()).spec();
@@ -134,8 +142,9 @@ public final class ReadableState implements Serializable {
    * @param now as of when, in epoch milliseconds
    */
   public Dataset<Row> rows(Dataset<Row> held, long now) {
-    Dataset<Row> keys = form instanceof ProcessState process
-        ? ProcessEntries.ofKeys(held, process.hasPages()) : ProcessEntries.without(held);
+    Dataset<Row> keys = ProcessEntries.without(held);
+    if (form instanceof ProcessState process) keys = ProcessEntries.ofKeys(held, process.hasPages());
+    if (form instanceof JoinState) keys = ProcessEntries.ofKeys(held, true);
     Column row = call("rowOf", form.schema().asNullable(),
         ExpressionUtils.column(new Literal(this, new ObjectType(ReadableState.class))),
         keys.col("key"), keys.col("value"), keys.col("pages"), functions.lit(now));

@@ -1,5 +1,6 @@
 package io.headgate.kernel.testing;
 
+import io.headgate.kernel.joins.JoinProcessor;
 import io.headgate.kernel.plan.FlowPlan;
 import io.headgate.kernel.process.ProcessProcessor;
 import io.headgate.kernel.process.ProcessSpec;
@@ -65,9 +66,10 @@ final class MemoryOperator {
 
   /** Returns an entry in the form in which another query takes it over. */
   private byte[] entry(MemoryHandle.Held held) {
-    if (process() == null) return HeldEntry.pack(held.key(), held.value());
+    boolean join = operator.processor() instanceof JoinProcessor;
+    if (process() == null && !join) return HeldEntry.pack(held.key(), held.value());
     byte[] key = new byte[1 + held.key().length];
-    key[0] = (byte) ProcessProcessor.VARIABLES.indexOf(held.map());
+    key[0] = (byte) (join ? JoinProcessor.VARIABLES : ProcessProcessor.VARIABLES).indexOf(held.map());
     System.arraycopy(held.key(), 0, key, 1, held.key().length);
     return HeldEntry.pack(key, held.value());
   }
