@@ -129,6 +129,11 @@ class ReadableState:
         return cls(spark, kernel(spark).state.ReadableState.seen(flow.plan, uid, ways))
 
     @classmethod
+    def of_join(cls, spark: SparkSession, flow: CompiledFlow, uid: str) -> ReadableState:
+        """Return the form of the rows that wait in a join; older rows get the current schema."""
+        return cls(spark, kernel(spark).state.ReadableState.join(flow.plan, uid))
+
+    @classmethod
     def of_process(cls, spark: SparkSession, flow: CompiledFlow, uid: str) -> ReadableState:
         """Return the form of a process function's state; older records get the current one."""
         return cls(spark, kernel(spark).state.ReadableState.process(flow.plan, uid))

@@ -10,7 +10,7 @@ from headgate._units import to_millis
 from headgate.engine.spark_types import to_spark_json
 from headgate.flow.codec import to_json
 from headgate.flow.names import split_path
-from headgate.flow.operators import Dedupe, OnError, Process, Window, key_names, label
+from headgate.flow.operators import Dedupe, Join, OnError, Process, Window, key_names, label
 from headgate.flow.schema import Schema
 
 
@@ -52,6 +52,26 @@ def dedupe_spec(node: Dedupe) -> dict[str, Any]:
     }
 
 
+def join_spec(node: Join, history: Sequence[Schema]) -> dict[str, Any]:
+    """Return a join.
+
+    Args:
+        history: Every schema that the rows of both sides have had, where it is known; the last is
+            the current one.
+    """
+    return {
+        "kind": node.operator,
+        "id": node.id,
+        "name": label(node),
+        "key": _key(node),
+        "rightKey": [{"name": path, "path": path_of(path)} for path in node.right_on],
+        "before": to_millis(node.before),
+        "after": to_millis(node.after),
+        "into": node.into,
+        "history": [to_spark_json(schema) for schema in history],
+    }
+
+
 def process_spec(node: Process, history: Sequence[Schema]) -> dict[str, Any]:
     """Return a process.
 
@@ -77,8 +97,9 @@ def find_millis(span: timedelta | None) -> int | None:
     return None if span is None else to_millis(span)
 
 
-def _key(node: Window | Process) -> list[dict[str, Any]]:
+def _key(node: Window | Process | Join) -> list[dict[str, Any]]:
+    paths = node.on if isinstance(node, Join) else node.key
     return [
         {"name": name, "path": path_of(path)}
-        for name, path in zip(key_names(node), node.key, strict=True)
+        for name, path in zip(key_names(node), paths, strict=True)
     ]

@@ -9,12 +9,19 @@ from typing import Any
 
 from headgate._kernel.connector_jars import CONNECTORS
 from headgate.connectors.registry import find_connector
-from headgate.engine.operator_specs import dedupe_spec, find_millis, process_spec, window_spec
+from headgate.engine.operator_specs import (
+    dedupe_spec,
+    find_millis,
+    join_spec,
+    process_spec,
+    window_spec,
+)
 from headgate.engine.operator_specs import path_of as path_of
 from headgate.engine.spark_types import is_known, to_spark_json
 from headgate.errors import HeadgateError
 from headgate.flow.ancestry import feeds_table, upstream_nodes
 from headgate.flow.graph import Graph
+from headgate.flow.join_state import known_columns
 from headgate.flow.names import split_path
 from headgate.flow.operators import (
     Call,
@@ -22,6 +29,7 @@ from headgate.flow.operators import (
     Dedupe,
     Enrich,
     Filter,
+    Join,
     Node,
     OnError,
     Output,
@@ -192,7 +200,7 @@ class _Planner:
             *(Destination(str(port), None) for port in graph.unused_side_outputs()),
         )
         self.addresses = {exit_.id: i for i, exit_ in enumerate(self.destinations)}
-        timed = any(isinstance(node, Window | Dedupe | Process) for node in graph.nodes)
+        timed = any(isinstance(node, Window | Dedupe | Join | Process) for node in graph.nodes)
         streams = graph.streams() if timed else ()
         self.timed = tuple(stream for stream in streams if stream.event_time is not None)
 
@@ -286,6 +294,8 @@ class _Planner:
                 return self._timed(node, {**window_spec(node), "copied": self._is_copied(node)})
             case Dedupe():
                 return self._timed(node, dedupe_spec(node))
+            case Join():
+                return self._join(node)
             case Process():
                 return self._process(node)
             case _:
@@ -305,9 +315,14 @@ class _Planner:
             "missing": self._route(Port(node.id, "missing")),
         }
 
-    def _timed(self, node: Window | Dedupe, spec: dict[str, Any]) -> dict[str, Any]:
+    def _timed(self, node: Window | Dedupe | Join, spec: dict[str, Any]) -> dict[str, Any]:
         routes = {output: self._route(Port(node.id, output)) for output in node.outputs}
         return {**spec, "address": self.operators[node.id], **routes}
+
+    def _join(self, node: Join) -> dict[str, Any]:
+        history = self.history.get(node.id) or known_columns(node, self.schemas)
+        spec = join_spec(node, history)
+        return self._timed(node, {**spec, "rightAddress": _FIRST_OTHER + self.operators[node.id]})
 
     def _process(self, node: Process) -> dict[str, Any]:
         _check_python(node)
@@ -338,9 +353,9 @@ class _Planner:
         takers = [node for node in self.graph.consumers(port) if not feeds_table(port, node)]
         if not takers and str(port) in self.addresses:
             return [{"step": "count", "address": self.addresses[str(port)]}]
-        return [step for node in takers for step in self._steps(node)]
+        return [step for node in takers for step in self._steps(node, port)]
 
-    def _steps(self, node: Node) -> list[dict[str, Any]]:
+    def _steps(self, node: Node, port: Port) -> list[dict[str, Any]]:
         match node:
             case Where():
                 then = self._route(Port(node.id, "out"))
@@ -372,10 +387,21 @@ class _Planner:
                         **buckets,
                     }
                 ]
+            case Join():
+                return [self._join_step(node, port)]
             case Output():
                 return [self._output(node, None, path_of(node.key))]
             case Source():
                 return []
+
+    def _join_step(self, node: Join, port: Port) -> dict[str, Any]:
+        is_left = port == node.input
+        return {
+            "step": "operator",
+            "name": label(node),
+            "address": self.operators[node.id] + (0 if is_left else _FIRST_OTHER),
+            "on": [path_of(path) for path in (node.on if is_left else node.right_on)],
+        }
 
     def _select(self, node: Select) -> list[dict[str, Any]]:
         """Columns that only an output uses are selected when it encodes: nothing is computed."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 from headgate._codec import Form, Seconds
-from headgate.flow.operators import Dedupe, Enrich, Node, Process, Window
+from headgate.flow.operators import Dedupe, Enrich, Join, Node, Process, Window
 from headgate.flow.schema import Schema
 
 MIB = 1024 * 1024
@@ -18,10 +18,14 @@ _STATE_VARIABLES = {
     Enrich.operator: "table",
     Window.operator: "windows",
     Dedupe.operator: "seen",
+    Join.operator: "rows",
     Process.operator: "state",
 }
 # The kernel numbers the variables of an operator in this order, its state first.
-_OTHER_VARIABLES = {Process.operator: ("timers", "alarms", "expiries")}
+_OTHER_VARIABLES = {
+    Join.operator: ("due",),
+    Process.operator: ("timers", "alarms", "expiries"),
+}
 
 # A schema as a flow's JSON has it.
 SchemaForm = Annotated[Schema, Form(Schema.to_json, Schema.from_json)]

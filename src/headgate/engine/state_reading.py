@@ -34,7 +34,7 @@ from headgate.engine.state_limits import QueryLimits
 from headgate.engine.state_view import readable_rows
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.graph import Graph
-from headgate.flow.operators import Dedupe, Enrich, Process, Window
+from headgate.flow.operators import Dedupe, Enrich, Join, Process, Window
 from headgate.flow.schema import Schema
 
 _MEMORY = 768 * MIB
@@ -296,6 +296,8 @@ class StateReader:
             case Dedupe(by=by):
                 paths = [path_of(path) or [path] for path in by]
                 return ReadableState.of_seen(self._spark, self._flow(shape, mark), uid, paths)
+            case Join():
+                return ReadableState.of_join(self._spark, self._flow(shape, mark), uid)
             case Process():
                 return ReadableState.of_process(self._spark, self._flow(shape, mark), uid)
             case node:

@@ -7,7 +7,7 @@ from headgate.flow.exchange import Edge, Exchange, edges_of
 from headgate.flow.flow import Flow
 from headgate.flow.graph import Graph
 from headgate.flow.operators import Port
-from headgate.flow.outputs import Deduped, Enriched, Processed, Windowed
+from headgate.flow.outputs import Deduped, Enriched, Joined, Processed, Windowed
 from headgate.flow.schema import Schema, schema_of
 from headgate.flow.schema_changes import difference, only_adds
 from headgate.flow.state_shape import find_state_change
@@ -21,6 +21,7 @@ __all__ = [
     "Exchange",
     "Flow",
     "Graph",
+    "Joined",
     "KeyedStream",
     "LogicalTopic",
     "Port",

@@ -9,6 +9,7 @@ from headgate.flow.aggregates import NamedAggregate, result_field
 from headgate.flow.ancestry import count_multipliers, feeds_table, sources_of, upstream_nodes
 from headgate.flow.columns import check_expression, check_names_in
 from headgate.flow.event_time import check_event_time, get_column
+from headgate.flow.join_checks import check_join
 from headgate.flow.keys import check_key_columns, no_key
 from headgate.flow.names import check_column_name, check_function, check_uid, did_you_mean, quote
 from headgate.flow.operators import (
@@ -19,6 +20,7 @@ from headgate.flow.operators import (
     Dedupe,
     Enrich,
     Filter,
+    Join,
     Node,
     Output,
     OutputFormat,
@@ -67,6 +69,11 @@ def check_node(node: Node, nodes: Nodes, schemas: Schemas, *, what: str) -> None
         case Dedupe():
             check_uid(node.id)
             _check_dedupe(node, nodes, schemas[node.input], what)
+        case Join():
+            check_uid(node.id)
+            _check_timed(node, nodes, what)
+            check_join(node, schemas[node.input], schemas[node.right], what=what)
+            _check_multipliers(node, nodes, what)
         case Process():
             check_uid(node.id)
             check_process(node, schemas[node.input], what=what)
@@ -257,13 +264,13 @@ def _check_call(node: CallNode, nodes: Nodes, schema: Schema, what: str) -> None
     _check_multipliers(node, nodes, what)
 
 
-def _check_multipliers(node: CallNode | Process, nodes: Nodes, what: str) -> None:
+def _check_multipliers(node: CallNode | Join | Process, nodes: Nodes, what: str) -> None:
     """Refuse a function that makes several rows of one, behind three others."""
     if count_multipliers(nodes.__getitem__, node) > _MOST_MULTIPLIERS:
         raise HeadgateError(
             "BAD_FUNCTION",
-            f"{what}: it is the fourth flat_map, map_batches or process behind each other, and "
-            "the rows of a record are numbered through three",
+            f"{what}: it is the fourth flat_map, map_batches, join or process behind each other, "
+            "and the rows of a record are numbered through three",
             hint="join two of them into one function",
         )
 
@@ -293,7 +300,7 @@ def _check_dedupe(node: Dedupe, nodes: Nodes, schema: Schema, what: str) -> None
     check_key_columns(node.by, schema, what=what)
 
 
-def _check_timed(node: Window | Dedupe, nodes: Nodes, what: str) -> None:
+def _check_timed(node: Window | Dedupe | Join, nodes: Nodes, what: str) -> None:
     for source in sources_of(nodes.__getitem__, node):
         if source.event_time is None:
             topic = source.topic.name

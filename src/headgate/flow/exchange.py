@@ -7,7 +7,17 @@ from dataclasses import dataclass
 
 from headgate.flow.ancestry import feeds_table
 from headgate.flow.graph import Graph
-from headgate.flow.operators import Dedupe, Enrich, Node, Port, Process, Source, Window, input_ports
+from headgate.flow.operators import (
+    Dedupe,
+    Enrich,
+    Join,
+    Node,
+    Port,
+    Process,
+    Source,
+    Window,
+    input_ports,
+)
 
 
 class Exchange(enum.StrEnum):
@@ -44,6 +54,8 @@ def _edge(port: Port, node: Node, graph: Graph) -> Edge:
         by = table.key if isinstance(table, Source) else ()
         return Edge(port, node.id, Exchange.HASH, by)
     match node:
+        case Join(input=left, on=on, right_on=right_on):
+            return Edge(port, node.id, Exchange.HASH, on if port == left else right_on)
         case Window(key=by) | Process(key=by) | Dedupe(by=by) | Enrich(on=by):
             return Edge(port, node.id, Exchange.HASH, by)
         case _:

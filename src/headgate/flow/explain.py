@@ -13,6 +13,7 @@ from headgate.flow.operators import (
     Column,
     Dedupe,
     Enrich,
+    Join,
     Node,
     Output,
     OutputFormat,
@@ -25,6 +26,7 @@ from headgate.flow.operators import (
     Where,
     Window,
     WithColumns,
+    stream_ports,
 )
 from headgate.flow.process_state import describe_state
 
@@ -52,8 +54,8 @@ def _branches(graph: Graph, edges: Sequence[Edge], node: Node, margin: str) -> I
             continue
         target = graph.node(edge.target)
         arrow = f"{stem}{' ─' if name else ''}[{edge.describe()}]→ "
-        if feeds_table(edge.source, target):
-            # The operator's branches are drawn once, below its stream.
+        if feeds_table(edge.source, target) or edge.source != stream_ports(target)[0]:
+            # The operator's branches are drawn once, below its first stream.
             yield f"{arrow}{target.id}"
             continue
         yield f"{arrow}{_line(target)}"
@@ -94,6 +96,8 @@ def describe_node(node: Node) -> str:
             return f"window {node.windows.describe()}: {figures}{late}{early}"
         case Dedupe():
             return f"dedupe by {', '.join(node.by)} within {format_duration(node.within)}"
+        case Join():
+            return f"join with {node.right}{_bounds(node)} into {node.into}"
         case Process():
             return f"process by {node.function.name}{_kept(node)}"
         case Select(columns=columns):
@@ -110,6 +114,12 @@ def describe_node(node: Node) -> str:
             keyed = f", keyed by {key}" if key else ""
             text = " as text" if node.format is OutputFormat.TEXT else ""
             return f"output to {topic.describe()}{text}{keyed}"
+
+
+def _bounds(node: Join) -> str:
+    """Return how far apart the times of a pair may be."""
+    before, after = format_duration(node.before), format_duration(node.after)
+    return f" within {before}" if before == after else f" from {before} before to {after} after"
 
 
 def _kept(node: Process) -> str:

@@ -16,6 +16,7 @@ from headgate.flow.operators import (
     Dedupe,
     Enrich,
     Filter,
+    Join,
     Node,
     Output,
     Port,
@@ -73,6 +74,8 @@ def output_schemas(node: Node, known: Mapping[Port, Schema]) -> dict[Port, Schem
             }
         case Dedupe(input=port):
             return {Port(node.id, output): known[port] for output in node.outputs}
+        case Join(input=port, right=right):
+            return _joined(node, known[port], known[right])
         case Process(schema=schema):
             sides = {Port(node.id, side.name): side.schema for side in node.sides}
             return {Port(node.id, "out"): schema, **sides}
@@ -84,6 +87,21 @@ def output_schemas(node: Node, known: Mapping[Port, Schema]) -> dict[Port, Schem
             return {Port(node.id, "out"): known[port].with_fields(*added)}
         case Output():
             return {}
+
+
+def _joined(node: Join, left: Schema, right: Schema) -> dict[Port, Schema]:
+    row = Field(node.into, Struct(right.fields), nullable=False)
+    late = (
+        Field("side", Primitive("string"), nullable=False),
+        Field("left", Struct(left.fields), nullable=True),
+        Field("right", Struct(right.fields), nullable=True),
+    )
+    return {
+        Port(node.id, "matched"): left.with_fields(row),
+        Port(node.id, "left_only"): left,
+        Port(node.id, "right_only"): right,
+        Port(node.id, "late"): Schema(late),
+    }
 
 
 def _updates(node: Window, events: Schema) -> Schema:

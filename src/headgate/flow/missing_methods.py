@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from headgate.errors import HeadgateError
 
-_JOIN = ".enrich('with-user', flow.table('users', User, key='id'), on='userId', into='user')"
+_ENRICH = ".enrich('with-user', flow.table('users', User, key='id'), on='userId', into='user')"
 _WINDOW = ".key_by('shop').window('per-shop', tumbling('15m')).aggregate(orders=count()).updates"
 _COMPUTE = ".with_columns(total='price * 2'), or .map('clean', my_function) for Python"
 _UNION = (
@@ -21,7 +21,6 @@ _OUTPUT = ".to('my-topic'), or .to(Console()) to see the rows"
 STREAM: Mapping[str, str] = {
     "union": _UNION,
     "merge": _UNION,
-    "join": _JOIN,
     "flatMap": ".flat_map('lines', my_function)",
     "mapInPandas": ".map_batches('score', my_function) on pyarrow.Tables",
     "mapInArrow": ".map_batches('score', my_function) on pyarrow.Tables",
@@ -54,6 +53,7 @@ _OF_STREAM = (
     "key_by",
     "window",
     "dedupe",
+    "join",
     "select",
     "where",
     "with_columns",
@@ -65,7 +65,7 @@ _OF_STREAM = (
     "to",
 )
 _KEYED = f"key_by is for window and process: {_WINDOW}; {_PROCESS}"
-_TABLE = f"enrich a stream with it: orders{_JOIN}"
+_TABLE = f"enrich a stream with it: orders{_ENRICH}"
 
 TABLE: Mapping[str, str] = dict.fromkeys((*_OF_STREAM, *STREAM), _TABLE)
 KEYED: Mapping[str, str] = {

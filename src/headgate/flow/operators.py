@@ -180,6 +180,36 @@ class Dedupe(_Operator):
 
 
 @dataclass(frozen=True, slots=True)
+class Join(_Operator):
+    """Pairs rows of two streams that have the same key and times close to each other.
+
+    A right row matches a left row if its time is at most `before` earlier and `after` later. Pairs
+    go to `matched`; rows that nothing can match any more go to `left_only` and `right_only`.
+
+    Attributes:
+        input: The left stream.
+        right: The right stream.
+        on: The key columns of the left stream; `right_on` those of the right one.
+        into: The column of `matched` with the right row, a struct.
+    """
+
+    id: str
+    input: Port
+    right: Port
+    on: tuple[str, ...]
+    right_on: tuple[str, ...]
+    before: timedelta
+    after: timedelta
+    into: str
+
+    operator: ClassVar[str] = "join"
+    outputs: ClassVar[tuple[str, ...]] = ("matched", "left_only", "right_only", "late")
+    side_outputs: ClassVar[tuple[str, ...]] = ("left_only", "right_only", "late")
+    stateful: ClassVar[bool] = True
+    multiplies: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True)
 class Process:
     """Calls a process of the user with the events and the timers of each key.
 
@@ -340,6 +370,7 @@ Node: TypeAlias = (
     | Enrich
     | Window
     | Dedupe
+    | Join
     | Process
     | Select
     | Where
@@ -358,6 +389,8 @@ def stream_ports(node: Node) -> tuple[Port, ...]:
     match node:
         case Source():
             return ()
+        case Join(input=left, right=right):
+            return (left, right)
         case _:
             return (node.input,)
 
@@ -382,6 +415,7 @@ def label(node: Node) -> str:
     return f"{operator} {node.id!r}"
 
 
-def key_names(node: Window | Process) -> tuple[str, ...]:
+def key_names(node: Window | Process | Join) -> tuple[str, ...]:
     """Return the names of the key columns by themselves, without the structs they are in."""
-    return tuple((split_path(path) or (path,))[-1] for path in node.key)
+    paths = node.on if isinstance(node, Join) else node.key
+    return tuple((split_path(path) or (path,))[-1] for path in paths)

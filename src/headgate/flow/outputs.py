@@ -69,6 +69,29 @@ class Deduped(Explained):
 
 
 @dataclass(frozen=True, slots=True)
+class Joined(Explained):
+    """The outputs of `join`.
+
+    Attributes:
+        matched: A row per pair: the left row, with the right row added as a struct. The main
+            output, which must be used.
+        left_only: Left rows that no right row matched, unchanged. A side output: if unused, its
+            rows are counted and not written.
+        right_only: Likewise right rows.
+        late: Rows of both sides that came after the watermark had passed their time: `side`, which
+            is "left" or "right", and the row in the struct of that name. A side output.
+    """
+
+    matched: Stream
+    left_only: Stream
+    right_only: Stream
+    late: Stream
+
+    _kind: ClassVar[str] = "the outputs of join"
+    _instead: ClassVar[Mapping[str, str]] = of_outputs("matched")
+
+
+@dataclass(frozen=True, slots=True)
 class Processed(Explained):
     """The outputs of `process`.
 

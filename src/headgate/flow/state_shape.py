@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from headgate.flow.graph import Graph
-from headgate.flow.operators import Dedupe, Enrich, Node, Process, Window
+from headgate.flow.join_state import describe_join, unreadable_columns
+from headgate.flow.operators import Dedupe, Enrich, Join, Node, Process, Window
 from headgate.flow.process_state import unreadable_changes
 from headgate.flow.schema import Schema, key_kind, type_to_ddl
 
@@ -13,7 +14,8 @@ from headgate.flow.schema import Schema, key_kind, type_to_ddl
 def find_state_change(old: Graph, new: Graph, uid: str) -> str | None:
     """Return how an operator's state differs from what the flow needs, or None if it fits.
 
-    Early results, lateness and the memory of `dedupe` may change: state does not depend on them.
+    Early results, lateness, the memory of `dedupe` and the bounds of a join may change: state does
+    not depend on them.
     Table schemas are compared elsewhere, against every schema the table has had.
     """
     before, now = old.node(uid), new.node(uid)
@@ -21,6 +23,10 @@ def find_state_change(old: Graph, new: Graph, uid: str) -> str | None:
     if isinstance(before, Process) and isinstance(now, Process):
         old_shape, new_shape = _by(before, old), _by(now, new)
         changes = unreadable_changes(before, now) if old_shape == new_shape else []
+        if changes:
+            return f"cannot read its state any more: {'; '.join(changes)}"
+    if isinstance(before, Join) and isinstance(now, Join) and old_shape == new_shape:
+        changes = unreadable_columns(before, old, now, new)
         if changes:
             return f"cannot read its state any more: {'; '.join(changes)}"
     if old_shape == new_shape:
@@ -67,6 +73,8 @@ def _effect(node: Node) -> str:
             return "open windows lose the events that they have counted"
         case Dedupe():
             return "records that came before can pass once more"
+        case Join():
+            return "rows that wait for a match are gone, and are in no output"
         case Process():
             return "every key starts without its state and its timers"
         case _:
@@ -82,6 +90,8 @@ def _shape(node: Node, graph: Graph) -> str:
             return f"{node.windows.describe()} windows{keyed} of {_figures(node, graph)}"
         case Dedupe(by=by):
             return f"keys seen by {_keys(by, node, graph)}"
+        case Join():
+            return describe_join(node, graph)
         case Process():
             names = ", ".join(state.name for state in node.state) or "timers"
             return f"{names} of a process, {_by(node, graph)}"

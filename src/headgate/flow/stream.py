@@ -13,6 +13,7 @@ from headgate.flow.builder import Builder
 from headgate.flow.columns import check_expression, parse_column
 from headgate.flow.computed_columns import ComputedColumns, compute_columns
 from headgate.flow.event_time import parse_wait
+from headgate.flow.joining import join_node, not_a_stream
 from headgate.flow.missing_methods import KEYED, STREAM, TABLE, WINDOWED, Explained
 from headgate.flow.names import check_column_name, parse_member
 from headgate.flow.operators import (
@@ -22,6 +23,7 @@ from headgate.flow.operators import (
     Enrich,
     Filter,
     FlatMap,
+    Join,
     Map,
     MapBatches,
     OnError,
@@ -34,7 +36,7 @@ from headgate.flow.operators import (
     Window,
     WithColumns,
 )
-from headgate.flow.outputs import Deduped, Enriched, Processed, Windowed
+from headgate.flow.outputs import Deduped, Enriched, Joined, Processed, Windowed
 from headgate.flow.processing import add_process
 from headgate.flow.schema import Schema, schema_of
 from headgate.flow.signatures import Signature, read_signature, result_schema
@@ -149,6 +151,48 @@ class Stream(Explained):
         columns = (by,) if isinstance(by, str) else tuple(by)
         self._builder.add(Dedupe(uid, self.port, columns, parse_span(within, f"dedupe {uid!r}")))
         return Deduped(*_outputs(uid, Dedupe.outputs, self._builder))
+
+    def join(
+        self,
+        uid: str,
+        other: Stream,
+        *,
+        on: str | Sequence[str],
+        right_on: str | Sequence[str] | None = None,
+        within: str | timedelta | None = None,
+        before: str | timedelta | None = None,
+        after: str | timedelta | None = None,
+        into: str = "right",
+    ) -> Joined:
+        """Pair each row with the rows of another stream that have its key and a time close to it.
+
+        Args:
+            uid: The permanent id of the operator's state; keep it to keep the state.
+            other: The right stream, of the same flow. Both have event time.
+            on: The column or columns of the key; dotted paths work.
+            right_on: The same of the right stream, if they have other names there.
+            within: How far apart in event time two rows may be, in both directions.
+            before: In place of `within`: how much earlier the right row may be; 0 by default.
+            after: Likewise how much later; 0 by default.
+            into: The name of the new column with the right row.
+        """
+        what = self._builder.cannot_add(f"join {uid!r}")
+        if not isinstance(other, Stream) or other._builder is not self._builder:
+            raise not_a_stream(is_table=isinstance(other, Table), what=what)
+        node = join_node(
+            uid,
+            self.port,
+            other.port,
+            on=on,
+            right_on=right_on,
+            within=within,
+            before=before,
+            after=after,
+            into=into,
+            what=what,
+        )
+        self._builder.add(node)
+        return Joined(*_outputs(uid, Join.outputs, self._builder))
 
     def select(self, *columns: str) -> Stream:
         """Keep only these columns.

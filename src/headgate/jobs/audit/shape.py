@@ -14,6 +14,7 @@ from headgate.flow.graph import Graph
 from headgate.flow.operators import (
     Filter,
     FlatMap,
+    Join,
     MapBatches,
     Node,
     Output,
@@ -186,6 +187,12 @@ class _Walk:
             case Transform() | FlatMap() | MapBatches():
                 self.unseen.append(f"{label(node)} may drop rows")
                 uncounted = True
+            case Join():
+                self.unseen.append(f"{label(node)} makes rows of pairs of records")
+                for output in node.outputs:
+                    made = output == "matched"
+                    self.follow(Port(node.id, output), uncounted=uncounted or made)
+                return
             case Window():
                 self.unseen.append(f"{label(node)} makes rows of many records")
                 self.follow(Port(node.id, "late"), uncounted=uncounted)

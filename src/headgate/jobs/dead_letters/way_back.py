@@ -16,6 +16,7 @@ from headgate.flow.graph import Graph
 from headgate.flow.operators import (
     Dedupe,
     FlatMap,
+    Join,
     MapBatches,
     Node,
     Port,
@@ -151,6 +152,8 @@ def _trace(graph: Graph, above: Node, port: Port) -> str:
             return f"its row is one of {label(above)}, which makes rows of many records"
         case Dedupe() if port.output == "unique":
             return f"{label(above)} has seen its record, and would drop it as a duplicate"
+        case Join() if port.output != "late":
+            return f"{label(above)} has kept its record, and may have made other rows of it"
         case Process():
             return f"{label(above)} has seen its record, and may have made other rows of it"
         case Transform() | FlatMap() | MapBatches():

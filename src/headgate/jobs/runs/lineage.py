@@ -19,7 +19,8 @@ from headgate.checkpoints.state_format import (
 )
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
-from headgate.flow.operators import Enrich, Process, Source
+from headgate.flow.join_state import known_columns
+from headgate.flow.operators import Enrich, Join, Process, Source
 from headgate.flow.process_state import state_schema
 from headgate.flow.schema import Schema
 from headgate.flow.schema_changes import difference, only_adds
@@ -85,8 +86,8 @@ class Run:
         lineage: Names the run; output files are named after it.
         parallelism: State partitions; fixed, since state is spread by it.
         operators: Uids of the operators that hold state, in Spark's order.
-        history: Every schema each table has had, by source id, and the state of each process, by
-            uid; rows in state say which is theirs.
+        history: Every schema each table has had, by source id, and the state of each join and
+            process, by uid; rows in state say which is theirs.
         keys: The key columns of each table, by source id.
         flow: The flow as it was last run.
         origin: Where the run comes from, if it was restored.
@@ -168,7 +169,7 @@ def continue_run(run: Run, graph: Graph, *, job: str) -> Run:
 def extend_history(
     history: Mapping[str, tuple[Schema, ...]], graph: Graph
 ) -> dict[str, tuple[Schema, ...]]:
-    """Return every schema that each table and process has had, with those of a flow."""
+    """Return every schema that each table, join and process has had, with those of a flow."""
     extended = dict(history)
     for name, schema in _stored_schemas(graph).items():
         known = extended.get(name, ())
@@ -180,19 +181,22 @@ def extend_history(
 def forget_processes(
     history: Mapping[str, tuple[Schema, ...]], flow: Graph, taken: Collection[str]
 ) -> dict[str, tuple[Schema, ...]]:
-    """Return a history without the processes of a flow whose state is not taken over.
+    """Return a history without the joins and processes of a flow whose state is not taken over.
 
     Those that are in the next flow begin with its schema as their first one.
     """
-    gone = {node.id for node in flow.nodes if isinstance(node, Process) and node.id not in taken}
+    kinds = (Join, Process)
+    gone = {node.id for node in flow.nodes if isinstance(node, kinds) and node.id not in taken}
     return {name: schemas for name, schemas in history.items() if name not in gone}
 
 
 def _stored_schemas(graph: Graph) -> dict[str, Schema]:
-    """Return the schemas of what state contains, by the id of the table or process."""
+    """Return the schemas of what state contains, by the id of the table or operator."""
     tables = {table.id: table.schema for table in graph.tables()}
     processes = (node for node in graph.nodes if isinstance(node, Process))
-    return {**tables, **{node.id: state_schema(node) for node in processes}}
+    joins = (node for node in graph.nodes if isinstance(node, Join))
+    known = {node.id: columns for node in joins for columns in known_columns(node, graph.schemas())}
+    return {**tables, **{node.id: state_schema(node) for node in processes}, **known}
 
 
 def _after(batch: int | None) -> int:

@@ -18,7 +18,7 @@ from headgate.checkpoints.state_format import STATE_FORMAT, check_state_format
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.graph import Graph
 from headgate.flow.names import did_you_mean, split_path
-from headgate.flow.operators import Dedupe, Enrich, Node, Process, Window
+from headgate.flow.operators import Dedupe, Enrich, Join, Node, Process, Window
 from headgate.flow.schema import Schema, type_to_ddl
 from headgate.jobs.checkpoints.listing import choose_checkpoint, list_checkpoints
 from headgate.jobs.job_folder import JobFolder
@@ -164,7 +164,7 @@ def key_columns(place: Place, node: Node) -> list[tuple[str, str]]:
         case Enrich(table=table):
             schema = place.history[table][-1]
             columns = [(name, schema.find_column(name)) for name in place.keys[table]]
-        case Window(key=paths) | Dedupe(by=paths) | Process(key=paths):
+        case Window(key=paths) | Dedupe(by=paths) | Join(on=paths) | Process(key=paths):
             schema = place.flow.schema_of(node.input)
             columns = [((split_path(path) or (path,))[-1], schema.find(path)) for path in paths]
         case _:

@@ -12,6 +12,7 @@ from headgate.flow.explain import describe_node
 from headgate.flow.graph import Graph
 from headgate.flow.operators import (
     Dedupe,
+    Join,
     Node,
     Output,
     Port,
@@ -240,7 +241,7 @@ class _Flow:
         ports = [edge.source for edge in self._edges if edge.target == node.id]
         out = [Port(node.id, output) for output in node.outputs]
         # A process may be in a flow without event time.
-        timed = isinstance(node, Window | Dedupe | Process) and any(
+        timed = isinstance(node, Window | Dedupe | Join | Process) and any(
             stream.event_time is not None for stream in self._graph.streams()
         )
         return NodeFacts(
