@@ -34,6 +34,7 @@ def objects() -> dict[str, Any]:
         "updates": windowed.aggregate(n=windows.count()),
         "enriched": orders.enrich("e", table, on="id", into="user"),
         "deduped": orders.dedupe("d", by="id", within="1h"),
+        "joined": orders.join("j", orders.where("price > 1"), on="id", within="1h"),
     }
 
 
@@ -41,7 +42,6 @@ def objects() -> dict[str, Any]:
     ("kind", "name", "written"),
     [
         ("stream", "union", "pattern="),
-        ("stream", "join", ".enrich("),
         ("stream", "apply", ".map('clean'"),
         ("stream", "flatMap", ".flat_map("),
         ("stream", "process", ".key_by("),
@@ -54,6 +54,9 @@ def objects() -> dict[str, Any]:
         ("updates", "filter", ".updates.filter("),
         ("enriched", "to", ".matched.to("),
         ("deduped", "select", ".unique.select("),
+        ("joined", "to", ".matched.to("),
+        ("keyed", "join", ".process("),
+        ("table", "join", ".enrich("),
     ],
 )
 def test_a_missing_method_is_explained(kind: str, name: str, written: str) -> None:
@@ -71,7 +74,7 @@ def test_an_object_of_a_flow_stays_a_plain_object(kind: str) -> None:
     value = objects()[kind]
     assert not hasattr(value, "union")
     assert not hasattr(value, "no_such_name")
-    assert getattr(value, "join", 1) == 1
+    assert getattr(value, "merge", 1) == 1
     with pytest.raises(AttributeError, match="has no attribute 'no_such_name'") as caught:
         _ = value.no_such_name
     assert not isinstance(caught.value, HeadgateError)

@@ -1,0 +1,183 @@
+"""Interval joins in whole jobs: restored at other parallelism, and with other columns."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench import Bench, bag, refused
+from join_reference import Arrival, JoinModel
+
+from headgate import Flow
+from headgate.jobs.folder_home import FolderHome
+from headgate.jobs.state.client import StateDesk
+from headgate.testing import CrashAt, run_flow
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+BASE = 1_767_258_000_000
+SPAN = timedelta(seconds=40)
+SPAN_MS = 40_000
+SCHEMA = "n BIGINT NOT NULL, key STRING, at BIGINT NOT NULL"
+JOB = "joined"
+
+
+def joined(schema: str = SCHEMA, *, right: str = SCHEMA, key: str = "key") -> Flow:
+    """Return a flow that joins within 40 seconds, and lets rows be an hour late."""
+    flow = Flow(JOB)
+    streams = [
+        flow.stream(name, columns, event_time="at", out_of_orderness="1m")
+        for name, columns in (("left", schema), ("right", right))
+    ]
+    made = streams[0].join("pairs", streams[1], on=key, within=SPAN)
+    made.matched.to("matched")
+    made.left_only.to("left-only")
+    made.right_only.to("right-only")
+    made.late.to("late")
+    return flow
+
+
+def rounds(many: int) -> list[list[Arrival]]:
+    """Return rows of rounds a minute apart, none of which is late."""
+    draw, number, made = random.Random(23), 0, []
+    for minute in range(many):
+        rows = []
+        for _ in range(160):
+            key = "hot" if draw.random() < 0.3 else f"k{draw.randint(0, 40)}"
+            at = BASE + minute * 60_000 + draw.randint(0, 60_000)
+            rows.append(Arrival(number, draw.choice(["left", "right"]), key, at))
+            number += 1
+        made.append(rows)
+    return made
+
+
+def put(bench: Bench, rows: list[Arrival], **more: Any) -> None:
+    for side in ("left", "right"):
+        values = [
+            {"n": row.n, "key": row.key, "at": row.at, **more} for row in rows if row.side == side
+        ]
+        bench.put(side, values)
+
+
+def found(bench: Bench) -> dict[str, Counter[object]]:
+    """Return what the outputs have, in the form of the model."""
+    return {
+        "matched": Counter((row["n"], row["right"]["n"]) for row in bench.read("matched")),
+        "left_only": Counter(row["n"] for row in bench.read("left-only")),
+        "right_only": Counter(row["n"] for row in bench.read("right-only")),
+    }
+
+
+def wanted(rows: list[Arrival]) -> dict[str, Counter[object]]:
+    """Return what comes out of rows none of which is late, however they are cut into batches."""
+    model = JoinModel(SPAN_MS, SPAN_MS)
+    made, last = model.batch(0, rows), model.batch(10**15, [])
+    return {name: made[name] + last[name] for name in ("matched", "left_only", "right_only")}
+
+
+def test_a_join_goes_on_at_another_parallelism_and_with_more_columns(bench: Bench) -> None:
+    first, second, third = rounds(3)
+    put(bench, first)
+    bench.run(joined(), parallelism=2, max_batch=4000)
+    check_state(bench, first)
+    put(bench, second)
+    bench.run(joined(), parallelism=3, restore_from="latest", max_batch=4000)
+    put(bench, third, note="new")
+    # The right rows in state have no note.
+    more = joined(right=f"{SCHEMA}, note STRING")
+    ended = bench.run(more, drain=True)
+    assert found(bench) == wanted([*first, *second, *third])
+    assert bench.read("late") == []
+    notes = {row["right"]["note"] for row in bench.read("matched") if "note" in row["right"]}
+    assert notes == {None, "new"}
+    assert ended.totals.state_rows == {"pairs": 0}
+
+
+def check_state(bench: Bench, rows: list[Arrival]) -> None:
+    """Compare what is read of state with the rows that still wait."""
+    desk = StateDesk(bench.home)
+    try:
+        value = desk.look_up(JOB, "pairs", "hot").value
+        assert value["key"] == "hot"
+        numbers = {row["row"]["n"]: row for side in ("left", "right") for row in value[side]}
+        known = {row.n: row for row in rows if row.key == "hot"}
+        assert numbers
+        assert numbers.keys() <= known.keys()
+        # The watermark is a minute behind the last row, and waits for it another 40 seconds.
+        last = max(row.at for row in rows)
+        waiting = {row.n for row in known.values() if row.at > last - 60_000}
+        assert waiting <= numbers.keys()
+        keys = desk.query(JOB, "SELECT key, size(left) + size(right) AS n FROM pairs", limit=1000)
+        assert dict(keys.rows)["hot"] == len(numbers)
+        assert desk.look_up(JOB, "pairs", "nobody").value is None
+    finally:
+        desk.close()
+    [operator] = FolderHome(bench.home).operators(JOB).operators
+    assert (operator.kind, operator.keys) == ("join", ("key",))
+
+
+def test_changed_columns_are_refused_with_what_changed(bench: Bench) -> None:
+    put(bench, rounds(1)[0])
+    bench.run(joined(), parallelism=1)
+    changed = joined(right="n STRING, key STRING, at BIGINT NOT NULL")
+    with refused("STATE_INCOMPATIBLE") as caught:
+        bench.run(changed)
+    assert "right: n changed its type from BIGINT to STRING" in caught.value.message
+    with refused("STATE_INCOMPATIBLE"):
+        bench.run(joined(key="n"))
+    with refused("SAVEPOINT_NOT_TAKEN") as caught:
+        FolderHome(bench.home).take_portable_savepoint(JOB)
+    assert "join 'pairs' holds state that has no portable form" in caught.value.message
+
+
+@pytest.mark.parametrize("batches", [1, 4])
+def test_a_crashed_batch_gives_the_same_rows_again(batches: int) -> None:
+    rows = [row for each in rounds(2) for row in each]
+    inputs = {
+        side: [{"n": row.n, "key": row.key, "at": row.at} for row in rows if row.side == side]
+        for side in ("left", "right")
+    }
+    plain = run_flow(joined(), inputs, batches=batches)
+    crashed = run_flow(joined(), inputs, batches=batches, faults=[CrashAt(batches)])
+    assert plain == crashed
+    assert (
+        Counter((row["n"], row["right"]["n"]) for row in plain["matched"])
+        == (wanted(rows)["matched"])
+    )
+
+
+def lines(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (EXAMPLES / "payments" / name).read_text().splitlines()]
+
+
+def test_the_example_pays_orders_as_plain_python_does(bench: Bench) -> None:
+    orders, payments = lines("orders.jsonl"), lines("payments.jsonl")
+    bench.put("orders", orders)
+    bench.put("payments", payments)
+    bench.run(EXAMPLES / "payments" / "flow.py", parallelism=2, drain=True)
+    pairs = [
+        (order, payment)
+        for order in orders
+        for payment in payments
+        if order["id"] == payment["orderId"]
+        and -60_000 <= payment["at"] - order["at"] <= 30 * 60_000
+    ]
+    assert bench.bag("paid-orders") == bag(
+        {
+            "id": order["id"],
+            "customer": order["customer"],
+            "amount": order["amount"],
+            "paymentId": payment["id"],
+            "afterMs": payment["at"] - order["at"],
+        }
+        for order, payment in pairs
+    )
+    paid = [order["id"] for order, _ in pairs]
+    used = [payment["id"] for _, payment in pairs]
+    assert bench.bag("unpaid-orders") == bag(row for row in orders if row["id"] not in paid)
+    assert bench.bag("unknown-payments") == bag(row for row in payments if row["id"] not in used)
+    assert bench.read("late-rows") == []
