@@ -101,7 +101,7 @@ def check_state(bench: Bench, rows: list[Arrival]) -> None:
     """Compare what is read of state with the rows that still wait."""
     desk = StateDesk(bench.home)
     try:
-        value = desk.look_up(JOB, "pairs", "hot").value
+        value: Any = desk.look_up(JOB, "pairs", "hot").value
         assert value["key"] == "hot"
         numbers = {row["row"]["n"]: row for side in ("left", "right") for row in value[side]}
         known = {row.n: row for row in rows if row.key == "hot"}
@@ -112,7 +112,7 @@ def check_state(bench: Bench, rows: list[Arrival]) -> None:
         waiting = {row.n for row in known.values() if row.at > last - 60_000}
         assert waiting <= numbers.keys()
         keys = desk.query(JOB, "SELECT key, size(left) + size(right) AS n FROM pairs", limit=1000)
-        assert dict(keys.rows)["hot"] == len(numbers)
+        assert {row[0]: row[1] for row in keys.rows}["hot"] == len(numbers)
         assert desk.look_up(JOB, "pairs", "nobody").value is None
     finally:
         desk.close()

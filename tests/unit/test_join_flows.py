@@ -68,7 +68,7 @@ def test_a_join_has_four_outputs_with_the_columns_of_its_sides() -> None:
 
 def test_bounds_are_symmetric_or_each_on_its_own() -> None:
     minute = timedelta(minutes=1)
-    bounds = {
+    bounds: dict[tuple[timedelta, timedelta], dict[str, Any]] = {
         (15 * minute, 15 * minute): {},
         (minute, timedelta(0)): {"within": None, "before": "1m"},
         (timedelta(0), 2 * minute): {"within": None, "after": 2 * minute},
