@@ -14,7 +14,9 @@ from typing import Any, Protocol
 from shop import JOB, OUTPUTS, SHAPE, Shop
 from store_reference import StoreReference, canonical
 
+from headgate.checkpoints.sparklog import list_commits
 from headgate.connectors.setup import SetupOptions
+from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.sandbox.store import StoreOptions, produce_store
 from headgate.jobs.topics.setup import set_up
 
@@ -103,6 +105,17 @@ class BrokerShop(Shop):
             time.sleep(moments.uniform(0.2, 3.0))
             self.kill_child()
             self.wait_for_attempt_after(before)
+
+    def wait_for_a_batch(self) -> None:
+        """Wait until one more batch has been committed than now."""
+        before = self._last_commit()
+        self.wait_until(lambda: self._last_commit() > before)
+
+    def _last_commit(self) -> int:
+        home = JobFolder(self.home, JOB)
+        lineage = home.find_present_run()
+        folder = None if lineage is None else home.run_folder(lineage) / "checkpoint"
+        return -1 if folder is None else max(list_commits(folder), default=-1)
 
     def reach(self, point: str) -> None:
         """Have the job do at a point what is asked for there, once, and wait until it got there.

@@ -20,9 +20,6 @@ from process_reference import Event, Row, drawn, expected
 from pulsar_broker import PulsarBroker
 from shop import JOB, Production, kill
 
-from headgate.checkpoints.sparklog import list_commits
-from headgate.jobs.job_folder import JobFolder
-
 OUTPUTS = ("told", "large", "timers")
 
 
@@ -61,17 +58,6 @@ class ProcessShop(BrokerShop):
         for partition, records in values.items():
             self.topics_of.send("events", records, partition=partition)
         self._events += events
-
-    def wait_for_a_batch(self) -> None:
-        """Wait until one more batch has been committed than now."""
-        before = self._last_commit()
-        self.wait_until(lambda: self._last_commit() > before)
-
-    def _last_commit(self) -> int:
-        home = JobFolder(self.home, JOB)
-        lineage = home.find_present_run()
-        folder = None if lineage is None else home.run_folder(lineage) / "checkpoint"
-        return -1 if folder is None else max(list_commits(folder), default=-1)
 
     def kill_workers(self, moments: random.Random) -> None:
         """Kill Python workers at random moments until an attempt fails of it.

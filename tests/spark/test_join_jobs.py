@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import runpy
 from collections import Counter
 from datetime import timedelta
 from pathlib import Path
@@ -155,10 +156,20 @@ def lines(name: str) -> list[dict[str, Any]]:
 
 
 def test_the_example_pays_orders_as_plain_python_does(bench: Bench) -> None:
-    orders, payments = lines("orders.jsonl"), lines("payments.jsonl")
-    bench.put("orders", orders)
-    bench.put("payments", payments)
-    bench.run(EXAMPLES / "payments" / "flow.py", parallelism=2, drain=True)
+    given = {name: lines(f"{name}.jsonl") for name in ("orders", "payments")}
+    for name, rows in given.items():
+        bench.put(name, rows)
+    flow = EXAMPLES / "payments" / "flow.py"
+    bench.run(flow, parallelism=2, drain=True)
+    wanted = paid(given["orders"], given["payments"])
+    assert {name: bench.bag(name) for name in wanted} == wanted
+    assert bench.read("late-rows") == []
+    in_memory = run_flow(runpy.run_path(str(flow))["flow"], given, batches=2)
+    assert {name: bag(in_memory[name]) for name in wanted} == wanted
+
+
+def paid(orders: list[dict[str, Any]], payments: list[dict[str, Any]]) -> dict[str, Counter[str]]:
+    """Return what the example's outputs hold, by a nested loop."""
     pairs = [
         (order, payment)
         for order in orders
@@ -166,18 +177,18 @@ def test_the_example_pays_orders_as_plain_python_does(bench: Bench) -> None:
         if order["id"] == payment["orderId"]
         and -60_000 <= payment["at"] - order["at"] <= 30 * 60_000
     ]
-    assert bench.bag("paid-orders") == bag(
-        {
-            "id": order["id"],
-            "customer": order["customer"],
-            "amount": order["amount"],
-            "paymentId": payment["id"],
-            "afterMs": payment["at"] - order["at"],
-        }
-        for order, payment in pairs
-    )
-    paid = [order["id"] for order, _ in pairs]
-    used = [payment["id"] for _, payment in pairs]
-    assert bench.bag("unpaid-orders") == bag(row for row in orders if row["id"] not in paid)
-    assert bench.bag("unknown-payments") == bag(row for row in payments if row["id"] not in used)
-    assert bench.read("late-rows") == []
+    matched, used = ({row["id"] for row in side} for side in zip(*pairs, strict=True))
+    return {
+        "paid-orders": bag(
+            {
+                "id": order["id"],
+                "customer": order["customer"],
+                "amount": order["amount"],
+                "paymentId": payment["id"],
+                "afterMs": payment["at"] - order["at"],
+            }
+            for order, payment in pairs
+        ),
+        "unpaid-orders": bag(row for row in orders if row["id"] not in matched),
+        "unknown-payments": bag(row for row in payments if row["id"] not in used),
+    }
