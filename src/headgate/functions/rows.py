@@ -28,14 +28,31 @@ _EXACT = 4_000_000_000_000_000
 
 def row_reader(schema: pa.Schema, row: RowType) -> Callable[[pa.RecordBatch], list[Any]]:
     """Return a function that turns a record batch into what a user's function is called with."""
-    make = _maker(schema.names, row)
     columns = [_values(field.type, row.parts.get(field.name, RowType())) for field in schema]
+    names = schema.names
+    make: Any = row.make
+    if _is_in_order(make, names):
+
+        def read_in_order(batch: pa.RecordBatch) -> list[Any]:
+            lists = [values(batch.column(i)) for i, values in enumerate(columns)]
+            return list(map(make, *lists))
+
+        return read_in_order
+    make = _maker(names, row)
 
     def read(batch: pa.RecordBatch) -> list[Any]:
         lists = [values(batch.column(i)) for i, values in enumerate(columns)]
         return list(map(make, zip(*lists, strict=True)))
 
     return read
+
+
+def _is_in_order(make: Any, names: Sequence[str]) -> bool:
+    """Return True if a class is a dataclass that takes its fields by position in this order."""
+    if make in (None, dict):
+        return False
+    order = [field.name for field in dataclasses.fields(make) if field.init and not field.kw_only]
+    return order[: len(names)] == list(names)
 
 
 def _maker(names: Sequence[str], row: RowType) -> Callable[[tuple[Any, ...]], Any]:
@@ -45,8 +62,7 @@ def _maker(names: Sequence[str], row: RowType) -> Callable[[tuple[Any, ...]], An
         return lambda values: dict(zip(names, values, strict=True))
     if make is None:
         return typing.cast("Callable[[tuple[Any, ...]], Any]", _row_class(tuple(names))._make)
-    order = [field.name for field in dataclasses.fields(make) if field.init and not field.kw_only]
-    if order[: len(names)] == list(names):
+    if _is_in_order(make, names):
         return lambda values: make(*values)
     return lambda values: make(**dict(zip(names, values, strict=True)))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import faulthandler
+import gc
 import json
 import os
 import resource
@@ -31,6 +32,10 @@ Served = tuple[Call, pa.Schema] | ProcessCalls
 _REPLY = struct.Struct(">iiiii")
 _REQUEST = struct.Struct(">iii")
 _INT = struct.Struct(">i")
+# How many containers a call may leave before Python looks for cycles among them. A call makes
+# two for each of its 4,096 rows and drops them at its end; Python's 700 would look at them all
+# several times. Between calls its own number is in force.
+_WITHIN_CALL = 10_000
 
 
 def main(path: str) -> None:
@@ -43,6 +48,9 @@ def main(path: str) -> None:
         with connection.makefile("rwb", buffering=256 * 1024) as file:
             stream = cast("BinaryIO", file)
             calls = _load(stream)
+            # What is there now stays, and need not be looked at again.
+            gc.collect()
+            gc.freeze()
             while calls is not None and _serve(stream, calls):
                 pass
 
@@ -119,6 +127,8 @@ def _serve(stream: BinaryIO, calls: dict[int, Served]) -> bool:
     body = _read(stream, length)
     failure: tuple[str, str] | None = None
     process = os.getpid()
+    usual = gc.get_threshold()[0]
+    gc.set_threshold(usual and max(usual, _WITHIN_CALL))
     try:
         if isinstance(served, ProcessCalls):
             answer: Reply | Results = served(body, _fetching(stream, served, process))
@@ -133,6 +143,7 @@ def _serve(stream: BinaryIO, calls: dict[int, Served]) -> bool:
         raise
     except BaseException as error:  # noqa: BLE001 - SystemExit, or CancelledError of asyncio
         failure = "FUNCTION_FAILED", f"a function raised {type(error).__name__}: {error}"
+    gc.set_threshold(usual)
     if os.getpid() != process:
         # A function forked, and this is its child; only the worker answers.
         os._exit(0)

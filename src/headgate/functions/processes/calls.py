@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -92,8 +93,14 @@ class ProcessCalls:
         if not self._is_open:
             self._open()
         request = parse_request(body)
-        if not self._check:
-            return self._once(request, fetch)
+        reply = self._checked(request, fetch) if self._check else self._once(request, fetch)
+        # Nothing of this call is kept until the next one.
+        self._events = []
+        self._outputs.begin()
+        return reply
+
+    def _checked(self, request: Request, fetch: FetchPages) -> Reply:
+        """Make a call twice, and raise FunctionFailed if the answers differ."""
         fetch = _cached(fetch)
         first = self._once(request, fetch)
         rows = self._shown()
@@ -158,7 +165,10 @@ class ProcessCalls:
             Timer(ms, is_event_time=kind == 0)
             for kind, ms in zip(request.timer_kinds, request.timer_times, strict=True)
         ]
-        self._run(request)
+        if scope.journal is None and not request.timer_kinds and not any(request.cleanups):
+            self._run_events(request.events_per_key)
+        else:
+            self._run(request)
         cleanups = records.column(len(self._states)).to_pylist()
         return settle(
             scope, self._states, self._outputs, self._shape, request, cleanups, self._errors
@@ -173,6 +183,19 @@ class ProcessCalls:
             else:
                 state.load(records.column(place), fetch)
         return records
+
+    def _run_events(self, events_per_key: Sequence[int]) -> None:
+        """Call the process for the events of each key; the first that fails ends the call."""
+        scope, on_event = self._scope, self._process.on_event
+        events = enumerate(self._events)
+        try:
+            for at, count in enumerate(events_per_key):
+                scope.at = at
+                for origin, event in islice(events, count):
+                    scope.origin = origin
+                    on_event(event, scope)
+        except Exception as error:  # noqa: BLE001 - whatever the user's code raises
+            self._failed(error, self._events[scope.origin])
 
     def _run(self, request: Request) -> None:
         """Call the process for the events, then the timers of each key."""

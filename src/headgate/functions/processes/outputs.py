@@ -12,7 +12,7 @@ from headgate.functions.processes.scope import Scope
 from headgate.functions.processes.wire import pack_ints
 from headgate.functions.python_types import Kind, PythonType
 from headgate.functions.states.columns import type_of
-from headgate.functions.states.plain import row_to_plain
+from headgate.functions.states.plain import row_emitter
 
 
 class Output(Emitter):
@@ -23,21 +23,24 @@ class Output(Emitter):
         self.rows: list[tuple[Any, ...]] = []
         self.origins: list[int] = []
         self._schema = schema
-        self.emit = self._emitter(scope, PythonType(Kind.STRUCT, fields=fields))  # type: ignore[assignment, method-assign]
+        self._by_class: dict[type, Callable[[Any], None]] = {}
+        self._names = {
+            "append": self.rows.append,
+            "mark": self.origins.append,
+            "scope": scope,
+            "other": self._emit,
+        }
+        self._type = PythonType(Kind.STRUCT, fields=fields)
+        self.emit = self._emit  # type: ignore[method-assign]
 
-    def _emitter(self, scope: Scope, type_: PythonType) -> Callable[[Any], None]:
-        append, mark = self.rows.append, self.origins.append
-        by_class: dict[type, Callable[[Any], Any]] = {}
-        find = row_to_plain(type_)
-
-        def emit(row: Any) -> None:
-            convert = by_class.get(type(row))
-            if convert is None:
-                convert = by_class[type(row)] = find(type(row))
-            append(convert(row))
-            mark(scope.origin)
-
-        return emit
+    def _emit(self, row: Any) -> None:
+        kind = type(row)
+        emit = self._by_class.get(kind)
+        if emit is None:
+            emit = self._by_class[kind] = row_emitter(self._type, kind, self._names)
+            # Most processes emit rows of one class: the next call begins with it.
+            self.emit = emit  # type: ignore[assignment, method-assign]
+        emit(row)
 
     def begin(self) -> None:
         """Forget the rows of the last call."""
@@ -73,11 +76,12 @@ class Outputs:
         self._name = name
         self._outputs = {port: Output(scope, schema) for port, schema in schemas}
         self.all = list(self._outputs.values())
-        main = self._outputs.get("out") or Unused()
-        scope.attach(main.emit, self._side)
+        self._main: Emitter = self._outputs.get("out") or Unused()
+        self._scope = scope
 
     def begin(self) -> None:
         """Forget the rows of the last call."""
+        self._scope.attach(self._main.emit, self._side)
         for output in self.all:
             output.begin()
 

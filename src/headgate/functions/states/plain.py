@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import keyword
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any, cast
 
@@ -36,9 +37,9 @@ def to_plain(type_: PythonType, where: str) -> Convert:
         if type_.make is None:
             return _by_class(type_, where)
         return _struct_to_plain(type_, where, type_.make)
-    test = _test(type_, "value")
+    test = plain_test(type_, "value")
     if test is not None:
-        return _compiled(
+        return compiled(
             ["def to_plain(value):", f" if {test}: return value", " return slow(value)"],
             {"slow": _slow(type_, where), "date": date},
             "to_plain",
@@ -61,17 +62,32 @@ def from_plain(type_: PythonType) -> Convert | None:
     return None
 
 
-def row_to_plain(type_: PythonType) -> Callable[[type], Convert]:
-    """Return how a struct of each class becomes plain."""
-    known: dict[type, Convert] = {}
+def row_emitter(type_: PythonType, cls: type, names: Mapping[str, Any]) -> Callable[[Any], None]:
+    """Return what emits rows of a class: in plain form, each with its origin.
 
-    def get(cls: type) -> Convert:
-        found = known.get(cls)
-        if found is None:
-            found = known[cls] = _struct_to_plain(type_, "", cls)
-        return found
-
-    return get
+    Args:
+        names: `append` takes a plain form, `mark` the `scope`'s origin, and `other` a row of
+            another class.
+    """
+    body = _struct_body(type_, "", cls)
+    code = [" append(slow(value))"]
+    if body is not None:
+        code = [
+            " try:",
+            *body.reads,
+            " except (KeyError, AttributeError): append(slow(value))",
+            " else:",
+            f"  if {body.test}: append({body.plain})",
+            "  else: append(slow(value))",
+        ]
+    lines = [
+        "def emit(value):",
+        " if type(value) is not cls: return other(value)",
+        *code,
+        " mark(scope.origin)",
+    ]
+    known = {"slow": _slow(type_, ""), "cls": cls, **names}
+    return compiled(lines, {**({} if body is None else body.names), **known}, "emit")
 
 
 def _by_class(type_: PythonType, where: str) -> Convert:
@@ -90,7 +106,7 @@ def _slow(type_: PythonType, where: str) -> Convert:
     return lambda value: convert(type_, value, where)
 
 
-def _test(type_: PythonType, name: str) -> str | None:
+def plain_test(type_: PythonType, name: str) -> str | None:
     """Return an expression that is true if a value is its own plain form; None if it never is."""
     if type_.kind is Kind.INT:
         most = (1 << type_.bits - 1) - 1
@@ -102,12 +118,28 @@ def _test(type_: PythonType, name: str) -> str | None:
     return f"({name} is None or {test})" if type_.nullable else test
 
 
-def _struct_to_plain(type_: PythonType, where: str, cls: type) -> Convert:
-    slow = _slow(type_, where)
+@dataclass(frozen=True, slots=True)
+class _Body:
+    """Source that makes structs of one class plain.
+
+    Attributes:
+        reads: Lines that read the fields of `value`; they raise KeyError or AttributeError.
+        test: An expression that is true if what was read may be taken as it is.
+        plain: An expression for the plain form.
+    """
+
+    reads: list[str]
+    test: str
+    plain: str
+    names: dict[str, Any]
+
+
+def _struct_body(type_: PythonType, where: str, cls: type) -> _Body | None:
+    """Return None for a class that takes the slow way."""
     is_mapping = issubclass(cls, Mapping)
     if not is_mapping and not dataclasses.is_dataclass(cls):
-        return slow
-    names: dict[str, Any] = {"slow": slow, "cls": cls, "date": date}
+        return None
+    names: dict[str, Any] = {"date": date}
     reads, tests, parts = [], [], []
     for i, (name, inner) in enumerate(type_.fields):
         value = f"v{i}"
@@ -116,24 +148,32 @@ def _struct_to_plain(type_: PythonType, where: str, cls: type) -> Convert:
         elif name.isidentifier() and not keyword.iskeyword(name):
             reads.append(f"  {value} = value.{name}")
         else:
-            return slow
-        test = _test(inner, value)
+            return None
+        test = plain_test(inner, value)
         if test is not None:
             tests.append(test)
             parts.append(value)
         else:
             names[f"plain{i}"] = to_plain(inner, f"{where}.{name}" if where else name)
             parts.append(f"plain{i}({value})")
+    return _Body(reads, " and ".join(tests) or "True", f"({', '.join(parts)},)", names)
+
+
+def _struct_to_plain(type_: PythonType, where: str, cls: type) -> Convert:
+    slow = _slow(type_, where)
+    body = _struct_body(type_, where, cls)
+    if body is None:
+        return slow
     lines = [
         "def to_plain(value):",
         " if type(value) is not cls: return slow(value)",
         " try:",
-        *reads,
+        *body.reads,
         " except (KeyError, AttributeError): return slow(value)",
-        f" if {' and '.join(tests) or 'True'}: return ({', '.join(parts)},)",
+        f" if {body.test}: return {body.plain}",
         " return slow(value)",
     ]
-    return _compiled(lines, names, "to_plain")
+    return compiled(lines, {"slow": slow, "cls": cls, **body.names}, "to_plain")
 
 
 def _struct_from_plain(type_: PythonType) -> Convert:
@@ -164,7 +204,7 @@ def _struct_from_plain(type_: PythonType) -> Convert:
         *later,
         " return made",
     ]
-    return _compiled(lines, names, "from_plain")
+    return compiled(lines, names, "from_plain")
 
 
 def _time_to_plain(type_: PythonType, where: str) -> Convert:
@@ -206,7 +246,8 @@ def _dict_from_plain(make: Convert | None) -> Convert:
     return lambda plain: None if plain is None else {key: make(item) for key, item in plain}
 
 
-def _compiled(lines: list[str], names: dict[str, Any], name: str) -> Convert:
+def compiled(lines: list[str], names: dict[str, Any], name: str) -> Callable[..., Any]:
+    """Return the function of this name that some source defines."""
     # Names come from dataclasses of the user and are identifiers; all others are quoted.
     exec(compile("\n".join(lines), _FILE, "exec"), names)
-    return cast("Convert", names[name])
+    return cast("Callable[..., Any]", names[name])

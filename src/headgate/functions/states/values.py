@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import date
 from typing import Any
 
 import pyarrow as pa
 
 from headgate.functions.keyed import Value
 from headgate.functions.processes.scope import Scope
+from headgate.functions.python_types import PythonType
 from headgate.functions.states.columns import reader
-from headgate.functions.states.plain import from_plain, to_plain
+from headgate.functions.states.plain import compiled, from_plain, plain_test, to_plain
 from headgate.functions.stored import StoredState
 
 _ABSENT: Any = type("Absent", (), {"__repr__": lambda _: "absent"})()
@@ -32,29 +34,46 @@ class ValueState(Value[Any]):
         self._read = reader(self._type)
         # If the type does not allow None, None means that the value is not set.
         self._absent = _ABSENT if stored.value.nullable else None
+        # The same lists in all calls: the functions below hold them.
         self._values: list[Any] = []
         self._expires: list[Any] = []
+        self.get = self._getter()  # type: ignore[method-assign]
+        self.set = self._setter(stored.value)  # type: ignore[method-assign]
 
-    def get(self, default: Any = None) -> Any:
-        at = self._scope.at
-        value = self._values[at]
-        if value is self._absent:
-            return default
-        if self._ttl is not None and self._expires[at] <= self._scope.now_ms:
-            return default
-        make = self._make
-        return value if make is None else make(value)
+    def _getter(self) -> Callable[..., Any]:
+        lines = [
+            "def get(default=None):",
+            " value = values[scope.at]",
+            " if value is absent: return default",
+            " if expires[scope.at] <= scope.now_ms: return default"
+            if self._ttl is not None
+            else "",
+            " return value" if self._make is None else " return make(value)",
+        ]
+        return compiled(lines, self._names(), "get")
 
-    def set(self, value: Any) -> None:
-        plain = self._plain(value)
-        scope = self._scope
-        at = scope.at
-        if scope.journal is not None:
-            self._note(at)
-        self._values[at] = plain
-        if self._ttl is not None:
-            self._expires[at] = scope.now_ms + self._ttl
-        scope.changed[at] = 1
+    def _setter(self, type_: PythonType) -> Callable[..., Any]:
+        lines = [
+            "def set(value):",
+            f" if not ({plain_test(type_, 'value') or False}): value = plain(value)",
+            " at = scope.at",
+            " if scope.journal is not None: note(at)",
+            " values[at] = value",
+            f" expires[at] = scope.now_ms + {self._ttl}" if self._ttl is not None else "",
+            " scope.changed[at] = 1",
+        ]
+        return compiled(lines, {**self._names(), "date": date}, "set")
+
+    def _names(self) -> dict[str, Any]:
+        return {
+            "values": self._values,
+            "expires": self._expires,
+            "scope": self._scope,
+            "absent": self._absent,
+            "make": self._make,
+            "plain": self._plain,
+            "note": self._note,
+        }
 
     def clear(self) -> None:
         at = self._scope.at
@@ -69,21 +88,21 @@ class ValueState(Value[Any]):
         """Take the values of a call."""
         count = len(column)
         if column.null_count == count:
-            self._values = [self._absent] * count
-            self._expires = [0] * count
+            self._values[:] = [self._absent] * count
+            self._expires[:] = [0] * count
             return
         values, expires = column.flatten()
-        self._values = self._read(values)
+        self._values[:] = self._read(values)
         if self._absent is not None and column.null_count:
             present = column.is_valid().to_pylist()
-            self._values = [
+            self._values[:] = [
                 value if here else self._absent
                 for value, here in zip(self._values, present, strict=True)
             ]
         if self._ttl is not None:
             # A value that was stored without a time to live is as good as new.
             new = self._scope.now_ms + self._ttl
-            self._expires = [new if time is None else time for time in expires.to_pylist()]
+            self._expires[:] = [new if time is None else time for time in expires.to_pylist()]
 
     def purge(self, at: int) -> None:
         """Remove the value of a key if it has expired."""
