@@ -189,7 +189,7 @@ def test_no_label_of_the_graph_is_covered_or_cut(
         visitor.page.locator("svg.hg-graph").wait_for()
         seen = visitor.page.evaluate(_MEASURE)
         graph = GRAPHS[job]()
-        assert len(seen["nodes"]) == len(graph.nodes) + len(graph.unused_side_outputs())
+        assert len(seen["nodes"]) == len(graph.nodes) + len(graph.unused_outputs())
         assert len(seen["labels"]) >= len(seen["nodes"]) - 1
         assert _faults(seen) == []
         assert seen["smallest"] >= 9

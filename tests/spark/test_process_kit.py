@@ -80,3 +80,23 @@ def test_a_crash_at_a_batch_that_is_not_there_is_refused() -> None:
     with pytest.raises(HeadgateError, match="cannot crash at batch 3") as error:
         run_flow(totals(), {"orders": ORDERS}, batches=2, faults=[CrashAt(batch=3)])
     assert error.value.code == "BAD_SETTING"
+
+
+class Sorted(KeyedProcess[Order, Total]):
+    """Writes each order to a side output, and to `out`, which nothing reads."""
+
+    def on_event(self, order: Order, ctx: Context[Total]) -> None:
+        row = Total(ctx.key, order.price, 1)
+        ctx.side("cheap" if order.price < 30 else "dear").emit(row)
+        ctx.emit(row)
+
+
+def test_a_process_writes_to_side_outputs_alone() -> None:
+    flow = Flow("sorted")
+    made = flow.stream("orders", Order).key_by("user").process("sort", Sorted())
+    made.side("cheap").to("cheap")
+    made.side("dear").where("orders = 1").to("dear")
+    rows = run_flow(flow, {"orders": ORDERS}, batches=3)
+    assert {name for name, written in rows.items() if written} == {"cheap", "dear"}
+    assert sorted(row["total"] for row in rows["cheap"]) == [float(n) for n in range(30)]
+    assert sorted(row["total"] for row in rows["dear"]) == [float(n) for n in range(30, 60)]

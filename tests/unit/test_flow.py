@@ -179,7 +179,7 @@ def test_unused_side_outputs_and_stateful_operators_are_listed() -> None:
     second.matched.to("out")
     first.missing.to("lost")
     graph = flow.graph()
-    assert graph.unused_side_outputs() == (Port("b", "missing"),)
+    assert graph.unused_outputs() == (Port("b", "missing"),)
     assert [node.id for node in graph.stateful()] == ["a", "b"]
     assert [node.id for node in graph.outputs()] == ["out", "lost"]
 

@@ -62,7 +62,7 @@ def test_a_join_has_four_outputs_with_the_columns_of_its_sides() -> None:
     assert late.names == ("side", "left", "right")
     assert late.find("left.customer")
     assert late.find("right.orderId")
-    unused = {str(port) for port in graph.unused_side_outputs()}
+    unused = {str(port) for port in graph.unused_outputs()}
     assert unused == {"paid.left_only", "paid.right_only", "paid.late"}
 
 

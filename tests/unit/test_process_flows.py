@@ -161,7 +161,27 @@ def test_a_side_output_is_declared_once_and_has_the_rows_of_out_by_default() -> 
     made.side("slow").to("slow-ones")
     node = process(flow.graph())
     assert node.outputs == ("out", "late", "slow")
-    assert [str(port) for port in flow.graph().unused_side_outputs()] == ["fraud.late"]
+    assert [str(port) for port in flow.graph().unused_outputs()] == ["fraud.late"]
+
+
+def test_a_process_may_write_to_side_outputs_only() -> None:
+    flow = Flow("shop")
+    made = add(flow, Fraud())
+    late = made.side("late")
+    with pytest.raises(
+        HeadgateError, match="output 'out' of process 'fraud' is not used"
+    ) as caught:
+        flow.graph()
+    assert caught.value.code == "OUTPUT_NOWHERE"
+    late.to("late-ones")
+    graph = flow.graph()
+    assert Graph.from_json(graph.to_json()) == graph
+    assert [str(port) for port in graph.unused_outputs()] == ["fraud"]
+    assert "└─: counted, not written" in flow.explain() or "├─: counted" in flow.explain()
+    view = build_view("shop", graph, {"ports": {"fraud": 7, "fraud.late": 2}})
+    unused = next(node for node in view.nodes if node.operator == "count")
+    assert (unused.id, unused.facts.records_in) == ("fraud.out", 7)
+    assert len({node.id for node in view.nodes}) == len(view.nodes)
 
 
 @pytest.mark.parametrize("name", ["out", "a.b", "", "ä"])

@@ -65,7 +65,8 @@ class Destination:
     """An exit of the flow; its index in the list is its address.
 
     Attributes:
-        id: The output's name, `dead-letters`, or `operator.port` of an unused side output.
+        id: The output's name, `dead-letters`, or `operator.port` of an unused output: `operator`
+            alone for its `out`.
         topic: None if rows are counted and not written.
     """
 
@@ -197,7 +198,7 @@ class _Planner:
         self.destinations = (
             *(Destination(node.id, node.topic) for node in graph.outputs()),
             Destination(graph.dead_letters.name, graph.dead_letters),
-            *(Destination(str(port), None) for port in graph.unused_side_outputs()),
+            *(Destination(str(port), None) for port in graph.unused_outputs()),
         )
         self.addresses = {exit_.id: i for i, exit_ in enumerate(self.destinations)}
         timed = any(isinstance(node, Window | Dedupe | Join | Process) for node in graph.nodes)

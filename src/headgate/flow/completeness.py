@@ -29,7 +29,7 @@ def _check_main_outputs(graph: Graph, what: str) -> None:
             continue
         for output in node.outputs:
             port = Port(node.id, output)
-            if output not in node.side_outputs and not graph.consumers(port):
+            if not graph.consumers(port) and not graph.may_be_unused(port):
                 raise HeadgateError(
                     "OUTPUT_NOWHERE",
                     f"{what}: output {output!r} of {label(node)} is not used",

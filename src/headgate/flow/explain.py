@@ -44,7 +44,7 @@ def explain(graph: Graph) -> str:
 
 
 def _branches(graph: Graph, edges: Sequence[Edge], node: Node, margin: str) -> Iterator[str]:
-    branches = list(_outgoing(edges, node))
+    branches = list(_outgoing(graph, edges, node))
     for number, (output, edge) in enumerate(branches, start=1):
         last = number == len(branches)
         name = "" if output == "out" else f" {output}"
@@ -62,11 +62,11 @@ def _branches(graph: Graph, edges: Sequence[Edge], node: Node, margin: str) -> I
         yield from _branches(graph, edges, target, f"{margin}{' ' if last else '│'}  ")
 
 
-def _outgoing(edges: Sequence[Edge], node: Node) -> Iterator[tuple[str, Edge | None]]:
-    """Yield every edge with its output; an unused side output yields None."""
+def _outgoing(graph: Graph, edges: Sequence[Edge], node: Node) -> Iterator[tuple[str, Edge | None]]:
+    """Yield every edge with its output; an unused output yields None."""
     for output in node.outputs:
         outgoing = [edge for edge in edges if edge.source == Port(node.id, output)]
-        if not outgoing and output in node.side_outputs:
+        if not outgoing and graph.may_be_unused(Port(node.id, output)):
             yield output, None
         for edge in outgoing:
             yield output, edge

@@ -18,7 +18,7 @@ from headgate.flow.json_values import (
     get_value,
 )
 from headgate.flow.names import did_you_mean
-from headgate.flow.operators import Node, Output, Port, Source, SourceKind, input_ports
+from headgate.flow.operators import Node, Output, Port, Process, Source, SourceKind, input_ports
 from headgate.flow.schema import Schema
 from headgate.flow.topics import Topic, topic_from_json, topic_to_json
 
@@ -92,10 +92,19 @@ class Graph:
         """Return the operators with state, in the graph's order."""
         return tuple(node for node in self.nodes if node.stateful)
 
-    def unused_side_outputs(self) -> tuple[Port, ...]:
-        """Return the unused side outputs: their rows are counted, not written."""
-        ports = (Port(node.id, side) for node in self.nodes for side in node.side_outputs)
-        return tuple(port for port in ports if not self.consumers(port))
+    def may_be_unused(self, port: Port) -> bool:
+        """Return True for a side output, and for `out` of a process with a used side output."""
+        node = self.node(port.node)
+        if port.output in node.side_outputs:
+            return True
+        sides = node.side_outputs if isinstance(node, Process) else ()
+        return any(self.consumers(Port(node.id, side)) for side in sides)
+
+    def unused_outputs(self) -> tuple[Port, ...]:
+        """Return the outputs whose rows are counted, not written."""
+        ports = (Port(node.id, output) for node in self.nodes for output in node.outputs)
+        unused = (port for port in ports if not self.consumers(port))
+        return tuple(port for port in unused if self.may_be_unused(port))
 
     def to_json(self) -> str:
         """Return the graph as JSON text, the same for equal graphs."""

@@ -69,8 +69,8 @@ class JobPlan:
 
     @property
     def counted_only(self) -> list[str]:
-        """The side outputs whose rows are counted and not written."""
-        return [str(port) for port in self.graph.unused_side_outputs()]
+        """The outputs whose rows are counted and not written."""
+        return [str(port) for port in self.graph.unused_outputs()]
 
     __get_pydantic_core_schema__ = shaped(
         computed={name: name for name in ("operators", "outputs", "counted_only")}

@@ -123,7 +123,7 @@ def build_view(job: str, graph: Graph, status: Mapping[str, Any]) -> GraphView:
     """Return the view of a graph with the counts of a job's status."""
     flow = _Flow(graph, status)
     nodes = [flow.view(node) for node in graph.nodes]
-    nodes += [flow.unused(port) for port in graph.unused_side_outputs()]
+    nodes += [flow.unused(port) for port in graph.unused_outputs()]
     nodes.append(flow.dead_letters())
     return GraphView(job, tuple(nodes), tuple(flow.edges()))
 
@@ -149,12 +149,12 @@ class _Flow:
                 return self._node(node, OPERATOR, self._operator_facts(node))
 
     def unused(self, port: Port) -> GraphNode:
-        """Return the node of a side output without a consumer."""
+        """Return the node of an output without a consumer."""
         return GraphNode(
-            id=str(port),
+            id=_unused_id(port),
             kind=OUTPUT,
-            title=str(port),
-            detail="an unused side output: counted, not written",
+            title=_unused_id(port),
+            detail="an unused output: counted, not written",
             facts=NodeFacts(
                 records_in=_whole(self._rows.get(port)), in_per_s=self._rates.get(port)
             ),
@@ -179,8 +179,8 @@ class _Flow:
         """Yield every edge, those to dead letters last."""
         for edge in self._edges:
             yield self._edge(edge.source, edge.target, self._label(edge), _exchange(edge))
-        for port in self._graph.unused_side_outputs():
-            yield self._edge(port, str(port), port.output)
+        for port in self._graph.unused_outputs():
+            yield self._edge(port, _unused_id(port), port.output)
         for node in self._graph.nodes:
             failed = f"{node.id}!"
             count = self._map("ports").get(failed)
@@ -262,6 +262,10 @@ class _Flow:
 
     def _map(self, name: str) -> Mapping[str, Any]:
         return self._status.get(name) or {}
+
+
+def _unused_id(port: Port) -> str:
+    return f"{port.node}.{port.output}"
 
 
 def _port_counts(
