@@ -408,3 +408,15 @@ def test_a_job_that_fails_in_a_function_resumes_with_a_corrected_one(bench: Benc
     assert "two is too much" in error.value.message
     bench.run(flow(lambda row: {"n": row.n * 10}), parallelism=1)
     assert bench.bag("out") == bag(numbers(*(n * 10 for n in range(10))))
+
+
+def test_a_message_is_no_longer_than_an_array(spark: SparkSession) -> None:
+    functions = spark.sparkContext._jvm.io.headgate.kernel.functions  # type: ignore[union-attr]
+    body = functions.MessageBody("map 'f'", 10_000)
+    for _ in range(10):
+        body.write(bytes(1000), 0, 1000)
+    with pytest.raises(Py4JJavaError) as failed:
+        body.writeInt(1)
+    shown = str(failed.value.java_exception.toString())
+    assert "FUNCTION_MESSAGE_TOO_LARGE: map 'f': what one call needs has more than" in shown
+    assert body.size() == 10_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import io
+import json
 import struct
 import weakref
 from collections.abc import Iterator
@@ -13,10 +14,14 @@ from typing import Any, BinaryIO, cast
 import pyarrow as pa
 import pytest
 
-from headgate import Context, KeyedProcess
-from headgate.functions import worker
+from headgate import Context, KeyedProcess, ListOf, Value
+from headgate.functions import messages, worker
 from headgate.functions.calls import get_call
-from headgate.functions.stored import Callback
+from headgate.functions.declared import describe_process
+from headgate.functions.processes.calls import ProcessCalls
+from headgate.functions.processes.memory import MemoryKernel, Work, shape_of
+from headgate.functions.python_types import python_type
+from headgate.functions.stored import Callback, ProcessCallback, RowType, stored_states
 from headgate.testing import Harness
 
 ROWS = pa.schema([pa.field("id", pa.int64(), nullable=False)])
@@ -36,6 +41,16 @@ class Node:
         self.itself = self
 
 
+def answer_of(call: worker.Served, body: bytes) -> tuple[int, Any]:
+    """Return the state of the answer to a call, and its words."""
+    out = io.BytesIO()
+    message = io.BytesIO(struct.pack(">iii", 7, 0, len(body)) + body)
+    stream = io.BufferedRWPair(message, out)
+    assert worker._serve(cast("BinaryIO", stream), {7: call})
+    state, _, _, text, _ = struct.unpack(">iiiii", out.getvalue()[:20])
+    return state, json.loads(out.getvalue()[20 : 20 + text] or "[]")
+
+
 def serve(function: Any, rows: int, calls: int) -> Iterator[None]:
     """Serve calls as a worker does, and yield after each."""
     body = pa.RecordBatch.from_pydict({"id": range(rows)}, schema=ROWS).serialize().to_pybytes()
@@ -46,7 +61,9 @@ def serve(function: Any, rows: int, calls: int) -> Iterator[None]:
     )
     stream = io.BufferedRWPair(io.BytesIO(message * calls), io.BytesIO())
     for _ in range(calls):
-        assert worker._serve(cast("BinaryIO", stream), {7: (call, ROWS)})
+        assert worker._serve(
+            cast("BinaryIO", stream), {7: worker.Served("filter 'f'", (call, ROWS))}
+        )
         # Python collects when something is allocated.
         _ = [[] for _ in range(10)]
         yield
@@ -128,3 +145,94 @@ def test_a_process_emits_rows_of_any_class_in_any_order() -> None:
         harness.send({"kind": kind}, key="k")
     assert [row.id for row in harness.out] == [2, 1, 1, 3, 4, 1, 2, 2]
     assert [letter.event.kind for letter in harness.dead_letters] == ["wrong", "missing"]
+
+
+class Large(KeyedProcess[Any, Row]):
+    """Emits and keeps as much as an event asks for."""
+
+    text: Value[str]
+    texts: ListOf[str]
+
+    def on_event(self, event: Any, ctx: Context[Row]) -> None:
+        large = "x" * 5_000
+        if event.kind == "rows":
+            for number in range(20):
+                ctx.emit(Row(number, large))
+        if event.kind == "value":
+            self.text.set(large * 20)
+        if event.kind == "list":
+            self.texts.extend([large] * 20)
+
+
+KINDS = pa.schema([("kind", pa.string())])
+
+
+def served_process(process: KeyedProcess[Any, Any]) -> tuple[worker.Served, MemoryKernel]:
+    states = stored_states(describe_process(process).states)
+    shape = shape_of(
+        states,
+        given=KINDS,
+        keys=pa.schema([("key", pa.string())]),
+        outputs=[("out", python_type(Row))],
+        has_timers=False,
+    )
+    name = "process 'large'"
+    calls = ProcessCalls(
+        ProcessCallback(process, RowType(), states), shape, name=name, uid="p", dead_letters=False
+    )
+    return worker.Served(name, calls), MemoryKernel(calls, shape)
+
+
+@pytest.mark.parametrize("kind", ["rows", "value", "list", "nothing"])
+def test_an_answer_that_fits_into_no_message_has_a_code(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served, kernel = served_process(Large())
+    work = [Work(b"k", ("k",), [(kind,)])]
+    body = kernel.body(work, now=1, watermark=0, batch=1, phase=0)
+    assert answer_of(served, body) == (0, [])
+    monkeypatch.setattr(messages, "LARGEST", 90_000)
+    state, words = answer_of(served, body)
+    if kind == "nothing":
+        assert state == 0
+    else:
+        assert state == 1
+        assert words["code"] == "FUNCTION_MESSAGE_TOO_LARGE"
+        assert words["message"].startswith("process 'large': its answer needs 10")
+
+
+def test_results_that_fit_into_no_message_have_a_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = pa.schema([("id", pa.int64()), ("name", pa.string())])
+    call = get_call(
+        "MAP",
+        Callback(lambda row: {"id": row.id, "name": "x" * 5_000}),
+        name="map 'm'",
+        given=ROWS,
+        returned=rows,
+        # A row alone is not at fault: it must not become a dead letter.
+        dead_letters=True,
+    )
+    served = worker.Served("map 'm'", (call, ROWS))
+    body = pa.RecordBatch.from_pydict({"id": range(20)}, schema=ROWS).serialize().to_pybytes()
+    assert answer_of(served, body) == (0, [])
+    monkeypatch.setattr(messages, "LARGEST", 90_000)
+    state, words = answer_of(served, body)
+    assert (state, words["code"]) == (1, "FUNCTION_MESSAGE_TOO_LARGE")
+    assert words["message"].startswith("map 'm': its answer needs 10")
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.list_(pa.string())])
+def test_values_that_fit_into_no_array_have_a_code(
+    kind: pa.DataType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Arrow cuts long strings into several arrays, and refuses long lists of them."""
+    plain = pa.array
+
+    def limited(values: Any, type: pa.DataType) -> Any:  # noqa: A002 - as Arrow names it
+        if pa.types.is_list(type):
+            raise pa.ArrowCapacityError("array cannot contain more than 2147483646 bytes")
+        return pa.chunked_array([plain(values[:1], type), plain(values[1:], type)])
+
+    monkeypatch.setattr(pa, "array", limited)
+    with pytest.raises(messages.MessageTooLarge, match="'texts' needs more than the 2,147,48"):
+        messages.array_of([["a"], ["b"]] if pa.types.is_list(kind) else ["a", "b"], kind, "'texts'")

@@ -113,6 +113,10 @@ _FAILURES = {
         False,
     ),
     "FUNCTION_NOT_LOADED": ("start the job from its flow's file: headgate run FLOW", False),
+    "FUNCTION_MESSAGE_TOO_LARGE": (
+        "keep less for one key: spread it over several keys, or over smaller items",
+        False,
+    ),
     "PACKAGE_MISSING": ("install it, or put the module beside the flow's file", False),
     "PYTHON_WORKER_DIED": ("headgate logs JOB shows what the worker printed", True),
     "FENCED": ("headgate jobs shows which attempt runs; this one has written nothing", False),
@@ -123,6 +127,7 @@ _OF_USER = {
     "FUNCTION_BAD_RESULT",
     "FUNCTION_NOT_DETERMINISTIC",
     "FUNCTION_NOT_LOADED",
+    "FUNCTION_MESSAGE_TOO_LARGE",
     "PACKAGE_MISSING",
 }
 _NAMED = re.compile(rf"\b({'|'.join(_FAILURES)}): ")

@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from headgate.functions.messages import array_of
 from headgate.functions.rows import is_attribute
 
 
@@ -106,7 +107,7 @@ def _build(kind: pa.DataType, values: Sequence[Any], where: str) -> pa.Array:
         items = _array(kind.item_field, [item for _, item in flat], where)
         return pa.MapArray.from_arrays(offsets, keys, items, type=kind)
     _check_types(kind, values, where)
-    return pa.array(values, type=kind)
+    return array_of(values, kind, f"column {where!r} of the rows of one call")
 
 
 def _structs(kind: pa.StructType, values: Sequence[Any], where: str) -> pa.Array:

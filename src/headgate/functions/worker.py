@@ -16,18 +16,27 @@ import signal
 import socket
 import struct
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
 from headgate.functions.calls import Call, FunctionFailed, Results, get_call, twice
+from headgate.functions.messages import MessageTooLarge, check_size
 from headgate.functions.processes.calls import ProcessCalls, ProcessShape
 from headgate.functions.processes.wire import Fetch, Reply, read_batch
 from headgate.functions.states.pages import FetchPages
 from headgate.functions.stored import ProcessCallback, load
 
-# A function by its kind: a call with the columns that it is given, or a process.
-Served = tuple[Call, pa.Schema] | ProcessCalls
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A function by its kind: a call with the columns that it is given, or a process."""
+
+    name: str
+    call: tuple[Call, pa.Schema] | ProcessCalls
+
 
 _REPLY = struct.Struct(">iiiii")
 _REQUEST = struct.Struct(">iii")
@@ -64,7 +73,8 @@ def _load(stream: BinaryIO) -> dict[int, Served] | None:
     calls = {}
     for function in message["functions"]:
         try:
-            calls[function["address"]] = _prepare(function, check=message["check"])
+            call = _prepare(function, check=message["check"])
+            calls[function["address"]] = Served(function["name"], call)
         except ModuleNotFoundError as error:
             _fail(stream, "PACKAGE_MISSING", f"{function['name']} needs a module: {error}")
             return None
@@ -72,11 +82,11 @@ def _load(stream: BinaryIO) -> dict[int, Served] | None:
             text = f"{function['name']} cannot be loaded: {type(error).__name__}: {error}"
             _fail(stream, "FUNCTION_NOT_LOADED", text)
             return None
-    _answer(stream, Results(0, None, None))
+    _send(stream, _results(Results(0, None, None)))
     return calls
 
 
-def _prepare(function: dict[str, Any], *, check: bool) -> Served:
+def _prepare(function: dict[str, Any], *, check: bool) -> tuple[Call, pa.Schema] | ProcessCalls:
     given = _schema(function["given"])
     callback = load(base64.b64decode(function["code"]))
     if isinstance(callback, ProcessCallback):
@@ -130,13 +140,15 @@ def _serve(stream: BinaryIO, calls: dict[int, Served]) -> bool:
     usual = gc.get_threshold()[0]
     gc.set_threshold(usual and max(usual, _WITHIN_CALL))
     try:
-        if isinstance(served, ProcessCalls):
-            answer: Reply | Results = served(body, _fetching(stream, served, process))
+        if isinstance(served.call, ProcessCalls):
+            parts = _reply(served.call(body, _fetching(stream, served.call, process)))
         else:
-            call, given = served
-            answer = call(pa.ipc.read_record_batch(pa.py_buffer(body), given))
+            call, given = served.call
+            parts = _results(call(pa.ipc.read_record_batch(pa.py_buffer(body), given)))
     except FunctionFailed as error:
         failure = error.code, str(error)
+    except MessageTooLarge as error:
+        failure = error.code, f"{served.name}: {error}"
     except MemoryError:
         failure = "FUNCTION_FAILED", "a function needs more memory than the worker may have"
     except Exception:
@@ -149,10 +161,8 @@ def _serve(stream: BinaryIO, calls: dict[int, Served]) -> bool:
         os._exit(0)
     if failure is not None:
         _fail(stream, *failure)
-    elif isinstance(answer, Reply):
-        _answer_process(stream, answer)
     else:
-        _answer(stream, answer)
+        _send(stream, parts)
     return True
 
 
@@ -163,44 +173,46 @@ def _fetching(stream: BinaryIO, served: ProcessCalls, process: int) -> FetchPage
         if os.getpid() != process:
             os._exit(0)
         body = wanted.body()
-        stream.write(_REPLY.pack(2, len(wanted.keys), wanted.var, 0, len(body)))
-        stream.write(body)
-        stream.flush()
+        _send(stream, [_REPLY.pack(2, len(wanted.keys), wanted.var, 0, len(body)), body])
         (length,) = _INT.unpack(_read(stream, _INT.size))
         return read_batch(_read(stream, length), served.pages[wanted.var])
 
     return fetch
 
 
-def _answer_process(stream: BinaryIO, reply: Reply) -> None:
-    errors = [{"row": row, "text": text} for row, text in reply.errors]
-    words = json.dumps(errors).encode() if errors else b""
+def _reply(reply: Reply) -> list[bytes]:
+    """Return the message with what a process answers."""
+    words = _errors(reply.errors)
     body = reply.body()
-    stream.write(_REPLY.pack(0, reply.rows, -1, len(words), len(body)))
-    stream.write(words)
-    stream.write(body)
-    stream.flush()
+    return [_REPLY.pack(0, reply.rows, -1, len(words), len(body)), words, body]
 
 
-def _answer(stream: BinaryIO, results: Results) -> None:
+def _results(results: Results) -> list[bytes]:
+    """Return the message with what a call returned."""
     body = b"" if results.batch is None else results.batch.serialize()
+    check_size(len(body), "its answer")
     origins = results.origins
-    errors = [{"row": error.row, "text": error.text} for error in results.errors]
-    words = json.dumps(errors).encode() if errors else b""
+    words = _errors([(error.row, error.text) for error in results.errors])
     count = -1 if origins is None else len(origins)
-    stream.write(_REPLY.pack(0, results.rows, count, len(words), len(body)))
-    if origins:
-        stream.write(struct.pack(f">{count}i", *origins))
-    stream.write(words)
-    stream.write(body)
+    head = _REPLY.pack(0, results.rows, count, len(words), len(body))
+    return [head, struct.pack(f">{count}i", *origins) if origins else b"", words, body]
+
+
+def _errors(errors: Sequence[tuple[int, str]]) -> bytes:
+    if not errors:
+        return b""
+    return json.dumps([{"row": row, "text": text} for row, text in errors]).encode()
+
+
+def _send(stream: BinaryIO, parts: Sequence[bytes]) -> None:
+    for part in parts:
+        stream.write(part)
     stream.flush()
 
 
 def _fail(stream: BinaryIO, code: str, message: str) -> None:
     words = json.dumps({"code": code, "message": message}).encode()
-    stream.write(_REPLY.pack(1, 0, -1, len(words), 0))
-    stream.write(words)
-    stream.flush()
+    _send(stream, [_REPLY.pack(1, 0, -1, len(words), 0), words])
 
 
 def _read(stream: BinaryIO, length: int) -> bytes:

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from headgate.functions.keyed import Emitter
+from headgate.functions.messages import array_of
 from headgate.functions.processes.scope import Scope
 from headgate.functions.processes.wire import pack_ints
 from headgate.functions.python_types import Kind, PythonType
@@ -55,7 +56,7 @@ class Output(Emitter):
         if not self.rows:
             return [b"", b""]
         arrays = [
-            pa.array(column, field.type)
+            array_of(column, field.type, f"column {field.name!r} of the rows of one call")
             for column, field in zip(zip(*self.rows, strict=True), self._schema, strict=True)
         ]
         batch = pa.RecordBatch.from_arrays(arrays, schema=self._schema)

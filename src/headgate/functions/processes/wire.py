@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from headgate.functions.messages import check_size
+
 NO_TIME = -(2**63)
 _FIXED = struct.Struct("<qqqiiii")
 _INT = struct.Struct("<i")
@@ -89,8 +91,9 @@ class Reply:
     sections: list[bytes] = field(default_factory=list)
 
     def body(self) -> bytes:
-        """Return the body of the message."""
+        """Return the body of the message, or raise MessageTooLarge."""
         parts: list[bytes] = []
+        check_size(sum(_INT.size + len(section) for section in self.sections), "its answer")
         for section in self.sections:
             parts.append(_INT.pack(len(section)))
             parts.append(section)

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from headgate.functions.keyed import ListOf
+from headgate.functions.messages import array_of
 from headgate.functions.processes.scope import Scope
 from headgate.functions.results import BadResult
 from headgate.functions.states.columns import reader
@@ -186,7 +187,8 @@ class ListState(ListOf[Any]):
         """Return changed pages as a batch."""
         columns = zip(*[page or (None, None) for page in changes.pages], strict=True)
         arrays = [
-            pa.array(column, field.type) for column, field in zip(columns, self._page, strict=True)
+            array_of(column, field.type, f"{self.name!r} of the keys of one call")
+            for column, field in zip(columns, self._page, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self._page)
 

@@ -10,6 +10,7 @@ from zlib import crc32
 import pyarrow as pa
 
 from headgate.functions.keyed import MapOf
+from headgate.functions.messages import array_of
 from headgate.functions.processes.scope import Scope
 from headgate.functions.python_types import Kind
 from headgate.functions.states.columns import reader
@@ -196,7 +197,7 @@ class MapState(MapOf[Any, Any]):
             for page in changes.pages
         ]
         arrays = [
-            pa.array(column, field.type)
+            array_of(column, field.type, f"{self.name!r} of the keys of one call")
             for column, field in zip(zip(*rows, strict=True), self._page, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self._page)

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from headgate.functions.keyed import Value
+from headgate.functions.messages import array_of
 from headgate.functions.processes.scope import Scope
 from headgate.functions.python_types import PythonType
 from headgate.functions.states.columns import reader
@@ -128,7 +129,7 @@ class ValueState(Value[Any]):
         else:
             expires = pa.array([self._expires[at] for at in places], _LONG)
         return pa.StructArray.from_arrays(
-            [pa.array(values, self._type), expires],
+            [array_of(values, self._type, f"{self.name!r} of the keys of one call"), expires],
             fields=list(self._kind),
             mask=None if gone is None else pa.array(gone),
         )

@@ -10,6 +10,7 @@ import org.apache.arrow.vector.VectorUnloader;
 import org.apache.arrow.vector.ipc.WriteChannel;
 import org.apache.arrow.vector.ipc.message.MessageSerializer;
 import org.apache.arrow.vector.types.pojo.Schema;
+import org.apache.arrow.vector.util.OversizedAllocationException;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.ProjectingInternalRow;
 import org.apache.spark.sql.execution.arrow.ArrowWriter;
@@ -56,11 +57,15 @@ public final class ArrowSender implements AutoCloseable {
   /** Adds a row to those that are sent next. */
   public void add(InternalRow row) {
     rows++;
-    if (projection == null) {
-      writer.write(row);
-    } else {
-      projection.project(row);
-      writer.write(projection);
+    try {
+      if (projection == null) {
+        writer.write(row);
+      } else {
+        projection.project(row);
+        writer.write(projection);
+      }
+    } catch (OversizedAllocationException e) {
+      throw FunctionFailure.tooLarge(allocator.getName(), Integer.MAX_VALUE);
     }
   }
 

@@ -37,7 +37,7 @@ final class FunctionCalls implements Iterator<Tuple2<Integer, byte[]>> {
     final ArrowSender given;
     /** Null for a function that returns no rows of its own. */
     final ArrowReceiver returned;
-    final MessageBody body = new MessageBody();
+    final MessageBody body;
     final SegmentedRow row;
     final SegmentedRow result;
     final List<byte[]> envelopes = new ArrayList<>();
@@ -45,6 +45,7 @@ final class FunctionCalls implements Iterator<Tuple2<Integer, byte[]>> {
 
     Turn(FunctionSpec function) {
       this.function = function;
+      body = new MessageBody(function.name());
       boolean all = function.columns().length == function.input().schema().length();
       given = new ArrowSender(function.name(), function.sent(), all ? null : function.columns());
       boolean filters = function.kind() == FunctionSpec.Kind.FILTER;

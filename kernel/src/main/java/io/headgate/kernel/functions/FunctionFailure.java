@@ -6,6 +6,7 @@ import io.headgate.kernel.CodedFailure;
 public final class FunctionFailure extends CodedFailure {
   public static final String BAD_RESULT = "FUNCTION_BAD_RESULT";
   public static final String DIED = "PYTHON_WORKER_DIED";
+  public static final String TOO_LARGE = "FUNCTION_MESSAGE_TOO_LARGE";
 
   public FunctionFailure(String code, String message) {
     super(code, message);
@@ -13,5 +14,11 @@ public final class FunctionFailure extends CodedFailure {
 
   FunctionFailure(String code, String message, Throwable cause) {
     super(code, message, cause);
+  }
+
+  /** Returns the failure of a call whose values do not fit into one message. */
+  static FunctionFailure tooLarge(String function, long most) {
+    return new FunctionFailure(
+        TOO_LARGE, function + ": what one call needs has more than the " + most + " bytes that one message holds");
   }
 }

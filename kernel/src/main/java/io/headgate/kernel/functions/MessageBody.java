@@ -11,8 +11,24 @@ public final class MessageBody extends OutputStream {
   private static final VarHandle INT = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
   private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
 
+  /** An array has at most 2 GiB, less some bytes of its own. */
+  private static final int MOST = Integer.MAX_VALUE - 1024;
+
+  private final String function;
+  private final int most;
   private byte[] bytes = new byte[4096];
   private int size;
+
+  /** @param function how a failure names the function that is called */
+  public MessageBody(String function) {
+    this(function, MOST);
+  }
+
+  /** @param most the bytes that it may have */
+  public MessageBody(String function, int most) {
+    this.function = function;
+    this.most = most;
+  }
 
   /** Starts over. */
   public void reset() {
@@ -63,6 +79,9 @@ public final class MessageBody extends OutputStream {
   }
 
   private void room(int more) {
-    if (bytes.length - size < more) bytes = Arrays.copyOf(bytes, Math.max(2 * bytes.length, size + more));
+    if (bytes.length - size >= more) return;
+    long needed = (long) size + more;
+    if (needed > most) throw FunctionFailure.tooLarge(function, most);
+    bytes = Arrays.copyOf(bytes, (int) Math.max(needed, Math.min(2L * bytes.length, most)));
   }
 }
