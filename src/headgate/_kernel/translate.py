@@ -113,6 +113,11 @@ _FAILURES = {
         False,
     ),
     "FUNCTION_NOT_LOADED": ("start the job from its flow's file: headgate run FLOW", False),
+    "FUNCTION_CHANGED": (
+        "install the version of the package that the job ran with, or start the job from its "
+        "flow's file: headgate run FLOW",
+        False,
+    ),
     "FUNCTION_MESSAGE_TOO_LARGE": (
         "keep less for one key: spread it over several keys, or over smaller items",
         False,
@@ -127,6 +132,7 @@ _OF_USER = {
     "FUNCTION_BAD_RESULT",
     "FUNCTION_NOT_DETERMINISTIC",
     "FUNCTION_NOT_LOADED",
+    "FUNCTION_CHANGED",
     "FUNCTION_MESSAGE_TOO_LARGE",
     "PACKAGE_MISSING",
 }

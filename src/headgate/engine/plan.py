@@ -48,6 +48,7 @@ from headgate.flow.process_state import state_schema
 from headgate.flow.schema import Schema, Struct
 from headgate.flow.topics import Topic
 from headgate.flow.windowing import EveryProcessingTime
+from headgate.functions.installed import check_source
 from headgate.functions.stored import present_python
 
 # Operators and functions share one 16-bit address space; outputs have their own.
@@ -253,7 +254,7 @@ class _Planner:
         }
 
     def _function(self, node: Transform) -> dict[str, Any]:
-        _check_python(node)
+        _check_function(node)
         return {
             "id": node.id,
             "address": self.functions[node.id],
@@ -262,7 +263,7 @@ class _Planner:
         }
 
     def _call(self, node: CallNode) -> dict[str, Any]:
-        _check_python(node)
+        _check_function(node)
         return {
             "id": node.id,
             "name": label(node),
@@ -326,7 +327,7 @@ class _Planner:
         return self._timed(node, {**spec, "rightAddress": _FIRST_OTHER + self.operators[node.id]})
 
     def _process(self, node: Process) -> dict[str, Any]:
-        _check_python(node)
+        _check_function(node)
         history = self.history.get(node.id, (state_schema(node),))
         ports = (Port(node.id, output) for output in node.outputs)
         return {
@@ -445,10 +446,15 @@ class _Planner:
         }
 
 
-def _check_python(node: CallNode | Process | Transform) -> None:
-    """Refuse a function that another version of Python has stored."""
+def _check_function(node: CallNode | Process | Transform) -> None:
+    """Refuse a function that another version of Python or of its package has stored."""
     stored = node.stored if isinstance(node, Transform) else node.function
-    if stored is not None and stored.python != present_python():
+    if stored is None:
+        return
+    if stored.source:
+        module = stored.name.partition(":")[0]
+        check_source(module, stored.source, what=f"cannot plan {label(node)}")
+    if stored.python != present_python():
         raise HeadgateError(
             "FUNCTION_OTHER_PYTHON",
             f"cannot plan {label(node)}: {stored.name} was stored by Python {stored.python}, and "

@@ -16,7 +16,8 @@ from typing import Any
 
 import cloudpickle
 
-_INSTALLED = ("site-packages", "dist-packages")
+from headgate.functions.installed import FOLDERS
+
 # Modules without a file that need no care: Python's own, and the main one, which goes by value.
 _NOT_OWN = (*sys.builtin_module_names, "__main__")
 
@@ -100,5 +101,5 @@ def _is_own(file: Path) -> bool:
     return not (
         path.is_relative_to(standard)
         or path.is_relative_to(headgate)
-        or any(part in _INSTALLED for part in path.parts)
+        or any(part in FOLDERS for part in path.parts)
     )

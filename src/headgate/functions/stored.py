@@ -9,12 +9,13 @@ import pickle
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
 from headgate.errors import HeadgateError
 from headgate.functions.declared import DeclaredState, StateKind
+from headgate.functions.installed import Installed, find_installed
 from headgate.functions.keyed import KeyedProcess
 from headgate.functions.python_types import PythonType
 
@@ -30,16 +31,20 @@ class StoredFunction:
 
     Attributes:
         name: `module:function`; the module of a flow's own file is `flow`.
-        digest: The SHA-256 of its source and of the user's files beside it.
+        digest: The SHA-256 of its source, and of the user's files beside it or of the module of an
+            installed package.
         code: The function and the type of its argument, pickled, compressed, in base64; empty
             while the flow is being declared.
         python: The Python version that pickled it: "3.11".
+        source: The SHA-256 of the module's file, if that is of an installed package: `code` names
+            the function then, and does not contain it.
     """
 
     name: str
     digest: str
     code: str = field(default="", compare=False)
     python: str = field(default="", compare=False)
+    source: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +138,8 @@ def store(
 ) -> StoredFunction:
     """Return a function with its code.
 
-    Everything from the user's own files is stored by value. Installed packages are imported by
-    the worker.
+    Everything from the user's own files is stored by value. A function of an installed package is
+    stored by its name, and others use what is installed.
     """
     # Its library is needed here alone.
     from headgate.functions.pickling import digest_of_files, pickle_by_value
@@ -147,6 +152,9 @@ def store(
             f"{what}: {described.name} cannot be stored: {error}",
             hint="create connections, locks and open files inside the function",
         ) from error
+    installed = find_installed(callback.function)
+    if installed is not None:
+        pickled = pickle.dumps(replace(installed, callback=pickled))
     code = base64.b64encode(zlib.compress(pickled)).decode()
     if len(code) > LARGEST:
         raise HeadgateError(
@@ -155,15 +163,20 @@ def store(
             f"the limit is {LARGEST}",
             hint="load large values inside the function, from a file or a package",
         )
-    digest = hashlib.sha256(
-        f"{described.digest}{digest_of_files(callback.function)}".encode()
-    ).hexdigest()
-    return StoredFunction(described.name, digest, code, present_python())
+    source = "" if installed is None else installed.digest
+    files = source or digest_of_files(callback.function)
+    digest = hashlib.sha256(f"{described.digest}{files}".encode()).hexdigest()
+    return StoredFunction(described.name, digest, code, present_python(), source)
 
 
 def load(code: bytes) -> Callback | ProcessCallback:
-    """Return the function that `store` wrote; `code` is the decoded base64."""
-    callback = pickle.loads(zlib.decompress(code))
+    """Return the function that `store` wrote; `code` is the decoded base64.
+
+    Raises:
+        HeadgateError: PACKAGE_MISSING or FUNCTION_CHANGED, for one of an installed package.
+    """
+    stored = pickle.loads(zlib.decompress(code))
+    callback = stored.load() if isinstance(stored, Installed) else stored
     assert isinstance(callback, Callback | ProcessCallback)
     return callback
 

@@ -22,6 +22,7 @@ from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
+from headgate.errors import HeadgateError
 from headgate.functions.calls import Call, FunctionFailed, Results, get_call, twice
 from headgate.functions.messages import MessageTooLarge, check_size
 from headgate.functions.processes.calls import ProcessCalls, ProcessShape
@@ -75,6 +76,9 @@ def _load(stream: BinaryIO) -> dict[int, Served] | None:
         try:
             call = _prepare(function, check=message["check"])
             calls[function["address"]] = Served(function["name"], call)
+        except HeadgateError as error:
+            _fail(stream, error.code, f"{function['name']}: {error.message}")
+            return None
         except ModuleNotFoundError as error:
             _fail(stream, "PACKAGE_MISSING", f"{function['name']} needs a module: {error}")
             return None
