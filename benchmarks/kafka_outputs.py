@@ -50,6 +50,13 @@ def find_ends(servers: str, topics: Sequence[str]) -> list[TopicPartition]:
 
 def read_records(servers: str, since: list[TopicPartition]) -> Iterator[tuple[str, bytes]]:
     """Yield topic and value of all records a committed reader finds up to the end."""
+    for piece in read_pieces(servers, since):
+        for message in piece:
+            yield str(message.topic()), bytes(message.value() or b"")
+
+
+def read_pieces(servers: str, since: list[TopicPartition]) -> Iterator[list[Message]]:
+    """Yield all records a committed reader finds up to the end, many at a time."""
     consumer = Consumer(
         {
             "bootstrap.servers": servers,
@@ -71,11 +78,9 @@ def read_records(servers: str, since: list[TopicPartition]) -> Iterator[tuple[st
                 heard = time.monotonic()
             elif time.monotonic() - heard > _SILENCE:
                 raise RuntimeError(f"no record came within {_SILENCE:.0f} s")
-            for message in messages:
-                if _is_end(message):
-                    left -= 1
-                else:
-                    yield str(message.topic()), bytes(message.value() or b"")
+            records = [message for message in messages if not _is_end(message)]
+            left -= len(messages) - len(records)
+            yield records
     finally:
         consumer.close()
 
