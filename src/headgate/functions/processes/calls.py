@@ -272,7 +272,7 @@ class ProcessCalls:
         return [
             f"{row!r} of row {origin}"
             for output in self._outputs.all
-            for row, origin in zip(output.rows, output.origins, strict=True)
+            for row, origin in output.rows()
         ]
 
     def _differs(self, ours: Sequence[str], theirs: Sequence[str]) -> FunctionFailed:

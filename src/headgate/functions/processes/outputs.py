@@ -17,16 +17,17 @@ from headgate.functions.states.plain import row_emitter
 
 
 class Output(Emitter):
-    """An output: the rows of a call in plain form, each with its origin."""
+    """An output: the rows of a call in plain form, column by column, and the origin of each."""
 
     def __init__(self, scope: Scope, schema: pa.Schema) -> None:
         fields = tuple((field.name, type_of(field)) for field in schema)
-        self.rows: list[tuple[Any, ...]] = []
+        self._columns: list[list[Any]] = [[] for _ in fields]
         self.origins: list[int] = []
         self._schema = schema
         self._by_class: dict[type, Callable[[Any], None]] = {}
         self._names = {
-            "append": self.rows.append,
+            **{f"add{i}": column.append for i, column in enumerate(self._columns)},
+            "add": self._add,
             "mark": self.origins.append,
             "scope": scope,
             "other": self._emit,
@@ -43,21 +44,30 @@ class Output(Emitter):
             self.emit = emit  # type: ignore[assignment, method-assign]
         emit(row)
 
+    def _add(self, plain: Sequence[Any]) -> None:
+        for column, value in zip(self._columns, plain, strict=True):
+            column.append(value)
+
     def begin(self) -> None:
         """Forget the rows of the last call."""
         self.undo(0)
 
     def undo(self, length: int) -> None:
         """Drop the rows behind so many."""
-        del self.rows[length:], self.origins[length:]
+        for column in (*self._columns, self.origins):
+            del column[length:]
+
+    def rows(self) -> list[tuple[tuple[Any, ...], int]]:
+        """Return the rows of the call, each with its origin."""
+        return list(zip(zip(*self._columns, strict=True), self.origins, strict=True))
 
     def sections(self) -> list[bytes]:
         """Return the sections of a reply."""
-        if not self.rows:
+        if not self.origins:
             return [b"", b""]
         arrays = [
             array_of(column, field.type, f"column {field.name!r} of the rows of one call")
-            for column, field in zip(zip(*self.rows, strict=True), self._schema, strict=True)
+            for column, field in zip(self._columns, self._schema, strict=True)
         ]
         batch = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
         return [pack_ints(self.origins), batch.serialize()]
@@ -88,7 +98,7 @@ class Outputs:
 
     def lengths(self) -> list[int]:
         """Return how many rows each output has."""
-        return [len(output.rows) for output in self.all]
+        return [len(output.origins) for output in self.all]
 
     def undo(self, lengths: Sequence[int]) -> None:
         """Drop the rows behind so many of each output."""

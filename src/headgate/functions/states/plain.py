@@ -63,22 +63,25 @@ def from_plain(type_: PythonType) -> Convert | None:
 
 
 def row_emitter(type_: PythonType, cls: type, names: Mapping[str, Any]) -> Callable[[Any], None]:
-    """Return what emits rows of a class: in plain form, each with its origin.
+    """Return what emits rows of a class: the plain form of each field, and the row's origin.
 
     Args:
-        names: `append` takes a plain form, `mark` the `scope`'s origin, and `other` a row of
-            another class.
+        names: `add0` takes the first field, and so on; `add` takes a whole row in plain form,
+            `mark` the `scope`'s origin, and `other` a row of another class.
     """
     body = _struct_body(type_, "", cls)
-    code = [" append(slow(value))"]
+    code = [" add(slow(value))"]
     if body is not None:
         code = [
             " try:",
             *body.reads,
-            " except (KeyError, AttributeError): append(slow(value))",
+            " except (KeyError, AttributeError): add(slow(value))",
             " else:",
-            f"  if {body.test}: append({body.plain})",
-            "  else: append(slow(value))",
+            f"  if {body.test}:",
+            # All are plain before the first is added: one that is wrong raises.
+            *(f"   v{i} = {part}" for i, part in enumerate(body.parts) if part != f"v{i}"),
+            *(f"   add{i}(v{i})" for i in range(len(body.parts))),
+            "  else: add(slow(value))",
         ]
     lines = [
         "def emit(value):",
@@ -125,12 +128,12 @@ class _Body:
     Attributes:
         reads: Lines that read the fields of `value`; they raise KeyError or AttributeError.
         test: An expression that is true if what was read may be taken as it is.
-        plain: An expression for the plain form.
+        parts: An expression for the plain form of each field.
     """
 
     reads: list[str]
     test: str
-    plain: str
+    parts: list[str]
     names: dict[str, Any]
 
 
@@ -156,7 +159,7 @@ def _struct_body(type_: PythonType, where: str, cls: type) -> _Body | None:
         else:
             names[f"plain{i}"] = to_plain(inner, f"{where}.{name}" if where else name)
             parts.append(f"plain{i}({value})")
-    return _Body(reads, " and ".join(tests) or "True", f"({', '.join(parts)},)", names)
+    return _Body(reads, " and ".join(tests) or "True", parts, names)
 
 
 def _struct_to_plain(type_: PythonType, where: str, cls: type) -> Convert:
@@ -170,7 +173,7 @@ def _struct_to_plain(type_: PythonType, where: str, cls: type) -> Convert:
         " try:",
         *body.reads,
         " except (KeyError, AttributeError): return slow(value)",
-        f" if {body.test}: return {body.plain}",
+        f" if {body.test}: return ({', '.join(body.parts)},)",
         " return slow(value)",
     ]
     return compiled(lines, {"slow": slow, "cls": cls, **body.names}, "to_plain")
