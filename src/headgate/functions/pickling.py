@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import inspect
 import io
@@ -81,25 +82,32 @@ def _own_modules(function: Any) -> list[ModuleType]:
     if file is None:
         # A module without a file cannot be imported elsewhere.
         return [module]
-    if not _is_own(Path(file)):
+    if not _is_own(file):
         return []
-    folder = Path(file).resolve().parent
+    folder = _resolve(file).parent
     return [
         other
         for other in list(sys.modules.values())
         if (path := getattr(other, "__file__", None)) is not None
-        and Path(path).resolve().is_relative_to(folder)
-        and _is_own(Path(path))
+        and _resolve(path).is_relative_to(folder)
+        and _is_own(path)
     ]
 
 
-def _is_own(file: Path) -> bool:
+@functools.cache
+def _is_own(file: str) -> bool:
     """Return True if a module's file is the user's, not Python's, Headgate's or a package's."""
-    path = file.resolve()
-    standard = Path(sysconfig.get_paths()["stdlib"]).resolve()
-    headgate = Path(__file__).resolve().parents[1]
+    path = _resolve(file)
+    standard = _resolve(sysconfig.get_paths()["stdlib"])
+    headgate = _resolve(__file__).parents[1]
     return not (
         path.is_relative_to(standard)
         or path.is_relative_to(headgate)
         or any(part in FOLDERS for part in path.parts)
     )
+
+
+# Every function of a flow asks for the files of all modules, some 1,500.
+@functools.cache
+def _resolve(file: str) -> Path:
+    return Path(file).resolve()
