@@ -322,3 +322,69 @@ def test_a_join_behind_windows_pairs_what_closes_together(spark: SparkSession) -
     out = memory.batch([], watermark=253_402_300_799_999)
     assert out == {"matched": [{"key": "a", "hits": 1, "others": 1}]}
     assert memory.state(2) == MemoryState((), ())
+
+
+def test_more_pairs_than_a_call_has_in_memory_leave_in_one_order(spark: SparkSession) -> None:
+    keys = [*map(str, keys_of_one_bucket(spark, 2)), "elsewhere"]
+    drawn = []
+    for number, watermark in enumerate([0, 30, 400]):
+        draw = random.Random(number)
+        rows = [
+            Arrival(
+                1_000 * number + place,
+                draw.choice(["left", "right"]),
+                draw.choice([keys[0], keys[0], *keys]),
+                100 * number + draw.randint(0, 120),
+            )
+            for place in range(260)
+        ]
+        drawn.append((watermark, rows))
+    model, runs = JoinModel(100, 100), []
+    wanted = [model.batch(*batch) for batch in drawn]
+    assert min(wanted[0]["matched"].total(), wanted[1]["matched"].total()) > 5_000
+    for seed in (1, 2):
+        flow = MemoryFlow(spark, joined(100, 100))
+        assert [run(flow, batch, seed) for batch in drawn] == wanted
+        flow = MemoryFlow(spark, joined(100, 100))
+        runs.append(
+            [
+                flow.batch(map(record, rows), seed=seed, watermark=watermark)
+                for watermark, rows in drawn
+            ]
+        )
+    for one, other in zip(*runs, strict=True):
+        hot = [
+            [row for row in made.get("matched", []) if row["key"] == keys[0]]
+            for made in (one, other)
+        ]
+        assert hot[0] == hot[1]
+
+
+def test_more_keys_than_a_slot_of_time_has_room_for_go_at_their_times(spark: SparkSession) -> None:
+    """The keys of a bucket are long, so that few of them fill a slot."""
+    finder = MemoryFlow(spark, joined(40_000, 3))
+    keys = [f"{number}{'x' * 700}" for number in range(9_000)]
+    run(finder, (0, [Arrival(n, "left", key, 0) for n, key in enumerate(keys)]), 0)
+    by_bucket: dict[int, list[str]] = {}
+    for entry in finder.state().held:
+        if entry.key[0] == RECORD:
+            by_bucket.setdefault(entry.bucket, []).append(entry.key[1:].decode())
+    chosen = sorted(sorted(by_bucket.values(), key=len)[-1])
+    assert len(chosen) > 4
+    model, flow, draw = JoinModel(40_000, 3), MemoryFlow(spark, joined(40_000, 3)), random.Random(4)
+    for number in range(10):
+        rows = [
+            Arrival(
+                100 * number + place,
+                draw.choice(["left", "right", "right"]),
+                draw.choice(chosen),
+                9_000 * number + draw.randint(0, 30_000),
+            )
+            for place in range(12)
+        ]
+        batch = (max(0, 9_000 * (number - 1)), rows)
+        assert run(flow, batch, number) == model.batch(*batch)
+        assert held_keys(flow.state()) == model.keys()
+    for watermark in (95_000, 99_000, 130_000, FAR):
+        assert run(flow, (watermark, []), 0) == model.batch(watermark, [])
+    assert flow.state() == MemoryState((), ())

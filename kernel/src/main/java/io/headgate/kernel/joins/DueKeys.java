@@ -5,7 +5,9 @@ import io.headgate.kernel.time.BucketTimer;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.List;
+import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import org.apache.spark.sql.streaming.MapState;
@@ -20,27 +22,45 @@ import scala.collection.Iterator;
  * <p>State has them in slots of time. The key of a slot is where it begins, in a form that orders bytes as times (i64, big
  * endian, the sign bit flipped). Its value: u8 format (1), then of each key the moment (i64), the length of the key (a number in
  * as few bytes as it takes), the key. A key whose moment has changed leaves its entry behind, which says nothing any more.
+ *
+ * <p>What does not fit into a slot goes into narrow slots, so that a bucket that is woken often does not rewrite all that is to
+ * come. Their keys end with u8 1.
  */
 final class DueKeys {
   private static final byte FORMAT = 1;
-  private static final int SLOTS = 16;
+  private static final int NARROW_SLOTS = 32;
   private static final long LEAST = 1_000;
-  private static final long MOST = 600_000;
+  private static final long MOST = 75_000;
+  /** How many narrow slots a slot is as long as. */
+  private static final int WIDTH = 8;
+  /** How many bytes a slot has room for. */
+  private static final int ROOM = 2 << 10;
 
   private final MapState<byte[], byte[]> state;
+  private final long narrowSlot;
   private final long slot;
-  /** Entries that were added in the present call, by the beginning of their slot. */
+  /** Entries that were added in the present call, by the beginning of their narrow slot. */
   private final TreeMap<Long, StateBytes> added = new TreeMap<>();
   private long earliestAdded = BucketTimer.NEVER;
+  private long earliestLeft = BucketTimer.NEVER;
 
   /** @param span how long a key waits at most, in ms */
   DueKeys(StatefulProcessorHandle handle, String name, long span) {
     state = handle.getMapState(name, BytesEncoder.INSTANCE, BytesEncoder.INSTANCE, TTLConfig.NONE());
-    slot = Math.max(LEAST, Math.min(MOST, span / SLOTS));
+    narrowSlot = Math.max(LEAST, Math.min(MOST, span / NARROW_SLOTS));
+    slot = WIDTH * narrowSlot;
+  }
+
+  private static long begin(long moment, long slot) {
+    return Math.floorDiv(moment, slot) * slot;
   }
 
   private static byte[] name(long begin) {
     return ByteBuffer.allocate(Long.BYTES).putLong(begin ^ Long.MIN_VALUE).array();
+  }
+
+  private static byte[] narrowName(long begin) {
+    return ByteBuffer.allocate(Long.BYTES + 1).putLong(begin ^ Long.MIN_VALUE).put((byte) 1).array();
   }
 
   private static long begin(byte[] name) {
@@ -51,7 +71,7 @@ final class DueKeys {
   void add(long moment, byte[] key) {
     if (moment == BucketTimer.NEVER) return;
     earliestAdded = Math.min(earliestAdded, moment);
-    StateBytes into = added.computeIfAbsent(Math.floorDiv(moment, slot) * slot, begin -> new StateBytes());
+    StateBytes into = added.computeIfAbsent(begin(moment, narrowSlot), begin -> new StateBytes());
     put(into, moment, key, 0, key.length);
   }
 
@@ -63,32 +83,56 @@ final class DueKeys {
 
   /** Writes what was added since the last time, and returns the earliest moment of that. */
   long write() {
-    added.forEach((begin, entries) -> {
+    while (!added.isEmpty()) {
+      long begin = begin(added.firstKey(), slot);
+      SortedMap<Long, StateBytes> entries = added.headMap(begin + slot);
       byte[] name = name(begin);
-      byte[] before = state.getValue(name);
-      byte[] more = entries.toBytes();
-      byte[] out = before == null ? new byte[1 + more.length] : Arrays.copyOf(before, before.length + more.length);
-      out[0] = FORMAT;
-      System.arraycopy(more, 0, out, out.length - more.length, more.length);
-      state.updateValue(name, out);
-    });
-    added.clear();
+      byte[] held = state.getValue(name);
+      int size = held == null ? 1 : held.length;
+      for (StateBytes more : entries.values()) size += more.position();
+      if (size <= ROOM) append(name, held, size, entries.values());
+      else entries.forEach(this::writeNarrow);
+      entries.clear();
+    }
     long earliest = earliestAdded;
     earliestAdded = BucketTimer.NEVER;
     return earliest;
   }
 
+  private void writeNarrow(long begin, StateBytes more) {
+    byte[] name = narrowName(begin);
+    byte[] held = state.getValue(name);
+    append(name, held, (held == null ? 1 : held.length) + more.position(), List.of(more));
+  }
+
+  private void append(byte[] name, byte[] held, int size, Collection<StateBytes> entries) {
+    byte[] out = held == null ? new byte[size] : Arrays.copyOf(held, size);
+    out[0] = FORMAT;
+    int at = held == null ? 1 : held.length;
+    for (StateBytes more : entries) at = more.copyTo(out, at);
+    state.updateValue(name, out);
+  }
+
   /** Removes the keys that are due up to a moment, and returns them in their order. */
   TreeSet<byte[]> take(long until) {
+    earliestLeft = BucketTimer.NEVER;
     var slots = new ArrayList<Tuple2<byte[], byte[]>>();
     for (Iterator<Tuple2<byte[], byte[]>> all = state.iterator(); all.hasNext();) {
       Tuple2<byte[], byte[]> next = all.next();
-      if (begin(next._1()) > until) break;
-      slots.add(next);
+      long begin = begin(next._1());
+      // Slots overlap: one that begins later may have an earlier moment.
+      if (begin > until && begin >= earliestLeft) break;
+      if (begin <= until) slots.add(next);
+      else look(next._2());
     }
     var keys = new TreeSet<byte[]>(Arrays::compareUnsigned);
     for (Tuple2<byte[], byte[]> each : slots) take(each._1(), each._2(), until, keys);
     return keys;
+  }
+
+  private void look(byte[] held) {
+    for (StateBytes reader = reader(held); reader.hasMore(); reader.skip((int) reader.getCount()))
+      earliestLeft = Math.min(earliestLeft, reader.getLong());
   }
 
   private void take(byte[] name, byte[] held, long until, TreeSet<byte[]> keys) {
@@ -105,6 +149,7 @@ final class DueKeys {
         keys.add(Arrays.copyOfRange(held, start, start + length));
       } else {
         some = true;
+        earliestLeft = Math.min(earliestLeft, moment);
         put(left, moment, held, start, length);
       }
     }
@@ -112,20 +157,9 @@ final class DueKeys {
     else state.removeKey(name);
   }
 
-  /** Returns the earliest moment at which a key is due. */
-  long earliest() {
-    long earliest = BucketTimer.NEVER;
-    for (Iterator<Tuple2<byte[], byte[]>> all = state.iterator(); all.hasNext();) {
-      Tuple2<byte[], byte[]> next = all.next();
-      // Slots of another length may begin in between.
-      if (begin(next._1()) >= earliest) break;
-      StateBytes reader = reader(next._2());
-      while (reader.hasMore()) {
-        earliest = Math.min(earliest, reader.getLong());
-        reader.skip((int) reader.getCount());
-      }
-    }
-    return earliest;
+  /** Returns the earliest moment of the keys that the last {@link #take} left. */
+  long earliestLeft() {
+    return earliestLeft;
   }
 
   private static StateBytes reader(byte[] held) {

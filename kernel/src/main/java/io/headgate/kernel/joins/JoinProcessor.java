@@ -92,26 +92,27 @@ public final class JoinProcessor
       else passing.take(next, out);
     }
     passing.leave(out);
+    var made = new JoinOutput();
+    out.forEach(made::add);
     if (!events.isEmpty()) {
       if (events.size() > 1) events.sort(BY_KEY_AND_PLACE);
-      join.enter(bucket, timers.getCurrentWatermarkInMs(), out::add);
+      join.enter(bucket, timers.getCurrentWatermarkInMs(), made);
       for (int from = 0, to; from < events.size(); from = to) {
         to = Envelope.endOfRun(events, from);
         join.take(events.subList(from, to));
       }
       timer.wakeBy(due.write());
     }
-    return CollectionConverters.asScala(out.iterator());
+    return CollectionConverters.asScala(made);
   }
 
   @Override public Iterator<Tuple2<Integer, byte[]>> handleExpiredTimer(
       Integer bucket, TimerValues timers, ExpiredTimerInfo expired) {
-    var out = new ArrayList<Tuple2<Integer, byte[]>>();
+    var made = new JoinOutput();
     long watermark = timers.getCurrentWatermarkInMs();
-    join.enter(bucket, watermark, out::add);
+    join.enter(bucket, watermark, made);
     for (byte[] key : due.take(watermark)) join.wake(key);
-    due.write();
-    timer.wakeAgain(due.earliest());
-    return CollectionConverters.asScala(out.iterator());
+    timer.wakeAgain(Math.min(due.earliestLeft(), due.write()));
+    return CollectionConverters.asScala(made);
   }
 }

@@ -7,6 +7,7 @@ import io.headgate.kernel.rows.Header;
 import io.headgate.kernel.rows.Layout;
 import io.headgate.kernel.rows.SegmentedRow;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
@@ -14,6 +15,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
+import scala.Tuple2;
 
 /**
  * Joins the rows of one key at a time.
@@ -22,6 +24,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  * made once, however rows are distributed over calls. One object serves the keys of a task in turn.
  */
 final class KeyJoin {
+  /** How many pairs a call has in memory at most; the others are made when they are asked for. */
+  private static final int MOST_AT_ONCE = 4096;
   private static final UTF8String[] SIDES = {UTF8String.fromString("left"), UTF8String.fromString("right")};
 
   private final JoinSpec spec;
@@ -37,9 +41,12 @@ final class KeyJoin {
   private UnsafeProjection packLate;
 
   // Of the present call.
-  private Route.Out out;
+  private JoinOutput out;
   private Integer bucket;
   private long watermark;
+  private int pairs;
+  /** Rows of the present key by side, for pairs that are made later; null until they are needed. */
+  private final List<List<JoinRow>> kept = new ArrayList<>(Arrays.asList(null, null));
 
   KeyJoin(JoinSpec spec, KeyRows rows, DueKeys due) {
     this.spec = spec;
@@ -55,10 +62,11 @@ final class KeyJoin {
   }
 
   /** Says in which bucket and at which watermark the calls that follow are, and where rows go. */
-  void enter(Integer bucket, long watermark, Route.Out out) {
+  void enter(Integer bucket, long watermark, JoinOutput out) {
     this.bucket = bucket;
     this.watermark = watermark;
     this.out = out;
+    pairs = 0;
   }
 
   /** @param events rows of one key, by their places */
@@ -74,6 +82,7 @@ final class KeyJoin {
     if (arrivals.isEmpty()) return;
     byte[] key = Envelope.last(events.get(0));
     rows.begin(key);
+    kept.replaceAll(side -> null);
     // Nothing can be removed twice: a key that is about to be woken is looked through then.
     boolean waking = rows.due() <= watermark;
     join(arrivals);
@@ -118,15 +127,60 @@ final class KeyJoin {
   private void findMatches(JoinRow row) {
     List<JoinRow> others = rows.rows(1 - row.side);
     long until = spec.until(row.side, row.time);
-    int place = 0;
-    for (int i = firstFrom(others, spec.from(row.side, row.time)); i < others.size(); i++) {
-      JoinRow other = others.get(i);
-      if (other.time > until) break;
-      // One that comes behind makes the pair itself.
-      if (other.order > row.order) continue;
-      rows.match(row);
-      rows.match(other);
-      sendPair(row, other, place++);
+    int from = firstFrom(others, spec.from(row.side, row.time));
+    int many = 0;
+    int to = from;
+    for (; to < others.size() && others.get(to).time <= until; to++) {
+      if (!isBefore(others.get(to), row)) continue;
+      rows.match(others.get(to));
+      many++;
+    }
+    if (many == 0) return;
+    rows.match(row);
+    pairs += many;
+    if (pairs <= MOST_AT_ONCE) new Pairs(row, others, from, to).send(many, out::add);
+    else out.addLater(new Pairs(row, keep(1 - row.side), from, to));
+  }
+
+  /** Returns whether a row is there when another arrives; one that comes behind makes the pair itself. */
+  private static boolean isBefore(JoinRow other, JoinRow row) {
+    return other.order <= row.order;
+  }
+
+  /** Returns the rows of a side as they are now: the state of the next key takes their place. */
+  private List<JoinRow> keep(int side) {
+    if (kept.get(side) == null) kept.set(side, new ArrayList<>(rows.rows(side)));
+    return kept.get(side);
+  }
+
+  /** The pairs of an arriving row with those of the other side from one place up to another. */
+  private final class Pairs implements JoinOutput.Part {
+    private final JoinRow row;
+    private final List<JoinRow> others;
+    private final int to;
+    private int at;
+    private int place;
+
+    Pairs(JoinRow row, List<JoinRow> others, int from, int to) {
+      this.row = row;
+      this.others = others;
+      this.to = to;
+      at = from;
+    }
+
+    void send(int most, Route.Out out) {
+      for (int left = most; left > 0 && at < to; at++) {
+        if (!isBefore(others.get(at), row)) continue;
+        sendPair(row, others.get(at), place++, out);
+        left--;
+      }
+    }
+
+    @Override public List<Tuple2<Integer, byte[]>> next() {
+      var made = new ArrayList<Tuple2<Integer, byte[]>>();
+      // A pair may make no row.
+      while (made.isEmpty() && at < to) send(MOST_AT_ONCE, made::add);
+      return made;
     }
   }
 
@@ -149,7 +203,7 @@ final class KeyJoin {
     due.add(rows.save(true, watermark), key);
   }
 
-  private void sendPair(JoinRow later, JoinRow other, int place) {
+  private void sendPair(JoinRow later, JoinRow other, int place, Route.Out out) {
     JoinRow left = later.side == JoinRow.LEFT ? later : other;
     JoinRow right = left == later ? other : later;
     together.set(0, left.bytes, left.start, left.length);
@@ -167,7 +221,7 @@ final class KeyJoin {
     columns.set(0, row.bytes, row.start, row.length);
     row.describe(header);
     header.flags = Envelope.ON_TIME;
-    (row.side == JoinRow.LEFT ? spec.leftOnly() : spec.rightOnly()).send(columns, header, bucket, out);
+    (row.side == JoinRow.LEFT ? spec.leftOnly() : spec.rightOnly()).send(columns, header, bucket, out::add);
   }
 
   private void sendLate(JoinRow row, byte[] event) {
@@ -183,6 +237,6 @@ final class KeyJoin {
     values[1 + row.side] = packed;
     late.set(packLate.apply(new GenericInternalRow(values)));
     header.read(event);
-    spec.late().send(late, header, bucket, out);
+    spec.late().send(late, header, bucket, out::add);
   }
 }

@@ -81,6 +81,12 @@ final class StateBytes {
     at += length;
   }
 
+  /** Copies what was written to a place, and returns where that ends. */
+  int copyTo(byte[] to, int start) {
+    System.arraycopy(bytes, 0, to, start, at);
+    return start + at;
+  }
+
   private void reserve(int more) {
     if (at + more > bytes.length) bytes = Arrays.copyOf(bytes, Math.max(at + more, 2 * bytes.length));
   }
