@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.set-up
 DOCS_STAMP := $(VENV)/.docs-set-up
 
-.PHONY: setup core kernel chromium demo docs test test-all check format bench bench-restore bench-kafka bench-pulsar bench-windows bench-functions bench-state soak test-faults screenshots wheel clean help
+.PHONY: setup core kernel chromium demo docs test test-all check format bench bench-restore bench-kafka bench-pulsar bench-windows bench-functions bench-join bench-state soak test-faults screenshots wheel clean help
 
 help:  ## Show what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -100,6 +100,10 @@ bench-windows: setup  ## Count 5,000,000 visits in windows on Kafka, beside Spar
 bench-functions: setup  ## Python functions on Kafka beside SQL, a window, Spark and Bytewax
 	-$(BIN)/headgate prepare kafka
 	$(BIN)/python benchmarks/functions.py
+
+bench-join: setup  ## Join 2,000,000 orders with as many payments on Kafka, beside Spark's own join
+	-$(BIN)/headgate prepare kafka
+	$(BIN)/python benchmarks/joins.py
 
 bench-state: setup  ## Ask for one of 1,000,000 keys, its history over 20 checkpoints, and a count
 	-$(BIN)/headgate prepare embedded

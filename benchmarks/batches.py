@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -30,11 +30,13 @@ class Batch:
         records: How many it read.
         phases: Where its time went in milliseconds, by Spark's names; `triggerExecution` is all
             of it.
+        state_bytes: The size of the state's files.
     """
 
     started: float
     records: int
     phases: Mapping[str, int]
+    state_bytes: int
 
     @property
     def ended(self) -> float:
@@ -76,38 +78,38 @@ def median_phases(batches: Sequence[Batch]) -> dict[str, float]:
     return dict(sorted(medians.items(), key=lambda each: -each[1]))
 
 
-def read_batches(log: Path, *, since: float, source: str) -> list[Batch]:
+def read_batches(log: Path, *, since: float, sources: Collection[str]) -> list[Batch]:
     """Return the batches that Spark's log tells of, oldest first.
 
     Args:
         log: The job's logs/spark.log; what was rolled away beside it is read too.
         since: Only batches that started at or after this moment, in seconds since the epoch.
-        source: The stream whose records count.
+        sources: The streams whose records count.
     """
     files = [log, *log.parent.glob(f"{log.name}.*")]
     found = (
-        batch for file in files for batch in _batches(file.read_text(encoding="utf-8"), source)
+        batch for file in files for batch in _batches(file.read_text(encoding="utf-8"), sources)
     )
     return sorted(
         (batch for batch in found if batch.started >= since), key=lambda batch: batch.started
     )
 
 
-def _batches(text: str, source: str) -> Iterator[Batch]:
+def _batches(text: str, sources: Collection[str]) -> Iterator[Batch]:
     decoder = json.JSONDecoder()
     place = text.find(_REPORT)
     while place >= 0:
         report, end = decoder.raw_decode(text, place + len(_REPORT))
         if "addBatch" in report["durationMs"]:
-            yield to_batch(report, source)
+            yield to_batch(report, sources)
         place = text.find(_REPORT, end)
 
 
-def to_batch(report: Mapping[str, Any], source: str | None) -> Batch:
+def to_batch(report: Mapping[str, Any], sources: Collection[str] | None) -> Batch:
     """Return the batch that a progress report of Spark's tells of.
 
     Args:
-        source: The stream whose records count; None for every source.
+        sources: The streams whose records count; None for every source.
     """
     return Batch(
         started=datetime.fromisoformat(report["timestamp"]).timestamp(),
@@ -115,7 +117,11 @@ def to_batch(report: Mapping[str, Any], source: str | None) -> Batch:
             int(each["numInputRows"])
             for each in report["sources"]
             # The gate in front of a source calls itself by the source's id.
-            if source is None or each["description"] == source
+            if sources is None or each["description"] in sources
         ),
         phases=report["durationMs"],
+        state_bytes=sum(
+            int(each["customMetrics"].get("rocksdbSstFileSize", 0))
+            for each in report["stateOperators"]
+        ),
     )

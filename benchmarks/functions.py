@@ -141,7 +141,7 @@ def _visits(wanted: argparse.Namespace) -> Iterator[tuple[Path, str, str]]:
 
 def _run(own: Own, home: Path, on: str) -> Figures:
     flow = f"{FLOWS}:{own.flow}"
-    run = Job(home, on, "at-least-once", flow=flow, name=own.job, stream="visits").run()
+    run = Job(home, on, "at-least-once", flow=flow, name=own.job, streams=("visits",)).run()
     return Figures(run.records / run.seconds, steady_rate(to_marks(run.batches)))
 
 

@@ -3,10 +3,42 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK")
+_LOOK_EVERY = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What a command took, its children included."""
+
+    seconds: float
+    peak_kib: int
+    cpu_seconds: float
+
+
+def run_measured(command: Sequence[str], log: Path) -> Used:
+    """Run a command to its end, with its output in a file, and return what it took.
+
+    Raises:
+        RuntimeError: It failed; with the end of its output.
+    """
+    began, peak, cpu = time.monotonic(), 0, 0.0
+    with log.open("wb") as said, subprocess.Popen(command, stdout=said, stderr=said) as process:
+        while process.poll() is None:
+            peak = max(peak, peak_memory_kib(process.pid))
+            cpu = max(cpu, cpu_seconds(process.pid))
+            time.sleep(_LOOK_EVERY)
+    seconds = time.monotonic() - began
+    if process.returncode:
+        told = log.read_text(errors="replace")[-3000:]
+        raise RuntimeError(f"{' '.join(command[:2])} ended with {process.returncode}:\n{told}")
+    return Used(seconds, peak, cpu)
 
 
 def peak_memory_kib(pid: int) -> int:

@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ class Run:
     """One run of the job, from the start of its process to its end.
 
     Attributes:
-        records: How many of the stream it says it read.
+        records: How many of the streams it says it read.
         peak_kib: The peaks of its processes, added up.
     """
 
@@ -54,7 +54,7 @@ class Job:
     Args:
         flow: The flow as `headgate run` takes it.
         name: What the flow calls itself.
-        stream: The stream whose records count.
+        streams: The streams whose records count.
     """
 
     def __init__(
@@ -66,11 +66,11 @@ class Job:
         max_batch: str | None = None,
         flow: str = str(FLOW),
         name: str = NAME,
-        stream: str = "orders",
+        streams: Sequence[str] = ("orders",),
     ) -> None:
         self._home = home
         self._name = name
-        self._stream = stream
+        self._streams = streams
         self._words = ["run", flow, "--on", on, "--delivery", delivery, *FLAGS]
         self._words += [] if max_batch is None else ["--max-batch", max_batch]
         self.delivery = delivery
@@ -89,9 +89,8 @@ class Job:
                 cpu = max(cpu, cpu_seconds(process.pid))
                 if time.monotonic() - told >= _TELL_EVERY:
                     told = time.monotonic()
-                    print(
-                        f"  {told - began:>4.0f} s  {self._read():>10,} {self._stream}", flush=True
-                    )
+                    words = f"{self._read():>10,} {' and '.join(self._streams)}"
+                    print(f"  {told - began:>4.0f} s  {words}", flush=True)
             seconds = time.monotonic() - began
             self._check(process, "FINISHED")
         return Run(seconds, self._read(), peak, cpu, self.batches(since=at))
@@ -114,7 +113,7 @@ class Job:
 
     def batches(self, *, since: float) -> list[Batch]:
         """Return the batches that started at or after a moment, in seconds since the epoch."""
-        return read_batches(self._folder / "logs" / "spark.log", since=since, source=self._stream)
+        return read_batches(self._folder / "logs" / "spark.log", since=since, sources=self._streams)
 
     @contextlib.contextmanager
     def _process(self, *more: str) -> Iterator[subprocess.Popen[bytes]]:
@@ -138,7 +137,8 @@ class Job:
         return found
 
     def _read(self) -> int:
-        return int((self._status().get("inputs") or {}).get(self._stream, 0))
+        inputs = self._status().get("inputs") or {}
+        return sum(int(inputs.get(stream, 0)) for stream in self._streams)
 
     def _check(self, process: subprocess.Popen[bytes], wanted: str) -> None:
         status = self._status()

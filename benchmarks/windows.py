@@ -15,10 +15,8 @@ import json
 import os
 import platform
 import signal
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,7 +25,7 @@ from typing import Any
 
 import windows_spark
 from batches import Batch, median_phases, steady_rate, to_batch, to_marks
-from processes import cpu_seconds, peak_memory_kib
+from processes import run_measured
 from store_job import FLAGS, Job, headgate
 from windows_flow import EARLY_TOPIC, FINALS_TOPIC
 from windows_outputs import Counts, check_ours, check_sparks, count_visits
@@ -48,7 +46,6 @@ OURS = {
     "finals": (FINALS_TOPIC, "final rows"),
 }
 SPARKS = "every group that changed, after each batch"
-_LOOK_EVERY = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +134,7 @@ def _count(place: Place, flow: str, wanted: argparse.Namespace) -> Figures:
         max_batch=wanted.max_batch,
         flow=f"{FLOWS}:{flow}",
         name=f"visits-{flow}",
-        stream="visits",
+        streams=("visits",),
     )
     run = job.run()
     if run.records != place.counts.events.sum():
@@ -166,25 +163,15 @@ def _count_with_spark(place: Place, max_offsets: int, wanted: argparse.Namespace
     }
     command = [sys.executable, windows_spark.__file__]
     command += [word for name, value in words.items() for word in (f"--{name}", str(value))]
-    began, peak, cpu = time.monotonic(), 0, 0.0
-    log = place.folder / "spark.log"
-    with log.open("wb") as said, subprocess.Popen(command, stdout=said, stderr=said) as process:
-        while process.poll() is None:
-            peak = max(peak, peak_memory_kib(process.pid))
-            cpu = max(cpu, cpu_seconds(process.pid))
-            time.sleep(_LOOK_EVERY)
-    seconds = time.monotonic() - began
-    if process.returncode:
-        told = log.read_text(errors="replace")[-3000:]
-        raise RuntimeError(f"Spark's own query ended with {process.returncode}:\n{told}")
+    used = run_measured(command, place.folder / "spark.log")
     lines = [json.loads(line) for line in reports.read_text().splitlines()]
     batches = [to_batch(report, None) for report in lines if "addBatch" in report["durationMs"]]
     return Figures(
-        events_per_s=wanted.events / seconds,
+        events_per_s=wanted.events / used.seconds,
         steady_per_s=steady_rate(to_marks(batches)),
-        seconds=seconds,
-        peak_mib=peak / 1024,
-        cpu=cpu / seconds,
+        seconds=used.seconds,
+        peak_mib=used.peak_kib / 1024,
+        cpu=used.cpu_seconds / used.seconds,
         rows=check_sparks(place.servers, windows_spark.TOPIC, place.counts),
         batches=batches,
     )

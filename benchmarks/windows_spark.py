@@ -112,6 +112,13 @@ def read_visits(
     spark: SparkSession, servers: str, max_offsets: int, *, topic: str = "visits"
 ) -> DataFrame:
     """Return the visits of the topic, each as the struct `visit`."""
+    return read_rows(spark, servers, max_offsets, topic, _VISIT).withColumnRenamed("row", "visit")
+
+
+def read_rows(
+    spark: SparkSession, servers: str, max_offsets: int, topic: str, schema: str
+) -> DataFrame:
+    """Return the rows of a topic of JSON, each as the struct `row`."""
     records = (
         spark.readStream.format("kafka")
         .option("kafka.bootstrap.servers", servers)
@@ -120,7 +127,7 @@ def read_visits(
         .option("maxOffsetsPerTrigger", max_offsets)
         .load()
     )
-    return records.select(f.from_json(f.col("value").cast("string"), _VISIT).alias("visit"))
+    return records.select(f.from_json(f.col("value").cast("string"), schema).alias("row"))
 
 
 def _counts(spark: SparkSession, wanted: argparse.Namespace) -> DataFrame:
@@ -135,14 +142,16 @@ def _counts(spark: SparkSession, wanted: argparse.Namespace) -> DataFrame:
     return counts.select(f.col("visit_id").alias("key"), f.to_json(row).alias("value"))
 
 
-def start(rows: DataFrame, wanted: argparse.Namespace, *, topic: str) -> StreamingQuery:
-    """Write rows, `key` and `value`, to a topic in update mode, as fast as possible."""
+def start(
+    rows: DataFrame, wanted: argparse.Namespace, *, topic: str, mode: str = "update"
+) -> StreamingQuery:
+    """Write rows, `key` and `value`, to a topic as fast as possible."""
     return (
         rows.writeStream.format("kafka")
         .option("kafka.bootstrap.servers", wanted.servers)
         .option("topic", topic)
         .option("checkpointLocation", str(wanted.checkpoint))
-        .outputMode("update")
+        .outputMode(mode)
         .trigger(processingTime="0 seconds")
         .start()
     )
