@@ -88,13 +88,27 @@ def running(browser: Browser, store: Store, address: str) -> str:
     return address
 
 
-@pytest.fixture
-def operator(browser: Browser, running: str) -> Iterator[Visitor]:
-    """Give an operator in front of the running job, who sees no error of the page's own."""
+@pytest.fixture(scope="module")
+def page(browser: Browser, running: str) -> Iterator[Visitor]:
+    """Give the page of all operators: a browser without the console's scripts compiles for 2 s."""
     with visiting(browser, running) as found:
         yield found
-        assert found.strangers() == []
-        assert found.errors == []
+
+
+@pytest.fixture
+def operator(page: Visitor) -> Iterator[Visitor]:
+    """Give an operator in front of the running job, who sees no error of the page's own."""
+    page.requests.clear()
+    page.errors.clear()
+    yield page
+    assert page.strangers() == []
+    assert page.errors == []
+
+
+@pytest.fixture(scope="module")
+def phone(browser: Browser, running: str) -> Iterator[Visitor]:
+    with visiting(browser, running, width=NARROW, height=740, dark=True) as found:
+        yield found
 
 
 def test_the_list_of_jobs_shows_a_job_that_runs(operator: Visitor) -> None:
@@ -300,16 +314,16 @@ def test_text_of_records_is_shown_and_never_run(operator: Visitor, store: Store)
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_no_page_scrolls_sideways_on_a_phone(browser: Browser, running: str, path: str) -> None:
-    with visiting(browser, running, width=NARROW, height=740, dark=True) as visitor:
-        visitor.open(path)
-        visitor.page.wait_for_timeout(1_000)
-        width = visitor.page.evaluate("document.documentElement.scrollWidth")
-        assert width <= NARROW
-        assert "<style" not in visitor.page.locator("body").inner_text(), "markup shown as text"
-        assert visitor.errors == []
-        if path == f"/jobs/{JOB}":
-            visitor.picture("phone")
+def test_no_page_scrolls_sideways_on_a_phone(phone: Visitor, path: str) -> None:
+    phone.errors.clear()
+    phone.open(path)
+    phone.page.wait_for_timeout(1_000)
+    width = phone.page.evaluate("document.documentElement.scrollWidth")
+    assert width <= NARROW
+    assert "<style" not in phone.page.locator("body").inner_text(), "markup shown as text"
+    assert phone.errors == []
+    if path == f"/jobs/{JOB}":
+        phone.picture("phone")
 
 
 def test_everything_can_be_reached_by_keyboard(operator: Visitor) -> None:

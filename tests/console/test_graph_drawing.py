@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from console_shop import EXAMPLE, Store, chromium, serving, visiting
+from console_shop import EXAMPLE, Store, Visitor, chromium, serving, visiting
 from past_jobs import NOON, RUN, make_job
 from playwright.sync_api import Browser
 
@@ -130,6 +130,23 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield held.enter_context(serving(store))
 
 
+@pytest.fixture(scope="module")
+def page(browser: Browser, address: str) -> Iterator[Visitor]:
+    """Give the page of all tests: a browser without the console's scripts compiles for 2 s."""
+    with visiting(browser, address) as found:
+        yield found
+
+
+@pytest.fixture
+def visitor(page: Visitor) -> Iterator[Visitor]:
+    """Give somebody whose pages load nothing from elsewhere, and have no errors of their own."""
+    page.requests.clear()
+    page.errors.clear()
+    yield page
+    assert page.strangers() == []
+    assert page.errors == []
+
+
 Box = Mapping[str, Any]
 
 
@@ -181,37 +198,31 @@ def _spot(x: float, y: float) -> Box:
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 @pytest.mark.parametrize("job", list(GRAPHS))
-def test_no_label_of_the_graph_is_covered_or_cut(
-    browser: Browser, address: str, job: str, width: int
-) -> None:
-    with visiting(browser, address, width=width) as visitor:
-        visitor.open(f"/jobs/{job}")
-        visitor.page.locator("svg.hg-graph").wait_for()
-        seen = visitor.page.evaluate(_MEASURE)
-        graph = GRAPHS[job]()
-        assert len(seen["nodes"]) == len(graph.nodes) + len(graph.unused_outputs())
-        assert len(seen["labels"]) >= len(seen["nodes"]) - 1
-        assert _faults(seen) == []
-        assert seen["smallest"] >= 9
-        assert visitor.page.evaluate("document.documentElement.scrollWidth") <= width
-        assert visitor.strangers() == []
-        assert visitor.errors == []
+def test_no_label_of_the_graph_is_covered_or_cut(visitor: Visitor, job: str, width: int) -> None:
+    visitor.page.set_viewport_size({"width": width, "height": 900})
+    visitor.open(f"/jobs/{job}")
+    visitor.page.locator("svg.hg-graph").wait_for()
+    seen = visitor.page.evaluate(_MEASURE)
+    graph = GRAPHS[job]()
+    assert len(seen["nodes"]) == len(graph.nodes) + len(graph.unused_outputs())
+    assert len(seen["labels"]) >= len(seen["nodes"]) - 1
+    assert _faults(seen) == []
+    assert seen["smallest"] >= 9
+    assert visitor.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_a_box_leads_to_its_details_and_to_its_dead_letters(browser: Browser, address: str) -> None:
-    with visiting(browser, address) as visitor:
-        visitor.open("/jobs/orders")
-        box = visitor.page.get_by_role("button", name="with-user").first
-        box.focus()
-        visitor.page.keyboard.press("Enter")
-        visitor.page.get_by_label("Details of with-user").wait_for()
-        assert box.get_attribute("aria-pressed") == "true"
-        visitor.page.get_by_role("link", name="1,183 dead letters of orders").click()
-        visitor.page.wait_for_url("**/jobs/orders/outputs?output=dead-letters")
+def test_a_box_leads_to_its_details_and_to_its_dead_letters(visitor: Visitor) -> None:
+    visitor.page.set_viewport_size({"width": WIDE, "height": 900})
+    visitor.open("/jobs/orders")
+    box = visitor.page.get_by_role("button", name="with-user").first
+    box.focus()
+    visitor.page.keyboard.press("Enter")
+    visitor.page.get_by_label("Details of with-user").wait_for()
+    assert box.get_attribute("aria-pressed") == "true"
+    visitor.page.get_by_role("link", name="1,183 dead letters of orders").click()
+    visitor.page.wait_for_url("**/jobs/orders/outputs?output=dead-letters")
 
 
-def test_a_job_that_never_ran_has_no_graph(browser: Browser, address: str) -> None:
-    with visiting(browser, address) as visitor:
-        visitor.open("/jobs/never-ran")
-        visitor.page.get_by_text("got as far as to have a graph").wait_for()
-        assert visitor.errors == []
+def test_a_job_that_never_ran_has_no_graph(visitor: Visitor) -> None:
+    visitor.open("/jobs/never-ran")
+    visitor.page.get_by_text("got as far as to have a graph").wait_for()
