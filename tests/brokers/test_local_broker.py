@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -52,6 +53,13 @@ def test_a_second_start_finds_the_broker_that_runs(kafka: KafkaBroker) -> None:
     assert (first["state"], first["address"]) == ("running", kafka.address)
     assert first["url"] == f"kafka://{kafka.address}"
     assert not said("broker", "start", "kafka", "--port", "0", *data)["started"]
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="Linux shows what a process has mapped")
+def test_it_runs_with_the_archive_of_its_classes(kafka: KafkaBroker) -> None:
+    pid = said("broker", "status", "kafka", "--data", str(kafka.data))["pid"]
+    mapped = Path(f"/proc/{pid}/maps").read_text()
+    assert re.search(r"/kafka-[\d.]+/classes-\w+\.jsa$", mapped, re.MULTILINE)
 
 
 def test_people_are_told_where_it_is_and_what_to_try(kafka: KafkaBroker) -> None:

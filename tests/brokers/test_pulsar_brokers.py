@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import urllib.error
 from pathlib import Path
@@ -50,6 +51,13 @@ def test_a_second_start_finds_the_broker_that_runs(pulsar: PulsarBroker) -> None
     assert first["url"] == f"pulsar://{pulsar.address}?admin={pulsar.admin}"
     # A session of its own: neither the terminal's signals nor its end reach it.
     assert os.getsid(first["pid"]) == first["pid"]
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="Linux shows what a process has mapped")
+def test_it_runs_with_the_archive_of_its_classes(pulsar: PulsarBroker) -> None:
+    pid = said("broker", "status", "pulsar", "--data", str(pulsar.data))["pid"]
+    mapped = Path(f"/proc/{pid}/maps").read_text()
+    assert re.search(r"/pulsar-[\d.]+/classes-\w+\.jsa$", mapped, re.MULTILINE)
 
 
 def test_people_are_told_where_it_is_and_what_to_try(pulsar: PulsarBroker) -> None:

@@ -8,29 +8,21 @@ DIR/, beside the files of every broker (`lifecycle`):
 
 from __future__ import annotations
 
-import base64
-import os
-import shutil
 import socket
 import struct
-import subprocess
-import uuid
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from urllib.parse import quote
 
-from headgate._artifacts import Artifact, get_java, read_artifacts, resolve
+from headgate._artifacts import Artifact, cache_folder, read_artifacts, resolve
 from headgate._clock import Clock
 from headgate.brokers import lifecycle
-from headgate.brokers.broker import HOST, LOG4J, find_ports, is_free, write_private
-from headgate.brokers.kafka_settings import (
-    DATA,
-    Ports,
-    Security,
-    find_security,
-    secure,
-    server_properties,
-)
+from headgate.brokers.broker import DEFAULT_MEMORY, HOST, find_ports, is_free
+from headgate.brokers.class_archive import get_archive, use_archive
+from headgate.brokers.kafka_process import create_data, java_command, write_settings
+from headgate.brokers.kafka_settings import DATA, Ports, find_security, secure
+from headgate.brokers.process import Process, start_process
 from headgate.brokers.security import find_client
 
 VERSION = "4.3.1"
@@ -68,21 +60,21 @@ class _Kafka:
     def prepare(self, start: lifecycle.Start) -> tuple[list[str], lifecycle.Facts]:
         folder, options, progress = start.folder, start.options, start.progress
         ports = self._choose_ports(start)
-        jars = broker_jars()
-        class_path = os.pathsep.join(map(str, resolve(jars, progress=progress, root=jars[0])))
+        listed = broker_jars()
+        jars = resolve(listed, progress=progress, root=listed[0])
         if options.secure and find_client(folder) is None:
             progress("creating certificates and a password")
             secure(folder)
         security = find_security(folder)
-        write_private(folder / "log4j2.properties", LOG4J)
+        more = use_archive(_get_archive(jars, start))
+        write_settings(folder, ports, settings=options.settings, security=security)
         if not (folder / DATA).is_dir():
             progress("creating the broker's folder")
-            self._format(folder, ports, class_path, security)
-        text = server_properties(ports, data=DATA, settings=options.settings, security=security)
-        write_private(folder / "server.properties", text)
-        java = _java(class_path, memory=options.memory)
+            output = create_data(folder, ports, jars, security=security, more=more)
+            if output is not None:
+                raise lifecycle.not_started(self, folder, "its folder cannot be created", output)
         facts = {"port": ports.clients, "controller": ports.controller, "inside": ports.inside}
-        return [*java, "kafka.Kafka", "server.properties"], facts
+        return java_command(jars, memory=options.memory, more=more), facts
 
     def _choose_ports(self, start: lifecycle.Start) -> Ports:
         """Return the ports: the last ones, as far as they are still free."""
@@ -94,42 +86,32 @@ class _Kafka:
         is_secure = start.options.secure or find_client(start.folder) is not None
         return Ports(clients, controller, free[2] if is_secure else clients)
 
-    def _format(
-        self, folder: Path, ports: Ports, class_path: str, security: Security | None
-    ) -> None:
-        """Create the folder of records; it gets its name when it is complete."""
-        making = f".{DATA}.making"
-        settings = folder / f"{making}.properties"
-        # Left by an earlier try; no other process uses the folder now.
-        shutil.rmtree(folder / making, ignore_errors=True)
-        text = server_properties(ports, data=making, settings={}, security=security)
-        write_private(settings, text)
-        command = [*_java(class_path, memory=256 * 1024**2), "kafka.tools.StorageTool", "format"]
-        command += ["--config", settings.name, "--cluster-id", _cluster_id(), "--standalone"]
-        for user in [] if security is None else security.scram_users:
-            command += ["--add-scram", user]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        settings.unlink()
-        if done.returncode != 0:
-            output = done.stderr or done.stdout
-            raise lifecycle.not_started(self, folder, "its folder cannot be created", output)
-        (folder / making).rename(folder / DATA)
-
 
 KAFKA = _Kafka()
 
 
-def _java(class_path: str, *, memory: int) -> list[str]:
-    # With so small a heap, Java's default collector, G1, would take a fifth of the CPU.
-    options = [f"-Xmx{memory}", "-XX:+UseParallelGC", "-XX:+ExitOnOutOfMemoryError"]
-    options += ["-Djava.awt.headless=true", "-Dlog4j2.configurationFile=log4j2.properties"]
-    return [get_java("start Kafka"), *options, "-cp", class_path]
+def _get_archive(jars: Sequence[Path], start: lifecycle.Start) -> Path | None:
+    def launch(folder: Path, more: Sequence[str]) -> Process:
+        clients, controller = find_ports(HOST, 2)
+        ports = Ports(clients, controller, inside=clients)
+        write_settings(folder, ports, settings={}, security=None)
+        create_data(folder, ports, jars, security=None)
+        return start_process(
+            java_command(jars, memory=DEFAULT_MEMORY, more=more),
+            folder / "broker.json",
+            output=folder / "log" / "broker.out",
+            facts={"port": ports.clients},
+            clock=start.clock,
+        )
 
-
-def _cluster_id() -> str:
-    text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    # A leading dash would be read as an option.
-    return f"h{text[1:]}" if text.startswith("-") else text
+    return get_archive(
+        cache_folder() / f"kafka-{VERSION}",
+        launch,
+        lambda process: is_serving(HOST, int(process.facts["port"]), within=_ANSWERS_WITHIN),
+        jars=jars,
+        progress=start.progress,
+        clock=start.clock,
+    )
 
 
 def is_serving(host: str, port: int, *, within: timedelta) -> bool:

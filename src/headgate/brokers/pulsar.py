@@ -10,14 +10,16 @@ DIR/, beside the files of every broker (`lifecycle`):
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from urllib.parse import quote
 
 from headgate._clock import Clock
 from headgate.brokers import lifecycle
-from headgate.brokers.broker import HOST, LOG, find_ports, is_free
-from headgate.brokers.pulsar_classes import get_classes
+from headgate.brokers.broker import DEFAULT_MEMORY, HOST, LOG, find_ports, is_free
+from headgate.brokers.class_archive import get_archive, use_archive
+from headgate.brokers.process import Process, start_process
 from headgate.brokers.pulsar_distribution import get_distribution
 from headgate.brokers.pulsar_health import is_registering, is_serving
 from headgate.brokers.pulsar_process import java_command, write_settings
@@ -61,8 +63,7 @@ class _Pulsar:
         if options.secure and find_client(folder) is None:
             progress("creating certificates and a token")
             secure(folder)
-        classes = get_classes(distribution, progress=progress, clock=start.clock)
-        more = [] if classes is None else [f"-XX:SharedArchiveFile={classes}"]
+        more = use_archive(_get_archive(distribution, start))
         write_settings(folder, ports, settings=options.settings, security=find_security(folder))
         command = java_command(distribution, memory=options.memory, bookie=ports.bookie, more=more)
         return command, {"port": ports.clients, "admin": ports.admin, "bookie": ports.bookie}
@@ -97,6 +98,29 @@ class _Pulsar:
 
 
 PULSAR = _Pulsar()
+
+
+def _get_archive(distribution: Path, start: lifecycle.Start) -> Path | None:
+    def launch(folder: Path, more: Sequence[str]) -> Process:
+        ports = Ports(*find_ports(HOST, 3))
+        write_settings(folder, ports, settings={}, security=None)
+        return start_process(
+            java_command(distribution, memory=DEFAULT_MEMORY, bookie=ports.bookie, more=more),
+            folder / "broker.json",
+            output=folder / "log" / "broker.out",
+            facts={"admin": ports.admin},
+            clock=start.clock,
+        )
+
+    return get_archive(
+        distribution,
+        launch,
+        lambda process: is_serving(
+            f"http://{HOST}:{process.facts['admin']}", within=_ANSWERS_WITHIN
+        ),
+        progress=start.progress,
+        clock=start.clock,
+    )
 
 
 def find_bookie(folder: Path) -> int | None:
