@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from memory import MemoryFlow, passing
 from pyspark.sql import SparkSession
 
+from examples import examples
 from headgate import Flow
 from headgate.flow.schema import Field, ListOf, MapOf, Primitive, Schema, Struct, Type
 
@@ -109,7 +110,7 @@ TYPES = st.recursive(_primitives(), _containers, max_leaves=6)
 
 
 @given(st.data())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_every_value_of_every_schema_survives_a_flow(
     spark: SparkSession, data: st.DataObject
 ) -> None:
@@ -128,7 +129,7 @@ def test_every_value_of_every_schema_survives_a_flow(
         unique=True,
     )
 )
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_a_number_is_written_in_the_fewest_digits_that_mean_it(
     spark: SparkSession, numbers: list[float]
 ) -> None:
