@@ -33,7 +33,15 @@ from headgate.flow import (
     Windowed,
     schema_of,
 )
-from headgate.functions.keyed import Context, KeyedProcess, ListOf, MapOf, Timer, Value
+from headgate.functions.keyed import (
+    Context,
+    KeyedCoProcess,
+    KeyedProcess,
+    ListOf,
+    MapOf,
+    Timer,
+    Value,
+)
 
 __version__ = "0.11.0"
 
@@ -49,6 +57,7 @@ __all__ = [
     "HeadgateError",
     "Joined",
     "Kafka",
+    "KeyedCoProcess",
     "KeyedProcess",
     "ListOf",
     "LogicalTopic",

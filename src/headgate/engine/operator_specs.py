@@ -10,7 +10,16 @@ from headgate._units import to_millis
 from headgate.engine.spark_types import to_spark_json
 from headgate.flow.codec import to_json
 from headgate.flow.names import split_path
-from headgate.flow.operators import Dedupe, Join, OnError, Process, Window, key_names, label
+from headgate.flow.operators import (
+    CoProcess,
+    Dedupe,
+    Join,
+    OnError,
+    Process,
+    Window,
+    key_names,
+    label,
+)
 from headgate.flow.schema import Schema
 
 
@@ -79,7 +88,8 @@ def process_spec(node: Process, history: Sequence[Schema]) -> dict[str, Any]:
         history: Every schema that its state has had; the last is the current one.
     """
     return {
-        "kind": node.operator,
+        # The kernel has one operator for both.
+        "kind": Process.operator,
         "id": node.id,
         "name": label(node),
         "key": _key(node),
@@ -89,6 +99,19 @@ def process_spec(node: Process, history: Sequence[Schema]) -> dict[str, Any]:
         "ttl": any(state.ttl is not None for state in node.state),
         "deadLetters": node.on_error is OnError.DEAD_LETTER,
         "code": node.function.code,
+    }
+
+
+def right_spec(node: CoProcess, address: int) -> dict[str, Any]:
+    """Return what a process of two streams has beside what a process has.
+
+    Args:
+        address: Where rows of the right stream go.
+    """
+    return {
+        "rightAddress": address,
+        "rightKey": [{"name": path, "path": path_of(path)} for path in node.right_key],
+        "rightColumns": None if node.right_columns is None else list(node.right_columns),
     }
 
 

@@ -14,6 +14,7 @@ from headgate.engine.operator_specs import (
     find_millis,
     join_spec,
     process_spec,
+    right_spec,
     window_spec,
 )
 from headgate.engine.operator_specs import path_of as path_of
@@ -26,6 +27,7 @@ from headgate.flow.names import split_path
 from headgate.flow.operators import (
     Call,
     CallNode,
+    CoProcess,
     Dedupe,
     Enrich,
     Filter,
@@ -330,8 +332,10 @@ class _Planner:
         _check_function(node)
         history = self.history.get(node.id, (state_schema(node),))
         ports = (Port(node.id, output) for output in node.outputs)
+        other = _FIRST_OTHER + self.operators[node.id]
         return {
             **process_spec(node, history),
+            **(right_spec(node, other) if isinstance(node, CoProcess) else {}),
             "address": self.operators[node.id],
             "outputs": [
                 {
@@ -378,6 +382,9 @@ class _Planner:
                 return [{"step": "function", "address": self.functions[node.id]}]
             case Call():
                 return [{"step": "function", "address": self.calls[node.id]}]
+            case CoProcess():
+                step = self._side_step(node, port, node.key, node.right_key)
+                return [{**step, "buckets": _PROCESS_BUCKETS}]
             case Enrich(on=on) | Window(key=on) | Dedupe(by=on) | Process(key=on):
                 buckets = {"buckets": _PROCESS_BUCKETS} if isinstance(node, Process) else {}
                 return [
@@ -390,19 +397,23 @@ class _Planner:
                     }
                 ]
             case Join():
-                return [self._join_step(node, port)]
+                return [self._side_step(node, port, node.on, node.right_on)]
             case Output():
                 return [self._output(node, None, path_of(node.key))]
             case Source():
                 return []
 
-    def _join_step(self, node: Join, port: Port) -> dict[str, Any]:
+    def _side_step(
+        self, node: Join | CoProcess, port: Port, left: Sequence[str], right: Sequence[str]
+    ) -> dict[str, Any]:
+        """Return the step to an operator of two streams, whose keys are given."""
         is_left = port == node.input
         return {
             "step": "operator",
             "name": label(node),
             "address": self.operators[node.id] + (0 if is_left else _FIRST_OTHER),
-            "on": [path_of(path) for path in (node.on if is_left else node.right_on)],
+            "on": [path_of(path) for path in (left if is_left else right)],
+            "side": "left" if is_left else "right",
         }
 
     def _select(self, node: Select) -> list[dict[str, Any]]:

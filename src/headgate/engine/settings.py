@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 from headgate._codec import Form, Seconds
-from headgate.flow.operators import Dedupe, Enrich, Join, Node, Process, Window
+from headgate.flow.operators import CoProcess, Dedupe, Enrich, Join, Node, Process, Window
 from headgate.flow.schema import Schema
 
 MIB = 1024 * 1024
@@ -20,11 +20,13 @@ _STATE_VARIABLES = {
     Dedupe.operator: "seen",
     Join.operator: "rows",
     Process.operator: "state",
+    CoProcess.operator: "state",
 }
 # The kernel numbers the variables of an operator in this order, its state first.
 _OTHER_VARIABLES = {
     Join.operator: ("due",),
     Process.operator: ("timers", "alarms", "expiries"),
+    CoProcess.operator: ("timers", "alarms", "expiries"),
 }
 
 # A schema as a flow's JSON has it.

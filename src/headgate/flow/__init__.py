@@ -3,6 +3,7 @@
 `Flow` and `Stream` build a `Graph`. The rest of Headgate reads the graph, and stores it as JSON.
 """
 
+from headgate.flow.connecting import ConnectedStreams
 from headgate.flow.exchange import Edge, Exchange, edges_of
 from headgate.flow.flow import Flow
 from headgate.flow.graph import Graph
@@ -15,6 +16,7 @@ from headgate.flow.stream import KeyedStream, Stream, Table
 from headgate.flow.topics import LogicalTopic, Topic, register_topic
 
 __all__ = [
+    "ConnectedStreams",
     "Deduped",
     "Edge",
     "Enriched",

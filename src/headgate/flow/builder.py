@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from headgate.errors import HeadgateError
@@ -88,16 +88,19 @@ class Builder:
         """Return the opening words of a refusal to add `what`."""
         return f"cannot add {what} to flow {self.name!r}"
 
-    def free_id(self, port: Port, operator: str) -> str:
+    def free_id(self, port: Port, operator: str, *, besides: Collection[str] = ()) -> str:
         """Return a readable id for a stateless operator on `port`, the same on every build.
 
         It is derived from the source or the stateful output that the rows come from.
+
+        Args:
+            besides: Ids of operators that are not added yet.
         """
         origin = self._origin(port)
         number = 1
-        while f"{origin}.{operator}-{number}" in self.nodes:
+        while (free := f"{origin}.{operator}-{number}") in self.nodes or free in besides:
             number += 1
-        return f"{origin}.{operator}-{number}"
+        return free
 
     def output_id(self, topic: str) -> str:
         """Return the id of the output to a topic: its name, unless an operator has that uid.

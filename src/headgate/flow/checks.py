@@ -17,6 +17,7 @@ from headgate.flow.operators import (
     Call,
     CallNode,
     Column,
+    CoProcess,
     Dedupe,
     Enrich,
     Filter,
@@ -37,7 +38,7 @@ from headgate.flow.operators import (
     key_names,
     label,
 )
-from headgate.flow.process_checks import check_process
+from headgate.flow.process_checks import check_process, check_right
 from headgate.flow.schema import Primitive, Schema, key_kind, type_to_ddl
 from headgate.flow.types import INTEGERS, Unknown
 
@@ -77,6 +78,8 @@ def check_node(node: Node, nodes: Nodes, schemas: Schemas, *, what: str) -> None
         case Process():
             check_uid(node.id)
             check_process(node, schemas[node.input], what=what)
+            if isinstance(node, CoProcess):
+                check_right(node, schemas[node.input], schemas[node.right], what=what)
             _check_multipliers(node, nodes, what)
         case Select(input=port, columns=columns) | WithColumns(input=port, columns=columns):
             _check_columns(columns, schemas[port], what)

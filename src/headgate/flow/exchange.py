@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from headgate.flow.ancestry import feeds_table
 from headgate.flow.graph import Graph
 from headgate.flow.operators import (
+    CoProcess,
     Dedupe,
     Enrich,
     Join,
@@ -54,8 +55,10 @@ def _edge(port: Port, node: Node, graph: Graph) -> Edge:
         by = table.key if isinstance(table, Source) else ()
         return Edge(port, node.id, Exchange.HASH, by)
     match node:
-        case Join(input=left, on=on, right_on=right_on):
-            return Edge(port, node.id, Exchange.HASH, on if port == left else right_on)
+        case (
+            Join(input=left, on=on, right_on=other) | CoProcess(input=left, key=on, right_key=other)
+        ):
+            return Edge(port, node.id, Exchange.HASH, on if port == left else other)
         case Window(key=by) | Process(key=by) | Dedupe(by=by) | Enrich(on=by):
             return Edge(port, node.id, Exchange.HASH, by)
         case _:

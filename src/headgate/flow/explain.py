@@ -11,6 +11,7 @@ from headgate.flow.graph import Graph
 from headgate.flow.operators import (
     Call,
     Column,
+    CoProcess,
     Dedupe,
     Enrich,
     Join,
@@ -98,6 +99,8 @@ def describe_node(node: Node) -> str:
             return f"dedupe by {', '.join(node.by)} within {format_duration(node.within)}"
         case Join():
             return f"join with {node.right}{_bounds(node)} into {node.into}"
+        case CoProcess():
+            return f"process with {node.right} by {node.function.name}{_kept(node)}"
         case Process():
             return f"process by {node.function.name}{_kept(node)}"
         case Select(columns=columns):

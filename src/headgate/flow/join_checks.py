@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from headgate.errors import HeadgateError
-from headgate.flow.keys import check_key_columns
+from headgate.flow.keys import check_alike, check_key_columns
 from headgate.flow.names import check_column_name
 from headgate.flow.operators import Join
-from headgate.flow.schema import Schema, key_kind, type_to_ddl
+from headgate.flow.schema import Schema
 
 
 def check_join(node: Join, left: Schema, right: Schema, *, what: str) -> None:
@@ -31,24 +31,11 @@ def check_join(node: Join, left: Schema, right: Schema, *, what: str) -> None:
     check_key_columns(node.on, left, what=what)
     check_key_columns(node.right_on, right, what=what)
     for path, other in zip(node.on, node.right_on, strict=True):
-        _check_alike(path, left, other, right, what)
+        check_alike(path, left, other, right, what)
     check_column_name(node.into)
     if node.into.lower() in (name.lower() for name in left.names):
         raise HeadgateError(
             "DUPLICATE_COLUMN",
             f"{what}: into {node.into!r} is already a column of its left stream",
             hint=f"use another name: into='{node.into}_row'",
-        )
-
-
-def _check_alike(path: str, left: Schema, other: str, right: Schema, what: str) -> None:
-    own, others = left.get(path, what=what).type, right.get(other, what=what).type
-    kinds = (key_kind(own), key_kind(others))
-    if kinds[0] != kinds[1] and "unknown" not in kinds:
-        ddl = type_to_ddl(own)
-        raise HeadgateError(
-            "KEY_MISMATCH",
-            f"{what}: {path!r} of the left stream is {ddl}, and {other!r} of the right one is "
-            f"{type_to_ddl(others)}",
-            hint=f"cast it first: with_columns({other}='CAST({other} AS {ddl})')",
         )

@@ -20,6 +20,20 @@ def check_key_columns(paths: Sequence[str], schema: Schema, *, what: str) -> Non
             raise no_key(path, type_to_ddl(column.type), what)
 
 
+def check_alike(path: str, left: Schema, other: str, right: Schema, what: str) -> None:
+    """Refuse key columns of two streams whose values can never be equal."""
+    own, others = left.get(path, what=what).type, right.get(other, what=what).type
+    kinds = (key_kind(own), key_kind(others))
+    if kinds[0] != kinds[1] and "unknown" not in kinds:
+        ddl = type_to_ddl(own)
+        raise HeadgateError(
+            "KEY_MISMATCH",
+            f"{what}: {path!r} of the left stream is {ddl}, and {other!r} of the right one is "
+            f"{type_to_ddl(others)}",
+            hint=f"cast it first: with_columns({other}='CAST({other} AS {ddl})')",
+        )
+
+
 def no_key(name: str, ddl: str, what: str) -> HeadgateError:
     """Return the error for a column that cannot be a key."""
     return HeadgateError(

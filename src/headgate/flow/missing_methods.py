@@ -15,6 +15,7 @@ _UNION = (
     "servers='localhost:9092'), Order); Pulsar takes a pattern too"
 )
 _PROCESS = ".key_by('userId').process('fraud', Fraud()).out, where Fraud is a KeyedProcess"
+_CONNECT = ".key_by('id').connect(payments.key_by('orderId')).process('match', Match()).out"
 _OUTPUT = ".to('my-topic'), or .to(Console()) to see the rows"
 
 # What to write on a stream, by the name in other libraries.
@@ -32,6 +33,9 @@ STREAM: Mapping[str, str] = {
     "transformWithState": _PROCESS,
     "flatMapGroupsWithState": _PROCESS,
     "applyInPandasWithState": _PROCESS,
+    "connect": _CONNECT,
+    "cogroup": _CONNECT,
+    "coGroup": _CONNECT,
     "group_by": _WINDOW,
     "groupBy": _WINDOW,
     "keyBy": _WINDOW,
@@ -70,11 +74,15 @@ _TABLE = f"enrich a stream with it: orders{_ENRICH}"
 TABLE: Mapping[str, str] = dict.fromkeys((*_OF_STREAM, *STREAM), _TABLE)
 KEYED: Mapping[str, str] = {
     **dict.fromkeys(
-        (name for name in (*_OF_STREAM, *STREAM) if name not in ("window", "process")),
+        (name for name in (*_OF_STREAM, *STREAM) if name not in ("window", "process", "connect")),
         _KEYED,
     ),
     "reduce": _KEYED,
 }
+CONNECTED: Mapping[str, str] = dict.fromkeys(
+    (name for name in (*_OF_STREAM, *STREAM, "reduce") if name != "process"),
+    "call process first: .process('match', Match()).out.to('my-topic')",
+)
 WINDOWED: Mapping[str, str] = dict.fromkeys(
     (name for name in (*_OF_STREAM, *STREAM, "reduce") if name != "aggregate"),
     "call aggregate first: .aggregate(orders=count()).updates.to('my-topic')",

@@ -67,6 +67,10 @@ class Port:
         return self.node if self.output == "out" else f"{self.node}.{self.output}"
 
 
+# In place of a port that has no default, behind fields that have one.
+_NOWHERE = Port("", "")
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A SQL expression and the name of its result."""
@@ -248,6 +252,23 @@ class Process:
 
 
 @dataclass(frozen=True, slots=True)
+class CoProcess(Process):
+    """Calls a process of the user with the events of two streams; `input` is the left one.
+
+    Attributes:
+        right: The right stream.
+        right_key: The key columns of the right stream; `key` those of the left one.
+        right_columns: The columns of right events that the process sees; None for all.
+    """
+
+    right: Port = _NOWHERE
+    right_key: tuple[str, ...] = ()
+    right_columns: tuple[str, ...] | None = None
+
+    operator: ClassVar[str] = "co-process"
+
+
+@dataclass(frozen=True, slots=True)
 class Select(_Operator):
     """Reduces rows to these columns."""
 
@@ -372,6 +393,7 @@ Node: TypeAlias = (
     | Dedupe
     | Join
     | Process
+    | CoProcess
     | Select
     | Where
     | WithColumns
@@ -389,7 +411,7 @@ def stream_ports(node: Node) -> tuple[Port, ...]:
     match node:
         case Source():
             return ()
-        case Join(input=left, right=right):
+        case Join(input=left, right=right) | CoProcess(input=left, right=right):
             return (left, right)
         case _:
             return (node.input,)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from headgate.errors import HeadgateError
-from headgate.flow.keys import check_key_columns
+from headgate.flow.keys import check_alike, check_key_columns
 from headgate.flow.names import check_side_name, quote
-from headgate.flow.operators import Process, key_names
+from headgate.flow.operators import CoProcess, Process, key_names
 from headgate.flow.schema import Schema
 from headgate.flow.types import Field, is_known
 from headgate.functions.declared import StateKind
@@ -34,6 +34,33 @@ def check_process(node: Process, schema: Schema, *, what: str) -> None:
         check_side_name(side.name)
     _check_once((side.name for side in node.sides), "side outputs", what)
     _check_known(node, what)
+
+
+def check_right(node: CoProcess, left: Schema, right: Schema, *, what: str) -> None:
+    """Refuse two streams that are one, and keys that cannot be compared.
+
+    Args:
+        left: The columns of the left stream; `right` those of the right one.
+        what: Opening words of the error message.
+    """
+    if node.input == node.right:
+        raise HeadgateError(
+            "BAD_CONNECT",
+            f"{what}: its left and its right stream are both {str(node.input)!r}",
+            hint="connect different streams, such as two branches: orders.where('price > 100')",
+        )
+    if len(node.key) != len(node.right_key):
+        raise HeadgateError(
+            "KEY_MISMATCH",
+            f"{what}: the key of its left stream has {len(node.key)} columns, and that of its "
+            f"right stream {len(node.right_key)}",
+            hint="call key_by with as many columns of each stream",
+        )
+    check_key_columns(node.right_key, right, what=what)
+    for path, other in zip(node.key, node.right_key, strict=True):
+        check_alike(path, left, other, right, what)
+    for name in node.right_columns or ():
+        right.get(quote(name), what=what)
 
 
 def _check_once(names: Iterable[str], kind: str, what: str) -> None:

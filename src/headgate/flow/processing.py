@@ -15,8 +15,8 @@ from headgate.flow.operators import OnError, Port, Process, WithColumns
 from headgate.flow.process_parts import KeptState, SideOutput
 from headgate.flow.schema import Schema, schema_of
 from headgate.flow.signatures import process_schema, read_process
-from headgate.functions.declared import DeclaredState, describe_process
-from headgate.functions.keyed import KeyedProcess
+from headgate.functions.declared import DeclaredProcess, DeclaredState, describe_process
+from headgate.functions.keyed import KeyedCoProcess, KeyedProcess
 from headgate.functions.stored import ProcessCallback, describe, stored_states
 
 
@@ -36,7 +36,7 @@ def add_process(
         port: Where its events come from.
         key: As the user wrote it: columns, dotted paths or SQL expressions.
     """
-    _check_uid(builder, uid)
+    check_process_uid(builder, uid)
     what = builder.cannot_add(f"process {uid!r}")
     _check_function(function, uid, what)
     declared = describe_process(function, what=what)
@@ -53,7 +53,7 @@ def add_process(
         tuple(computed.name(column) for column in key),
         describe(function, what=what),
         process_schema(signature, schema, what=what),
-        tuple(_kept(state, f"{type(function).__name__}.{state.name}") for state in declared.states),
+        kept_states(declared, function),
         columns=signature.columns,
         timers=declared.has_timers,
         on_error=parse_member(OnError, on_error, name="on_error", code="BAD_FUNCTION", what=what),
@@ -81,7 +81,8 @@ def add_side(builder: Builder, uid: str, name: str, schema: type | str | Schema 
         )
 
 
-def _check_uid(builder: Builder, uid: str) -> None:
+def check_process_uid(builder: Builder, uid: str) -> None:
+    """Refuse a uid that is something else, such as the process."""
     if not isinstance(uid, str):
         raise HeadgateError(
             "BAD_FUNCTION",
@@ -96,6 +97,9 @@ def _check_function(function: Any, uid: str, what: str) -> None:
     if isinstance(function, type):
         name = function.__name__
         problem, hint = f"it needs an object, got the class {name}", f"pass an object: {name}()"
+    elif isinstance(function, KeyedCoProcess):
+        problem = "it needs a KeyedProcess, got a KeyedCoProcess, which takes two streams"
+        hint = ".key_by('id').connect(payments.key_by('orderId')).process('match', Match())"
     elif callable(function):
         problem = "it needs a KeyedProcess, got a function"
         hint = (
@@ -106,6 +110,12 @@ def _check_function(function: Any, uid: str, what: str) -> None:
         problem = f"it needs a KeyedProcess, got {function!r:.100}"
         hint = "derive a class from headgate.KeyedProcess, and pass an object of it"
     raise HeadgateError("BAD_FUNCTION", f"{what}: {problem}", hint=hint)
+
+
+def kept_states(declared: DeclaredProcess, function: object) -> tuple[KeptState, ...]:
+    """Return what a process keeps, as a node has it."""
+    name = type(function).__name__
+    return tuple(_kept(state, f"{name}.{state.name}") for state in declared.states)
 
 
 def _kept(state: DeclaredState, where: str) -> KeptState:

@@ -77,7 +77,15 @@ def read_process(declared: DeclaredProcess, rows: Schema, *, what: str) -> Signa
         rows: The columns of its events.
         what: Opening words of an error message.
     """
-    event = declared.event
+    return _process_signature(declared.event, declared.result, rows, what)
+
+
+def read_right(declared: DeclaredProcess, rows: Schema, *, what: str) -> Signature:
+    """Return the types of a process for events of the right one of two streams."""
+    return _process_signature(declared.right, declared.result, rows, what)
+
+
+def _process_signature(event: Any, result: Any, rows: Schema, what: str) -> Signature:
     is_rows = event in (Any, dict) or typing.get_origin(event) is dict or is_dataclass_type(event)
     if not is_rows:
         raise HeadgateError(
@@ -86,7 +94,7 @@ def read_process(declared: DeclaredProcess, rows: Schema, *, what: str) -> Signa
             hint="name a dataclass, dict or Any: class Fraud(KeyedProcess[Order, Alert])",
         )
     argument, columns = _argument(event, rows, what)
-    return Signature(argument, columns, declared.result)
+    return Signature(argument, columns, result)
 
 
 def process_schema(

@@ -12,6 +12,7 @@ from headgate.flow.aggregates import Aggregate, NamedAggregate
 from headgate.flow.builder import Builder
 from headgate.flow.columns import check_expression, parse_column
 from headgate.flow.computed_columns import ComputedColumns, compute_columns
+from headgate.flow.connecting import ConnectedStreams, check_connected
 from headgate.flow.event_time import parse_wait
 from headgate.flow.joining import join_node, not_a_stream
 from headgate.flow.missing_methods import KEYED, STREAM, TABLE, WINDOWED, Explained
@@ -448,6 +449,19 @@ class KeyedStream(Explained):
             schema=schema,
             on_error=on_error,
         )
+        return self._processed(uid)
+
+    def connect(self, other: KeyedStream) -> ConnectedStreams:
+        """Connect this stream with another one, for one process with the state of both.
+
+        Args:
+            other: A keyed stream of the same flow, whose key has the same types. This stream is the
+                left one, the other is the right one.
+        """
+        check_connected(self._builder, other, is_keyed=isinstance(other, KeyedStream))
+        return ConnectedStreams(self, other)
+
+    def _processed(self, uid: str) -> Processed:
         return Processed(Stream(Port(uid, "out"), self._builder))
 
     def _bad(self, uid: str, problem: str, hint: str) -> HeadgateError:

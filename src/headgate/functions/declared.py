@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import Any
 
 from headgate.errors import HeadgateError
-from headgate.functions.keyed import KeyedProcess, ListOf, MapOf, Value
+from headgate.functions.keyed import AnyProcess, KeyedCoProcess, KeyedProcess, ListOf, MapOf, Value
 from headgate.functions.python_types import (
     PythonType,
     UnsupportedType,
@@ -68,7 +68,9 @@ class DeclaredProcess:
 
     Attributes:
         states: In order of declaration, those of base classes first.
-        event: The annotation of its events: a dataclass, dict or Any.
+        event: The annotation of its events: a dataclass, dict or Any. Of connected streams, that of
+            the left one.
+        right: The annotation of the events of the right stream; None without connected streams.
         result: The annotation of its rows; Any if it is not declared.
         has_timers: True if it has an on_timer.
     """
@@ -77,6 +79,7 @@ class DeclaredProcess:
     event: Any
     result: Any
     has_timers: bool
+    right: Any = None
 
     @property
     def has_ttl(self) -> bool:
@@ -85,7 +88,7 @@ class DeclaredProcess:
 
 
 def describe_process(
-    process: KeyedProcess[Any, Any] | type, *, what: str = "cannot use the process"
+    process: AnyProcess[Any] | type, *, what: str = "cannot use the process"
 ) -> DeclaredProcess:
     """Return what a process declares, or raise HeadgateError with BAD_FUNCTION.
 
@@ -94,7 +97,7 @@ def describe_process(
         what: Opening words of an error message: "cannot add process 'fraud' to flow 'orders'".
     """
     cls = process if isinstance(process, type) else type(process)
-    if not issubclass(cls, KeyedProcess):
+    if not issubclass(cls, KeyedProcess | KeyedCoProcess):
         raise _bad(
             f"{what}: it needs a KeyedProcess, got {shown(cls)}",
             "derive the class from headgate.KeyedProcess, and pass an object of it",
@@ -111,15 +114,18 @@ def describe_process(
         _check_names(cls, process, states)
     except _Wrong as error:
         raise _bad(f"{what}: {cls.__name__} {error}", error.hint) from error
+    is_connected = issubclass(cls, KeyedCoProcess)
     return DeclaredProcess(
         tuple(states),
-        bindings.get(_EVENT, Any),
+        bindings.get(_LEFT if is_connected else _EVENT, Any),
         bindings.get(_RESULT, Any),
-        cls.on_timer is not KeyedProcess.on_timer,
+        cls.on_timer is not AnyProcess.on_timer,
+        bindings.get(_RIGHT, Any) if is_connected else None,
     )
 
 
 _EVENT, _RESULT = KeyedProcess.__parameters__  # type: ignore[attr-defined]
+_LEFT, _RIGHT, _ = KeyedCoProcess.__parameters__  # type: ignore[attr-defined]
 
 
 class _Wrong(Exception):  # noqa: N818 - a declaration, and what is wrong with it
@@ -132,10 +138,13 @@ def _bad(message: str, hint: str) -> HeadgateError:
     return HeadgateError("BAD_FUNCTION", message, hint=hint)
 
 
-def _check_methods(cls: type[KeyedProcess[Any, Any]]) -> None:
-    if cls.on_event is KeyedProcess.on_event:
-        raise _Wrong("has no on_event", "define on_event(self, event, ctx)")
-    for name, arguments in (("open", 1), ("on_event", 3), ("on_timer", 3)):
+def _check_methods(cls: type[AnyProcess[Any]]) -> None:
+    base = KeyedCoProcess if issubclass(cls, KeyedCoProcess) else KeyedProcess
+    handlers = ("on_left", "on_right") if base is KeyedCoProcess else ("on_event",)
+    for name in handlers:
+        if getattr(cls, name) is getattr(base, name):
+            raise _Wrong(f"has no {name}", f"define {name}(self, event, ctx)")
+    for name, arguments in (("open", 1), *((name, 3) for name in handlers), ("on_timer", 3)):
         method = getattr(cls, name)
         if inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method):
             raise _Wrong(f"has an async {name}", f"write {name} with def instead of async def")
@@ -144,7 +153,7 @@ def _check_methods(cls: type[KeyedProcess[Any, Any]]) -> None:
         try:
             inspect.signature(method).bind(*[None] * arguments)
         except TypeError:
-            wanted = {"open": "self", "on_event": "self, event, ctx"}.get(name, "self, timer, ctx")
+            wanted = {"open": "self", "on_timer": "self, timer, ctx"}.get(name, "self, event, ctx")
             raise _Wrong(
                 f"has {name}{inspect.signature(method)}, which is called in another way",
                 f"define {name}({wanted})",
@@ -243,9 +252,7 @@ def _default(cls: type, name: str) -> Any:
     return None if found is dataclasses.MISSING else found
 
 
-def _check_names(
-    cls: type, process: KeyedProcess[Any, Any] | type, states: list[DeclaredState]
-) -> None:
+def _check_names(cls: type, process: AnyProcess[Any] | type, states: list[DeclaredState]) -> None:
     names = {state.name for state in states}
     lower: dict[str, str] = {}
     for name in names:

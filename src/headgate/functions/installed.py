@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from headgate.errors import HeadgateError
-from headgate.functions.keyed import KeyedProcess
+from headgate.functions.keyed import AnyProcess
 
 # Folders of installed packages.
 FOLDERS = ("site-packages", "dist-packages")
@@ -49,7 +49,7 @@ def find_installed(function: Any) -> Installed | None:
 
     Functions without a name that leads to them, such as lambdas, are not found.
     """
-    of = type(function) if isinstance(function, KeyedProcess) else function
+    of = type(function) if isinstance(function, AnyProcess) else function
     if not (inspect.isfunction(of) or inspect.isclass(of)):
         return None
     module = sys.modules.get(of.__module__)

@@ -14,6 +14,8 @@ from headgate._units import parse_duration
 from headgate.errors import HeadgateError
 
 In = TypeVar("In")
+Left = TypeVar("Left")
+Right = TypeVar("Right")
 Out = TypeVar("Out")
 T = TypeVar("T")
 K = TypeVar("K")
@@ -240,19 +242,11 @@ class Context(Generic[Out]):
         raise _unbound(self)
 
 
-class KeyedProcess(Generic[In, Out]):
-    """A process with state and timers for each key: derive from it, and pass an object of it.
-
-    State is declared by annotations: `last: Value[float]`. An object keeps nothing else between
-    calls: other attributes belong to one Python process, and are lost with it.
-    """
+class AnyProcess(Generic[Out]):
+    """What processes of one stream and of two have in common."""
 
     def open(self) -> None:
         """Prepare this object, once in each Python process; state is not there yet."""
-
-    def on_event(self, event: In, ctx: Context[Out], /) -> None:
-        """Take an event of the present key."""
-        raise NotImplementedError
 
     def on_timer(self, timer: Timer, ctx: Context[Out], /) -> None:
         """Take a timer that is due."""
@@ -268,6 +262,33 @@ class KeyedProcess(Generic[In, Out]):
                 f"self.{name}.set(…) or what else changes it"
             )
         super().__setattr__(name, value)
+
+
+class KeyedProcess(AnyProcess[Out], Generic[In, Out]):
+    """A process with state and timers for each key: derive from it, and pass an object of it.
+
+    State is declared by annotations: `last: Value[float]`. An object keeps nothing else between
+    calls: other attributes belong to one Python process, and are lost with it.
+    """
+
+    def on_event(self, event: In, ctx: Context[Out], /) -> None:
+        """Take an event of the present key."""
+        raise NotImplementedError
+
+
+class KeyedCoProcess(AnyProcess[Out], Generic[Left, Right, Out]):
+    """A process of two connected streams, with state and timers for each key.
+
+    Both methods see the same state, which is declared as in a `KeyedProcess`.
+    """
+
+    def on_left(self, event: Left, ctx: Context[Out], /) -> None:
+        """Take an event of the left stream, on which `connect` was called."""
+        raise NotImplementedError
+
+    def on_right(self, event: Right, ctx: Context[Out], /) -> None:
+        """Take an event of the right stream."""
+        raise NotImplementedError
 
 
 def _unbound(what: object) -> RuntimeError:

@@ -16,7 +16,7 @@ from typing import Any
 from headgate.errors import HeadgateError
 from headgate.functions.declared import DeclaredState, StateKind
 from headgate.functions.installed import Installed, find_installed
-from headgate.functions.keyed import KeyedProcess
+from headgate.functions.keyed import AnyProcess
 from headgate.functions.python_types import PythonType
 
 # A flow's JSON contains its functions, and every checkpoint contains the flow's JSON.
@@ -90,9 +90,20 @@ class StoredState:
 class ProcessCallback:
     """A keyed process function, what it is called with, and what it keeps."""
 
-    function: KeyedProcess[Any, Any]
+    function: AnyProcess[Any]
     argument: RowType = RowType()
     states: tuple[StoredState, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CoProcessCallback(ProcessCallback):
+    """A process of two connected streams; `argument` is what it is called with for left events.
+
+    Attributes:
+        right: What it is called with for right events.
+    """
+
+    right: RowType = RowType()
 
 
 def stored_states(states: Iterable[DeclaredState]) -> tuple[StoredState, ...]:
@@ -109,14 +120,14 @@ def stored_states(states: Iterable[DeclaredState]) -> tuple[StoredState, ...]:
     )
 
 
-def describe(function: Callable[..., Any] | KeyedProcess[Any, Any], *, what: str) -> StoredFunction:
+def describe(function: Callable[..., Any] | AnyProcess[Any], *, what: str) -> StoredFunction:
     """Return a function's name and digest, without its code.
 
     Args:
-        function: A function, or an object of a KeyedProcess.
+        function: A function, or a process.
         what: Opening words of an error message: "cannot add map 'clean' to flow 'orders'".
     """
-    if isinstance(function, KeyedProcess):
+    if isinstance(function, AnyProcess):
         return StoredFunction(_name(function), _digest(function))
     if not callable(function):
         raise HeadgateError(

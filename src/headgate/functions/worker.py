@@ -26,6 +26,7 @@ from headgate.errors import HeadgateError
 from headgate.functions.calls import Call, FunctionFailed, Results, get_call, twice
 from headgate.functions.messages import MessageTooLarge, check_size
 from headgate.functions.processes.calls import ProcessCalls, ProcessShape
+from headgate.functions.processes.connected import process_calls
 from headgate.functions.processes.wire import Fetch, Reply, read_batch
 from headgate.functions.states.pages import FetchPages
 from headgate.functions.stored import ProcessCallback, load
@@ -116,8 +117,9 @@ def _prepare_process(
         pages=[_schema(page) for page in function["pages"]],
         outputs=[(output["port"], _schema(output["schema"])) for output in function["outputs"]],
         has_timers=function["timers"],
+        right=_schema(function["right"]) if "right" in function else None,
     )
-    return ProcessCalls(
+    return process_calls(
         callback,
         shape,
         name=function["name"],

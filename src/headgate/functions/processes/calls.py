@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from headgate.functions.calls import FunctionFailed, error_text, shown_row
 from headgate.functions.declared import StateKind
-from headgate.functions.keyed import Timer
+from headgate.functions.keyed import Context, KeyedProcess, Timer
 from headgate.functions.processes.outputs import Outputs
 from headgate.functions.processes.scope import Scope
 from headgate.functions.processes.settled import settle
@@ -33,10 +33,11 @@ class ProcessShape:
     """The columns that a process meets.
 
     Attributes:
-        given: The columns of events.
+        given: The columns of events; of the left stream, if two are connected.
         record: The columns of a key's record: one for each state, and `cleanup`.
         pages: The columns of a page of each list and map.
         outputs: The columns of each output, by port.
+        right: The columns of events of the right stream; None without connected streams.
     """
 
     given: pa.Schema
@@ -45,6 +46,7 @@ class ProcessShape:
     pages: Sequence[pa.Schema]
     outputs: Sequence[tuple[str, pa.Schema]]
     has_timers: bool
+    right: pa.Schema | None = None
 
 
 class ProcessCalls:
@@ -158,21 +160,30 @@ class ProcessCalls:
             f"{self._uid}\0{request.batch}\0{request.phase}\0".encode() + request.key_text(at)
         )
         records = self._load(request, fetch)
-        self._events = (
-            self._read(read_batch(request.events, self._shape.given)) if request.events else []
-        )
+        self._events = self._rows(request)
         self._timers = [
             Timer(ms, is_event_time=kind == 0)
             for kind, ms in zip(request.timer_kinds, request.timer_times, strict=True)
         ]
         if scope.journal is None and not request.timer_kinds and not any(request.cleanups):
-            self._run_events(request.events_per_key)
+            self._run_events(request)
         else:
             self._run(request)
         cleanups = records.column(len(self._states)).to_pylist()
         return settle(
             scope, self._states, self._outputs, self._shape, request, cleanups, self._errors
         )
+
+    def _rows(self, request: Request) -> list[Any]:
+        """Return the events of a call, in order."""
+        if not request.events:
+            return []
+        return self._read(read_batch(request.events, self._shape.given))
+
+    def _handler(self, request: Request) -> Callable[[Any, Context[Any]], None]:  # noqa: ARG002
+        """Return what is called with each event."""
+        assert isinstance(self._process, KeyedProcess)
+        return self._process.on_event
 
     def _load(self, request: Request, fetch: FetchPages) -> pa.RecordBatch:
         """Have the states of a call's keys, and return their records."""
@@ -184,12 +195,12 @@ class ProcessCalls:
                 state.load(records.column(place), fetch)
         return records
 
-    def _run_events(self, events_per_key: Sequence[int]) -> None:
+    def _run_events(self, request: Request) -> None:
         """Call the process for the events of each key; the first that fails ends the call."""
-        scope, on_event = self._scope, self._process.on_event
+        scope, on_event = self._scope, self._handler(request)
         events = enumerate(self._events)
         try:
-            for at, count in enumerate(events_per_key):
+            for at, count in enumerate(request.events_per_key):
                 scope.at = at
                 for origin, event in islice(events, count):
                     scope.origin = origin
@@ -200,7 +211,7 @@ class ProcessCalls:
     def _run(self, request: Request) -> None:
         """Call the process for the events, then the timers of each key."""
         scope = self._scope
-        on_event, on_timer = self._process.on_event, self._process.on_timer
+        on_event, on_timer = self._handler(request), self._process.on_timer
         events, timers = self._events, self._timers
         event = timer = 0
         for at, count in enumerate(request.events_per_key):

@@ -7,16 +7,17 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 import pyarrow as pa
 
 from headgate._units import parse_duration
 from headgate.errors import HeadgateError
 from headgate.functions.calls import FunctionFailed
-from headgate.functions.declared import DeclaredProcess, describe_process
-from headgate.functions.keyed import KeyedProcess, Timer
+from headgate.functions.declared import describe_process
+from headgate.functions.keyed import AnyProcess, KeyedCoProcess, KeyedProcess, Timer
 from headgate.functions.processes.calls import ProcessCalls
+from headgate.functions.processes.connected import process_calls
 from headgate.functions.processes.memory import Made, MemoryKernel, Work, shape_of
 from headgate.functions.processes.wire import NO_TIME, What
 from headgate.functions.python_types import Kind, PythonType, UnsupportedType, python_type
@@ -24,13 +25,14 @@ from headgate.functions.rows import as_row
 from headgate.functions.states.lists import ListState
 from headgate.functions.states.plain import from_plain, to_plain
 from headgate.functions.states.values import ValueState
-from headgate.functions.stored import ProcessCallback, stored_states
+from headgate.functions.stored import CoProcessCallback, ProcessCallback, stored_states
 
 In = TypeVar("In")
 Out = TypeVar("Out")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
+_LEFT, _RIGHT = 0, 1
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -41,6 +43,7 @@ class DeadLetter:
     Attributes:
         event: The event; None for a timer.
         timer: The timer; None for an event.
+        side: "left" or "right" for an event of two connected streams; empty otherwise.
         text: The exception, and where it was raised.
     """
 
@@ -48,6 +51,7 @@ class DeadLetter:
     event: Any
     timer: Timer | None
     text: str
+    side: str = ""
 
 
 class Harness(Generic[In, Out]):
@@ -59,17 +63,42 @@ class Harness(Generic[In, Out]):
     Args:
         process: An object of the class.
         key: The column of an event that is its key, or several.
+        right_key: The same of events of the right stream, if they have other names there.
         schema: The dataclass of emitted rows, unless the class names it: `KeyedProcess[In, Out]`.
         sides: The side outputs; a dict gives the dataclass of each, None for that of the output.
         on_error: "fail" raises; "dead-letter" takes failures to `dead_letters`.
         now: The clock at the beginning.
     """
 
+    @overload
     def __init__(
         self,
         process: KeyedProcess[In, Out],
         *,
         key: str | Iterable[str] | None = None,
+        schema: type | None = None,
+        sides: Iterable[str] | Mapping[str, type | None] = (),
+        on_error: str = "fail",
+        now: datetime = START,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Harness[Any, Out],
+        process: KeyedCoProcess[Any, Any, Out],
+        *,
+        key: str | Iterable[str] | None = None,
+        right_key: str | Iterable[str] | None = None,
+        schema: type | None = None,
+        sides: Iterable[str] | Mapping[str, type | None] = (),
+        on_error: str = "fail",
+        now: datetime = START,
+    ) -> None: ...
+    def __init__(
+        self,
+        process: AnyProcess[Out],
+        *,
+        key: str | Iterable[str] | None = None,
+        right_key: str | Iterable[str] | None = None,
         schema: type | None = None,
         sides: Iterable[str] | Mapping[str, type | None] = (),
         on_error: str = "fail",
@@ -86,10 +115,13 @@ class Harness(Generic[In, Out]):
         self.dead_letters: list[DeadLetter] = []
         # A process keeps its states as attributes, and another harness may take the same object.
         self._process = copy.copy(process)
-        self._key = (key,) if isinstance(key, str) else None if key is None else tuple(key)
+        self._key = _columns(key)
+        self._right_key = self._key if right_key is None else _columns(right_key)
         self._on_error = on_error
         self._declared = declared
-        self._event = _event_type(declared)
+        self._event = _event_type(declared.event)
+        self._is_connected = declared.right is not None
+        self._right = _event_type(declared.right)
         named = sides if isinstance(sides, Mapping) else dict.fromkeys(sides)
         main = _row_type(schema or declared.result, what)
         self._outputs = [
@@ -131,12 +163,40 @@ class Harness(Generic[In, Out]):
             key: The key; by default the columns of the event that the harness was told.
             time: The event time: a datetime, or milliseconds since 1970.
         """
-        row = self._row(event)
-        text, values = self._keyed(self._key_of(event) if key is None else key)
+        if self._is_connected:
+            raise TypeError("the process takes two streams: use send_left or send_right")
+        row = _row(event, self._event)
+        return self._send(row, _key_of(event, self._key) if key is None else key, time)
+
+    def send_left(
+        self, event: Any, key: Any = None, time: datetime | int | None = None
+    ) -> list[Out]:
+        """Call a process of two streams with an event of the left one, as `send` does."""
+        self._check_connected()
+        row = _row(event, self._event)
+        return self._send(row, _key_of(event, self._key) if key is None else key, time, _LEFT)
+
+    def send_right(
+        self, event: Any, key: Any = None, time: datetime | int | None = None
+    ) -> list[Out]:
+        """Call a process of two streams with an event of the right one, as `send` does."""
+        self._check_connected()
+        row = _row(event, self._right)
+        key = _key_of(event, self._right_key) if key is None else key
+        return self._send(row, key, time, _RIGHT)
+
+    def _check_connected(self) -> None:
+        if not self._is_connected:
+            raise TypeError("the process takes one stream: use send")
+
+    def _send(
+        self, row: tuple[Any], key: Any, time: datetime | int | None, side: int = 0
+    ) -> list[Out]:
+        text, values = self._keyed(key)
         due = self._due(What.PROCESSING, only=text)
         moment = NO_TIME if time is None else _to_ms(time)
         timers = [(int(What.PROCESSING), ms) for ms in due.get(text, [])]
-        return self._call(Work(text, values, [row], [moment], timers))
+        return self._call(Work(text, values, [row], [moment], timers, sides=[side]))
 
     def advance_watermark(self, to: datetime | int) -> list[Out]:
         """Move the watermark, fire the timers that it reaches, and return what they emit."""
@@ -237,7 +297,9 @@ class Harness(Generic[In, Out]):
         key = work.key if len(work.key) > 1 else work.key[0]
         for origin, text in made.errors:
             if origin >= 0:
-                self.dead_letters.append(DeadLetter(key, work.events[origin][0], None, text))
+                side = ("left", "right")[work.sides[origin]] if self._is_connected else ""
+                event = work.events[origin][0]
+                self.dead_letters.append(DeadLetter(key, event, None, text, side))
                 continue
             what, ms = work.timers[-1 - origin]
             timer = Timer(ms, is_event_time=what == What.EVENT)
@@ -247,15 +309,18 @@ class Harness(Generic[In, Out]):
         if self._calls is not None and self._kernel is not None:
             return self._calls, self._kernel
         states = stored_states(self._declared.states)
+        place = pa.schema([("place", pa.int64())])
         shape = shape_of(
             states,
-            given=pa.schema([("place", pa.int64())]),
+            given=place,
             keys=pa.schema([(str(i), pa.array([value]).type) for i, value in enumerate(key)]),
             outputs=self._outputs,
             has_timers=self._declared.has_timers,
+            right=place if self._is_connected else None,
         )
-        self._calls = ProcessCalls(
-            ProcessCallback(self._process, states=states),
+        callback = CoProcessCallback if self._is_connected else ProcessCallback
+        self._calls = process_calls(
+            callback(self._process, states=states),
             shape,
             name=f"process {type(self._process).__name__!r}",
             uid=type(self._process).__name__,
@@ -265,26 +330,6 @@ class Harness(Generic[In, Out]):
         self._kernel = MemoryKernel(self._calls, shape)
         return self._calls, self._kernel
 
-    def _row(self, event: Any) -> tuple[Any]:
-        """Return an event as the process gets it: a copy of the type that it declares."""
-        if self._event is dict:
-            return (copy.deepcopy(dict(event) if isinstance(event, Mapping) else vars(event)),)
-        if self._event is None:
-            return (as_row(event),)
-        assert isinstance(self._event, PythonType)
-        make = from_plain(self._event)
-        assert make is not None
-        return (make(to_plain(dataclasses.replace(self._event, make=None), "")(event)),)
-
-    def _key_of(self, event: Any) -> Any:
-        if self._key is None:
-            raise TypeError("the event has no key: pass key= to send, or to the harness")
-        values = tuple(
-            event[name] if isinstance(event, Mapping) else getattr(event, name)
-            for name in self._key
-        )
-        return values if len(values) > 1 else values[0]
-
     def _keyed(self, key: Any) -> tuple[bytes, tuple[Any, ...]]:
         values = key if isinstance(key, tuple) else (key,)
         text = repr(values).encode()
@@ -292,9 +337,33 @@ class Harness(Generic[In, Out]):
         return text, values
 
 
-def _event_type(declared: DeclaredProcess) -> PythonType | type | None:
+def _columns(key: str | Iterable[str] | None) -> tuple[str, ...] | None:
+    return (key,) if isinstance(key, str) else None if key is None else tuple(key)
+
+
+def _row(event: Any, type_: PythonType | type | None) -> tuple[Any]:
+    """Return an event as the process gets it: a copy of the type that it declares."""
+    if type_ is dict:
+        return (copy.deepcopy(dict(event) if isinstance(event, Mapping) else vars(event)),)
+    if type_ is None:
+        return (as_row(event),)
+    assert isinstance(type_, PythonType)
+    make = from_plain(type_)
+    assert make is not None
+    return (make(to_plain(dataclasses.replace(type_, make=None), "")(event)),)
+
+
+def _key_of(event: Any, columns: tuple[str, ...] | None) -> Any:
+    if columns is None:
+        raise TypeError("the event has no key: pass key= to send, or to the harness")
+    values = tuple(
+        event[name] if isinstance(event, Mapping) else getattr(event, name) for name in columns
+    )
+    return values if len(values) > 1 else values[0]
+
+
+def _event_type(event: Any) -> PythonType | type | None:
     """Return what events are: a dataclass, dict, or None for rows with attributes."""
-    event: Any = declared.event
     if isinstance(event, type) and dataclasses.is_dataclass(event):
         try:
             return python_type(event)

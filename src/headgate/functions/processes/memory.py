@@ -41,6 +41,7 @@ class Work:
         times: The event time of each, in ms.
         timers: What is due: 0 for event time or 1, and its time.
         is_cleanup: True if the key's clean-up is due.
+        sides: Of two connected streams, the one of each event: 0 is the left one.
     """
 
     text: bytes
@@ -49,6 +50,7 @@ class Work:
     times: Sequence[int] = ()
     timers: Sequence[tuple[int, int]] = ()
     is_cleanup: bool = False
+    sides: Sequence[int] = ()
 
 
 @dataclass(slots=True)
@@ -104,6 +106,7 @@ def shape_of(
     keys: pa.Schema,
     outputs: Sequence[tuple[str, PythonType]],
     has_timers: bool,
+    right: pa.Schema | None = None,
 ) -> ProcessShape:
     """Return the columns that a process meets, as the kernel derives them."""
     record, pages = [], []
@@ -126,6 +129,7 @@ def shape_of(
         [pa.schema(page) for page in pages],
         [(port, pa.schema([arrow_field(*one) for one in row.fields])) for port, row in outputs],
         has_timers,
+        right,
     )
 
 
@@ -171,7 +175,9 @@ class MemoryKernel:
     ) -> bytes:
         """Return a call as bytes."""
         shape = self._shape
+        sides = [side for one in work for side in one.sides or [0] * len(one.events)]
         events = [row for one in work for row in one.events]
+        left = [row for row, side in zip(events, sides, strict=True) if not side]
         timers = [timer for one in work for timer in one.timers]
         none = (None,) * len(shape.record)
         records = [self.state.records.get(one.text, none) for one in work]
@@ -180,12 +186,15 @@ class MemoryKernel:
             pack_ints(len(one.text) for one in work) + b"".join(one.text for one in work),
             _batch(records, shape.record),
             pack_ints(len(one.events) for one in work),
-            _batch(events, shape.given) if events else b"",
+            _batch(left, shape.given) if left else b"",
             pack_longs(time for one in work for time in one.times or [NO_TIME] * len(one.events)),
             pack_ints(len(one.timers) for one in work),
             bytes(kind for kind, _ in timers) + pack_longs(ms for _, ms in timers),
             bytes(one.is_cleanup for one in work),
         ]
+        if shape.right is not None:
+            right = [row for row, side in zip(events, sides, strict=True) if side]
+            parts += [bytes(sides), _batch(right, shape.right) if right else b""]
         fixed = _FIXED.pack(now, watermark, batch, phase, len(work), len(events), len(timers))
         return fixed + b"".join(_INT.pack(len(part)) + part for part in parts)
 

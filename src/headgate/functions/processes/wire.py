@@ -20,6 +20,9 @@ from headgate.functions.messages import check_size
 NO_TIME = -(2**63)
 _FIXED = struct.Struct("<qqqiiii")
 _INT = struct.Struct("<i")
+# A call of a process of two streams has two sections more.
+_PARTS = 9
+_NOTHING = memoryview(b"")
 
 
 class What(enum.IntFlag):
@@ -38,6 +41,8 @@ class Request:
     Attributes:
         now: The clock of the batch, in ms.
         phase: 0 for events and processing timers, 1 for timers of event time.
+        events: Those of the left stream, if two streams are connected.
+        sides: The stream of each event then: 0 for the left one, 1 for the right one.
     """
 
     now: int
@@ -55,6 +60,8 @@ class Request:
     timer_kinds: list[int]
     timer_times: list[int]
     cleanups: memoryview
+    sides: memoryview
+    right_events: memoryview
 
     def key_text(self, at: int) -> bytes:
         """Return the key at a place as state has it."""
@@ -120,6 +127,8 @@ def parse_request(body: bytes) -> Request:
         timer_kinds=list(parts[7][:timers]),
         timer_times=longs(parts[7][timers:]),
         cleanups=parts[8],
+        sides=parts[9] if len(parts) > _PARTS else _NOTHING,
+        right_events=parts[10] if len(parts) > _PARTS else _NOTHING,
     )
 
 

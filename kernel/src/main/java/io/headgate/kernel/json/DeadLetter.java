@@ -33,8 +33,9 @@ public record DeadLetter(
    * @param expression the SQL that failed on it; null where none did
    * @param topic the topic of its record; null where nobody knows
    * @param key the key whose event or timer failed; null where it failed for no key
+   * @param side which of an operator's two streams it is of; null where there is one
    */
-  public record Row(String expression, String topic, String key) {}
+  public record Row(String expression, String topic, String key, String side) {}
 
   /** @param raw the row as JSON; null where it has no such form */
   public static DeadLetter ofRow(
@@ -59,6 +60,7 @@ public record DeadLetter(
         g.writeStringField("expression", text(row.expression));
         g.writeStringField("record_topic", row.topic);
         if (row.key != null) g.writeStringField("key", row.key);
+        if (row.side != null) g.writeStringField("side", row.side);
       }
       g.writeNumberField("bytes", size);
       g.writeFieldName("raw");

@@ -41,10 +41,15 @@ final class PythonFunctions {
 
   /** Returns the places of the columns that a function sees: all, unless it names them. */
   static int[] columns(JsonNode node, Layout input) {
+    return columns(node, "columns", input);
+  }
+
+  /** @param field what names the columns */
+  static int[] columns(JsonNode node, String field, Layout input) {
     List<String> names = Arrays.asList(input.schema().fieldNames());
-    if (node.get("columns").isNull()) return java.util.stream.IntStream.range(0, names.size()).toArray();
+    if (node.get(field).isNull()) return java.util.stream.IntStream.range(0, names.size()).toArray();
     var out = new ArrayList<Integer>();
-    for (JsonNode column : node.get("columns")) {
+    for (JsonNode column : node.get(field)) {
       if (!names.contains(column.asText()))
         throw new PlanException("UNKNOWN_COLUMN", "cannot plan " + node.get("name").asText() + ": there is no column '"
             + column.asText() + "', only " + String.join(", ", names));

@@ -74,9 +74,10 @@ public final class Route implements Serializable {
    *
    * @param job the job whose rows they are
    * @param topics the topic of each source's records, by the source's number; null for one that reads several
+   * @param side which of an operator's two streams the rows are of, left or right; null where there is one
    */
   public record Failing(
-      int deadLetters, String job, String[] topics, String operator, JsonEncoder encoder, PortTally tally, int port)
+      int deadLetters, String job, String[] topics, String operator, String side, JsonEncoder encoder, PortTally tally, int port)
       implements Serializable {
     /** Returns what a program makes of a row, or null if it fails; then the dead letter is on its way. */
     UnsafeRow apply(RowProgram program, SegmentedRow row, Header header, Integer spread, Out out) {
@@ -92,7 +93,7 @@ public final class Route implements Serializable {
     /** @param expression the SQL that failed; null where none did */
     public void reject(BadRecord why, String expression, SegmentedRow row, Header header, Integer spread, Out out) {
       String topic = header.source < topics.length ? topics[header.source] : null;
-      letter(why, new DeadLetter.Row(expression, topic, null), row, header, spread, out);
+      letter(why, new DeadLetter.Row(expression, topic, null, side), row, header, spread, out);
     }
 
     /**
@@ -102,7 +103,8 @@ public final class Route implements Serializable {
      */
     public void rejectOf(byte[] key, BadRecord why, SegmentedRow row, Header header, Integer spread, Out out) {
       String topic = header.source < topics.length ? topics[header.source] : null;
-      letter(why, new DeadLetter.Row(null, topic, new String(key, StandardCharsets.UTF_8)), row, header, spread, out);
+      var told = new DeadLetter.Row(null, topic, new String(key, StandardCharsets.UTF_8), row == null ? null : side);
+      letter(why, told, row, header, spread, out);
     }
 
     private void letter(BadRecord why, DeadLetter.Row told, SegmentedRow row, Header header, Integer spread, Out out) {

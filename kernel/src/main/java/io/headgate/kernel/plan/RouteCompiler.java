@@ -142,7 +142,8 @@ final class RouteCompiler {
     List<DataType> wanted = keys.get(address);
     if (wanted == null) {
       for (Layout.Path path : paths) checkKey(path, step.get("name").asText());
-      Route.Failing failing = failing(uids.get(address), step.get("name").asText(), layout);
+      String side = step.hasNonNull("side") ? step.get("side").asText() : null;
+      Route.Failing failing = failing(uids.get(address), step.get("name").asText(), side, layout);
       return new Route.ToKey(address, new KeyText(paths), step.path("buckets").asInt(Bucket.COUNT), failing);
     }
     for (int i = 0; i < paths.size(); i++) {
@@ -177,9 +178,14 @@ final class RouteCompiler {
   }
 
   Route.Failing failing(String id, String operator, Layout layout) {
+    return failing(id, operator, null, layout);
+  }
+
+  /** @param side which of the operator's two streams the rows are of, left or right; null where there is one */
+  Route.Failing failing(String id, String operator, String side, Layout layout) {
     var names = new ArrayList<String>();
     for (StructField field : layout.schema().fields()) if (JsonEncoder.writes(field.dataType())) names.add(field.name());
-    return new Route.Failing(deadLetters, job, topics, operator, encoder(names, layout), tally, tally.place(refused(id)));
+    return new Route.Failing(deadLetters, job, topics, operator, side, encoder(names, layout), tally, tally.place(refused(id)));
   }
 
   /** Returns what the dead letters of a node are counted under. */

@@ -27,6 +27,7 @@ import java.util.Spliterator;
 import java.util.Spliterators;
 import java.util.stream.LongStream;
 import java.util.stream.StreamSupport;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
@@ -82,7 +83,19 @@ final class TimedOperators {
     int address = node.get("address").asInt();
     String id = node.get("id").asText();
     String name = node.get("name").asText();
-    Layout input = routes.arriving(address);
+    Layout left = routes.arriving(address);
+    List<StructField> key = key(node.get("key"), left, name);
+    var inputs = new ArrayList<ProcessSpec.Input>();
+    boolean connected = node.has("rightAddress");
+    inputs.add(new ProcessSpec.Input(
+        address, left, PythonFunctions.columns(node, left), routes.failing(id, name, connected ? "left" : null, left)));
+    if (connected) {
+      int rightAddress = node.get("rightAddress").asInt();
+      Layout right = routes.arriving(rightAddress);
+      key = together(key, key(node.get("rightKey"), right, name), name);
+      int[] columns = PythonFunctions.columns(node, "rightColumns", right);
+      inputs.add(new ProcessSpec.Input(rightAddress, right, columns, routes.failing(id, name, "right", right)));
+    }
     var history = new ArrayList<StructType>();
     for (JsonNode each : node.get("history")) history.add(FlowPlan.schema(each));
     var outputs = new ArrayList<ProcessSpec.Output>();
@@ -92,9 +105,8 @@ final class TimedOperators {
       outputs.add(new ProcessSpec.Output(port, schema, routes.compile(each.get("route"), Layout.of(schema), port(node, port))));
     }
     var spec = new ProcessSpec(
-        address, id, name, input, PythonFunctions.columns(node, input), key(node.get("key"), input, name), new StateSchemas(history),
-        node.get("timers").asBoolean(), node.get("ttl").asBoolean(), outputs, routes.failing(id, name, input),
-        node.get("deadLetters").asBoolean(), Base64.getDecoder().decode(node.get("code").asText()));
+        id, name, List.copyOf(inputs), key, new StateSchemas(history), node.get("timers").asBoolean(), node.get("ttl").asBoolean(),
+        outputs, node.get("deadLetters").asBoolean(), Base64.getDecoder().decode(node.get("code").asText()));
     return new ProcessProcessor(spec, WorkerPool.Key.of(settings, List.of(spec)), alarms);
   }
 
@@ -109,6 +121,18 @@ final class TimedOperators {
       Layout.Path path = RouteCompiler.path(input, column.get("path"), name);
       // Rows without a key do not get this far.
       out.add(DataTypes.createStructField(column.get("name").asText(), path.type(), false));
+    }
+    return List.copyOf(out);
+  }
+
+  /** Returns the key of two streams: an integer is as wide as the wider of both. */
+  private static List<StructField> together(List<StructField> left, List<StructField> right, String name) {
+    var out = new ArrayList<StructField>();
+    for (int i = 0; i < left.size(); i++) {
+      RouteCompiler.checkSameKey(left.get(i), right.get(i), name);
+      boolean wider = right.get(i).dataType().defaultSize() > left.get(i).dataType().defaultSize();
+      DataType type = (wider ? right : left).get(i).dataType();
+      out.add(DataTypes.createStructField(left.get(i).name(), type, false));
     }
     return List.copyOf(out);
   }

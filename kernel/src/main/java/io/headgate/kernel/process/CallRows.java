@@ -15,7 +15,8 @@ import org.apache.spark.sql.types.StructType;
 final class CallRows implements AutoCloseable {
   final ArrowSender keys;
   final ArrowSender records;
-  final ArrowSender events;
+  /** By the place of the input. */
+  final ArrowSender[] events;
 
   private final ProcessSpec spec;
   private final List<AutoCloseable> open = new ArrayList<>();
@@ -27,10 +28,10 @@ final class CallRows implements AutoCloseable {
 
   CallRows(ProcessSpec spec) {
     this.spec = spec;
-    boolean all = spec.columns().length == spec.input().schema().length();
     keys = sender(spec.keys(), null);
     records = sender(spec.state().record().schema(), null);
-    events = sender(spec.sent(), all ? null : spec.columns());
+    events = spec.inputs().stream()
+        .map(each -> sender(each.sent(), each.sendsAll() ? null : each.columns())).toArray(ArrowSender[]::new);
     outputs = new ArrowReceiver[spec.outputs().size()];
     pages = new ArrowReceiver[spec.state().vars()];
     fetches = new ArrowSender[spec.state().vars()];

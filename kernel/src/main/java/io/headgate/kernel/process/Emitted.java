@@ -27,7 +27,8 @@ final class Emitted {
 
   private final ProcessSpec spec;
   private final SegmentedRow[] results;
-  private final SegmentedRow event;
+  /** By the place of the input. */
+  private final SegmentedRow[] arrived;
   private final Header header = new Header();
   private List<byte[]> events;
   private List<Timer> timers;
@@ -43,7 +44,7 @@ final class Emitted {
 
   Emitted(ProcessSpec spec) {
     this.spec = spec;
-    event = new SegmentedRow(spec.input());
+    arrived = spec.inputs().stream().map(each -> new SegmentedRow(each.layout())).toArray(SegmentedRow[]::new);
     results = spec.outputs().stream().map(each -> new SegmentedRow(Layout.of(each.schema()))).toArray(SegmentedRow[]::new);
   }
 
@@ -70,10 +71,15 @@ final class Emitted {
   /** Makes a dead letter of an event or a timer. */
   void reject(int origin, String text) {
     head(origin);
-    byte[] key = origin >= 0 ? Envelope.last(events.get(origin)) : timers.get(-1 - origin).key;
-    if (origin >= 0) event.read(events.get(origin));
     var why = new BadRecord(BadRecord.Reason.FUNCTION_FAILED, text);
-    spec.failing().rejectOf(key, why, origin >= 0 ? event : null, header, bucket, out);
+    if (origin < 0) {
+      spec.inputs().get(0).failing().rejectOf(timers.get(-1 - origin).key, why, null, header, bucket, out);
+      return;
+    }
+    byte[] envelope = events.get(origin);
+    int input = spec.find(envelope);
+    arrived[input].read(envelope);
+    spec.inputs().get(input).failing().rejectOf(Envelope.last(envelope), why, arrived[input], header, bucket, out);
   }
 
   private void head(int origin) {

@@ -36,7 +36,8 @@ final class ProcessCalls {
   private final KeyValues keyValues;
   private final Object[] keyColumns;
   private final GenericInternalRow keyRow;
-  private final SegmentedRow event;
+  /** By the place of the input. */
+  private final SegmentedRow[] arrived;
   private final Emitted emitted;
   private final MessageBody message;
   private final MessageBody fetched;
@@ -62,6 +63,7 @@ final class ProcessCalls {
   private final MessageBody texts;
   private final MessageBody eventCounts;
   private final MessageBody eventTimes;
+  private final MessageBody inputs;
   private final MessageBody timerCounts;
   private final MessageBody timerKinds;
   private final MessageBody timerTimes;
@@ -93,6 +95,7 @@ final class ProcessCalls {
     texts = new MessageBody(spec.name());
     eventCounts = new MessageBody(spec.name());
     eventTimes = new MessageBody(spec.name());
+    inputs = new MessageBody(spec.name());
     timerCounts = new MessageBody(spec.name());
     timerKinds = new MessageBody(spec.name());
     timerTimes = new MessageBody(spec.name());
@@ -100,7 +103,7 @@ final class ProcessCalls {
     keyValues = new KeyValues(spec.key().stream().map(StructField::dataType).toList());
     keyColumns = new Object[spec.key().size()];
     keyRow = new GenericInternalRow(keyColumns);
-    event = new SegmentedRow(spec.input());
+    arrived = spec.inputs().stream().map(each -> new SegmentedRow(each.layout())).toArray(SegmentedRow[]::new);
     emitted = new Emitted(spec);
     TaskContext task = TaskContext.get();
     TaskCompletionListener end = done -> end(!done.isFailed() && !done.isInterrupted());
@@ -147,8 +150,10 @@ final class ProcessCalls {
 
   /** Adds an event of the key. */
   void event(byte[] envelope) {
-    event.read(envelope);
-    rows.events.add(event);
+    int input = spec.find(envelope);
+    arrived[input].read(envelope);
+    rows.events[input].add(arrived[input]);
+    inputs.write(input);
     events.add(envelope);
     eventTimes.writeLong(Envelope.eventTime(envelope));
     keyEvents++;
@@ -211,11 +216,14 @@ final class ProcessCalls {
     section(textLengths, texts);
     CallRows.write(rows.records, message);
     section(eventCounts);
-    CallRows.write(rows.events, message);
+    CallRows.write(rows.events[0], message);
     section(eventTimes);
     section(timerCounts);
     section(timerKinds, timerTimes);
     section(cleanUps);
+    if (!spec.isConnected()) return;
+    section(inputs);
+    CallRows.write(rows.events[1], message);
   }
 
   private void section(MessageBody... parts) {
@@ -229,7 +237,7 @@ final class ProcessCalls {
     events.clear();
     timers.clear();
     for (MessageBody each : List.of(
-        textLengths, texts, eventCounts, eventTimes, timerCounts, timerKinds, timerTimes, cleanUps)) each.reset();
+        textLengths, texts, eventCounts, eventTimes, inputs, timerCounts, timerKinds, timerTimes, cleanUps)) each.reset();
     count = 0;
     size = 0;
   }

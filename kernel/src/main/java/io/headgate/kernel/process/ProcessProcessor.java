@@ -145,14 +145,17 @@ public final class ProcessProcessor
     boolean woken = false;
     while (rows.hasNext()) {
       Tuple2<Integer, byte[]> next = rows.next();
-      if (!Envelope.isFor(next._2(), spec.address())) passing.take(next, out);
+      if (spec.find(next._2()) < 0) passing.take(next, out);
       else if (Envelope.kind(next._2()) == Envelope.WAKE) woken = true;
       else events.add(next._2());
     }
     passing.leave(out);
     // A bucket that has other operators' rows alone fires what is due, too: in the first batch that reaches its time.
     if (woken || !events.isEmpty() || spec.timers() && bucket < ProcessSpec.BUCKETS) {
-      if (events.size() > 1) events.sort(BY_KEY_AND_PLACE);
+      if (events.size() > 1) {
+        if (spec.isConnected()) Merge.sort(events);
+        else events.sort(BY_KEY_AND_PLACE);
+      }
       enter(bucket, timers, 0, out);
       take(events, due(timers.getCurrentProcessingTimeInMs()));
       long first = added;

@@ -119,13 +119,19 @@ public final class Envelope {
 
   /** Orders rows by source, partition and offset; what is equal in all of these, by whatever else tells them apart. */
   public static int comparePositions(byte[] a, byte[] b) {
+    int by = compareRecords(a, b);
+    return by == 0 ? Arrays.compareUnsigned(a, b) : by;
+  }
+
+  /** Orders rows by source, partition and offset; those made of one record by their ordinal. */
+  public static int compareRecords(byte[] a, byte[] b) {
     int by = Integer.compare(source(a), source(b));
     if (by == 0) by = Integer.compare(partition(a), partition(b));
     if (by == 0) by = Long.compare(offset(a), offset(b));
     if (by == 0) by = Long.compare(sequence(a), sequence(b));
     if (by == 0) by = Integer.compare(lane(a), lane(b));
     if (by == 0) by = Long.compare(ordinal(a), ordinal(b));
-    return by == 0 ? Arrays.compareUnsigned(a, b) : by;
+    return by;
   }
 
   /** Returns the bytes of the last segment. */
