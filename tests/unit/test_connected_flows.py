@@ -234,7 +234,10 @@ def test_a_missing_method_or_column_is_named_with_its_side() -> None:
     assert error.code == "UNKNOWN_COLUMN"
 
     class Wrong(KeyedCoProcess[Order, int, Match]):
-        on_left = on_right = Matching.on_left
+        on_left = Matching.on_left
+
+        def on_right(self, number: int, ctx: Context[Match]) -> None:
+            pass
 
     assert code_of(lambda: connected(Wrong())).code == "BAD_FUNCTION"
     declared = describe_process(Unnamed())

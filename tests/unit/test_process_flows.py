@@ -14,6 +14,7 @@ import pytest
 
 from headgate import Flow, Graph, HeadgateError
 from headgate.engine.plan import plan_flow
+from headgate.engine.process_form import ProcessForm
 from headgate.flow.operators import Process
 from headgate.flow.outputs import Processed
 from headgate.flow.process_state import state_schema
@@ -128,6 +129,14 @@ def process(of: Graph) -> Process:
 
 def spec(of: Graph) -> dict[str, Any]:
     return plan_flow(of, history={}, max_record=1).spec
+
+
+class OnlyTimers(KeyedProcess[Order, Alert]):
+    def on_event(self, order: Order, ctx: Context[Alert]) -> None:
+        pass
+
+    def on_timer(self, timer: Timer, ctx: Context[Alert]) -> None:
+        pass
 
 
 # How it is declared.
@@ -443,3 +452,15 @@ def test_an_event_of_a_process_goes_back_and_a_timer_does_not() -> None:
     behind = find_way_back(of, letter("where 'fraud.where-1'", "orders"))
     assert "process 'fraud' has seen its record" in behind.why_not
     assert topics_of_operators(of) == {"stream 'orders'": "orders"}
+
+
+def test_the_portable_form_of_a_process_needs_neither_states_nor_expiries() -> None:
+    nothing: dict[str, Any] = {"type": "struct", "fields": []}
+    for function, has_states in [(keeping(last=Value[int]), True), (OnlyTimers(), False)]:
+        node = process(graph(function))
+        form = ProcessForm.of(node, [state_schema(node)])
+        assert form.expires is None
+        assert (form.row is not None) is has_states
+        spec = form.spec()
+        assert spec["expires"] == nothing
+        assert (spec["row"] != nothing) is has_states

@@ -56,13 +56,13 @@ def _fitted(rows: DataFrame, columns: StructType, form: ProcessForm) -> DataFram
 
 
 def _row(there: Mapping[str, DataType], form: ProcessForm) -> Change:
-    if not form.row.fields:
+    if form.row is None:
         return _nothing
     return fit_row(type_of(there, "row"), form.row)
 
 
 def _expires(there: Mapping[str, DataType], form: ProcessForm) -> Change:
-    if not form.expires.fields:
+    if form.row is None or form.expires is None:
         return _nothing
     actual = there.get("expires", NullType())
     if isinstance(actual, StructType):

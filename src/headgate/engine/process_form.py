@@ -42,36 +42,45 @@ class ProcessForm:
 
     Attributes:
         history: Every schema it has had; the last is the current one.
-        row: The column of each state.
+        row: The column of each state; None without states.
         states: In the order of the columns.
     """
 
     history: tuple[Schema, ...]
-    row: Schema
+    row: Schema | None
     states: tuple[StateShape, ...]
 
     @classmethod
     def of(cls, node: Process, history: Sequence[Schema]) -> ProcessForm:
         """Return the form of an operator's state."""
-        row = Schema(tuple(Field(state.name, _column(state), True) for state in node.state))
-        return cls(tuple(history), row, tuple(_shape(state) for state in node.state))
+        row = tuple(Field(state.name, _column(state), True) for state in node.state)
+        return cls(tuple(history), _schema(row), tuple(_shape(state) for state in node.state))
 
     @property
-    def expires(self) -> Schema:
-        """The expiry of each state that has a time to live."""
-        return Schema(tuple(_expiries(self.states)))
+    def expires(self) -> Schema | None:
+        """The expiry of each state that has a time to live; None if no state has one."""
+        return _schema(tuple(_expiries(self.states)))
 
     def spec(self) -> dict[str, Any]:
         """Return the form for the kernel."""
         return {
             "history": [to_spark_json(schema) for schema in self.history],
-            "row": to_spark_json(self.row),
-            "expires": to_spark_json(self.expires),
+            "row": _spark_json(self.row),
+            "expires": _spark_json(self.expires),
             "states": [
                 {"name": one.name, "kind": one.kind.value, "ttl": one.ttl, "boxed": one.boxed}
                 for one in self.states
             ],
         }
+
+
+def _schema(fields: tuple[Field, ...]) -> Schema | None:
+    # A schema has at least one field.
+    return Schema(fields) if fields else None
+
+
+def _spark_json(schema: Schema | None) -> dict[str, Any]:
+    return {"type": "struct", "fields": []} if schema is None else to_spark_json(schema)
 
 
 def _shape(state: KeptState) -> StateShape:

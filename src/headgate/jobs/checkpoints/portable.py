@@ -335,7 +335,7 @@ class _Process:
 
     held: HeldState
     history: tuple[SchemaJson, ...]
-    row: SchemaJson
+    row: SchemaJson | None
     states: tuple[StateShape, ...]
 
 

@@ -122,7 +122,10 @@ public final class PortableProcess implements Serializable {
     Dataset<Row> keys = records.union(pages).union(timers).groupBy("key").agg(
         functions.expr("max(record)").as("record"), functions.expr("array_sort(collect_list(page))").as("pages"),
         functions.expr("array_sort(collect_list(timer))").as("timers"));
-    StructType both = new StructType().add("row", row.asNullable()).add("expires", expires.asNullable());
+    // Without states, or without any that expires, there is no such column.
+    StructType both = new StructType();
+    if (row.length() > 0) both = both.add("row", row.asNullable());
+    if (expires.length() > 0) both = both.add("expires", expires.asNullable());
     Dataset<Row> rows = keys.select(
         keys.col("key").cast(DataTypes.StringType).as("key"),
         call("rowOf", both, self(), keys.col("record"), keys.col("pages")).as("held"), keys.col("timers"));
