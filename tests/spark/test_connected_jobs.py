@@ -147,6 +147,7 @@ def check(bench: Bench, many: int, prices: Mapping[int, float] = MappingProxyTyp
     assert bench.read("dead-letters") == []
 
 
+@pytest.mark.long
 def test_state_of_two_streams_is_read_restored_and_carried_as_parquet(
     bench: Bench, seed: int
 ) -> None:
@@ -232,8 +233,7 @@ def test_kills_lose_and_duplicate_no_match(bench: Bench, seed: int) -> None:
     file: Path = bench.flow_file(matching())
     for parallelism in (2, 3, 5):
         traffic.put(bench, draw, 0.3)
-        for _ in range(2):
-            kill_after(bench, file, JOB, draw.randint(2, 3))
+        kill_after(bench, file, JOB, draw.randint(2, 3))
         bench.run(file, max_batch=9000)
         bench.run(file, restore_from="latest", parallelism=parallelism, max_batch=9000)
     traffic.put(bench, draw, 1)

@@ -55,7 +55,7 @@ def test_rows_of_both_sides_come_in_the_order_of_the_model(
     spark: SparkSession, seed: int, timed: bool
 ) -> None:
     draw = random.Random(f"{seed}-{timed}")
-    waiting = drawn(draw, 250)
+    waiting = drawn(draw, 150)
     flows = [MemoryFlow(spark, chained(timed=timed)) for _ in range(2)]
     model, letters, watermark = ChainModel(), [], 0
     restart = draw.randint(2, 8)
@@ -88,7 +88,7 @@ def test_rows_of_both_sides_come_in_the_order_of_the_model(
     assert {side for side, _ in letters} == {"left", "right"}
     if timed:
         last = model.batch([], 10**12)
-        assert by_key(flows[0].batch([], watermark=10**12)["out"]) == last
+        assert by_key(flows[0].batch([], watermark=10**12).get("out", [])) == last
 
 
 def test_the_order_of_the_model_is_that_of_the_guide() -> None:
