@@ -85,7 +85,7 @@ def _restore_here(
             _print_plan(replace(start.plan, warnings=()))
         as_json, plan = place.as_json, start.sealed
         if detach:
-            show_detached(start.flow.reference, options, as_json=as_json, restore=plan)
+            show_detached(start.flow, options, as_json=as_json, restore=plan)
         else:
             show_run(start.flow, options, as_json=as_json, restore=plan)
 

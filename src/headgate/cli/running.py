@@ -26,7 +26,7 @@ _ENDS = {JobState.FINISHED: "caught up", JobState.CANCELED: "was canceled"}
 
 
 def show_detached(
-    flow: str, options: RunOptions, *, as_json: bool, restore: SealedPlan | None = None
+    flow: str | LoadedFlow, options: RunOptions, *, as_json: bool, restore: SealedPlan | None = None
 ) -> None:
     """Start a job in the background, and print its name.
 
@@ -90,10 +90,10 @@ def show_run(
 
         watcher = Watcher(on_snapshot=tell, on_row=shown.on_row, on_notice=tell_notice)
         if watch:
-            reference = flow if isinstance(flow, str) else flow.reference
+            assert isinstance(flow, str), "a watched flow has a file"
             from headgate.jobs.startup.watched_flow import run_watched
 
-            ended = run_watched(reference, options, watcher, told=tell_change)
+            ended = run_watched(flow, options, watcher, told=tell_change)
         else:
             from headgate.jobs.startup.foreground import run_job
 

@@ -19,9 +19,6 @@ import cloudpickle
 
 from headgate.functions.installed import FOLDERS
 
-# Modules without a file that need no care: Python's own, and the main one, which goes by value.
-_NOT_OWN = (*sys.builtin_module_names, "__main__")
-
 
 def pickle_by_value(value: Any, function: Any) -> bytes:
     """Return a value with a function pickled; raise what pickling raises.
@@ -72,19 +69,26 @@ def _by_value(function: Any) -> Iterator[None]:
 
 
 def _own_modules(function: Any) -> list[ModuleType]:
-    """Return the modules of the function's folder and of those below it."""
+    """Return the modules of the user's that a function may use: of its folder and those below.
+
+    The main module is not among them without a file; it is pickled by value anyway.
+    """
     plain = getattr(function, "func", function)
     is_named = inspect.isroutine(plain) or inspect.isclass(plain)
     module = inspect.getmodule(plain if is_named else type(plain))
     file = getattr(module, "__file__", None)
-    if module is None or (file is None and module.__name__ in _NOT_OWN):
+    if module is None:
         return []
+    if file is None and module.__name__ == "__main__":
+        # A notebook or a prompt: it imports modules from the working directory.
+        return _own_modules_of(Path.cwd())
     if file is None:
-        # A module without a file cannot be imported elsewhere.
-        return [module]
-    if not _is_own(file):
-        return []
-    folder = _resolve(file).parent
+        # A module without a file cannot be imported elsewhere; Python's own can.
+        return [] if module.__name__ in sys.builtin_module_names else [module]
+    return _own_modules_of(_resolve(file).parent) if _is_own(file) else []
+
+
+def _own_modules_of(folder: Path) -> list[ModuleType]:
     return [
         other
         for other in list(sys.modules.values())

@@ -14,6 +14,7 @@ from datetime import timedelta
 from typing import Any
 
 from headgate.errors import HeadgateError
+from headgate.functions.code_text import read_code
 from headgate.functions.declared import DeclaredState, StateKind
 from headgate.functions.installed import Installed, find_installed
 from headgate.functions.keyed import AnyProcess
@@ -206,13 +207,4 @@ def _name(function: Any) -> str:
 
 
 def _digest(function: Any) -> str:
-    try:
-        source = inspect.getsource(function if _has_code(function) else type(function))
-    except (OSError, TypeError):
-        code = getattr(function, "__code__", None)
-        source = repr(function) if code is None else f"{code.co_code!r}{code.co_consts!r}"
-    return hashlib.sha256(source.encode()).hexdigest()
-
-
-def _has_code(function: Any) -> bool:
-    return inspect.isroutine(function) or inspect.isclass(function)
+    return hashlib.sha256(read_code(function).encode()).hexdigest()

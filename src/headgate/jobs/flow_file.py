@@ -1,8 +1,9 @@
-"""From a user's file to a flow's graph."""
+"""From a user's file, or a flow in memory, to a flow's graph."""
 
 from __future__ import annotations
 
 import importlib.util
+import json
 import sys
 import traceback
 from dataclasses import dataclass
@@ -16,8 +17,12 @@ from headgate.engine.flow_modules import import_from
 from headgate.errors import HeadgateError
 from headgate.flow.flow import Flow
 from headgate.flow.graph import Graph
+from headgate.flow.operators import Transform, label
+from headgate.jobs.job_folder import JobFolder
 
 _MODULE = "headgate_user_flow"
+# The JSON of a flow that has no file of its own, in its job's folder.
+KEPT_FLOW = "flow.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +30,11 @@ class LoadedFlow:
     """A loaded flow.
 
     Attributes:
-        reference: As `load_flow` takes it.
+        reference: As `load_flow` takes it; None for a flow without a file, which its job keeps.
         folder: The folder of its file, for its functions.
     """
 
-    reference: str
+    reference: str | None
     graph: Graph
     folder: Path
 
@@ -56,6 +61,42 @@ def load_flow(reference: str) -> LoadedFlow:
     else:
         flow = _find_flow(_execute(path), path, name)
     return LoadedFlow(reference, flow.graph(), path.resolve().parent)
+
+
+def hold_flow(graph: Graph, home: Path) -> LoadedFlow:
+    """Return a flow without a file: its job keeps its JSON, with the code of its functions.
+
+    Args:
+        home: The folder of the jobs.
+    """
+    for node in graph.nodes:
+        if isinstance(node, Transform) and node.stored is None:
+            raise HeadgateError(
+                "FUNCTION_NOT_STORED",
+                f"cannot run flow {graph.name!r} without a file: {label(node)} names "
+                f"{node.function!r}, which is imported from beside the flow's file",
+                hint="pass the function itself: .transform(my_function)",
+            )
+    return LoadedFlow(None, graph, JobFolder(home, graph.name).path.absolute())
+
+
+def keep_flow(home: JobFolder, flow: LoadedFlow) -> str:
+    """Return how `job.json` names a flow, and write the JSON of a flow without a file.
+
+    That JSON moves with the job's folder, so it is named relative to it.
+    """
+    if flow.reference is None:
+        home.write_json(KEPT_FLOW, json.loads(flow.graph.to_json()))
+        return KEPT_FLOW
+    path, colon, name = flow.reference.partition(":")
+    file = Path(path).absolute()
+    return KEPT_FLOW if file == home.path.absolute() / KEPT_FLOW else f"{file}{colon}{name}"
+
+
+def find_flow(home: JobFolder, kept: str) -> str:
+    """Return the reference, as `load_flow` takes it, of what `keep_flow` returned."""
+    # An absolute path stays as it is.
+    return str(home.path / kept)
 
 
 def _read(path: Path) -> str:

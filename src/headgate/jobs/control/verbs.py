@@ -11,6 +11,7 @@ from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.checkpoints.listing import list_checkpoints
 from headgate.jobs.control.requests import Patience, Request, check_running
+from headgate.jobs.flow_file import find_flow
 from headgate.jobs.job_folder import JobFolder, broken_file
 from headgate.jobs.lifecycle.intent import has_supervisor
 from headgate.jobs.lifecycle.states import JobState
@@ -168,7 +169,8 @@ def get_start(home: JobFolder, *, consent: Consent = NO_CONSENT) -> tuple[str, R
             hint="headgate run FLOW",
         )
     try:
-        flow, options = str(stored["flow"]), decode(RunOptions, stored["options"])
+        flow = find_flow(home, str(stored["flow"]))
+        options = decode(RunOptions, stored["options"])
     except (KeyError, DecodeError) as error:
         raise broken_file(home.path / "job.json", error) from error
     # The folder may have been moved since.

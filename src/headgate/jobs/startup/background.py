@@ -20,8 +20,9 @@ from headgate._kernel.jar import get_jars
 from headgate.connectors.logs import bind, parse_log
 from headgate.engine.plan import kernel_modules
 from headgate.errors import Domain, HeadgateError
+from headgate.flow.graph import Graph
 from headgate.jobs.checkpoints.restore_plan import SealedPlan
-from headgate.jobs.flow_file import load_flow
+from headgate.jobs.flow_file import LoadedFlow, hold_flow, load_flow
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import has_supervisor
 from headgate.jobs.processes.child import ChildDiedError, open_output, spawn
@@ -52,7 +53,7 @@ class Detached:
 
 
 def start_detached(
-    flow: str,
+    flow: str | LoadedFlow,
     options: RunOptions,
     *,
     job: str | None = None,
@@ -62,6 +63,7 @@ def start_detached(
     """Start a job in the background, and return once it is STARTING: its run is open by then.
 
     Args:
+        flow: As `load_flow` takes it, or what it or `hold_flow` returned.
         job: The name that the flow gives its job, if it is known; otherwise the flow's file is
             executed here to find it.
         restore: What the start restores, if that was resolved before.
@@ -71,7 +73,8 @@ def start_detached(
     Raises:
         HeadgateError: What `run_job` refuses, or JOB_NOT_STARTED if its supervisor said nothing.
     """
-    graph = None if job is not None else load_flow(flow).graph
+    loaded = flow if isinstance(flow, LoadedFlow) else None if job else load_flow(flow)
+    graph = None if loaded is None else loaded.graph
     home = JobFolder(options.home, graph.name if graph is not None else str(job))
     if has_supervisor(home):
         # Refuses, and leaves no trace in the log of the supervisor that runs.
@@ -83,7 +86,7 @@ def start_detached(
     supervisor = spawn(
         "headgate.jobs.startup.background", output=open_output(output), is_orphan=True
     )
-    order = {"flow": flow, "options": encode(options), "restore": encode(restore)}
+    order = {**_name_flow(flow), "options": encode(options), "restore": encode(restore)}
     try:
         answer = supervisor.ask(order)
     except ChildDiedError as error:
@@ -94,6 +97,14 @@ def start_detached(
             domain=Domain.INTERNAL,
         ) from error
     return Detached(decode(JobSnapshot, answer["snapshot"]), answer["pid"], output)
+
+
+def _name_flow(flow: str | LoadedFlow) -> dict[str, Any]:
+    """Return a flow as part of an order: its reference, or its graph if it has no file."""
+    if isinstance(flow, str):
+        return {"flow": flow}
+    graph = flow.graph.to_json() if flow.reference is None else None
+    return {"flow": flow.reference, "graph": graph}
 
 
 def supervisor_output(home: JobFolder) -> Path:
@@ -116,11 +127,12 @@ def _supervise(order: Mapping[str, Any], parent: Parent) -> int:
         # The job's status is written by now. Only the first snapshot is sent.
         parent.answer({"answer": {"pid": os.getpid(), "snapshot": encode(snapshot)}})
 
-    restore = order["restore"]
+    restore, reference = order["restore"], order["flow"]
+    options = decode(RunOptions, order["options"])
     try:
         ended = run_job(
-            str(order["flow"]),
-            decode(RunOptions, order["options"]),
+            reference or hold_flow(Graph.from_json(order["graph"]), options.home),
+            options,
             Watcher(on_snapshot=answer_started),
             restore=None if restore is None else decode(SealedPlan, restore),
         )

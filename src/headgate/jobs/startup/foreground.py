@@ -23,7 +23,7 @@ from headgate.jobs.attempts.launch import Launcher, ProcessLauncher
 from headgate.jobs.attempts.wire import AttemptSpec
 from headgate.jobs.checkpoints.keeper import CheckpointKeeper
 from headgate.jobs.checkpoints.restore_plan import SealedPlan
-from headgate.jobs.flow_file import LoadedFlow, load_flow
+from headgate.jobs.flow_file import LoadedFlow, keep_flow, load_flow
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import find_intent
 from headgate.jobs.lifecycle.machine import Machine
@@ -192,7 +192,8 @@ class _OpenedJob:
         if source is not None and Path(source).is_dir():
             source = str(Path(source).absolute())
         stored = replace(options, home=options.home.absolute(), restore_from=source)
-        self.home.write_job(lineage, flow=_place(self.loaded.reference), options=encode(stored))
+        flow = keep_flow(self.home, self.loaded)
+        self.home.write_job(lineage, flow=flow, options=encode(stored))
 
     def note_unpublished(self, error: HeadgateError) -> None:
         """Write that the job's lag could not be published."""
@@ -215,9 +216,3 @@ def _find_resumed(run: Run) -> int | None:
         # Operators take their state by uid, and the run has not committed a batch of its own.
         return origin.batch
     return last
-
-
-def _place(flow: str) -> str:
-    """Return a flow's reference as it is found from anywhere."""
-    path, colon, name = flow.partition(":")
-    return f"{Path(path).absolute()}{colon}{name}"

@@ -24,6 +24,7 @@ from headgate.checkpoints.catalog import read_kept
 from headgate.checkpoints.checkpoint import AnyCheckpoint, Checkpoint
 from headgate.errors import HeadgateError
 from headgate.jobs.checkpoints.listing import list_checkpoints
+from headgate.jobs.flow_file import find_flow
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import has_supervisor
 from headgate.jobs.lifecycle.restart import HEALTHY
@@ -176,7 +177,7 @@ def show_job(home: JobFolder, *, clock: Clock | None = None) -> JobDetails:
     return JobDetails(
         view=view_job(home, clock=clock),
         folder=home.path,
-        flow=stored.get("flow"),
+        flow=find_flow(home, flow) if (flow := stored.get("flow")) else None,
         settings=options.get("settings") or {},
         checkpoints=tuple(list_checkpoints(home)),
     )
