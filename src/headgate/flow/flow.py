@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from headgate.flow.builder import Builder
 from headgate.flow.completeness import check_complete
+from headgate.flow.drawing import draw_flow
 from headgate.flow.event_time import IDLE_AFTER, parse_idle_after, parse_out_of_orderness
 from headgate.flow.explain import explain
 from headgate.flow.graph import Graph
@@ -137,6 +138,11 @@ class Flow:
     def explain(self) -> str:
         """Return the graph as text, with the exchange on every edge."""
         return explain(self.graph())
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the graph, also while it is not complete."""
+        builder = self._builder
+        return draw_flow(Graph(builder.name, tuple(builder.nodes.values()), builder.dead_letters))
 
     @classmethod
     def from_graph(cls, graph: Graph) -> Flow:

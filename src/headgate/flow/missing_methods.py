@@ -107,6 +107,12 @@ class Explained:
     _kind: ClassVar[str]
     _instead: ClassVar[Mapping[str, str]]
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the columns of a stream, or of an operator's outputs."""
+        from headgate.flow.html import show_part
+
+        return show_part(self, self._kind)
+
     # Hidden from type checkers, which report missing methods themselves.
     if not TYPE_CHECKING:
 
