@@ -3,6 +3,7 @@
 The rooms, from the door down; imports only go down:
 
     control     cli/  server/  client/   parse, ask a Home, print or render
+    from Python interactive/             flows that run themselves, handles on jobs, notebooks
     lifecycle   jobs/                    intent, state machine, restarts, operations
     run         engine/                  one attempt of one flow on Spark
     disk        checkpoints/             what a checkpoint is on disk
@@ -21,7 +22,6 @@ from headgate.errors import Domain, HeadgateError
 from headgate.flow import (
     Deduped,
     Enriched,
-    Flow,
     Graph,
     Joined,
     LogicalTopic,
@@ -42,6 +42,8 @@ from headgate.functions.keyed import (
     Timer,
     Value,
 )
+from headgate.interactive.flow import Flow
+from headgate.interactive.places import connect
 
 __version__ = "0.11.0"
 
@@ -72,5 +74,6 @@ __all__ = [
     "Value",
     "Windowed",
     "__version__",
+    "connect",
     "schema_of",
 ]

@@ -17,6 +17,7 @@ from doc_blocks import ROOT, Block, Shell, commands, headgate_calls, missing_lin
 
 from headgate import Flow
 from headgate.cli.app import app
+from headgate.jobs.folder_home import FolderHome
 
 DOCS = ROOT / "docs"
 SOURCES = ROOT / "src" / "headgate"
@@ -101,18 +102,27 @@ def test_the_commands_within_a_text_name_verbs_and_options_that_exist(page: Path
 @pytest.mark.parametrize(
     "page",
     [
-        ROOT / "README.md",
-        *(
-            page
-            for part in ("start", "guide", "tutorial")
-            for page in sorted((DOCS / part).glob("*.md"))
-        ),
+        pytest.param(
+            page,
+            # Its jobs are those of the example notebook, which is run each time.
+            marks=pytest.mark.long if page.stem == "notebooks" else (),
+            id=str(page.relative_to(ROOT)),
+        )
+        for page in (
+            ROOT / "README.md",
+            *(
+                page
+                for part in ("start", "guide", "tutorial")
+                for page in sorted((DOCS / part).glob("*.md"))
+            ),
+        )
     ],
-    ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_the_python_on_a_page_makes_flows_that_are_whole(
-    page: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    # A page may run its flow.
+    monkeypatch.chdir(tmp_path)
     # Dataclasses look their module up while they are made.
     module = ModuleType("blocks_of_a_page")
     monkeypatch.setitem(sys.modules, module.__name__, module)
@@ -124,6 +134,8 @@ def test_the_python_on_a_page_makes_flows_that_are_whole(
             assert value.graph().outputs()
         if name.startswith("test_"):
             value()
+    if (tmp_path / ".headgate").exists():
+        FolderHome(tmp_path / ".headgate").state.close()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

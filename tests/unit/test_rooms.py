@@ -67,7 +67,11 @@ VALUES = frozenset(
 )
 CONTROL = OPERATIONS | VALUES | {"errors", "_units", "_codec"}
 MAY_IMPORT: dict[str, frozenset[str]] = {
-    DOOR: frozenset({"flow", "connectors", "functions.keyed", "errors"}),
+    DOOR: frozenset(
+        {"flow", "connectors", "functions.keyed", "errors"}
+        # Flows that run themselves: these two import the rest in their methods.
+        | {"interactive.flow", "interactive.places"}
+    ),
     "__main__": frozenset({"cli"}),
     # The test kit for users.
     "testing": frozenset({"flow", "functions", "engine", "errors", "_units"}),
@@ -77,6 +81,9 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     # A server beside a job is a child process like any other.
     "server": CONTROL | {"jobs.processes"},
     "client": CONTROL,
+    # From Python: jobs as the other control rooms see them, and flows as values.
+    "interactive": CONTROL
+    | {"client", "flow", "connectors", "testing", "engine.memory_records", "jobs.processes"},
     "jobs": FLOOR
     | {"engine", "checkpoints", "flow", "connectors", "producers", "brokers", "_artifacts"}
     # The doctor asks whether the kernel's jars fit and are there; jobs see no more of the kernel.
@@ -115,6 +122,7 @@ OUTSIDE: dict[str, frozenset[str]] = {
         }
     ),
     "client": frozenset({"httpx"}),
+    "interactive": frozenset({"rich", "IPython"}),
     "producers": frozenset({"numpy"}),
     "brokers": frozenset(),
     "_artifacts": frozenset(),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -18,6 +17,7 @@ from headgate._units import format_duration, parse_duration
 from headgate.cli.options import Command, HomeFolder, Json, keyword, replace_parameter
 from headgate.cli.output import Shown, note, print_json_note, show, warn
 from headgate.client.home import Home
+from headgate.client.tokens import TOKEN_VARIABLE, read_token
 from headgate.errors import HeadgateError
 from headgate.jobs.control.requests import Patience
 from headgate.jobs.folder_home import FolderHome
@@ -27,8 +27,6 @@ from headgate.jobs.views.job import JobView
 if TYPE_CHECKING:
     from headgate.client.server_home import ServerHome
 
-_TOKEN_VARIABLE = "HEADGATE_TOKEN"
-_ROLES = ("view:", "operate:")
 _NOTE_EVERY = timedelta(seconds=5)
 
 _Server: TypeAlias = Annotated[
@@ -45,7 +43,7 @@ _TokenFile: TypeAlias = Annotated[
     typer.Option(
         "--token-file",
         metavar="FILE",
-        help=f"File with the server's token; by default {_TOKEN_VARIABLE}.",
+        help=f"File with the server's token; by default {TOKEN_VARIABLE}.",
         dir_okay=False,
     ),
 ]
@@ -144,45 +142,6 @@ def was_typed(context: typer.Context, name: str) -> bool:
     """Return True if an option is on the command line."""
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
-
-
-def read_token(file: Path | None) -> str | None:
-    """Return the token in a file, or else in HEADGATE_TOKEN; None if there is none.
-
-    Both may have the lines `role:token` of a server's file; the first line counts.
-
-    Raises:
-        HeadgateError: TOKEN_NOT_READ.
-    """
-    if file is None:
-        text = os.environ.get(_TOKEN_VARIABLE, "")
-    else:
-        try:
-            text = file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            problem = getattr(error, "strerror", None) or "it is not text"
-            raise _not_read(file, problem) from error
-    lines = [line.strip() for line in text.splitlines()]
-    tokens = [line for line in lines if line and not line.startswith("#")]
-    if not tokens:
-        if file is None:
-            return None
-        raise _not_read(file, "it has no token")
-    token = tokens[0]
-    for role in _ROLES:
-        token = token.removeprefix(role).strip()
-    if not (token.isascii() and token.isprintable()):
-        raise _not_read(file, "it has characters that a token cannot have")
-    return token
-
-
-def _not_read(file: Path | None, problem: str) -> HeadgateError:
-    source = _TOKEN_VARIABLE if file is None else str(file)
-    return HeadgateError(
-        "TOKEN_NOT_READ",
-        f"cannot read a token from {source}: {problem}",
-        hint=f"export {source}=TOKEN" if file is None else f"ls -l {file}",
-    )
 
 
 def complete_job(context: typer.Context, incomplete: str) -> list[str]:

@@ -13,13 +13,12 @@ from headgate.cli.failures import INTERRUPTED
 from headgate.cli.output import Right, note, plural, print_table, say, show, visible, warn
 from headgate.cli.status import start_line, terminal_watcher
 from headgate.client.home import Home
-from headgate.errors import Domain, HeadgateError
+from headgate.errors import HeadgateError
 from headgate.jobs.checkpoints.restore_plan import SealedPlan
 from headgate.jobs.flow_file import LoadedFlow
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.startup.background import Detached, start_detached
 from headgate.jobs.values import JobSnapshot, RunOptions, Watcher
-from headgate.jobs.views.job import JobView
 
 _LOOK_EVERY = timedelta(seconds=1)
 _ENDS = {JobState.FINISHED: "caught up", JobState.CANCELED: "was canceled"}
@@ -169,25 +168,13 @@ def _follow(home: Home, first: JobSnapshot, *, as_json: bool) -> JobSnapshot:
                 shown.on_snapshot(ended)
                 break
             else:
-                raise HeadgateError(
-                    "JOB_ENDED",
-                    f"cannot follow job {view.name!r}: it is {view.state} ({view.reason})",
-                    hint=f"headgate start {view.name}",
-                    domain=Domain.EXTERNAL,
-                )
+                raise view.dead()
             time.sleep(_LOOK_EVERY.total_seconds())
     if ended.state is JobState.FAILED:
-        raise _failed(view)
+        raise _visible(view.failure())
     return ended
 
 
-def _failed(view: JobView) -> HeadgateError:
-    failure = view.status.get("last_failure") or {}
-    domain = failure.get("domain")
-    return HeadgateError(
-        str(failure.get("code") or "JOB_ENDED"),
-        visible(str(failure.get("message") or view.reason)),
-        hint=str(failure.get("hint") or f"headgate show {view.name}"),
-        domain=Domain(domain) if domain in tuple(Domain) else Domain.INTERNAL,
-        root_cause=str(failure.get("root_cause") or ""),
-    )
+def _visible(error: HeadgateError) -> HeadgateError:
+    """Return an error of a server without control characters in its message."""
+    return HeadgateError.from_json({**error.to_json(), "message": visible(error.message)})

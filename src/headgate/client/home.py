@@ -188,6 +188,14 @@ class Home(Protocol):
             drop: Uids of operators that start without their state.
         """
 
+    def restore(
+        self, job: str, /, *, source: str | None, at: str | None, drop: Collection[str]
+    ) -> tuple[RestorePlan, Detached]:
+        """Go back to a checkpoint, and run on from there in the background.
+
+        The arguments are those of `preview_restore`.
+        """
+
     def dead_letters(
         self, job: str, /, *, reason: str | None = None, limit: int = 100
     ) -> DeadLetters:

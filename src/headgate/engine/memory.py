@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import atexit
-import base64
 import json
-import re
 import tempfile
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, is_dataclass
-from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +19,7 @@ from headgate._kernel.memory_query import MemoryQuery, MemoryRecord
 from headgate._kernel.translate import naming_failures
 from headgate._units import to_millis
 from headgate.engine.functions import worker_spec
+from headgate.engine.memory_records import write_record
 from headgate.engine.plan import FlowPlan, plan_flow
 from headgate.engine.session import open_session
 from headgate.engine.settings import MIB, AttemptSettings, SparkSettings
@@ -33,7 +31,6 @@ from headgate.flow.operators import Output, OutputFormat, Source, SourceKind, la
 # The end of event time: every window is closed.
 _END_MS = 253_402_300_799_999
 _LOCK = threading.Lock()
-_DECIMAL = re.compile(r'"\\u0000([^"]*)\\u0000"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +143,7 @@ class _Run:
 
 def _records(node: Source, values: Iterable[Any]) -> list[MemoryRecord]:
     return [
-        MemoryRecord(node.id, _as_json(value), sequence=place, offset=place)
+        MemoryRecord(node.id, write_record(value), sequence=place, offset=place)
         for place, value in enumerate(values)
     ]
 
@@ -154,31 +151,6 @@ def _records(node: Source, values: Iterable[Any]) -> list[MemoryRecord]:
 def _part(records: Sequence[MemoryRecord], number: int, batches: int) -> Sequence[MemoryRecord]:
     size = -(-len(records) // batches)
     return records[number * size : (number + 1) * size]
-
-
-def _as_json(value: Any) -> bytes:
-    if isinstance(value, bytes):
-        return value
-    if isinstance(value, str):
-        return value.encode()
-    plain = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
-    text = json.dumps(plain, ensure_ascii=False, default=_plain)
-    return _DECIMAL.sub(r"\1", text).encode()
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, datetime | date):
-        return value.isoformat()
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    if isinstance(value, Decimal):
-        # The codec of the standard library knows numbers as floats only.
-        return f"\0{value:f}\0"
-    raise HeadgateError(
-        "INPUT_UNKNOWN",
-        f"cannot write a record as JSON: it contains a {type(value).__name__}",
-        hint="pass a dict, a dataclass, or the JSON as text",
-    )
 
 
 def _check_inputs(graph: Graph, inputs: Mapping[str, Iterable[Any]]) -> None:

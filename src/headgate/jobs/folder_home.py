@@ -184,6 +184,7 @@ class FolderHome:
     pin = _on_job("list the checkpoints of", pin_checkpoint)
     take_savepoint = _on_job("take a savepoint of", verbs.take_savepoint)
     prepare_restore = _on_job("restore", restore_start.prepare_restore)
+    restore = _on_job("restore", restore_start.restore_job)
 
     def take_portable_savepoint(
         self,

@@ -15,6 +15,7 @@ from headgate.jobs.control.requests import check_at_rest
 from headgate.jobs.control.verbs import get_start
 from headgate.jobs.flow_file import LoadedFlow, load_flow
 from headgate.jobs.job_folder import JobFolder
+from headgate.jobs.startup.background import Detached, start_detached
 from headgate.jobs.values import RunOptions
 
 
@@ -71,6 +72,20 @@ def prepare_restore(
     # Two runs of one job at once would both write its outputs.
     check_at_rest(home, verb="restore")
     return resolve_start(flow, options)
+
+
+def restore_job(
+    home: JobFolder, *, source: str | None, at: str | None, drop: Collection[str] = ()
+) -> tuple[RestorePlan, Detached]:
+    """Go back to a checkpoint of a job at rest, and run on from there in the background.
+
+    Raises:
+        HeadgateError: What `prepare_restore` raises, or the refusal of the start.
+    """
+    start = prepare_restore(home, source=source, at=at, drop=drop)
+    options = replace(start.options, print_rows=0, verbose=False)
+    with hold_checkpoint(home, start.plan.folder):
+        return start.plan, start_detached(start.flow, options, restore=start.sealed)
 
 
 def get_restore_options(

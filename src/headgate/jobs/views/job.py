@@ -22,7 +22,7 @@ from headgate._codec import (
 )
 from headgate.checkpoints.catalog import read_kept
 from headgate.checkpoints.checkpoint import AnyCheckpoint, Checkpoint
-from headgate.errors import HeadgateError
+from headgate.errors import Domain, HeadgateError
 from headgate.jobs.checkpoints.listing import list_checkpoints
 from headgate.jobs.flow_file import find_flow
 from headgate.jobs.job_folder import JobFolder
@@ -89,7 +89,7 @@ class JobView:
     checkpoint_at: Moment | None = None
     reason: str = ""
     todo: str = ""
-    status: Mapping[str, Any] = field(default_factory=dict, metadata=left_out())
+    status: Mapping[str, Any] = field(default_factory=dict, repr=False, metadata=left_out())
 
     @property
     def is_final(self) -> bool:
@@ -111,6 +111,27 @@ class JobView:
     def needs_attention(self) -> bool:
         """Whether it failed, is failing, or cannot be read."""
         return self.place[0] <= _rank(JobState.RESTARTING)
+
+    def failure(self) -> HeadgateError:
+        """Return the error of a job that failed."""
+        failure = self.status.get("last_failure") or {}
+        domain = failure.get("domain")
+        return HeadgateError(
+            str(failure.get("code") or "JOB_ENDED"),
+            str(failure.get("message") or self.reason),
+            hint=str(failure.get("hint") or f"headgate show {self.name}"),
+            domain=Domain(domain) if domain in tuple(Domain) else Domain.INTERNAL,
+            root_cause=str(failure.get("root_cause") or ""),
+        )
+
+    def dead(self) -> HeadgateError:
+        """Return the error of a job whose process is gone and wrote no final state."""
+        return HeadgateError(
+            "JOB_ENDED",
+            f"cannot follow job {self.name!r}: it is {self.state} ({self.reason})",
+            hint=f"headgate start {self.name}",
+            domain=Domain.EXTERNAL,
+        )
 
     __get_pydantic_core_schema__ = shaped(computed={"failing": "is_failing"})
 
