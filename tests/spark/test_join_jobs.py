@@ -115,10 +115,34 @@ def check_state(bench: Bench, rows: list[Arrival]) -> None:
         keys = desk.query(JOB, "SELECT key, size(left) + size(right) AS n FROM pairs", limit=1000)
         assert {row[0]: row[1] for row in keys.rows}["hot"] == len(numbers)
         assert desk.look_up(JOB, "pairs", "nobody").value is None
+        assert len(desk.first_rows(JOB, "pairs", limit=3).rows) == 3
+        *before, now = desk.history(JOB, "pairs", "hot").entries
+        assert before
+        assert now.value == value
     finally:
         desk.close()
     [operator] = FolderHome(bench.home).operators(JOB).operators
     assert (operator.kind, operator.keys) == ("join", ("key",))
+
+
+def test_rows_without_key_or_time_are_dead_letters_and_none_waits_behind_the_watermark(
+    bench: Bench,
+) -> None:
+    rows = rounds(1)[0]
+    put(bench, rows)
+    odd = [{"n": 1000, "key": None, "at": BASE}, {"n": 1001, "key": "k1", "at": None}]
+    # Neither matches the other, and both let all others go.
+    last = BASE + 3_600_000
+    bench.put("left", [*odd, {"n": 1002, "key": "last", "at": last}])
+    bench.put("right", [*odd, {"n": 1003, "key": "last", "at": last + SPAN_MS + 1}])
+    schema = SCHEMA.replace("at BIGINT NOT NULL", "at BIGINT")
+    ended = bench.run(joined(schema, right=schema), max_batch=4000)
+    assert found(bench) == wanted(rows)
+    assert bench.read("late") == []
+    # One key, and when it is due.
+    assert ended.totals.state_rows == {"pairs": 2}
+    letters = Counter(row["code"] for row in bench.read("dead-letters"))
+    assert letters == {"NO_KEY": 2, "MISSING_FIELD": 2}
 
 
 def test_changed_columns_are_refused_with_what_changed(bench: Bench) -> None:
