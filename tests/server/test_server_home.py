@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,10 +11,11 @@ from typing import Any
 import pytest
 from told_server import Told, telling
 
-from headgate import HeadgateError
+from headgate import HeadgateError, connect
 from headgate._codec import encode
 from headgate.client.connection import Connection
 from headgate.client.server_home import ServerHome
+from headgate.interactive.job import Job
 from headgate.jobs.control.requests import Patience
 from headgate.jobs.state.values import HistoryEntry, StateHistory, StateRows, StateValue
 from headgate.jobs.values import Consent, OpenBatch
@@ -64,6 +66,34 @@ def told() -> Iterator[Told]:
 @pytest.fixture
 def home(told: Told) -> ServerHome:
     return ServerHome(Connection(told.url))
+
+
+def test_a_handle_asks_a_server_as_it_asks_a_folder(told: Told) -> None:
+    job = Job(connect(told.url).home, "shop")
+    told.answers = [(200, json.dumps(encode(VALUE)))]
+    assert job.state("with-user").get("a b") == {"name": "Ann"}
+    assert job.state("with-user").get((1, "b"), at="chk-7") == {"name": "Ann"}
+    told.answers = [(200, json.dumps(encode(HISTORY)))]
+    assert "changed" in repr(job.state("with-user").history(42))
+    told.answers = [(200, json.dumps(encode(ROWS)))]
+    rows = job.state("with-user").rows(limit=2)
+    assert rows == [{"id": 1, "name": "Ann"}, {"id": 2, "name": None}]
+    assert [each.path for each in told.asked] == [
+        "/v1/jobs/shop/state/with-user/value?key=%22a+b%22",
+        "/v1/jobs/shop/state/with-user/value?key=%5B1%2C+%22b%22%5D&at=chk-7",
+        "/v1/jobs/shop/state/with-user/history?key=42",
+        "/v1/jobs/shop/state/with-user/rows?limit=2",
+    ]
+
+
+def test_a_token_that_can_be_read_on_the_way_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HEADGATE_TOKEN", raising=False)
+    with pytest.warns(UserWarning, match="anyone on the network path can read the token"):
+        connect("http://streams.example.org", token="secret-secret-secret")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        connect("http://streams.example.org")
+        connect("https://streams.example.org", token="secret-secret-secret")
 
 
 def test_state_is_asked_for_by_operator_and_key(told: Told, home: ServerHome) -> None:

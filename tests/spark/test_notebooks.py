@@ -148,4 +148,12 @@ def test_a_killed_kernel_takes_its_job_along_and_the_next_one_goes_on(folder: Pa
     seen = sorted((each["customer"], each["orders"]) for each in totals)
     wanted = count_orders([200_000])
     assert seen == sorted((name, n) for name in wanted for n in range(1, wanted[name] + 1))
+    # In the background, from its savepoint, without what the prompt declared.
+    savepoint = job.take_savepoint()
+    assert job.restore(savepoint.name).checkpoint == savepoint.name
+    eventually(lambda: job.status.state == "RUNNING")
+    stopped = job.stop(savepoint=True)
+    assert stopped is not None
+    assert [each.id for each in job.savepoints()][-1] == stopped.name
+    assert job.wait().state == "STOPPED"
     home.state.close()
