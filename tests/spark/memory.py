@@ -23,10 +23,18 @@ SPARK = SparkSettings(parallelism=1, log_file=Path("unused"))
 class MemoryFlow:
     """A flow whose batches are given and whose rows come back by the output's name."""
 
-    def __init__(self, spark: SparkSession, flow: Flow, *, max_record: int = MIB) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        flow: Flow,
+        *,
+        max_record: int = MIB,
+        answers: Path | None = None,
+    ) -> None:
         plan = plan_flow(flow.graph(), history={}, max_record=max_record, job=flow.name)
         self._names = [each.id for each in plan.destinations]
-        self._tester = MemoryQuery(spark, {**plan.spec, "worker": worker_spec(SPARK, None)})
+        worker = worker_spec(SPARK, None, answers=answers)
+        self._tester = MemoryQuery(spark, {**plan.spec, "worker": worker})
 
     def batch(
         self,

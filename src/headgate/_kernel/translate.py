@@ -122,6 +122,11 @@ _FAILURES = {
         "keep less for one key: spread it over several keys, or over smaller items",
         False,
     ),
+    "ANSWERS_CORRUPTED": (
+        "go back to before the batch, whose calls are then made again: headgate restore JOB --from "
+        "latest",
+        False,
+    ),
     "PACKAGE_MISSING": ("install it, or put the module beside the flow's file", False),
     "PYTHON_WORKER_DIED": ("headgate logs JOB shows what the worker printed", True),
     "FENCED": ("headgate jobs shows which attempt runs; this one has written nothing", False),

@@ -54,15 +54,22 @@ def _import(module_name: str, function: str) -> ModuleType:
 
 
 def worker_spec(
-    settings: SparkSettings, near: Path | None, *, check: bool = False
+    settings: SparkSettings,
+    near: Path | None,
+    *,
+    check: bool = False,
+    answers: Path | None = None,
 ) -> dict[str, Any]:
     """Return how the kernel starts the processes that call Python functions.
 
     Args:
         near: The flow's folder, which workers search for modules.
         check: Whether each call is made twice, and fails if the results differ.
+        answers: The folder where the answers of async calls are recorded; None if no rows are
+            sent.
     """
     return {
+        "answers": None if answers is None else str(answers.absolute()),
         "python": sys.executable,
         "path": [] if near is None else [str(near)],
         "memory": settings.worker_memory,

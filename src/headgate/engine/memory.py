@@ -69,8 +69,9 @@ def run_in_memory(
     plan = plan_flow(graph, history={}, max_record=_max_record(), job=graph.name)
     with _LOCK:
         spark, settings = _session()
-        with naming_failures(f"cannot run flow {graph.name!r}"):
-            worker = worker_spec(settings, None)
+        answers = tempfile.TemporaryDirectory(prefix="headgate-answers-")
+        with answers, naming_failures(f"cannot run flow {graph.name!r}"):
+            worker = worker_spec(settings, None, answers=Path(answers.name))
             query = MemoryQuery(spark, {**plan.spec, "worker": worker})
             return _Run(plan, query, pace).run(inputs)
 

@@ -11,6 +11,7 @@ from headgate.engine.spark_types import to_spark_json
 from headgate.flow.codec import to_json
 from headgate.flow.names import split_path
 from headgate.flow.operators import (
+    AsyncCall,
     CoProcess,
     Dedupe,
     Join,
@@ -112,6 +113,16 @@ def right_spec(node: CoProcess, address: int) -> dict[str, Any]:
         "rightAddress": address,
         "rightKey": [{"name": path, "path": path_of(path)} for path in node.right_key],
         "rightColumns": None if node.right_columns is None else list(node.right_columns),
+    }
+
+
+def call_spec(node: AsyncCall) -> dict[str, Any]:
+    """Return how an async function is called."""
+    return {
+        "capacity": node.capacity,
+        "timeoutMillis": to_millis(node.timeout),
+        "retries": node.retries,
+        "ordered": node.ordered,
     }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from headgate._kernel.connector_jars import CONNECTORS
 from headgate.connectors.registry import find_connector
 from headgate.engine.operator_specs import (
+    call_spec,
     dedupe_spec,
     find_millis,
     join_spec,
@@ -25,6 +26,7 @@ from headgate.flow.graph import Graph
 from headgate.flow.join_state import known_columns
 from headgate.flow.names import split_path
 from headgate.flow.operators import (
+    AsyncCall,
     Call,
     CallNode,
     CoProcess,
@@ -276,8 +278,14 @@ class _Planner:
             "schema": None if isinstance(node, Filter) else self._returned(node),
             "deadLetters": node.on_error is OnError.DEAD_LETTER,
             "code": node.function.code,
-            "route": self._route(Port(node.id, "out")),
+            "route": self._route(Port(node.id, node.outputs[0])),
+            **self._async(node),
         }
+
+    def _async(self, node: CallNode) -> dict[str, Any]:
+        if not isinstance(node, AsyncCall):
+            return {}
+        return {"call": {**call_spec(node), "failed": self._route(Port(node.id, "failed"))}}
 
     def _returned(self, node: CallNode) -> dict[str, Any] | None:
         return to_spark_json(node.schema) if is_known(node.schema) else None

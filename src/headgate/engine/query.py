@@ -30,6 +30,9 @@ from headgate.engine.wakes import WAKES, wake_options
 from headgate.flow.operators import Enrich, Load, Process, Source, SourceKind
 from headgate.flow.process_state import state_schema
 
+# The folder of the answers of async calls, beside the checkpoint of their run.
+ANSWERS = "answers"
+
 
 def build(
     spark: SparkSession,
@@ -48,7 +51,12 @@ def build(
     if near is not None:
         import_from(near)
         import_on_workers(spark, near)
-    worker = functions.worker_spec(settings.spark, near, check=settings.check_determinism)
+    worker = functions.worker_spec(
+        settings.spark,
+        near,
+        check=settings.check_determinism,
+        answers=settings.checkpoint.parent / ANSWERS,
+    )
     flow = CompiledFlow.compile(spark, {**plan.spec, "worker": worker})
     sources = [node for node in plan.graph.nodes if isinstance(node, Source)]
     parts = {

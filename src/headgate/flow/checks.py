@@ -13,7 +13,9 @@ from headgate.flow.join_checks import check_join
 from headgate.flow.keys import check_key_columns, no_key
 from headgate.flow.names import check_column_name, check_function, check_uid, did_you_mean, quote
 from headgate.flow.operators import (
+    FAILURE,
     RESULT_COLUMNS,
+    AsyncCall,
     Call,
     CallNode,
     Column,
@@ -265,6 +267,12 @@ def _check_call(node: CallNode, nodes: Nodes, schema: Schema, what: str) -> None
     for name in node.columns or ():
         schema.get(quote(name), what=what)
     _check_multipliers(node, nodes, what)
+    if isinstance(node, AsyncCall) and FAILURE in (name.lower() for name in schema.names):
+        raise HeadgateError(
+            "DUPLICATE_COLUMN",
+            f"{what}: its rows have a column {FAILURE!r}, where .failed has the error",
+            hint=f"rename it first: .with_columns(problem={FAILURE!r}).select(...)",
+        )
 
 
 def _check_multipliers(node: CallNode | Join | Process, nodes: Nodes, what: str) -> None:

@@ -9,6 +9,7 @@ from headgate.flow.ancestry import feeds_table
 from headgate.flow.exchange import Edge, edges_of
 from headgate.flow.graph import Graph
 from headgate.flow.operators import (
+    AsyncCall,
     Call,
     Column,
     CoProcess,
@@ -111,6 +112,10 @@ def describe_node(node: Node) -> str:
             return f"with columns {_columns(columns)}"
         case Transform(function=function):
             return f"transform by {function}"
+        case AsyncCall(function=function):
+            limits = f"{node.capacity} at once, {format_duration(node.timeout)} each"
+            order = "" if node.ordered else ", unordered"
+            return f"call {function.name}, {limits}, {node.retries} retries{order}"
         case Call(function=function):
             return f"{node.operator} by {function.name}"
         case Output(topic=topic, key=key):

@@ -8,10 +8,12 @@ from headgate.flow.aggregates import result_field
 from headgate.flow.columns import field_of
 from headgate.flow.operators import (
     CORRECTION,
+    FAILURE,
     PARTIAL,
     PROCESSED_AT,
     WINDOW_END,
     WINDOW_START,
+    AsyncCall,
     Call,
     Dedupe,
     Enrich,
@@ -45,6 +47,13 @@ META = Struct(
     )
 )
 
+_FAILURE = Struct(
+    (
+        Field("error", Primitive("string"), nullable=False),
+        Field("attempts", Primitive("int"), nullable=False),
+    )
+)
+
 
 def output_schemas(node: Node, known: Mapping[Port, Schema]) -> dict[Port, Schema]:
     """Return the schema of each output of a node.
@@ -59,6 +68,12 @@ def output_schemas(node: Node, known: Mapping[Port, Schema]) -> dict[Port, Schem
             return {Port(node.id, "out"): schema.with_fields(*place)}
         case Filter(input=port) | Where(input=port):
             return {Port(node.id, "out"): known[port]}
+        case AsyncCall(input=port, schema=schema):
+            failure = Field(FAILURE, _FAILURE, nullable=False)
+            return {
+                Port(node.id, "ok"): schema,
+                Port(node.id, "failed"): known[port].with_fields(failure),
+            }
         case Transform(schema=schema) | Call(schema=schema):
             return {Port(node.id, "out"): schema}
         case Enrich(input=port, table=table, into=into):

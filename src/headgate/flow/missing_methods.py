@@ -16,6 +16,7 @@ _UNION = (
 )
 _PROCESS = ".key_by('userId').process('fraud', Fraud()).out, where Fraud is a KeyedProcess"
 _CONNECT = ".key_by('id').connect(payments.key_by('orderId')).process('match', Match()).out"
+_CALL = ".call('geo', locate).ok, where locate is an async function"
 _OUTPUT = ".to('my-topic'), or .to(Console()) to see the rows"
 
 # What to write on a stream, by the name in other libraries.
@@ -24,6 +25,9 @@ STREAM: Mapping[str, str] = {
     "merge": _UNION,
     "flatMap": ".flat_map('lines', my_function)",
     "mapInPandas": ".map_batches('score', my_function) on pyarrow.Tables",
+    "map_async": _CALL,
+    "async_map": _CALL,
+    "async_io": _CALL,
     "mapInArrow": ".map_batches('score', my_function) on pyarrow.Tables",
     "apply": _COMPUTE,
     "withColumn": _COMPUTE,
@@ -66,6 +70,7 @@ _OF_STREAM = (
     "flat_map",
     "filter",
     "map_batches",
+    "call",
     "to",
 )
 _KEYED = f"key_by is for window and process: {_WINDOW}; {_PROCESS}"

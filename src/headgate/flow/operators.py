@@ -17,6 +17,8 @@ from headgate.functions.stored import StoredFunction
 
 # The columns of a window's results, besides its key and its aggregates.
 WINDOW_START, WINDOW_END = "window_start", "window_end"
+# The column of a row whose call failed: why, and how often it was made.
+FAILURE = "failure"
 PARTIAL, CORRECTION, PROCESSED_AT = "partial", "correction", "processed_at"
 RESULT_COLUMNS = (WINDOW_START, WINDOW_END, PARTIAL, CORRECTION, PROCESSED_AT)
 
@@ -368,6 +370,30 @@ class MapBatches(Call):
 
 
 @dataclass(frozen=True, slots=True)
+class AsyncCall(Call):
+    """Calls an async function, which may ask a service; its answers are recorded.
+
+    Answers go to `ok`; rows whose calls failed go to `failed`, with the struct `failure`.
+
+    Attributes:
+        capacity: The number of calls of a task that may be under way at once.
+        timeout: The maximum time of one attempt.
+        retries: How often a failed call is made again.
+        ordered: Whether rows leave in the order in which they came; otherwise in the order in
+            which their calls ended.
+    """
+
+    capacity: int = 100
+    timeout: timedelta = timedelta(seconds=2)
+    retries: int = 3
+    ordered: bool = True
+
+    operator: ClassVar[str] = "call"
+    outputs: ClassVar[tuple[str, ...]] = ("ok", "failed")
+    side_outputs: ClassVar[tuple[str, ...]] = ("failed",)
+
+
+@dataclass(frozen=True, slots=True)
 class Output(_Operator):
     """Writes rows to a topic.
 
@@ -385,7 +411,7 @@ class Output(_Operator):
     outputs: ClassVar[tuple[str, ...]] = ()
 
 
-CallNode: TypeAlias = Map | FlatMap | Filter | MapBatches
+CallNode: TypeAlias = Map | FlatMap | Filter | MapBatches | AsyncCall
 Node: TypeAlias = (
     Source
     | Enrich
@@ -402,6 +428,7 @@ Node: TypeAlias = (
     | FlatMap
     | Filter
     | MapBatches
+    | AsyncCall
     | Output
 )
 

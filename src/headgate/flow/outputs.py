@@ -92,6 +92,24 @@ class Joined(Explained):
 
 
 @dataclass(frozen=True, slots=True)
+class Called(Explained):
+    """The outputs of `call`.
+
+    Attributes:
+        ok: The rows that the function returned. The main output, which must be used.
+        failed: Rows for which every attempt failed, with the struct `failure` added: `error`, the
+            text of the last error, and `attempts`. A side output: if unused, its rows are counted
+            and not written.
+    """
+
+    ok: Stream
+    failed: Stream
+
+    _kind: ClassVar[str] = "the outputs of call"
+    _instead: ClassVar[Mapping[str, str]] = of_outputs("ok")
+
+
+@dataclass(frozen=True, slots=True)
 class Processed(Explained):
     """The outputs of `process`.
 

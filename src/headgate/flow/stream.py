@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, ClassVar
 
 from headgate.errors import HeadgateError
 from headgate.flow.aggregates import Aggregate, NamedAggregate
+from headgate.flow.async_calling import call_node
 from headgate.flow.builder import Builder
 from headgate.flow.columns import check_expression, parse_column
 from headgate.flow.computed_columns import ComputedColumns, compute_columns
@@ -19,6 +20,7 @@ from headgate.flow.missing_methods import KEYED, STREAM, TABLE, WINDOWED, Explai
 from headgate.flow.names import check_column_name, parse_member
 from headgate.flow.operators import (
     RESULT_COLUMNS,
+    AsyncCall,
     Column,
     Dedupe,
     Enrich,
@@ -37,7 +39,7 @@ from headgate.flow.operators import (
     Window,
     WithColumns,
 )
-from headgate.flow.outputs import Deduped, Enriched, Joined, Processed, Windowed
+from headgate.flow.outputs import Called, Deduped, Enriched, Joined, Processed, Windowed
 from headgate.flow.processing import add_process
 from headgate.flow.schema import Schema, schema_of
 from headgate.flow.signatures import Signature, read_signature, result_schema
@@ -322,6 +324,49 @@ class Stream(Explained):
             schema: The columns that it returns; by default the columns it receives.
         """
         return self._call(MapBatches, uid, function, schema or self.schema, "fail")
+
+    def call(
+        self,
+        uid: str,
+        function: Callable[[Any], Awaitable[Any]],
+        *,
+        schema: type | str | Schema | None = None,
+        capacity: int = 100,
+        timeout: str | timedelta = "2s",
+        retries: int = 3,
+        ordered: bool = True,
+    ) -> Called:
+        """Call an async function with each row: a service, a database, another system.
+
+        Answers are recorded before rows leave, so a batch that is repeated gives the same rows. A
+        call that was made and not recorded is made again.
+
+        Args:
+            uid: The name of the operator; answers are recorded under it.
+            function: Takes a row as in `map`, and is `async`. Returns a dataclass, a dict or a row.
+            schema: As in `map`.
+            capacity: The number of calls of a task that may be under way at once.
+            timeout: The maximum time of one attempt.
+            retries: How often a call that raised or timed out is made again, after 100 ms, then
+                twice as long each time, 10 s at most.
+            ordered: True if rows leave in the order in which they came; otherwise in the order in
+                which their calls ended.
+        """
+        node, callback = call_node(
+            uid,
+            self.port,
+            function,
+            self.schema,
+            schema=schema,
+            capacity=capacity,
+            timeout=timeout,
+            retries=retries,
+            ordered=ordered,
+            what=self._builder.cannot_add(f"call {uid!r}"),
+        )
+        self._builder.add(node)
+        self._builder.callbacks[uid] = callback
+        return Called(*_outputs(uid, AsyncCall.outputs, self._builder))
 
     def _call(
         self,

@@ -23,10 +23,15 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 @dataclass(frozen=True, slots=True)
 class RowError:
-    """A row of the batch on which the function failed."""
+    """A row of the batch on which the function failed.
+
+    Attributes:
+        attempts: How often an async function was called; 0 for the others.
+    """
 
     row: int
     text: str
+    attempts: int = 0
 
 
 @dataclass(frozen=True, slots=True)

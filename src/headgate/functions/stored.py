@@ -121,12 +121,15 @@ def stored_states(states: Iterable[DeclaredState]) -> tuple[StoredState, ...]:
     )
 
 
-def describe(function: Callable[..., Any] | AnyProcess[Any], *, what: str) -> StoredFunction:
+def describe(
+    function: Callable[..., Any] | AnyProcess[Any], *, what: str, is_async: bool = False
+) -> StoredFunction:
     """Return a function's name and digest, without its code.
 
     Args:
         function: A function, or a process.
         what: Opening words of an error message: "cannot add map 'clean' to flow 'orders'".
+        is_async: Whether it is awaited.
     """
     if isinstance(function, AnyProcess):
         return StoredFunction(_name(function), _digest(function))
@@ -136,13 +139,26 @@ def describe(function: Callable[..., Any] | AnyProcess[Any], *, what: str) -> St
             f"{what}: it needs a function, got {function!r}",
             hint="pass a function, a lambda or an object with __call__",
         )
-    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+    if is_async:
+        check_async(function, what=what)
+    elif inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         raise HeadgateError(
             "BAD_FUNCTION",
             f"{what}: {_name(function)} is async, and functions of a flow are called directly",
-            hint="write it with def instead of async def",
+            hint="use call for an async function: .call('geo', locate).ok",
         )
     return StoredFunction(_name(function), _digest(function))
+
+
+def check_async(function: Callable[..., Any], *, what: str) -> None:
+    """Refuse a function that does not say that it is awaited."""
+    called = function if inspect.isroutine(function) else type(function).__call__
+    if not inspect.iscoroutinefunction(function) and not inspect.iscoroutinefunction(called):
+        raise HeadgateError(
+            "BAD_FUNCTION",
+            f"{what}: {_name(function)} is not an async function",
+            hint="write it with async def; map calls a function that is not async",
+        )
 
 
 def store(

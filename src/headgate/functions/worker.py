@@ -17,13 +17,14 @@ import socket
 import struct
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
 from headgate.errors import HeadgateError
-from headgate.functions.calls import Call, FunctionFailed, Results, get_call, twice
+from headgate.functions.async_calls import AsyncCalls, Patience
+from headgate.functions.calls import Call, FunctionFailed, Results, RowError, get_call, twice
 from headgate.functions.messages import MessageTooLarge, check_size
 from headgate.functions.processes.calls import ProcessCalls, ProcessShape
 from headgate.functions.processes.connected import process_calls
@@ -34,10 +35,10 @@ from headgate.functions.stored import ProcessCallback, load
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A function by its kind: a call with the columns that it is given, or a process."""
+    """A function by its kind: a call with its columns, an async one, or a process."""
 
     name: str
-    call: tuple[Call, pa.Schema] | ProcessCalls
+    call: tuple[Call, pa.Schema] | AsyncCalls | ProcessCalls
 
 
 _REPLY = struct.Struct(">iiiii")
@@ -91,17 +92,25 @@ def _load(stream: BinaryIO) -> dict[int, Served] | None:
     return calls
 
 
-def _prepare(function: dict[str, Any], *, check: bool) -> tuple[Call, pa.Schema] | ProcessCalls:
+def _prepare(
+    function: dict[str, Any], *, check: bool
+) -> tuple[Call, pa.Schema] | AsyncCalls | ProcessCalls:
     given = _schema(function["given"])
     callback = load(base64.b64decode(function["code"]))
     if isinstance(callback, ProcessCallback):
         return _prepare_process(function, callback, given, check=check)
+    returned = _schema(function["returned"]) if "returned" in function else None
+    if function["kind"] == "CALL":
+        assert returned is not None
+        # Answers from outside differ, so a second call would prove nothing.
+        patience = Patience(function["capacity"], function["timeout"] / 1000, function["retries"])
+        return AsyncCalls(callback, function["name"], given, returned, patience)
     call = get_call(
         function["kind"],
         callback,
         name=function["name"],
         given=given,
-        returned=_schema(function["returned"]) if "returned" in function else None,
+        returned=returned,
         dead_letters=function["dead_letters"],
     )
     return twice(call, function["name"]) if check else call, given
@@ -148,6 +157,8 @@ def _serve(stream: BinaryIO, calls: dict[int, Served]) -> bool:
     try:
         if isinstance(served.call, ProcessCalls):
             parts = _reply(served.call(body, _fetching(stream, served.call, process)))
+        elif isinstance(served.call, AsyncCalls):
+            parts = _results(served.call(body, lambda: _say_alive(stream, process)))
         else:
             call, given = served.call
             parts = _results(call(pa.ipc.read_record_batch(pa.py_buffer(body), given)))
@@ -186,9 +197,16 @@ def _fetching(stream: BinaryIO, served: ProcessCalls, process: int) -> FetchPage
     return fetch
 
 
+def _say_alive(stream: BinaryIO, process: int) -> None:
+    """Tell the kernel that a call goes on, which gives it more time."""
+    if os.getpid() == process:
+        stream.write(_REPLY.pack(3, 0, 0, 0, 0))
+        stream.flush()
+
+
 def _reply(reply: Reply) -> list[bytes]:
     """Return the message with what a process answers."""
-    words = _errors(reply.errors)
+    words = _errors([RowError(row, text) for row, text in reply.errors])
     body = reply.body()
     return [_REPLY.pack(0, reply.rows, -1, len(words), len(body)), words, body]
 
@@ -198,16 +216,14 @@ def _results(results: Results) -> list[bytes]:
     body = b"" if results.batch is None else results.batch.serialize()
     check_size(len(body), "its answer")
     origins = results.origins
-    words = _errors([(error.row, error.text) for error in results.errors])
+    words = _errors(results.errors)
     count = -1 if origins is None else len(origins)
     head = _REPLY.pack(0, results.rows, count, len(words), len(body))
     return [head, struct.pack(f">{count}i", *origins) if origins else b"", words, body]
 
 
-def _errors(errors: Sequence[tuple[int, str]]) -> bytes:
-    if not errors:
-        return b""
-    return json.dumps([{"row": row, "text": text} for row, text in errors]).encode()
+def _errors(errors: Sequence[RowError]) -> bytes:
+    return json.dumps([asdict(error) for error in errors]).encode() if errors else b""
 
 
 def _send(stream: BinaryIO, parts: Sequence[bytes]) -> None:

@@ -2,6 +2,7 @@ package io.headgate.kernel.functions;
 
 import io.headgate.kernel.json.BadRecord;
 import io.headgate.kernel.plan.Placement;
+import io.headgate.kernel.plan.Route;
 import io.headgate.kernel.rows.Envelope;
 import io.headgate.kernel.rows.Header;
 import io.headgate.kernel.rows.SegmentedRow;
@@ -23,6 +24,8 @@ final class FunctionCalls implements Iterator<Tuple2<Integer, byte[]>> {
   private final WorkerPool.Key key;
   private final Iterator<Tuple2<Integer, byte[]>> rows;
   private final boolean present;
+  private final Epoch epoch;
+  private final int mostRows;
   private final Turn[] turns;
   private final ArrayDeque<Tuple2<Integer, byte[]>> ready = new ArrayDeque<>();
   /** What has become of each row of the present round. */
@@ -42,6 +45,8 @@ final class FunctionCalls implements Iterator<Tuple2<Integer, byte[]>> {
     final SegmentedRow result;
     final List<byte[]> envelopes = new ArrayList<>();
     final List<Integer> places = new ArrayList<>();
+    /** Null for a function that is not async, and before its first row. */
+    AsyncTurn async;
 
     Turn(FunctionSpec function) {
       this.function = function;
@@ -60,7 +65,10 @@ final class FunctionCalls implements Iterator<Tuple2<Integer, byte[]>> {
     }
   }
 
-  FunctionCalls(FunctionStage stage, WorkerPool.Key key, Iterator<Tuple2<Integer, byte[]>> rows) {
+  /** @param epoch null for functions that ask nothing outside of the job */
+  FunctionCalls(FunctionStage stage, WorkerPool.Key key, Iterator<Tuple2<Integer, byte[]>> rows, Epoch epoch) {
+    this.epoch = epoch;
+    mostRows = stage.mostRows(MOST_ROWS);
     this.stage = stage;
     this.key = key;
     this.rows = rows;
@@ -99,7 +107,7 @@ final class FunctionCalls implements Iterator<Tuple2<Integer, byte[]>> {
         addressed++;
         size += row._2().length;
       }
-      if (addressed >= MOST_ROWS || size >= MOST_BYTES || slots.size() >= 4 * MOST_ROWS || !rows.hasNext()) break;
+      if (addressed >= mostRows || size >= MOST_BYTES || slots.size() >= 4 * mostRows || !rows.hasNext()) break;
       row = rows.next();
       place = stage.find(row._2());
     }
@@ -115,6 +123,42 @@ final class FunctionCalls implements Iterator<Tuple2<Integer, byte[]>> {
   }
 
   private void call(Turn turn, int function) {
+    if (turn.function.call() != null) ask(turn, function);
+    else exchangeAll(turn, function);
+    turn.envelopes.clear();
+    turn.places.clear();
+  }
+
+  /** Has an async function answer the rows of the round; each answer is recorded before the first row leaves. */
+  private void ask(Turn turn, int function) {
+    try {
+      if (turn.async == null) turn.async = new AsyncTurn(turn.function, turn.given, turn.returned, epoch);
+      int most = turn.function.call().mostRows();
+      for (int from = 0; from < turn.envelopes.size(); from += most) {
+        List<byte[]> part = turn.envelopes.subList(from, Math.min(from + most, turn.envelopes.size()));
+        List<AsyncTurn.Answered> answers = turn.async.answers(
+            part, (rows, body) -> worker().call(turn.function, rows, body, null));
+        // The first row to leave takes the place of the first that came, and so on.
+        for (int i = 0; i < answers.size(); i++)
+          leave(turn, function, part.get(answers.get(i).row()), answers.get(i).found().answer(), turn.places.get(from + i));
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private void leave(Turn turn, int function, byte[] envelope, Answer answer, int slot) {
+    header.read(envelope);
+    if (answer.row() == null) send(turn.function.call().route(), function, turn.async.failed(envelope, answer), slot);
+    else send(turn.function.route(), function, turn.async.result(answer), slot);
+  }
+
+  private Worker worker() {
+    if (worker == null) worker = WorkerPool.take(key, stage.functions());
+    return worker;
+  }
+
+  private void exchangeAll(Turn turn, int function) {
     int from = 0;
     while (from < turn.envelopes.size()) {
       int to = from;
@@ -127,16 +171,13 @@ final class FunctionCalls implements Iterator<Tuple2<Integer, byte[]>> {
       exchange(turn, function, from, to);
       from = to;
     }
-    turn.envelopes.clear();
-    turn.places.clear();
   }
 
   private void exchange(Turn turn, int function, int from, int to) {
-    if (worker == null) worker = WorkerPool.take(key, stage.functions());
     try {
       turn.body.reset();
       turn.given.writeTo(turn.body);
-      Worker.Reply reply = worker.call(turn.function, to - from, turn.body, null);
+      Worker.Reply reply = worker().call(turn.function, to - from, turn.body, null);
       for (Worker.RowError error : reply.errors()) reject(turn, from + error.row(), error.text());
       if (turn.function.kind() == FunctionSpec.Kind.FILTER) {
         for (int i = 0; i < reply.rows(); i++) pass(turn, function, from + origin(reply, i));
@@ -165,7 +206,7 @@ final class FunctionCalls implements Iterator<Tuple2<Integer, byte[]>> {
     byte[] envelope = turn.envelopes.get(i);
     turn.row.read(envelope);
     header.read(envelope);
-    send(turn, function, turn.row, i);
+    send(turn.function.route(), function, turn.row, turn.places.get(i));
   }
 
   private void results(Turn turn, int function, int from, Worker.Reply reply, int given) {
@@ -175,14 +216,13 @@ final class FunctionCalls implements Iterator<Tuple2<Integer, byte[]>> {
       header.read(turn.envelopes.get(from + origin));
       if (made != null) header.ordinal = Ordinals.of(header.ordinal, made[origin]++, turn.function.name());
       turn.result.set(turn.returned.get(i));
-      send(turn, function, turn.result, from + origin);
+      send(turn.function.route(), function, turn.result, turn.places.get(from + origin));
     }
   }
 
   /** Sends a row on its way; one that goes to a later function of this stage waits for its turn. */
-  private void send(Turn turn, int function, SegmentedRow row, int i) {
-    int slot = turn.places.get(i);
-    turn.function.route().send(row, header, Placement.spread(present, header), sent -> {
+  private void send(Route route, int function, SegmentedRow row, int slot) {
+    route.send(row, header, Placement.spread(present, header), sent -> {
       int next = stage.find(sent._2());
       if (next > function) push(next, sent._2(), slot);
       else slots.get(slot).add(sent);

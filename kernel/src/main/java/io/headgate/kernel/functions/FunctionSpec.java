@@ -17,13 +17,15 @@ import org.apache.spark.sql.types.StructType;
  * @param failing makes dead letters of rows on which the function fails
  * @param deadLetters whether such rows become dead letters; otherwise they fail the task
  * @param code the function and its argument's type, pickled
+ * @param uid the uid of its operator
+ * @param call how an async function is called; null for the other kinds
  */
 public record FunctionSpec(
     int address, String name, Kind kind, Layout input, int[] columns, Layout result, Route route, Route.Failing failing,
-    boolean deadLetters, byte[] code)
+    boolean deadLetters, byte[] code, String uid, CallSpec call)
     implements WorkerFunction, Serializable {
   /** What a function does to rows; the worker knows the kinds by these names. */
-  public enum Kind { MAP, FLAT_MAP, FILTER, MAP_BATCHES }
+  public enum Kind { MAP, FLAT_MAP, FILTER, MAP_BATCHES, CALL }
 
   /** Returns the columns that are sent to the function. */
   StructType sent() {
@@ -41,6 +43,8 @@ public record FunctionSpec(
   @Override public void describe(ObjectNode node) {
     node.put("kind", kind.name()).put("dead_letters", deadLetters).put("code", code);
     node.put("given", ArrowSender.schema(sent()).serializeAsMessage());
+    if (call != null)
+      node.put("capacity", call.capacity()).put("timeout", call.timeoutMillis()).put("retries", call.retries());
     if (kind != Kind.FILTER) node.put("returned", ArrowSender.schema(result.schema()).serializeAsMessage());
   }
 

@@ -35,6 +35,8 @@ public final class Worker implements AutoCloseable {
   private static final int KEPT = 8 << 20;
   /** How a function asks for more in the middle of a call. */
   private static final int FETCH = 2;
+  /** How an async function says that its calls go on. */
+  private static final int ALIVE = 3;
   private static final long START_MILLIS = 60_000;
   private static final String SOCKET = "worker";
   /** In bytes; systems allow 104 or 108 with the one that ends it. */
@@ -52,6 +54,8 @@ public final class Worker implements AutoCloseable {
   /** When it was last used, by {@link System#nanoTime}. */
   private long usedAt;
   private volatile boolean timedOut;
+  /** Ends the process if the present call takes too long. */
+  private ScheduledFuture<?> watch;
 
   /**
    * The answer to one call.
@@ -63,7 +67,8 @@ public final class Worker implements AutoCloseable {
    */
   public record Reply(int rows, int[] origins, List<RowError> errors, byte[] body, int length) {}
 
-  public record RowError(int row, String text) {}
+  /** @param attempts how often an async function was called; 0 for the others */
+  public record RowError(int row, String text, int attempts) {}
 
   /** Answers what a function asks for in the middle of a call. */
   public interface Fetches {
@@ -174,7 +179,7 @@ public final class Worker implements AutoCloseable {
     settings.path().forEach(message.putArray("path")::add);
     message.set("functions", describe(functions));
     byte[] bytes = JSON.writeValueAsBytes(message);
-    ScheduledFuture<?> watch = watch();
+    watch = watch();
     try {
       out.writeInt(bytes.length);
       out.write(bytes);
@@ -192,7 +197,7 @@ public final class Worker implements AutoCloseable {
    */
   public Reply call(WorkerFunction function, int rows, MessageBody body, Fetches fetches) {
     busy = true;
-    ScheduledFuture<?> watch = watch();
+    watch = watch();
     try {
       out.writeInt(function.address());
       out.writeInt(rows);
@@ -228,6 +233,11 @@ public final class Worker implements AutoCloseable {
       int count = in.readInt();
       int text = in.readInt();
       int length = in.readInt();
+      if (state == ALIVE) {
+        watch.cancel(false);
+        watch = watch();
+        continue;
+      }
       if (state != FETCH) return reply(state != 0, rows, count, text, length);
       send(fetches.fetch(rows, count, read(length), length));
     }

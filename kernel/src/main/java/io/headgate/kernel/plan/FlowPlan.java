@@ -204,7 +204,7 @@ public final class FlowPlan {
   private void addCalls(int stage, JsonNode flow, RouteCompiler routes) {
     var functions = new ArrayList<FunctionSpec>();
     for (JsonNode call : flow.path("calls"))
-      if (call.get("stage").asInt() == stage) functions.add(PythonFunctions.function(call, routes));
+      if (call.get("stage").asInt() == stage) functions.add(PythonFunctions.function(call, flow.get("worker"), routes));
     if (!functions.isEmpty()) calls.put(stage, new FunctionStage(functions, PythonFunctions.worker(flow.get("worker")), placement));
   }
 

@@ -1,6 +1,7 @@
 package io.headgate.kernel.plan;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.headgate.kernel.functions.CallSpec;
 import io.headgate.kernel.functions.FunctionSpec;
 import io.headgate.kernel.functions.WorkerSettings;
 import io.headgate.kernel.rows.Layout;
@@ -21,7 +22,8 @@ final class PythonFunctions {
         node.get("check").asBoolean());
   }
 
-  static FunctionSpec function(JsonNode node, RouteCompiler routes) {
+  /** @param worker how workers are started, and where answers are recorded */
+  static FunctionSpec function(JsonNode node, JsonNode worker, RouteCompiler routes) {
     int address = node.get("address").asInt();
     String id = node.get("id").asText();
     Layout input = routes.arriving(address);
@@ -33,10 +35,25 @@ final class PythonFunctions {
         input,
         columns(node, input),
         result,
-        routes.compile(node.get("route"), result, id),
+        routes.compile(node.get("route"), result, node.has("call") ? TimedOperators.port(node, "ok") : id),
         routes.failing(id, node.get("name").asText(), input),
         node.get("deadLetters").asBoolean(),
-        Base64.getDecoder().decode(node.get("code").asText()));
+        Base64.getDecoder().decode(node.get("code").asText()),
+        id,
+        node.has("call") ? call(node, worker, input, routes) : null);
+  }
+
+  private static CallSpec call(JsonNode function, JsonNode worker, Layout input, RouteCompiler routes) {
+    JsonNode node = function.get("call");
+    Layout failed = input.attach(CallSpec.COLUMN, CallSpec.FAILURE);
+    return new CallSpec(
+        node.get("capacity").asInt(),
+        node.get("timeoutMillis").asLong(),
+        node.get("retries").asInt(),
+        node.get("ordered").asBoolean(),
+        failed,
+        routes.compile(node.get("failed"), failed, TimedOperators.port(function, "failed")),
+        worker.get("answers").asText());
   }
 
   /** Returns the places of the columns that a function sees: all, unless it names them. */

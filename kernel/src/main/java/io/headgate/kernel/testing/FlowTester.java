@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.headgate.kernel.functions.Epoch;
 import io.headgate.kernel.functions.FunctionStage;
 import io.headgate.kernel.functions.WorkerPool;
 import io.headgate.kernel.plan.FlowPlan;
@@ -31,6 +32,8 @@ public final class FlowTester {
   private final FlowPlan plan;
   private final List<MemoryOperator> operators = new ArrayList<>();
   private final List<MemoryHandle> saved = new ArrayList<>();
+  private long batch;
+  private long savedBatch;
 
   public FlowTester(FlowPlan plan) {
     this.plan = plan;
@@ -55,6 +58,7 @@ public final class FlowTester {
 
   /** Remembers state and timers, for {@link #crash}. */
   public void save() {
+    savedBatch = batch;
     saved.clear();
     for (var operator : operators) saved.add(operator.handle().copy());
   }
@@ -62,6 +66,7 @@ public final class FlowTester {
   /** Loses all that happened since {@link #save}, and the processes that called functions. */
   public void crash() {
     WorkerPool.endIdle(0);
+    batch = savedBatch;
     for (int i = 0; i < operators.size(); i++) operators.get(i).open(saved.get(i).copy());
   }
 
@@ -90,6 +95,7 @@ public final class FlowTester {
       Collections.shuffle(rows, random);
       rows = call(operators.get(i).batch(rows, watermark, clock, oneByOne), i + 1);
     }
+    batch++;
     ArrayNode out = JSON.createArrayNode();
     for (var row : rows) {
       byte[] envelope = row._2();
@@ -106,7 +112,7 @@ public final class FlowTester {
     FunctionStage functions = plan.calls(stage);
     if (functions == null) return rows;
     var out = new ArrayList<Tuple2<Integer, byte[]>>();
-    functions.call(rows.iterator()).forEachRemaining(out::add);
+    functions.call(rows.iterator(), new Epoch(batch, 0, 1)).forEachRemaining(out::add);
     return out;
   }
 
