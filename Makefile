@@ -54,13 +54,17 @@ chromium: $(DEV_STAMP)  ## Install a browser for the console's tests, unless the
 # of a test's time is waiting. Hundreds of tests start a JVM: with an archive of classes in half the time, and
 # without one, should that fail, all the same. It is made on one core while the first tests run. A process of
 # tests that dies ends the run: xdist 3.8 would replace it, and wait for ever at the end.
+# The first run in a clone rewrites the assertions of all files of tests before: each process would do it, and
+# it takes 20 s. Meanwhile the archive is made.
+COLLECTED := $(VENV)/.collected
+COLLECT = env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest tests --collect-only -q > /dev/null && touch $(COLLECTED)
 PYTEST := $(BIN)/python -m pytest tests --numprocesses 3 --dist loadgroup --no-loadscope-reorder --max-worker-restart 0
 
 test: setup kernel chromium  ## Run every test but those marked long
-	$(BIN)/headgate prepare kafka+pulsar & $(PYTEST) -m "not long" --durations 25
+	$(BIN)/headgate prepare kafka+pulsar & test -e $(COLLECTED) || $(COLLECT); $(PYTEST) -m "not long" --durations 25
 
 test-all: setup kernel chromium  ## Run every test, with more kills, at random moments
-	$(BIN)/headgate prepare kafka+pulsar & HEADGATE_KILLS=8 HEADGATE_CRASH_EXAMPLES=6 HEADGATE_EXAMPLES=1 HEADGATE_SEED=random $(PYTEST) --durations 50
+	$(BIN)/headgate prepare kafka+pulsar & test -e $(COLLECTED) || $(COLLECT); HEADGATE_KILLS=8 HEADGATE_CRASH_EXAMPLES=6 HEADGATE_EXAMPLES=1 HEADGATE_SEED=random $(PYTEST) --durations 50
 
 screenshots: setup chromium  ## Take the docs' pictures of the console anew
 	HEADGATE_SCREENSHOTS=docs/images $(BIN)/python -m pytest tests/console/test_console.py
