@@ -41,7 +41,7 @@ def objects() -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("kind", "name", "written"),
     [
-        ("stream", "union", "pattern="),
+        ("stream", "merge", ".union("),
         ("stream", "apply", ".map('clean'"),
         ("stream", "flatMap", ".flat_map("),
         ("stream", "process", ".key_by("),
@@ -72,7 +72,7 @@ def test_a_missing_method_is_explained(kind: str, name: str, written: str) -> No
 @pytest.mark.parametrize("kind", list(objects()))
 def test_an_object_of_a_flow_stays_a_plain_object(kind: str) -> None:
     value = objects()[kind]
-    assert not hasattr(value, "union")
+    assert not hasattr(value, "merge")
     assert not hasattr(value, "no_such_name")
     assert getattr(value, "merge", 1) == 1
     with pytest.raises(AttributeError, match="has no attribute 'no_such_name'") as caught:
@@ -92,7 +92,7 @@ def test_no_existing_method_is_called_missing(kind: str) -> None:
 @pytest.mark.parametrize(
     ("line", "code"),
     [
-        ("stream.union(stream)", "NO_SUCH_METHOD"),
+        ("stream.merge(stream)", "NO_SUCH_METHOD"),
         ("stream.select('nobody')", "UNKNOWN_COLUMN"),
         ("stream.to('postgres://me:secret@host/db')", "BAD_NAME"),
     ],

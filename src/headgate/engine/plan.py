@@ -21,7 +21,7 @@ from headgate.engine.operator_specs import (
 from headgate.engine.operator_specs import path_of as path_of
 from headgate.engine.spark_types import is_known, to_spark_json
 from headgate.errors import HeadgateError
-from headgate.flow.ancestry import feeds_table, upstream_nodes
+from headgate.flow.ancestry import feeds_table, may_multiply, merges_copies, upstream_nodes
 from headgate.flow.graph import Graph
 from headgate.flow.join_state import known_columns
 from headgate.flow.names import split_path
@@ -42,6 +42,7 @@ from headgate.flow.operators import (
     Select,
     Source,
     Transform,
+    Union,
     Where,
     Window,
     WithColumns,
@@ -84,12 +85,12 @@ class Function:
     """A DataFrame function of the user.
 
     Attributes:
-        upstream: The source, or the function before it, that provides its rows.
+        upstream: The sources, and the functions before it, that provide its rows.
     """
 
     node: Transform
     address: int
-    upstream: str
+    upstream: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +119,16 @@ class FlowPlan:
 
     def scans(self) -> dict[str, int]:
         """Return how often a batch reads each source: once, and once more per function."""
-        roots = {node.id: node.id for node in self.graph.nodes if isinstance(node, Source)}
-        scans = dict.fromkeys(roots, 1)
+        # Of each part of the query: how often it reads which sources.
+        reads = {node.id: {node.id: 1} for node in self.graph.nodes if isinstance(node, Source)}
+        sources = tuple(reads)
         for function in self.functions:
-            roots[function.node.id] = roots[function.upstream]
-            scans[roots[function.upstream]] += 1
-        return scans
+            made: dict[str, int] = {}
+            for part in function.upstream:
+                for source, times in reads[part].items():
+                    made[source] = made.get(source, 0) + times
+            reads[function.node.id] = made
+        return {source: sum(part.get(source, 0) for part in reads.values()) for source in sources}
 
     def repeats(self) -> dict[str, int]:
         """Return how often a batch computes the rows of a node, if more than once.
@@ -219,6 +224,7 @@ class _Planner:
             "functions": [self._function(node) for node in nodes if isinstance(node, Transform)],
             "calls": [self._call(node) for node in nodes if isinstance(node, Call)],
             "operators": [self._operator(node) for node in self.graph.stateful()],
+            "unions": [self._union(node) for node in nodes if isinstance(node, Union)],
             "wakes": any(isinstance(node, Process) and node.timers for node in nodes),
         }
         functions = tuple(
@@ -355,13 +361,33 @@ class _Planner:
             ],
         }
 
-    def _is_copied(self, node: Window) -> bool:
-        """Return True if several rows of an operator may be made of one record by a function."""
-        return any(above.multiplies for above in upstream_nodes(self.graph.node, node))
+    def _union(self, node: Union) -> dict[str, Any]:
+        return {
+            "id": node.id,
+            "name": label(node),
+            "columns": list(self.schemas[Port(node.id, "out")].names),
+            "route": self._route(Port(node.id, "out")),
+        }
 
-    def _upstream(self, node: Transform) -> str:
-        above = upstream_nodes(self.graph.node, node)
-        return next(other.id for other in above if isinstance(other, Source | Transform))
+    def _union_step(self, node: Union, port: Port) -> dict[str, Any]:
+        """Return the step into a union; its place tells the copies of one record apart."""
+        is_copied = merges_copies(self.graph.node, node)
+        place = node.inputs.index(port) if is_copied else None
+        return {"step": "union", "id": node.id, "from": str(port), "place": place}
+
+    def _is_copied(self, node: Window) -> bool:
+        """Return True if several rows of an operator may be made of one record."""
+        find = self.graph.node
+        return any(may_multiply(find, above) for above in upstream_nodes(find, node))
+
+    def _upstream(self, node: Node) -> tuple[str, ...]:
+        """Return the sources and functions whose rows reach a node through no other function."""
+        parts: dict[str, None] = {}
+        for port in stream_ports(node):
+            above = self.graph.node(port.node)
+            is_part = isinstance(above, Source | Transform)
+            parts.update(dict.fromkeys((above.id,) if is_part else self._upstream(above)))
+        return tuple(parts)
 
     def _route(self, port: Port) -> list[dict[str, Any]]:
         takers = [node for node in self.graph.consumers(port) if not feeds_table(port, node)]
@@ -406,6 +432,8 @@ class _Planner:
                 ]
             case Join():
                 return [self._side_step(node, port, node.on, node.right_on)]
+            case Union():
+                return [self._union_step(node, port)]
             case Output():
                 return [self._output(node, None, path_of(node.key))]
             case Source():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -67,9 +68,10 @@ def build(
         clock = _clock(spark, node, plan, settings, run=run)
         parts[node.id] = flow.timed(parts[node.id], clock)
     for function in plan.functions:
-        rows = parts[function.upstream]
+        rows = reduce(DataFrame.union, (parts[part] for part in function.upstream))
         parts[function.node.id] = functions.apply(function, rows, flow)
-        parts[function.upstream] = flow.without(rows, function.address)
+        for part in function.upstream:
+            parts[part] = flow.without(parts[part], function.address)
     wakes = _wakes(spark, plan, settings, run=run)
     if wakes is not None:
         first = next(iter(parts))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from headgate.flow.operators import Node, Port, Source, input_ports, stream_ports
+from headgate.flow.operators import Node, Port, Source, Union, input_ports, stream_ports
 
 # Returns the node with an id: `graph.node`, or `nodes.__getitem__` while a flow is built.
 Find = Callable[[str], Node]
@@ -47,6 +47,19 @@ def sources_of(find: Find, node: Node) -> tuple[Source, ...]:
     return tuple(above for above in upstream_nodes(find, node) if isinstance(above, Source))
 
 
+def merges_copies(find: Find, node: Node) -> bool:
+    """Tell whether a node is a union that may take one record by several ways."""
+    if not isinstance(node, Union):
+        return False
+    sources = [source.id for port in node.inputs for source in sources_of(find, find(port.node))]
+    return len(set(sources)) < len(sources)
+
+
+def may_multiply(find: Find, node: Node) -> bool:
+    """Tell whether a node may pass on several rows of one record, each with a number of its own."""
+    return node.multiplies or merges_copies(find, node)
+
+
 def count_multipliers(find: Find, node: Node) -> int:
     """Return how many operators on one way to a node, with itself, may make several rows of one.
 
@@ -57,7 +70,7 @@ def count_multipliers(find: Find, node: Node) -> int:
     def count(node: Node) -> int:
         if node.id not in counts:
             above = (count(find(port.node)) for port in stream_ports(node))
-            counts[node.id] = node.multiplies + max(above, default=0)
+            counts[node.id] = may_multiply(find, node) + max(above, default=0)
         return counts[node.id]
 
     return count(node)

@@ -33,6 +33,7 @@ from headgate.flow.operators import (
     Source,
     SourceKind,
     Transform,
+    Union,
     Where,
     Window,
     WithColumns,
@@ -43,6 +44,7 @@ from headgate.flow.operators import (
 from headgate.flow.process_checks import check_process, check_right
 from headgate.flow.schema import Primitive, Schema, key_kind, type_to_ddl
 from headgate.flow.types import INTEGERS, Unknown
+from headgate.flow.unions import check_union
 
 Nodes = Mapping[str, Node]
 # The kernel numbers the rows made of one record in three places of 20 bits.
@@ -82,6 +84,9 @@ def check_node(node: Node, nodes: Nodes, schemas: Schemas, *, what: str) -> None
             check_process(node, schemas[node.input], what=what)
             if isinstance(node, CoProcess):
                 check_right(node, schemas[node.input], schemas[node.right], what=what)
+            _check_multipliers(node, nodes, what)
+        case Union():
+            check_union(node, schemas, what=what)
             _check_multipliers(node, nodes, what)
         case Select(input=port, columns=columns) | WithColumns(input=port, columns=columns):
             _check_columns(columns, schemas[port], what)
@@ -275,13 +280,13 @@ def _check_call(node: CallNode, nodes: Nodes, schema: Schema, what: str) -> None
         )
 
 
-def _check_multipliers(node: CallNode | Join | Process, nodes: Nodes, what: str) -> None:
-    """Refuse a function that makes several rows of one, behind three others."""
+def _check_multipliers(node: CallNode | Join | Process | Union, nodes: Nodes, what: str) -> None:
+    """Refuse a fourth operator that makes several rows of one record."""
     if count_multipliers(nodes.__getitem__, node) > _MOST_MULTIPLIERS:
         raise HeadgateError(
             "BAD_FUNCTION",
-            f"{what}: it is the fourth flat_map, map_batches, join or process behind each other, "
-            "and the rows of a record are numbered through three",
+            f"{what}: it is the fourth flat_map, map_batches, join, process or union of branches "
+            "behind each other, and the rows of a record are numbered through three",
             hint="join two of them into one function",
         )
 

@@ -25,6 +25,7 @@ from headgate.flow.operators import (
     Source,
     SourceKind,
     Transform,
+    Union,
     Where,
     Window,
     WithColumns,
@@ -102,6 +103,8 @@ def describe_node(node: Node) -> str:
             return f"join with {node.right}{_bounds(node)} into {node.into}"
         case CoProcess():
             return f"process with {node.right} by {node.function.name}{_kept(node)}"
+        case Union(inputs=ports):
+            return f"union of {', '.join(map(str, ports))}"
         case Process():
             return f"process by {node.function.name}{_kept(node)}"
         case Select(columns=columns):

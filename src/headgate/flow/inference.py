@@ -26,6 +26,7 @@ from headgate.flow.operators import (
     Select,
     Source,
     Transform,
+    Union,
     Where,
     Window,
     WithColumns,
@@ -33,6 +34,7 @@ from headgate.flow.operators import (
 )
 from headgate.flow.schema import Field, MapOf, Primitive, Schema, Struct
 from headgate.flow.types import Unknown
+from headgate.flow.unions import united_schema
 
 # The column `meta` of a stream: a record's position in its topic, and its metadata.
 META = Struct(
@@ -91,6 +93,8 @@ def output_schemas(node: Node, known: Mapping[Port, Schema]) -> dict[Port, Schem
             return {Port(node.id, output): known[port] for output in node.outputs}
         case Join(input=port, right=right):
             return _joined(node, known[port], known[right])
+        case Union(inputs=ports):
+            return {Port(node.id, "out"): united_schema([known[port] for port in ports])}
         case Process(schema=schema):
             sides = {Port(node.id, side.name): side.schema for side in node.sides}
             return {Port(node.id, "out"): schema, **sides}

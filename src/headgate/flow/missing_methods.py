@@ -10,10 +10,7 @@ from headgate.errors import HeadgateError
 _ENRICH = ".enrich('with-user', flow.table('users', User, key='id'), on='userId', into='user')"
 _WINDOW = ".key_by('shop').window('per-shop', tumbling('15m')).aggregate(orders=count()).updates"
 _COMPUTE = ".with_columns(total='price * 2'), or .map('clean', my_function) for Python"
-_UNION = (
-    "read the topics as one stream: flow.stream(Kafka('all', pattern='orders|returns', "
-    "servers='localhost:9092'), Order); Pulsar takes a pattern too"
-)
+_UNION = ".union(returns), a stream with the same columns"
 _PROCESS = ".key_by('userId').process('fraud', Fraud()).out, where Fraud is a KeyedProcess"
 _CONNECT = ".key_by('id').connect(payments.key_by('orderId')).process('match', Match()).out"
 _CALL = ".call('geo', locate).ok, where locate is an async function"
@@ -21,8 +18,10 @@ _OUTPUT = ".to('my-topic'), or .to(Console()) to see the rows"
 
 # What to write on a stream, by the name in other libraries.
 STREAM: Mapping[str, str] = {
-    "union": _UNION,
     "merge": _UNION,
+    "concat": _UNION,
+    "unionAll": _UNION,
+    "unionByName": _UNION,
     "flatMap": ".flat_map('lines', my_function)",
     "mapInPandas": ".map_batches('score', my_function) on pyarrow.Tables",
     "map_async": _CALL,
@@ -62,6 +61,7 @@ _OF_STREAM = (
     "window",
     "dedupe",
     "join",
+    "union",
     "select",
     "where",
     "with_columns",

@@ -271,6 +271,16 @@ class CoProcess(Process):
 
 
 @dataclass(frozen=True, slots=True)
+class Union(_Operator):
+    """Passes on the rows of several streams that have the same columns."""
+
+    id: str
+    inputs: tuple[Port, ...]
+
+    operator: ClassVar[str] = "union"
+
+
+@dataclass(frozen=True, slots=True)
 class Select(_Operator):
     """Reduces rows to these columns."""
 
@@ -420,6 +430,7 @@ Node: TypeAlias = (
     | Join
     | Process
     | CoProcess
+    | Union
     | Select
     | Where
     | WithColumns
@@ -440,6 +451,8 @@ def stream_ports(node: Node) -> tuple[Port, ...]:
             return ()
         case Join(input=left, right=right) | CoProcess(input=left, right=right):
             return (left, right)
+        case Union(inputs=ports):
+            return ports
         case _:
             return (node.input,)
 

@@ -35,6 +35,7 @@ from headgate.flow.operators import (
     Port,
     Select,
     Transform,
+    Union,
     Where,
     Window,
     WithColumns,
@@ -44,6 +45,7 @@ from headgate.flow.processing import add_process
 from headgate.flow.schema import Schema, schema_of
 from headgate.flow.signatures import Signature, read_signature, result_schema
 from headgate.flow.topics import Topic, as_topic
+from headgate.flow.unions import check_streams
 from headgate.flow.windowing import (
     EveryEvents,
     EveryEventTime,
@@ -196,6 +198,22 @@ class Stream(Explained):
         )
         self._builder.add(node)
         return Joined(*_outputs(uid, Join.outputs, self._builder))
+
+    def union(self, *others: Stream) -> Stream:
+        """Put the rows of several streams together.
+
+        The rows of each partition of a source stay in their order.
+
+        Args:
+            others: Streams of the same flow with the same columns, which may be in another order.
+        """
+        node_id, what = self._named(Union.operator)
+        check_streams(
+            (isinstance(other, Stream) and other._builder is self._builder for other in others),
+            tables=any(isinstance(other, Table) for other in others),
+            what=what,
+        )
+        return self._add(Union(node_id, (self.port, *(other.port for other in others))))
 
     def select(self, *columns: str) -> Stream:
         """Keep only these columns.
@@ -421,7 +439,7 @@ class Stream(Explained):
         node_id = self._builder.free_id(self.port, operator)
         return node_id, self._builder.cannot_add(f"{operator} {node_id!r}")
 
-    def _add(self, node: Select | Where | WithColumns | Transform) -> Stream:
+    def _add(self, node: Select | Where | WithColumns | Transform | Union) -> Stream:
         self._builder.add(node)
         return Stream(Port(node.id, "out"), self._builder)
 

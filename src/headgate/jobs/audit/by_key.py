@@ -15,7 +15,7 @@ from headgate.jobs.audit.by_position import audit_windowed, open_input, read_let
 from headgate.jobs.audit.key_counts import KeyColumns, KeyFindings, KeyTally, hash_of
 from headgate.jobs.audit.report import Audit, By, Example, Kind
 from headgate.jobs.audit.scope import Scope
-from headgate.jobs.audit.shape import find_closing_window, outputs_of, shape_of
+from headgate.jobs.audit.shape import find_closing_window, origins, outputs_of, shape_of
 
 
 def audit_keys(
@@ -82,9 +82,16 @@ def _take(scope: Scope, name: str, rows: OutputRows, tally: KeyTally, meter: Met
         for source, letter, row in read_letters(scope, read_rows):
             tally.take_letter(source, letter, row, passed)
     else:
+        others = _others(scope, name, tally.source)
         for row in read_rows:
-            tally.take(row, passed)
+            tally.take(row, passed, others=others)
     return passed
+
+
+def _others(scope: Scope, output: str, source: str) -> tuple[str, ...]:
+    """Return the other sources whose rows are in an output."""
+    sources = origins(scope.flow)[label(scope.flow.node(output))]
+    return tuple(node.id for node in sources if node.id != source)
 
 
 def _choose(scope: Scope, node: Source, wanted: Sequence[str]) -> dict[str, Topic]:

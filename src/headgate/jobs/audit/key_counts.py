@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -91,19 +91,23 @@ class KeyCounts:
         self._partitions = array("i")
         self._rows = array("q")
         self._earlier = array("q")
+        self._shared = array("q")
 
     def expect(self, key: int, partition: int) -> None:
         """Add a record of the input by its key's hash."""
         self._records.append(key)
         self._partitions.append(partition)
 
-    def take(self, key: int, *, is_earlier: bool = False) -> None:
+    def take(self, key: int, *, is_earlier: bool = False, is_shared: bool = False) -> None:
         """Add a row of an output by its key's hash.
 
         Args:
             is_earlier: Whether an earlier run wrote it, which may have read further.
+            is_shared: Whether it may be of another source, and so of a key that is not in the
+                input.
         """
-        (self._earlier if is_earlier else self._rows).append(key)
+        rows = self._shared if is_shared else self._earlier if is_earlier else self._rows
+        rows.append(key)
 
     def compare(self, *, examples: int) -> KeyFindings:
         """Compare the records with the rows.
@@ -119,7 +123,9 @@ class KeyCounts:
         earlier, times_earlier = np.unique(
             np.frombuffer(self._earlier, np.int64), return_counts=True
         )
+        shared, times_shared = np.unique(np.frombuffer(self._shared, np.int64), return_counts=True)
         rows = _look_up(keys, written, times) + _look_up(keys, earlier, times_earlier)
+        rows = rows + _look_up(keys, shared, times_shared)
         doubled = np.maximum(rows - wanted, 0)
         # The n-th record of a key is lost if fewer than n rows have the key.
         rank = np.arange(records.size) - np.repeat(first, wanted)
@@ -172,7 +178,7 @@ class KeyTally:
     ) -> None:
         self._columns = columns
         self._unjudged = unjudged
-        self._source = source
+        self.source = source
         self._input = read
         self._counts = KeyCounts()
         self._letters: Counter[Place] = Counter()
@@ -182,17 +188,25 @@ class KeyTally:
         self._ahead = 0
         self._before = 0
         self._keyless = 0
+        self._others: dict[str, None] = {}
 
-    def take(self, row: Row, passed: Passed) -> None:
-        """Add a row of an output."""
+    def take(self, row: Row, passed: Passed, *, others: Sequence[str] = ()) -> None:
+        """Add a row of an output.
+
+        Args:
+            others: The other sources whose rows are in that output.
+        """
         if self._counts_in(row.source, row.partition, row.offset, row):
-            self._take_key(row.value, row, passed)
+            is_shared = bool(others) and row.source is None
+            if is_shared:
+                self._others.update(dict.fromkeys(others))
+            self._take_key(row.value, row, passed, is_shared=is_shared)
 
     def take_letter(self, source: str | None, letter: DeadLetter, row: Row, passed: Passed) -> None:
         """Add a dead letter of a source."""
         if source is None or not self._counts_in(source, letter.partition, letter.offset, row):
             return
-        if letter.source == self._source:
+        if letter.source == self.source:
             self._letters[letter.topic, letter.partition, letter.offset] += 1
         else:
             self._take_key(None if letter.cut else letter.raw, row, passed)
@@ -235,7 +249,7 @@ class KeyTally:
         """Yield some records with too many dead letters."""
         for kind, places in ((Kind.DOUBLED, self._twice), (Kind.UNKNOWN, list(self._letters))):
             for topic, number, offset in places[:EXAMPLES]:
-                yield Example(kind, self._source, f"{topic}/{number}/{offset}")
+                yield Example(kind, self.source, f"{topic}/{number}/{offset}")
 
     def notes(self) -> Iterator[str]:
         """Yield remarks for the report."""
@@ -244,13 +258,19 @@ class KeyTally:
             yield f"{format_count(self._before)} rows are of records before the audited range"
         if self._input.gaps:
             yield f"rows may have no record, since {self._input.gaps}"
+        if self._others:
+            names = ", ".join(map(repr, self._others))
+            yield (
+                f"rows of {names} are in the same outputs, which do not name the source of a row: "
+                f"a key that is also in a record of theirs counts as one of {self.source!r}"
+            )
         if self._unjudged:
             why = "; ".join(self._unjudged)
-            yield f"losses of {self._source!r} cannot be found by key: {why}"
+            yield f"losses of {self.source!r} cannot be found by key: {why}"
 
     def _counts_in(self, source: str | None, partition: int, offset: int, row: Row) -> bool:
         """Tell whether a row is of the source and of the range."""
-        if source is not None and source != self._source:
+        if source is not None and source != self.source:
             return False
         standing = Standing.WITHIN if source is None else self._input.standing(partition, offset)
         if row.is_earlier:
@@ -261,10 +281,12 @@ class KeyTally:
         self._before += standing is Standing.BEFORE
         return standing is Standing.WITHIN
 
-    def _take_key(self, value: bytes | None, row: Row, passed: Passed) -> None:
+    def _take_key(
+        self, value: bytes | None, row: Row, passed: Passed, *, is_shared: bool = False
+    ) -> None:
         key = self._columns.find(value)
         if key is not None:
-            self._counts.take(hash_of(key), is_earlier=row.is_earlier)
+            self._counts.take(hash_of(key), is_earlier=row.is_earlier, is_shared=is_shared)
         elif not row.is_earlier:
             passed.keyless += 1
 

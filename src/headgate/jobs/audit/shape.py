@@ -1,7 +1,7 @@
 """The outputs in which a flow's graph requires the records of a source. Pure.
 
-Each node takes rows from one port, so a record has one way to each output. It can be in several
-outputs only behind a port with several consumers.
+A record can be in several outputs only behind a port with several consumers. It can be in one
+output several times only behind a union that it reaches by several ways.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from headgate.flow.operators import (
     Port,
     Source,
     Transform,
+    Union,
     Where,
     Window,
     label,
@@ -89,8 +90,8 @@ def shape_of(
     return Shape(
         source,
         tuple(node.id for node in graph.outputs() if node.id in walk.outputs),
-        tuple(unseen),
-        tuple(walk.copied),
+        tuple(dict.fromkeys(unseen)),
+        tuple(dict.fromkeys(walk.copied)),
         frozenset(walk.uncounted),
     )
 
@@ -165,6 +166,7 @@ class _Walk:
         self.unseen: list[str] = []
         self.copied: list[str] = []
         self.uncounted: set[str] = set()
+        self._united: set[str] = set()
 
     def follow(self, port: Port, *, uncounted: bool) -> None:
         takers = find_takers(self._graph, port)
@@ -193,6 +195,10 @@ class _Walk:
                     made = output == "matched"
                     self.follow(Port(node.id, output), uncounted=uncounted or made)
                 return
+            case Union():
+                if node.id in self._united:
+                    uncounted = True
+                self._united.add(node.id)
             case Window():
                 self.unseen.append(f"{label(node)} makes rows of many records")
                 self.follow(Port(node.id, "late"), uncounted=uncounted)

@@ -92,7 +92,8 @@ public final class FlowPlan {
     var placement = new Placement(flow.path("placedSince").asLong());
     var plan = new FlowPlan(PortTally.registered(spark), Alarms.registered(spark), placement);
     var routes = new RouteCompiler(
-        spark, keys(flow), uids(flow), flow.get("deadLetters").asInt(), flow.get("job").asText(), topics(flow), plan.tally);
+        spark, keys(flow), uids(flow), flow.get("deadLetters").asInt(), flow.get("job").asText(), topics(flow), plan.tally,
+        new Unions(flow.path("unions")));
     for (JsonNode source : flow.get("sources")) {
       if (source.path("timed").asBoolean()) plan.times.put(source.get("id").asText(), GreatestTimes.registered(spark));
       plan.addSource(source, flow, routes);

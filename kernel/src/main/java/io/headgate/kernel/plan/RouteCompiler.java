@@ -42,11 +42,13 @@ final class RouteCompiler {
   /** The uids of operators, by address. */
   private final Map<Integer, String> uids;
   private final PortTally tally;
+  private final Unions unions;
 
   /** @param deadLetters the address of the output for rows that fail */
   RouteCompiler(
       SparkSession spark, Map<Integer, List<DataType>> keys, Map<Integer, String> uids, int deadLetters, String job, String[] topics,
-      PortTally tally) {
+      PortTally tally, Unions unions) {
+    this.unions = unions;
     this.job = job;
     this.uids = uids;
     this.topics = topics;
@@ -78,12 +80,19 @@ final class RouteCompiler {
         arrivals.put(step.get("address").asInt(), layout);
         yield new Route.ToFunction(step.get("address").asInt());
       }
+      case "union" -> unions.step(step, layout, this);
       case "output" -> new Route.ToOutput(
           step.get("address").asInt(), encoder(step, layout), outputKey(step, layout),
           failing(step.get("id").asText(), step.get("name").asText(), layout));
       case "count" -> new Route.Count(step.get("address").asInt());
       default -> throw new IllegalArgumentException("unknown step " + step);
     };
+  }
+
+  /** Compiles the columns of rows in another order, or in one segment, as they are. */
+  RowProgram picked(List<String> columns, Layout layout, String name) {
+    var list = columns.stream().map(column -> quote(column) + " AS " + quote(column)).toList();
+    return RowProgram.compile(spark, layout.schema(), list, columns, name);
   }
 
   private Route.Step where(JsonNode step, Layout layout) {
