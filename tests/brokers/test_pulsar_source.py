@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -90,6 +92,31 @@ class Copy:
         partitions = sorted(stats["partitions"].items())
         return [each["subscriptions"][subscription]["msgBacklog"] for _, each in partitions]
 
+    def subscriptions(self) -> dict[str, dict[str, Any]]:
+        """Return the subscriptions of the first partition."""
+        plain = f"persistent/public/default/{self.source}-partition-0"
+        found: dict[str, dict[str, Any]] = self.broker.ask("GET", f"{plain}/stats")["subscriptions"]
+        return found
+
+    @contextmanager
+    def watched(self) -> Iterator[dict[str, dict[str, Any]]]:
+        """Yield the subscriptions with consumers that were there at any moment until the end."""
+        seen: dict[str, dict[str, Any]] = {}
+        ended = threading.Event()
+
+        def look() -> None:
+            while not ended.wait(0.05):
+                found = self.subscriptions().items()
+                seen.update({name: each for name, each in found if each["consumers"]})
+
+        thread = threading.Thread(target=look)
+        thread.start()
+        try:
+            yield seen
+        finally:
+            ended.set()
+            thread.join()
+
     def ledgers(self, partition: int) -> list[int]:
         """Return the ids of a partition's ledgers, oldest first."""
         plain = f"persistent/public/default/{self.source}-partition-{partition}"
@@ -143,10 +170,25 @@ def test_batched_and_compressed_messages_are_read_in_batches_of_bounded_size(
             batching_enabled=number != 1,
             batching_max_messages=100,
         )
-    done = copy.run(max_batch=20_000)
+    with copy.watched() as seen:
+        done = copy.run(max_batch=20_000)
     assert done.totals.inputs == {"in": 5000}
     assert copy.ids() == list(range(5000))
     assert done.totals.batches > 3
+    check_subscriptions(copy, seen)
+
+
+def check_subscriptions(copy: Copy, seen: dict[str, dict[str, Any]]) -> None:
+    """Look at the subscriptions of a job as Pulsar's tools show them, while it ran and after."""
+    readers = {name: each for name, each in seen.items() if name.startswith("headgate-")}
+    assert readers
+    for name, each in readers.items():
+        assert re.fullmatch(r"headgate-copy-in-reader-[0-9a-f]+", name)
+        assert (each["type"], each["durable"]) == ("Exclusive", False)
+        assert {consumer["consumerName"] for consumer in each["consumers"]} == {"headgate-copy-in"}
+    after = copy.subscriptions()
+    assert (after["copy"]["durable"], after["copy"]["consumers"]) == (True, [])
+    eventually(lambda: list(copy.subscriptions()) == ["copy"], what=copy.subscriptions)
 
 
 @pytest.mark.parametrize("max_batch", [1, 64 << 20])

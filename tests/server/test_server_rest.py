@@ -410,7 +410,7 @@ def test_a_path_that_is_not_there_and_a_method_that_is_not_are_told_as_json(
 
 
 def test_figures_are_given_to_prometheus(web: TestClient, home: JobFolder) -> None:
-    with FakeSupervisor(home, restarts=2, lag_s={"orders": 1.5}):
+    with FakeSupervisor(home, restarts=2, lag_s={"orders": 1.5}, names={"with-user": "Users"}):
         answer = web.get("/metrics")
     assert answer.headers["content-type"].startswith("text/plain")
     found = {
@@ -422,7 +422,7 @@ def test_figures_are_given_to_prometheus(web: TestClient, home: JobFolder) -> No
     assert found["headgate_records_out_total", "enriched-orders", "shop"] == 1190
     assert found["headgate_lag_bytes", "orders", "shop"] == 4096
     assert found["headgate_lag_seconds", "orders", "shop"] == 1.5
-    assert found["headgate_state_rows", "shop", "with-user"] == 40
+    assert found["headgate_state_rows", "Users", "shop", "with-user"] == 40
     assert found["headgate_job_state", "RUNNING", "shop"] == 1
     assert found["headgate_job_state", "FAILED", "shop"] == 0
     assert found["headgate_job_restarts_total", "shop"] == 2

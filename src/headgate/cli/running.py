@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from datetime import timedelta
 
 import typer
@@ -18,7 +19,7 @@ from headgate.jobs.checkpoints.restore_plan import SealedPlan
 from headgate.jobs.flow_file import LoadedFlow
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.startup.background import Detached, start_detached
-from headgate.jobs.values import JobSnapshot, RunOptions, Watcher
+from headgate.jobs.values import JobSnapshot, RunOptions
 
 _LOOK_EVERY = timedelta(seconds=1)
 _ENDS = {JobState.FINISHED: "caught up", JobState.CANCELED: "was canceled"}
@@ -87,7 +88,7 @@ def show_run(
             begun = False
             note(line)
 
-        watcher = Watcher(on_snapshot=tell, on_row=shown.on_row, on_notice=tell_notice)
+        watcher = replace(shown, on_snapshot=tell, on_notice=tell_notice)
         if watch:
             assert isinstance(flow, str), "a watched flow has a file"
             from headgate.jobs.startup.watched_flow import run_watched

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
 from headgate._units import format_count, format_size
-from headgate.cli.output import format_time, print_json, stderr, visible
+from headgate.cli.output import format_time, print_json, print_json_note, stderr, visible
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.totals import Totals
 from headgate.jobs.values import JobSnapshot, Watcher
@@ -142,6 +143,7 @@ def terminal_watcher(*, as_json: bool) -> Iterator[Watcher]:
         with Live(
             console=console, get_renderable=lines.render, refresh_per_second=8, transient=True
         ) as live:
+            # Both streams are one terminal.
             yield Watcher(
                 on_snapshot=lines.take,
                 on_row=lambda output, row: _print_row(live.console, output, row),
@@ -175,7 +177,11 @@ class _PlainWatcher:
         self._told = 0.0
 
     def watcher(self) -> Watcher:
-        return Watcher(on_snapshot=self._tell, on_row=_write_row)
+        return Watcher(
+            on_snapshot=self._tell,
+            on_row=_write_row,
+            on_stderr_row=lambda output, row: _write_row(output, row, to=sys.stderr),
+        )
 
     def _tell(self, snapshot: JobSnapshot) -> None:
         now = time.monotonic()
@@ -195,6 +201,7 @@ class _JsonWatcher:
         return Watcher(
             on_snapshot=self._tell,
             on_row=lambda output, row: print_json({"output": output, "row": row}),
+            on_stderr_row=lambda output, row: print_json_note({"output": output, "row": row}),
         )
 
     def _tell(self, snapshot: JobSnapshot) -> None:
@@ -214,8 +221,8 @@ def _print_row(console: Console, output: str, row: str) -> None:
     console.print(line, soft_wrap=True)
 
 
-def _write_row(output: str, row: str) -> None:
-    print(f"{output} {row}" if output else row, flush=True)
+def _write_row(output: str, row: str, *, to: TextIO | None = None) -> None:
+    print(f"{output} {row}" if output else row, flush=True, file=to)
 
 
 def _counts(counts: Mapping[str, int]) -> str:

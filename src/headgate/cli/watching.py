@@ -59,7 +59,7 @@ def _node(node: GraphNode) -> list[str]:
     facts = node.facts
     size = or_dash(facts.lag_bytes, format_size)
     return [
-        node.id,
+        f"{node.id} ({visible(node.name)})" if node.name else node.id,
         node.operator if node.kind == "operator" else node.kind,
         or_dash(facts.records_in, format_count),
         or_dash(facts.records_out, format_count),

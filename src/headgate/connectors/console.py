@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from headgate.errors import HeadgateError
-from headgate.flow.json_values import JsonObject, get_int, get_text
+from headgate.flow.json_values import JsonObject, as_bool, get_int, get_text
 from headgate.flow.names import check_topic_name
 from headgate.flow.topics import register_topic
 
@@ -19,10 +19,12 @@ class Console:
     Attributes:
         rows: The number of rows printed per batch.
         name: Distinguishes two consoles of one flow.
+        stderr: Print to standard error, and not to standard output.
     """
 
     rows: int = 20
     name: str = "console"
+    stderr: bool = False
 
     kind: ClassVar[str] = "console"
     pattern: ClassVar[None] = None
@@ -39,11 +41,17 @@ class Console:
             )
 
     def describe(self) -> str:
-        return f"{self.name} ({self.rows} rows)"
+        return f"{self.name} ({self.rows} rows{', on stderr' if self.stderr else ''})"
 
     def to_json(self) -> JsonObject:
-        return {"name": self.name, "rows": self.rows}
+        # Releases before 0.11 know no other than standard output.
+        more: JsonObject = {"stderr": True} if self.stderr else {}
+        return {"name": self.name, "rows": self.rows, **more}
 
     @classmethod
     def from_json(cls, holder: JsonObject) -> Console:
-        return cls(rows=get_int(holder, "rows"), name=get_text(holder, "name"))
+        return cls(
+            rows=get_int(holder, "rows"),
+            name=get_text(holder, "name"),
+            stderr=as_bool(holder.get("stderr", False), "'stderr'"),
+        )

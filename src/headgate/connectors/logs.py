@@ -52,6 +52,7 @@ def bind(graph: Graph, log: Log) -> Graph:
         graph.name,
         tuple(_bind_node(node, log) for node in graph.nodes),
         _bind_topic(graph.dead_letters, log),
+        graph.names,
     )
 
 

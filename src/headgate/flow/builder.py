@@ -9,7 +9,7 @@ from dataclasses import replace
 from headgate.errors import HeadgateError
 from headgate.flow.checks import check_node
 from headgate.flow.inference import output_schemas
-from headgate.flow.names import check_flow_name
+from headgate.flow.names import check_flow_name, check_label
 from headgate.flow.operators import (
     Call,
     Node,
@@ -35,9 +35,17 @@ class Builder:
         self.nodes: dict[str, Node] = {}
         self.schemas: dict[Port, Schema] = {}
         self.callbacks: dict[str, Callback | ProcessCallback] = {}
+        # The names of operators for people, by uid.
+        self.names: dict[str, str] = {}
 
-    def add(self, *nodes: Node) -> None:
-        """Add nodes; a refused node leaves the builder unchanged."""
+    def add(self, *nodes: Node, name: str | None = None) -> None:
+        """Add nodes; a refused node leaves the builder unchanged.
+
+        Args:
+            name: How people call the last one.
+        """
+        if name is not None:
+            check_label(name, what=self.cannot_add(label(nodes[-1])))
         before = dict(self.nodes), dict(self.schemas)
         try:
             for node in nodes:
@@ -45,6 +53,8 @@ class Builder:
         except HeadgateError:
             self.nodes, self.schemas = before
             raise
+        if name is not None:
+            self.names[nodes[-1].id] = name
 
     def _add(self, node: Node) -> None:
         what = self.cannot_add(label(node))

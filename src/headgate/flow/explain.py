@@ -42,7 +42,7 @@ def explain(graph: Graph) -> str:
     edges = edges_of(graph)
     lines = [f"flow {graph.name}", f"dead letters: {graph.dead_letters.describe()}"]
     for source in (*graph.streams(), *graph.tables()):
-        lines += ["", _line(source), *_branches(graph, edges, source, "")]
+        lines += ["", _line(graph, source), *_branches(graph, edges, source, "")]
     return "\n".join(lines) + "\n"
 
 
@@ -61,7 +61,7 @@ def _branches(graph: Graph, edges: Sequence[Edge], node: Node, margin: str) -> I
             # The operator's branches are drawn once, below its first stream.
             yield f"{arrow}{target.id}"
             continue
-        yield f"{arrow}{_line(target)}"
+        yield f"{arrow}{_line(graph, target)}"
         yield from _branches(graph, edges, target, f"{margin}{' ' if last else '│'}  ")
 
 
@@ -75,8 +75,10 @@ def _outgoing(graph: Graph, edges: Sequence[Edge], node: Node) -> Iterator[tuple
             yield output, edge
 
 
-def _line(node: Node) -> str:
-    return f"{node.id}: {describe_node(node)}"
+def _line(graph: Graph, node: Node) -> str:
+    name = graph.names.get(node.id)
+    shown = f'{node.id} "{name}"' if name else node.id
+    return f"{shown}: {describe_node(node)}"
 
 
 def describe_node(node: Node) -> str:

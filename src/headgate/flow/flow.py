@@ -131,7 +131,8 @@ class Flow:
     def graph(self) -> Graph:
         """Return the flow as a graph; refuse one that is not complete."""
         builder = self._builder
-        graph = Graph(builder.name, builder.finished_nodes(), builder.dead_letters)
+        nodes = builder.finished_nodes()
+        graph = Graph(builder.name, nodes, builder.dead_letters, dict(builder.names))
         check_complete(graph)
         return graph
 
@@ -149,7 +150,7 @@ class Flow:
         """Return the flow of a graph; each node is checked as if newly declared."""
         flow = cls(graph.name, dead_letters=graph.dead_letters)
         for node in graph.nodes:
-            flow._builder.add(node)
+            flow._builder.add(node, name=graph.names.get(node.id))
         return flow
 
     @classmethod

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from headgate.errors import HeadgateError
 from headgate.flow.codec import node_from_json, node_to_json
@@ -11,6 +12,7 @@ from headgate.flow.inference import output_schemas
 from headgate.flow.json_values import (
     JsonObject,
     as_object,
+    as_text,
     bad_json,
     get_list,
     get_object,
@@ -31,11 +33,15 @@ class Graph:
 
     Reading a graph from JSON checks its shape only, so that graphs of older releases can be shown;
     `Flow.from_graph` checks the rest.
+
+    Attributes:
+        names: The names of operators for people, by uid. Graphs that differ only in them are equal.
     """
 
     name: str
     nodes: tuple[Node, ...]
     dead_letters: Topic
+    names: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def node(self, node_id: str) -> Node:
         """Return the node with this id, or raise NODE_UNKNOWN."""
@@ -114,6 +120,8 @@ class Graph:
             "dead_letters": topic_to_json(self.dead_letters),
             "nodes": [node_to_json(node) for node in self.nodes],
         }
+        if self.names:
+            holder["names"] = dict(self.names)
         return json.dumps(holder, indent=2)
 
     @classmethod
@@ -135,6 +143,10 @@ class Graph:
             get_text(holder, "name"),
             tuple(node_from_json(node) for node in nodes),
             topic_from_json(get_object(holder, "dead_letters")),
+            {
+                uid: as_text(name, f"the name of {uid!r}")
+                for uid, name in as_object(holder.get("names", {}), "'names'").items()
+            },
         )
 
     def _sources(self, kind: SourceKind) -> tuple[Source, ...]:

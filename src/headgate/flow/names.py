@@ -37,6 +37,21 @@ def check_uid(uid: str) -> str:
     )
 
 
+def check_label(name: str, *, what: str) -> str:
+    """Return `name` if it is valid as an operator's name for people.
+
+    Args:
+        what: Opening words of the error message.
+    """
+    if not isinstance(name, str) or not name.strip() or len(name) > 100 or not name.isprintable():
+        raise HeadgateError(
+            "BAD_NAME",
+            f"{what}: its name must be a line of 1 to 100 printable characters, got {name!r:.120}",
+            hint="name='Match users'; omit it to show the uid",
+        )
+    return name
+
+
 def check_side_name(name: str) -> str:
     """Return `name` if it is valid for a side output."""
     if name == "out":

@@ -29,6 +29,7 @@ def add_process(
     function: KeyedProcess[Any, Any],
     schema: type | str | Schema | None,
     on_error: str,
+    name: str | None,
 ) -> None:
     """Add a process to a flow, and the columns of its key that are expressions.
 
@@ -58,7 +59,7 @@ def add_process(
         timers=declared.has_timers,
         on_error=parse_member(OnError, on_error, name="on_error", code="BAD_FUNCTION", what=what),
     )
-    builder.add(*before, node)
+    builder.add(*before, node, name=name)
     states = stored_states(declared.states)
     builder.callbacks[uid] = ProcessCallback(function, signature.argument, states)
 

@@ -92,7 +92,15 @@ class Stream(Explained):
         """The columns of a row, as far as they are known without Spark."""
         return self._builder.schemas[self.port]
 
-    def enrich(self, uid: str, table: Table, *, on: str | Sequence[str], into: str) -> Enriched:
+    def enrich(
+        self,
+        uid: str,
+        table: Table,
+        *,
+        on: str | Sequence[str],
+        into: str,
+        name: str | None = None,
+    ) -> Enriched:
         """Add the table row with the same key to each event, as the column `into`.
 
         Args:
@@ -100,6 +108,7 @@ class Stream(Explained):
             table: A table of the same flow.
             on: The columns with the table's key, in the key's order; dotted paths work.
             into: The name of the new column, a struct with the table's columns.
+            name: How the console, metrics and `explain` show it; it may change between runs.
         """
         what = self._builder.cannot_add(f"enrich {uid!r}")
         if not isinstance(table, Table) or table._builder is not self._builder:
@@ -109,7 +118,7 @@ class Stream(Explained):
                 hint="create it with this flow: flow.table('users', User, key='id')",
             )
         columns = (on,) if isinstance(on, str) else tuple(on)
-        self._builder.add(Enrich(uid, self.port, table.id, columns, into))
+        self._builder.add(Enrich(uid, self.port, table.id, columns, into), name=name)
         return Enriched(*_outputs(uid, Enrich.outputs, self._builder))
 
     def key_by(self, *columns: str) -> KeyedStream:
@@ -135,6 +144,7 @@ class Stream(Explained):
         *,
         allowed_lateness: str | timedelta = "0s",
         early: Trigger | Sequence[Trigger] = (),
+        name: str | None = None,
     ) -> WindowedStream:
         """Cut all events into windows of event time, without keys; a single task does it.
 
@@ -143,18 +153,29 @@ class Stream(Explained):
             windows: As in `KeyedStream.window`, like the other arguments.
         """
         everything = KeyedStream(self.port, (), self._builder)
-        return everything.window(uid, windows, allowed_lateness=allowed_lateness, early=early)
+        return everything.window(
+            uid, windows, allowed_lateness=allowed_lateness, early=early, name=name
+        )
 
-    def dedupe(self, uid: str, *, by: str | Sequence[str], within: str | timedelta) -> Deduped:
+    def dedupe(
+        self,
+        uid: str,
+        *,
+        by: str | Sequence[str],
+        within: str | timedelta,
+        name: str | None = None,
+    ) -> Deduped:
         """Pass the first event of each key and separate the duplicates.
 
         Args:
             uid: The permanent id of the operator's state; keep it to keep the state.
             by: The column or columns that identify duplicates; dotted paths work.
             within: Events of one key closer than this in event time are duplicates.
+            name: As in `enrich`.
         """
         columns = (by,) if isinstance(by, str) else tuple(by)
-        self._builder.add(Dedupe(uid, self.port, columns, parse_span(within, f"dedupe {uid!r}")))
+        node = Dedupe(uid, self.port, columns, parse_span(within, f"dedupe {uid!r}"))
+        self._builder.add(node, name=name)
         return Deduped(*_outputs(uid, Dedupe.outputs, self._builder))
 
     def join(
@@ -168,6 +189,7 @@ class Stream(Explained):
         before: str | timedelta | None = None,
         after: str | timedelta | None = None,
         into: str = "right",
+        name: str | None = None,
     ) -> Joined:
         """Pair each row with the rows of another stream that have its key and a time close to it.
 
@@ -180,6 +202,7 @@ class Stream(Explained):
             before: In place of `within`: how much earlier the right row may be; 0 by default.
             after: Likewise how much later; 0 by default.
             into: The name of the new column with the right row.
+            name: As in `enrich`.
         """
         what = self._builder.cannot_add(f"join {uid!r}")
         if not isinstance(other, Stream) or other._builder is not self._builder:
@@ -196,7 +219,7 @@ class Stream(Explained):
             into=into,
             what=what,
         )
-        self._builder.add(node)
+        self._builder.add(node, name=name)
         return Joined(*_outputs(uid, Join.outputs, self._builder))
 
     def union(self, *others: Stream) -> Stream:
@@ -276,19 +299,21 @@ class Stream(Explained):
         *,
         schema: type | str | Schema | None = None,
         on_error: str = "fail",
+        name: str | None = None,
     ) -> Stream:
         """Replace each row by the one that a Python function returns.
 
         Args:
-            uid: The name of the operator.
+            uid: The permanent id of the operator.
             function: Takes a row: the dataclass or `dict` of its annotation, or else an object
                 with the columns as attributes. Returns a dataclass, a dict or a row.
             schema: The columns of its results; by default those of the dataclass that it is
                 annotated to return.
             on_error: "fail" to fail the job when the function raises; "dead-letter" to write the
                 row to the dead letters, with the traceback.
+            name: As in `enrich`.
         """
-        return self._call(Map, uid, function, schema, on_error)
+        return self._call(Map, uid, function, schema, on_error, name)
 
     def flat_map(
         self,
@@ -297,22 +322,25 @@ class Stream(Explained):
         *,
         schema: type | str | Schema | None = None,
         on_error: str = "fail",
+        name: str | None = None,
     ) -> Stream:
         """Replace each row by those that a Python function returns: none, one or several.
 
         Args:
-            uid: The name of the operator.
+            uid: The permanent id of the operator.
             function: Like that of `map`, but returns a list or yields.
-            schema: As in `map`, like `on_error`.
+            schema: As in `map`, like `on_error` and `name`.
         """
-        return self._call(FlatMap, uid, function, schema, on_error)
+        return self._call(FlatMap, uid, function, schema, on_error, name)
 
-    def filter(self, function: Callable[[Any], Any], *, on_error: str = "fail") -> Stream:
+    def filter(
+        self, function: Callable[[Any], Any], *, on_error: str = "fail", name: str | None = None
+    ) -> Stream:
         """Keep the rows for which a Python function returns a true value.
 
         Args:
             function: Takes a row, as in `map`.
-            on_error: As in `map`.
+            on_error: As in `map`, like `name`.
         """
         node_id, what = self._named(Filter.operator)
         if isinstance(function, str):
@@ -321,7 +349,7 @@ class Stream(Explained):
                 f"{what}: it needs a function, got {function!r}",
                 hint=f"use where for a SQL condition: .where({function!r})",
             )
-        return self._call(Filter, node_id, function, self.schema, on_error)
+        return self._call(Filter, node_id, function, self.schema, on_error, name)
 
     def map_batches(
         self,
@@ -329,6 +357,7 @@ class Stream(Explained):
         function: Callable[[Any], Any],
         *,
         schema: type | str | Schema | None = None,
+        name: str | None = None,
     ) -> Stream:
         """Replace batches of rows, as `pyarrow.Table`s, by those that a function returns.
 
@@ -337,11 +366,12 @@ class Stream(Explained):
         a batch ends may differ between attempts, so each row must depend on its own values only.
 
         Args:
-            uid: The name of the operator.
+            uid: The permanent id of the operator.
             function: Takes a table and returns a table.
             schema: The columns that it returns; by default the columns it receives.
+            name: As in `enrich`.
         """
-        return self._call(MapBatches, uid, function, schema or self.schema, "fail")
+        return self._call(MapBatches, uid, function, schema or self.schema, "fail", name)
 
     def call(
         self,
@@ -393,6 +423,7 @@ class Stream(Explained):
         function: Callable[[Any], Any],
         schema: type | str | Schema | None,
         on_error: str,
+        name: str | None,
     ) -> Stream:
         if callable(uid):
             raise HeadgateError(
@@ -410,7 +441,8 @@ class Stream(Explained):
         )
         returned = result_schema(signature, schema, many=kind is FlatMap, what=what)
         error = parse_member(OnError, on_error, name="on_error", code="BAD_FUNCTION", what=what)
-        self._builder.add(kind(uid, self.port, described, returned, signature.columns, error))
+        node = kind(uid, self.port, described, returned, signature.columns, error)
+        self._builder.add(node, name=name)
         self._builder.callbacks[uid] = Callback(function, signature.argument)
         return Stream(Port(uid, "out"), self._builder)
 
@@ -462,6 +494,7 @@ class KeyedStream(Explained):
         *,
         allowed_lateness: str | timedelta = "0s",
         early: Trigger | Sequence[Trigger] = (),
+        name: str | None = None,
     ) -> WindowedStream:
         """Cut each key's events into windows of event time.
 
@@ -472,6 +505,7 @@ class KeyedStream(Explained):
                 correction; later events go to `late`.
             early: When a window emits results before its end: `every_events(4)`,
                 `every_event_time("2m")`, `every_processing_time("10s")`, or several.
+            name: How the console, metrics and `explain` show it; it may change between runs.
         """
         if not isinstance(windows, Tumbling | Sliding | Session):
             raise self._bad(uid, f"{windows!r} is not a kind of window", 'use tumbling("15m")')
@@ -483,7 +517,7 @@ class KeyedStream(Explained):
                 )
         what = self._builder.cannot_add(f"window {uid!r}")
         lateness = parse_wait(allowed_lateness, name="allowed_lateness", what=what)
-        return WindowedStream(self, uid, windows, lateness, triggers)
+        return WindowedStream(self, uid, windows, lateness, triggers, name)
 
     def process(
         self,
@@ -492,6 +526,7 @@ class KeyedStream(Explained):
         *,
         schema: type | str | Schema | None = None,
         on_error: str = "fail",
+        name: str | None = None,
     ) -> Processed:
         """Call a process of your own with the events of each key, with state and timers.
 
@@ -502,6 +537,7 @@ class KeyedStream(Explained):
             schema: The columns of the rows that it emits, if the class does not name a dataclass.
             on_error: "fail" to fail the job when it raises; "dead-letter" to undo all that it did
                 with the event or timer, and to write the event to the dead letters.
+            name: As in `window`.
         """
         add_process(
             self._builder,
@@ -511,6 +547,7 @@ class KeyedStream(Explained):
             function=function,
             schema=schema,
             on_error=on_error,
+            name=name,
         )
         return self._processed(uid)
 
@@ -543,6 +580,7 @@ class WindowedStream(Explained):
     windows: Windows
     lateness: timedelta
     early: tuple[Trigger, ...]
+    name: str | None = None
 
     _kind: ClassVar[str] = "a window without aggregates"
     _instead: ClassVar[Mapping[str, str]] = WINDOWED
@@ -575,7 +613,7 @@ class WindowedStream(Explained):
         port = Port(before[-1].id, "out") if before else keyed.port
         key = tuple(computed.name(column) for column in keyed.columns)
         node = Window(self.uid, port, key, self.windows, named, self.lateness, self.early)
-        keyed._builder.add(*before, node)
+        keyed._builder.add(*before, node, name=self.name)
         return Windowed(*_outputs(self.uid, Window.outputs, keyed._builder))
 
     def _computed(self, aggregates: Mapping[str, Aggregate]) -> ComputedColumns:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -130,6 +130,7 @@ class JobSnapshot:
         reason: Why the last attempt, or the job, ended; empty if neither has.
         checkpoint: The newest kept checkpoint.
         notice: A message on this start, such as a corrupted checkpoint.
+        names: The names that the flow gives its operators, by uid.
     """
 
     job: str
@@ -144,6 +145,7 @@ class JobSnapshot:
     reason: str = ""
     checkpoint: str | None = None
     notice: str = ""
+    names: Mapping[str, str] = field(default_factory=dict, metadata=left_out_while({}))
 
     __get_pydantic_core_schema__ = shaped(flatten="totals")
 
@@ -154,8 +156,21 @@ class Watcher:
 
     Attributes:
         on_notice: Called with a message that no state shows, such as lost records of a topic.
+        on_stderr_row: Called with rows for standard error; by default `on_row` is.
     """
 
     on_snapshot: Callable[[JobSnapshot], None] = lambda _: None
     on_notice: Callable[[str], None] = lambda _: None
     on_row: Callable[[str, str], None] = lambda _output, _row: None
+    on_stderr_row: Callable[[str, str], None] | None = None
+
+    def split(self, stderr: Container[str]) -> Watcher:
+        """Return the same watcher, whose `on_row` passes the rows of some outputs to stderr."""
+        on_row, on_stderr_row = self.on_row, self.on_stderr_row
+        if on_stderr_row is None:
+            return self
+
+        def take(output: str, row: str) -> None:
+            (on_stderr_row if output in stderr else on_row)(output, row)
+
+        return replace(self, on_row=take)

@@ -14,6 +14,7 @@ from headgate._codec import encode
 from headgate._kernel.jar import get_jars
 from headgate.checkpoints.catalog import list_names
 from headgate.checkpoints.sparklog import find_last_commit
+from headgate.connectors import Console
 from headgate.connectors.logs import bind, parse_log
 from headgate.engine.plan import kernel_modules
 from headgate.engine.settings import Fenced
@@ -101,6 +102,13 @@ def run_job(
         return supervisor.run()
 
 
+def _on_stderr(graph: Graph) -> frozenset[str]:
+    """Return the outputs whose rows are printed to standard error."""
+    topics = [(node.id, node.topic) for node in graph.outputs()]
+    topics.append((graph.dead_letters.name, graph.dead_letters))
+    return frozenset(name for name, topic in topics if isinstance(topic, Console) and topic.stderr)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _OpenedJob:
     """A job whose run is open, with the functions that its supervisor calls."""
@@ -132,7 +140,7 @@ class _OpenedJob:
             keeper=self.keeper,
             # Not before: a start that fails at once must not take the place of a good run.
             on_running=self.note_running,
-            watcher=watcher,
+            watcher=watcher.split(_on_stderr(self.graph)),
             clock=self.clock,
             after_intent=after_intent,
             stop=stop,
@@ -168,6 +176,7 @@ class _OpenedJob:
             totals=Totals(),
             folder=self.home.path,
             notice=notice,
+            names=self.graph.names,
         )
 
     def note_first_start(self) -> None:

@@ -66,6 +66,8 @@ class GraphNode:
     Attributes:
         kind: `source`, `table`, `operator`, `output` or `dead-letters`.
         operator: The kind of operator: enrich, window, select.
+        name: The name that the flow gives it; empty for none.
+        title: The name, or else the id.
         side: Whether its rows come from side outputs only.
         detail: A short description.
     """
@@ -73,6 +75,7 @@ class GraphNode:
     id: str
     kind: str
     operator: str = ""
+    name: str = ""
     title: str
     detail: str
     side: bool = False
@@ -206,10 +209,12 @@ class _Flow:
         )
 
     def _node(self, node: Node, kind: str, facts: NodeFacts) -> GraphNode:
+        name = self._graph.names.get(node.id, "")
         return GraphNode(
             id=node.id,
             kind=kind,
-            title=node.id,
+            name=name,
+            title=name or node.id,
             detail=describe_node(node),
             facts=facts,
             operator=node.operator,

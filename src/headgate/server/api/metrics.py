@@ -63,12 +63,16 @@ class _Jobs:
 
 def _by_part(views: list[JobView]) -> Iterator[Metric]:
     for family, name, description, label, field in _BY_PART:
-        metric = family(f"headgate_{name}", description, labels=["job", label])
+        named = ["name"] if label == "operator" else []
+        metric = family(f"headgate_{name}", description, labels=["job", label, *named])
         for view in views:
             values = view.status.get(field)
+            names = view.status.get("names") or {}
             if isinstance(values, Mapping):
                 for part, value in values.items():
-                    metric.add_metric([view.name, str(part)], float(value))
+                    # To Prometheus, an empty label is none.
+                    more = [str(names.get(part, ""))] if named else []
+                    metric.add_metric([view.name, str(part), *more], float(value))
         yield metric
 
 

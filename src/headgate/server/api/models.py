@@ -156,6 +156,7 @@ class JobStatus:
         child: The driver's process.
         intent: The number of the last request that it followed.
         intent_error: Why it refused that request.
+        names: The names that the flow gives its operators, by uid.
     """
 
     totals: Totals
@@ -176,6 +177,7 @@ class JobStatus:
     child: int | None
     intent: int
     intent_error: Mapping[str, str] | None
+    names: Mapping[str, str] = field(default_factory=dict)
 
     # Releases differ in what they report.
     __get_pydantic_core_schema__ = shaped(flatten="totals", absent=lambda _: ())

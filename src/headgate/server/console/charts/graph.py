@@ -67,6 +67,7 @@ def node_facts(view: GraphView, node: GraphNode) -> list[tuple[str, str]]:
     """Return the known facts of a node, as names and values."""
     facts = node.facts
     rows: list[tuple[str, str]] = [
+        ("Uid", node.id if node.name else NONE),
         ("Kind", _kind(node)),
         ("What it does", node.detail),
         ("In", _counted(facts.records_in, facts.in_per_s)),

@@ -21,10 +21,11 @@ final class PulsarReader implements PartitionReader<InternalRow> {
   /**
    * What every task is told.
    *
+   * @param reader what readers are called
    * @param queue how many messages a reader fetches ahead
    */
   record Settings(
-      ClientOptions client, String run, String source, long maxRecord, boolean meta, boolean failOnLoss, int queue,
+      ClientOptions client, String run, String source, String reader, long maxRecord, boolean meta, boolean failOnLoss, int queue,
       Volume.Counters counters) implements PartitionReaderFactory, Serializable {
     @Override public PartitionReader<InternalRow> createReader(InputPartition split) {
       return new PulsarReader(this, (PulsarSplit) split);
@@ -81,7 +82,7 @@ final class PulsarReader implements PartitionReader<InternalRow> {
   }
 
   private ReaderPool.Key key(Range range) {
-    return new ReaderPool.Key(settings.client, settings.run, settings.source, range.plain());
+    return new ReaderPool.Key(settings.client, settings.run, settings.source, settings.reader, range.plain());
   }
 
   private byte[] pack(Message<byte[]> message) {

@@ -176,7 +176,7 @@ final class PulsarStream
 
   @Override public PartitionReaderFactory createReaderFactory() {
     return new PulsarReader.Settings(
-        options.client(), options.run(), options.source(), options.maxRecord(), options.meta(), options.failOnLoss(),
+        options.client(), options.run(), options.source(), options.reader(), options.maxRecord(), options.meta(), options.failOnLoss(),
         volume.queue(catalog.last().values()), volume.counters());
   }
 

@@ -27,11 +27,11 @@ final class RangeReader implements IdlePool.Client {
   private static final Map<String, Object> DEFAULTS = Map.of(
       // A large message is dropped in silence where its chunks are: never for their number, and only after long.
       "maxPendingChunkedMessage", 0,
-      "expireTimeOfIncompleteChunkedMessageMillis", TimeUnit.HOURS.toMillis(1),
-      "readerName", "headgate");
+      "expireTimeOfIncompleteChunkedMessageMillis", TimeUnit.HOURS.toMillis(1));
 
   private final ClientOptions client;
   private final PulsarTopic plain;
+  private final String name;
   private Reader<byte[]> reader;
   /** Where the range ended that was read last; null where nobody knows. */
   private Place stands;
@@ -47,9 +47,11 @@ final class RangeReader implements IdlePool.Client {
   /** A message that lies behind the range. */
   private Message<byte[]> ahead;
 
-  RangeReader(ClientOptions client, PulsarTopic plain) {
+  /** @param name what Pulsar's tools call it */
+  RangeReader(ClientOptions client, PulsarTopic plain, String name) {
     this.client = client;
     this.plain = plain;
+    this.name = name;
   }
 
   /**
@@ -90,6 +92,9 @@ final class RangeReader implements IdlePool.Client {
     close();
     var settings = new HashMap<>(DEFAULTS);
     settings.put("receiverQueueSize", queue);
+    settings.put("readerName", name);
+    // Two tasks may read one partition at a time, and Pulsar accepts a reader's subscription once: it adds a suffix of its own.
+    settings.put("subscriptionRolePrefix", name);
     settings.putAll(client.reader());
     ReaderBuilder<byte[]> builder = Clients.of(client).newReader(Schema.BYTES).loadConf(settings);
     reader = builder.topic(plain.full()).startMessageId(new MessageIdImpl(first.ledger(), first.entry() - 1, -1)).create();

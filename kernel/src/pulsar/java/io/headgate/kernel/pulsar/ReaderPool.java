@@ -8,11 +8,12 @@ final class ReaderPool {
    * Whose reader it is.
    *
    * @param run the query's, so that no query finds another's
+   * @param reader what it is called
    */
-  record Key(ClientOptions client, String run, String source, PulsarTopic plain) {}
+  record Key(ClientOptions client, String run, String source, String reader, PulsarTopic plain) {}
 
   private static final IdlePool<Key, RangeReader> IDLE =
-      new IdlePool<>("headgate-pulsar-readers", key -> new RangeReader(key.client(), key.plain()));
+      new IdlePool<>("headgate-pulsar-readers", key -> new RangeReader(key.client(), key.plain(), key.reader()));
 
   private ReaderPool() {}
 

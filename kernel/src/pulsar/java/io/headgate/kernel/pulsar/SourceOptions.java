@@ -59,6 +59,11 @@ record SourceOptions(
     return "pulsar(" + (pattern == null ? names(",") : pattern.pattern()) + ")";
   }
 
+  /** Returns what its readers are called by Pulsar's tools. */
+  String reader() {
+    return subscription.isEmpty() ? "headgate" : "headgate-" + subscription + "-" + source.replaceAll("[^A-Za-z0-9._-]", "_");
+  }
+
   private String names(String between) {
     return String.join(between, topics.stream().map(PulsarTopic::local).toList());
   }
