@@ -25,7 +25,7 @@ def _view() -> GraphView:
             node("enriched", "output", records_in=1_400),
         ),
         (
-            GraphEdge(source="orders", target="with-user", label="", exchange="keyed by userId",
+            GraphEdge(source="orders", target="with-user", label="", exchange="key_by userId",
                       records=1_500, per_s=10.0),
             GraphEdge(source="with-user", target="enriched", label="matched", exchange="",
                       records=1_400, per_s=None),
@@ -40,7 +40,7 @@ def _boxes(view: GraphView) -> dict[str, dict[str, Any]]:
 def test_the_drawing_names_nodes_exchanges_and_records() -> None:
     drawing = describe_drawing(_view(), "with-user")
     assert [line["lines"] for line in drawing["edges"]] == [
-        ["by userId", "1.50k"],
+        ["key_by userId", "1.50k"],
         ["matched 1.40k"],
     ]
     boxes = {box["id"]: box for box in drawing["nodes"]}
@@ -92,7 +92,7 @@ def test_a_job_without_a_graph_says_so() -> None:
 def test_the_side_panel_tells_all_of_a_node_and_links_to_its_state() -> None:
     view = _view()
     told = dict(node_facts(view, view.nodes[1]))
-    assert told["From orders"] == "keyed by userId, 1,500 (10/s)"
+    assert told["From orders"] == "key_by userId, 1,500 (10/s)"
     assert told["State"] == "7 rows, 2 KiB"
     assert "/jobs/orders/state?operator=with-user" in told["Its state"]
     assert "Watermark (UTC)" not in told

@@ -27,18 +27,18 @@ flow order-enrichment
 dead letters: topic dead-letters
 
 orders: stream of topic orders, event time createdAt, up to 5s out of order
-└─[hash by userId]→ with-user: enrich from users into user
-   ├─ matched ─[hash by itemId]→ with-item: enrich from items into item
+└─[key_by userId]→ with-user: enrich from users into user
+   ├─ matched ─[key_by itemId]→ with-item: enrich from items into item
    │  ├─ matched ─[forward]→ with-item.matched.select-1: select {columns}
    │  │  └─[forward]→ enriched-orders: output to topic enriched-orders
    │  └─ missing ─[forward]→ missing-items: output to topic missing-items
    └─ missing ─[forward]→ missing-users: output to topic missing-users
 
 users: table of topic users, key id, loaded first
-└─[hash by id]→ with-user
+└─[key_by id]→ with-user
 
 items: table of topic items, key id, loaded first
-└─[hash by id]→ with-item
+└─[key_by id]→ with-item
 """
     )
 
@@ -70,7 +70,7 @@ dead letters: files rejected in data/rejected
 in: stream of files orders in data/orders
 └─[forward]→ in.transform-1: transform by shop.clean:run
    └─[forward]→ in.where-1: where price > 1
-      ├─[hash by id, b]→ with-user: enrich from users into user
+      ├─[key_by id, b]→ with-user: enrich from users into user
       │  ├─ matched ─[forward]→ with-user.matched.with-columns-1: with columns price * 2 AS total
       │  │  └─[forward]→ with-user.matched.select-1: select id, user.seq AS seq, total AS t
       │  │     └─[forward]→ console: output to console (20 rows)
@@ -78,7 +78,7 @@ in: stream of files orders in data/orders
       └─[forward]→ clean-orders: output to topic clean-orders
 
 users: table of topic users, key a, b, newest by seq, loaded together with streams
-└─[hash by a, b]→ with-user
+└─[key_by a, b]→ with-user
 """
     )
 
@@ -89,16 +89,16 @@ def test_every_edge_has_its_exchange() -> None:
     orders = flow.stream("orders", "id BIGINT")
     orders.enrich("e", users, on="id", into="user").matched.to("out")
     assert edges_of(flow.graph()) == (
-        Edge(Port("orders", "out"), "e", Exchange.HASH, ("id",)),
-        Edge(Port("users", "out"), "e", Exchange.HASH, ("key",)),
+        Edge(Port("orders", "out"), "e", Exchange.KEY_BY, ("id",)),
+        Edge(Port("users", "out"), "e", Exchange.KEY_BY, ("key",)),
         Edge(Port("e", "matched"), "out", Exchange.FORWARD, ()),
     )
 
 
 def test_all_four_exchanges_have_words() -> None:
     edges = [Edge(Port("a", "out"), "b", exchange, ()) for exchange in Exchange]
-    assert [edge.describe() for edge in edges] == ["forward", "hash", "rebalance", "broadcast"]
-    assert Edge(Port("a", "out"), "b", Exchange.HASH, ("x", "y")).describe() == "hash by x, y"
+    assert [edge.describe() for edge in edges] == ["forward", "key_by ()", "rebalance", "broadcast"]
+    assert Edge(Port("a", "out"), "b", Exchange.KEY_BY, ("x", "y")).describe() == "key_by x, y"
 
 
 def test_no_line_ends_in_a_blank() -> None:

@@ -84,11 +84,11 @@ def test_every_part_of_a_flow_is_a_node_of_its_kind() -> None:
 def test_edges_tell_how_rows_move_and_how_many_did() -> None:
     view = seen(STATUS)
     to_user = edge(view, "orders.where-1", "with-user")
-    assert (to_user.exchange, to_user.records, to_user.per_s) == ("keyed by userId", 90, 9.0)
+    assert (to_user.exchange, to_user.records, to_user.per_s) == ("key_by userId", 90, 9.0)
     changes = edge(view, "users", "with-user")
-    assert (changes.label, changes.exchange, changes.records) == ("changes", "keyed by id", 4)
+    assert (changes.label, changes.exchange, changes.records) == ("changes", "key_by id", 4)
     missing = edge(view, "with-user", "unknown-users")
-    assert (missing.label, missing.exchange, missing.records) == ("missing", "", 30)
+    assert (missing.label, missing.exchange, missing.records) == ("missing", "forward", 30)
     # Columns that are picked as rows are written pass all of them on.
     assert edge(view, "with-user.matched.select-1", "enriched").records == 60
 
@@ -133,7 +133,7 @@ def test_a_side_output_that_nobody_uses_is_there_and_says_so() -> None:
     late = node(view, "per-site.late")
     assert (late.kind, late.side, late.facts.records_in) == ("output", True, 1)
     assert "counted, not written" in late.detail
-    assert edge(view, "visits", "per-site").exchange == "keyed by site"
+    assert edge(view, "visits", "per-site").exchange == "key_by site"
     assert node(view, "per-site").facts.watermark == "2026-11-15T11:59:00+00:00"
     assert node(view, "visits").facts.watermark == "2026-11-15T11:59:00+00:00"
     assert node(view, "counts").facts.watermark is None

@@ -148,8 +148,8 @@ def test_a_join_is_explained_once_with_both_exchanges() -> None:
     text = explain(paid(within=None, before="1m", after="30m"))
     line = "paid: join with payments from 1m before to 30m after into right"
     assert text.count(line) == 1
-    assert "[hash by id]→ paid: join" in text
-    assert "[hash by orderId]→ paid\n" in text
+    assert "[key_by id]→ paid: join" in text
+    assert "[key_by orderId]→ paid\n" in text
 
 
 def test_columns_may_be_added_and_not_changed() -> None:

@@ -271,7 +271,7 @@ def test_a_process_is_shown_with_its_state_and_timers() -> None:
     made.out.to("alerts")
     made.side("slow")
     text = flow.explain()
-    assert "[hash by user]→ fraud: process by " in text
+    assert "[key_by user]→ fraud: process by " in text
     assert "last (value of DOUBLE)" in text
     assert "for 1h), seen (map of STRING to BIGINT), timers" in text
     assert "slow: counted, not written" in text

@@ -257,7 +257,7 @@ def test_the_flow_says_what_its_windows_are() -> None:
     )
     late.aggregate(visits=windows.count()).updates.to("counts")
     text = flow.explain()
-    assert "[hash by visit_id]→ w: window tumbling 15m: count() AS visits, 1m of lateness" in text
+    assert "[key_by visit_id]→ w: window tumbling 15m: count() AS visits, 1m of lateness" in text
     assert "early every 2m of event time" in text
     assert "late: counted, not written" in text
 

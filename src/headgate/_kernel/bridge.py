@@ -152,6 +152,10 @@ class CompiledFlow:
                 return self._wrap(self.plan.operate(rows._jdf, operator))
             return self._wrap(self.plan.operate(rows._jdf, operator, held._jdf))
 
+    def rebalance(self, rows: DataFrame, step: str) -> DataFrame:
+        """Spread the rows addressed to a rebalance over all tasks."""
+        return self._wrap(self.plan.rebalance(rows._jdf, step))
+
     def call(self, rows: DataFrame, stage: int) -> DataFrame:
         """Call the Python functions behind so many stateful operators."""
         return self._wrap(self.plan.call(rows._jdf, stage))

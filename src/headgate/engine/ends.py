@@ -55,10 +55,10 @@ def sink_options(plan: FlowPlan, settings: AttemptSettings) -> dict[str, str]:
 def count_tasks(plan: FlowPlan, parallelism: int) -> int:
     """Return the maximum number of writing tasks; each has transactions of its own.
 
-    After an operator this is the number of state partitions. Without one, the reading tasks also
-    write, and each source has its own.
+    After an operator with state or a rebalance this is the number of state partitions. Without
+    one, the reading tasks also write, and each source has its own.
     """
-    return parallelism if plan.operators else parallelism * max(1, sum(plan.scans().values()))
+    return parallelism if plan.steps else parallelism * max(1, sum(plan.scans().values()))
 
 
 def _output(destination: Destination, clusters: list[str], *, shown: int) -> dict[str, str | int]:

@@ -39,6 +39,7 @@ from headgate.flow.operators import (
     Output,
     Port,
     Process,
+    Rebalance,
     Select,
     Source,
     Transform,
@@ -62,6 +63,7 @@ _FIRST_CALL = 2000
 # The rows of the second input of the stateful operator with address N have address
 # _FIRST_OTHER + N, since they may have other columns.
 _FIRST_OTHER = 3000
+_FIRST_REBALANCE = 5000
 # A call of a process has all keys of a bucket: fewer buckets are larger batches for its worker.
 _PROCESS_BUCKETS = 128
 
@@ -100,8 +102,9 @@ class FlowPlan:
     Attributes:
         spec: The kernel's plan, as JSON values.
         operators: The uids of the stateful operators, in the order rows pass through them.
+        steps: The same with the rebalances between them, by id.
         functions: In the order they are applied.
-        call_stages: How many stateful operators are before each stage of Python functions.
+        call_stages: How many of these steps are before each stage of Python functions.
         destinations: Every exit, by address.
         timed: The streams whose events move the flow's watermark; empty if no operator uses event
             time.
@@ -115,6 +118,7 @@ class FlowPlan:
     destinations: tuple[Destination, ...]
     timed: tuple[Source, ...] = ()
     nudge: timedelta | None = None
+    steps: tuple[str, ...] = ()
     call_stages: frozenset[int] = frozenset()
 
     def scans(self) -> dict[str, int]:
@@ -148,7 +152,7 @@ class FlowPlan:
         A step belongs to the source or function that provides its first input.
         """
         for node in self.graph.nodes:
-            if not isinstance(node, Source | Transform | Call | Output):
+            if not isinstance(node, Source | Transform | Call | Rebalance | Output):
                 above = [self.graph.node(port.node) for port in stream_ports(node)]
                 repeated = [counts[n.id] for n in above if not n.stateful and n.id in counts]
                 if repeated:
@@ -201,6 +205,8 @@ class _Planner:
         self.history = history
         self.schemas = graph.schemas()
         self.operators = {node.id: i + 1 for i, node in enumerate(graph.stateful())}
+        steps = [node for node in graph.nodes if node.stateful or isinstance(node, Rebalance)]
+        self.steps = {node.id: i + 1 for i, node in enumerate(steps)}
         transforms = [node for node in graph.nodes if isinstance(node, Transform)]
         self.functions = {node.id: _FIRST_FUNCTION + i for i, node in enumerate(transforms)}
         calls = [node for node in graph.nodes if isinstance(node, Call)]
@@ -223,7 +229,7 @@ class _Planner:
             "sources": [self._source(node) for node in nodes if isinstance(node, Source)],
             "functions": [self._function(node) for node in nodes if isinstance(node, Transform)],
             "calls": [self._call(node) for node in nodes if isinstance(node, Call)],
-            "operators": [self._operator(node) for node in self.graph.stateful()],
+            "operators": [self._operator(self.graph.node(step)) for step in self.steps],
             "unions": [self._union(node) for node in nodes if isinstance(node, Union)],
             "wakes": any(isinstance(node, Process) and node.timers for node in nodes),
         }
@@ -240,6 +246,7 @@ class _Planner:
             self.destinations,
             self.timed,
             _find_nudge(self.graph),
+            tuple(self.steps),
             frozenset(call["stage"] for call in spec["calls"]),
         )
 
@@ -297,12 +304,12 @@ class _Planner:
         return to_spark_json(node.schema) if is_known(node.schema) else None
 
     def _stage(self, node: CallNode) -> int:
-        """Return how many operators are before a function: those up to the last that feeds it.
+        """Return how many steps are before a function: those up to the last that feeds it.
 
-        So rows of that operator pass no other one on their way to the function.
+        So rows of that step pass no other one on their way to the function.
         """
         above = upstream_nodes(self.graph.node, node)
-        return max((self.operators[other.id] for other in above if other.stateful), default=0)
+        return max((self.steps.get(other.id, 0) for other in above), default=0)
 
     def _operator(self, node: Node) -> dict[str, Any]:
         match node:
@@ -316,8 +323,18 @@ class _Planner:
                 return self._join(node)
             case Process():
                 return self._process(node)
+            case Rebalance():
+                return {
+                    "kind": node.operator,
+                    "id": node.id,
+                    "address": self._rebalance_address(node),
+                    "out": self._route(Port(node.id, "out")),
+                }
             case _:
                 raise AssertionError(f"{label(node)} holds no state")
+
+    def _rebalance_address(self, node: Rebalance) -> int:
+        return _FIRST_REBALANCE + self.steps[node.id]
 
     def _enrich(self, node: Enrich) -> dict[str, Any]:
         present = self.schemas[Port(node.table, "out")]
@@ -434,6 +451,8 @@ class _Planner:
                 return [self._side_step(node, port, node.on, node.right_on)]
             case Union():
                 return [self._union_step(node, port)]
+            case Rebalance():
+                return [{"step": "rebalance", "address": self._rebalance_address(node)}]
             case Output():
                 return [self._output(node, None, path_of(node.key))]
             case Source():

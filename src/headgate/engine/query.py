@@ -78,8 +78,11 @@ def build(
         parts[first] = flow.waking(parts[first], wakes, watermark=not plan.timed)
     # Real-time mode allows a union only before the first stateful operator.
     rows = flow.call(flow.union(parts.values()), 0)
-    for stage, uid in enumerate(plan.operators, start=1):
-        rows = flow.operate(rows, uid, _held(spark, plan, settings, flow, uid))
+    for stage, step in enumerate(plan.steps, start=1):
+        if step in plan.operators:
+            rows = flow.operate(rows, step, _held(spark, plan, settings, flow, step))
+        else:
+            rows = flow.rebalance(rows, step)
         rows = flow.call(rows, stage)
     return rows
 

@@ -29,6 +29,7 @@ from headgate.flow.operators import (
     OutputFormat,
     Port,
     Process,
+    Rebalance,
     Select,
     Source,
     SourceKind,
@@ -257,13 +258,13 @@ def _check_columns(columns: Sequence[Column], schema: Schema, what: str) -> None
 
 def _check_no_state_before(node: Transform, nodes: Nodes, what: str) -> None:
     for above in upstream_nodes(nodes.__getitem__, node):
-        if above.stateful:
+        if above.stateful or isinstance(above, Rebalance):
             # The planner would have to split the stream there, and Spark runs a stateful operator
             # once per branch below it.
             raise HeadgateError(
                 "TRANSFORM_AFTER_STATE",
-                f"{what}: a transform must come before the first operator with state, and it "
-                f"comes after {above.operator} {above.id!r}",
+                f"{what}: a transform must come before the first operator with state and before "
+                f"rebalance, and it comes after {above.operator} {above.id!r}",
                 hint="call transform before the first enrich, or use with_columns or where",
             )
 

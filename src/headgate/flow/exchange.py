@@ -15,6 +15,7 @@ from headgate.flow.operators import (
     Node,
     Port,
     Process,
+    Rebalance,
     Source,
     Window,
     input_ports,
@@ -25,14 +26,14 @@ class Exchange(enum.StrEnum):
     """How an edge distributes rows."""
 
     FORWARD = "forward"
-    HASH = "hash"
+    KEY_BY = "key_by"
     REBALANCE = "rebalance"
     BROADCAST = "broadcast"
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Rows from a port to a node; `by` holds the hash columns."""
+    """Rows from a port to a node; `by` holds the columns of the key."""
 
     source: Port
     target: str
@@ -40,8 +41,10 @@ class Edge:
     by: tuple[str, ...]
 
     def describe(self) -> str:
-        """Return the exchange in words: `forward`, `hash by userId`."""
-        return f"{self.exchange.value} by {', '.join(self.by)}" if self.by else self.exchange.value
+        """Return the exchange in words: `forward`, `key_by userId`, `key_by ()` without columns."""
+        if self.exchange is not Exchange.KEY_BY:
+            return self.exchange.value
+        return f"{self.exchange.value} {', '.join(self.by) or '()'}"
 
 
 def edges_of(graph: Graph) -> tuple[Edge, ...]:
@@ -53,13 +56,15 @@ def _edge(port: Port, node: Node, graph: Graph) -> Edge:
     if feeds_table(port, node):
         table = graph.node(port.node)
         by = table.key if isinstance(table, Source) else ()
-        return Edge(port, node.id, Exchange.HASH, by)
+        return Edge(port, node.id, Exchange.KEY_BY, by)
     match node:
         case (
             Join(input=left, on=on, right_on=other) | CoProcess(input=left, key=on, right_key=other)
         ):
-            return Edge(port, node.id, Exchange.HASH, on if port == left else other)
+            return Edge(port, node.id, Exchange.KEY_BY, on if port == left else other)
         case Window(key=by) | Process(key=by) | Dedupe(by=by) | Enrich(on=by):
-            return Edge(port, node.id, Exchange.HASH, by)
+            return Edge(port, node.id, Exchange.KEY_BY, by)
+        case Rebalance():
+            return Edge(port, node.id, Exchange.REBALANCE, ())
         case _:
             return Edge(port, node.id, Exchange.FORWARD, ())

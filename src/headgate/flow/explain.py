@@ -21,6 +21,7 @@ from headgate.flow.operators import (
     OutputFormat,
     Port,
     Process,
+    Rebalance,
     Select,
     Source,
     SourceKind,
@@ -105,6 +106,8 @@ def describe_node(node: Node) -> str:
             return f"join with {node.right}{_bounds(node)} into {node.into}"
         case CoProcess():
             return f"process with {node.right} by {node.function.name}{_kept(node)}"
+        case Rebalance():
+            return "rebalance over all tasks"
         case Union(inputs=ports):
             return f"union of {', '.join(map(str, ports))}"
         case Process():

@@ -23,6 +23,7 @@ from headgate.flow.operators import (
     Output,
     Port,
     Process,
+    Rebalance,
     Select,
     Source,
     Transform,
@@ -68,7 +69,7 @@ def output_schemas(node: Node, known: Mapping[Port, Schema]) -> dict[Port, Schem
         case Source(schema=schema, meta=meta):
             place = () if meta is None else (Field(meta, META, nullable=False),)
             return {Port(node.id, "out"): schema.with_fields(*place)}
-        case Filter(input=port) | Where(input=port):
+        case Filter(input=port) | Where(input=port) | Rebalance(input=port):
             return {Port(node.id, "out"): known[port]}
         case AsyncCall(input=port, schema=schema):
             failure = Field(FAILURE, _FAILURE, nullable=False)

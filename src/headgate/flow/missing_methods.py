@@ -18,6 +18,8 @@ _OUTPUT = ".to('my-topic'), or .to(Console()) to see the rows"
 
 # What to write on a stream, by the name in other libraries.
 STREAM: Mapping[str, str] = {
+    "shuffle": ".rebalance()",
+    "repartition": ".rebalance()",
     "merge": _UNION,
     "concat": _UNION,
     "unionAll": _UNION,
@@ -62,6 +64,7 @@ _OF_STREAM = (
     "dedupe",
     "join",
     "union",
+    "rebalance",
     "select",
     "where",
     "with_columns",

@@ -281,6 +281,16 @@ class Union(_Operator):
 
 
 @dataclass(frozen=True, slots=True)
+class Rebalance(_Operator):
+    """Spreads rows evenly over all tasks, by the position of their record."""
+
+    id: str
+    input: Port
+
+    operator: ClassVar[str] = "rebalance"
+
+
+@dataclass(frozen=True, slots=True)
 class Select(_Operator):
     """Reduces rows to these columns."""
 
@@ -431,6 +441,7 @@ Node: TypeAlias = (
     | Process
     | CoProcess
     | Union
+    | Rebalance
     | Select
     | Where
     | WithColumns

@@ -33,6 +33,7 @@ from headgate.flow.operators import (
     Output,
     OutputFormat,
     Port,
+    Rebalance,
     Select,
     Transform,
     Union,
@@ -237,6 +238,14 @@ class Stream(Explained):
             what=what,
         )
         return self._add(Union(node_id, (self.port, *(other.port for other in others))))
+
+    def rebalance(self) -> Stream:
+        """Spread the rows evenly over all tasks, where the partitions of a topic are few.
+
+        Rows have no order behind it, until an operator with a key puts those of a key in order.
+        """
+        node_id, _ = self._named(Rebalance.operator)
+        return self._add(Rebalance(node_id, self.port))
 
     def select(self, *columns: str) -> Stream:
         """Keep only these columns.
@@ -471,7 +480,7 @@ class Stream(Explained):
         node_id = self._builder.free_id(self.port, operator)
         return node_id, self._builder.cannot_add(f"{operator} {node_id!r}")
 
-    def _add(self, node: Select | Where | WithColumns | Transform | Union) -> Stream:
+    def _add(self, node: Select | Where | WithColumns | Transform | Union | Rebalance) -> Stream:
         self._builder.add(node)
         return Stream(Port(node.id, "out"), self._builder)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headgate.flow.ancestry import feeds_table, is_of_side_output
-from headgate.flow.exchange import Edge, Exchange, edges_of
+from headgate.flow.exchange import Edge, edges_of
 from headgate.flow.explain import describe_node
 from headgate.flow.graph import Graph
 from headgate.flow.operators import (
@@ -88,7 +88,8 @@ class GraphEdge:
 
     Attributes:
         label: The output of a node with several: matched, missing, changes.
-        exchange: How rows are partitioned: `keyed by userId`; empty if they stay in their task.
+        exchange: How rows get there: `forward` in their task, `key_by userId`, `rebalance` or
+            `broadcast`; empty for rows that go nowhere else.
         records: Rows since the last start; None if they were not counted.
         per_s: Rows a second, over the last few batches.
     """
@@ -181,7 +182,7 @@ class _Flow:
     def edges(self) -> Iterator[GraphEdge]:
         """Yield every edge, those to dead letters last."""
         for edge in self._edges:
-            yield self._edge(edge.source, edge.target, self._label(edge), _exchange(edge))
+            yield self._edge(edge.source, edge.target, self._label(edge), edge.describe())
         for port in self._graph.unused_outputs():
             yield self._edge(port, _unused_id(port), port.output)
         for node in self._graph.nodes:
@@ -295,12 +296,6 @@ def _port_counts(
                 if counted:
                     counts[port] = counted[0]
     return counts
-
-
-def _exchange(edge: Edge) -> str:
-    if edge.exchange is not Exchange.HASH:
-        return "" if edge.exchange is Exchange.FORWARD else edge.exchange.value
-    return f"keyed by {', '.join(edge.by)}" if edge.by else "all under one key"
 
 
 def _total(counts: Mapping[Port, float], ports: list[Port]) -> float | None:

@@ -184,7 +184,8 @@ def _line(edge: GraphEdge) -> dict[str, Any]:
 
 def _label_lines(edge: GraphEdge) -> list[str]:
     count = format_short(edge.records) if edge.records is not None else ""
-    exchange = edge.exchange.replace("keyed by ", "by ")
+    # Most rows stay in their task: only the others say how they are distributed.
+    exchange = "" if edge.exchange == "forward" else edge.exchange
     # A long name has a line of its own, so that its end is cut and never the count.
     last = [edge.label, count] if len(edge.label) > _SHORT_LABEL else [f"{edge.label} {count}"]
     return [line.strip() for line in (exchange, *last) if line.strip()]

@@ -58,7 +58,10 @@ public final class FlowPlan {
   private final Map<String, GreatestTimes> times = new HashMap<>();
   private final Map<Integer, Layout> functions = new HashMap<>();
   private final Map<Integer, RouteRows> results = new HashMap<>();
-  /** The calls of Python functions, by the number of stateful operators before them. */
+  private final Map<String, Rebalance> rebalances = new HashMap<>();
+  /** The stateful operators and rebalances, in the order rows pass through them. */
+  private final List<String> steps = new ArrayList<>();
+  /** The calls of Python functions, by the number of these steps before them. */
   private final Map<Integer, FunctionStage> calls = new HashMap<>();
 
   /** A stateful operator; those that go by event time have timers. */
@@ -102,8 +105,8 @@ public final class FlowPlan {
     // What arrives at a function or an operator is known once all before it are compiled.
     plan.addCalls(0, flow, routes);
     for (JsonNode operator : flow.get("operators")) {
-      plan.addOperator(operator, flow, routes);
-      plan.addCalls(plan.operators.size(), flow, routes);
+      plan.addStep(operator, flow, routes);
+      plan.addCalls(plan.steps.size(), flow, routes);
     }
     return plan;
   }
@@ -207,6 +210,18 @@ public final class FlowPlan {
     for (JsonNode call : flow.path("calls"))
       if (call.get("stage").asInt() == stage) functions.add(PythonFunctions.function(call, flow.get("worker"), routes));
     if (!functions.isEmpty()) calls.put(stage, new FunctionStage(functions, PythonFunctions.worker(flow.get("worker")), placement));
+  }
+
+  private void addStep(JsonNode node, JsonNode flow, RouteCompiler routes) {
+    String id = node.get("id").asText();
+    steps.add(id);
+    if (!node.get("kind").asText().equals("rebalance")) {
+      addOperator(node, flow, routes);
+      return;
+    }
+    int address = node.get("address").asInt();
+    Layout layout = routes.arriving(address);
+    rebalances.put(id, new Rebalance(address, layout, routes.compile(node.get("out"), layout, id), placement));
   }
 
   private void addOperator(JsonNode node, JsonNode flow, RouteCompiler routes) {
@@ -336,12 +351,27 @@ public final class FlowPlan {
         .toDF();
   }
 
-  /** Returns the calls of Python functions behind so many operators; null if there are none. */
+  /** Returns the ids of stateful operators and rebalances, in the order rows pass through them. */
+  public List<String> steps() {
+    return steps;
+  }
+
+  /** Returns a rebalance by its id; null for another step. */
+  public Rebalance rebalance(String step) {
+    return rebalances.get(step);
+  }
+
+  /** Spreads rows over as many tasks as there are partitions of state, and sends those of a rebalance on their way. */
+  public Dataset<Row> rebalance(Dataset<Row> rows, String step) {
+    return rows.repartition(rows.col("_1")).as(ROW).mapPartitions(rebalances.get(step), ROW).toDF();
+  }
+
+  /** Returns the calls of Python functions behind so many steps; null if there are none. */
   public FunctionStage calls(int stage) {
     return calls.get(stage);
   }
 
-  /** Calls the Python functions behind so many operators. */
+  /** Calls the Python functions behind so many steps. */
   public Dataset<Row> call(Dataset<Row> rows, int stage) {
     FunctionStage functions = calls.get(stage);
     return functions == null ? rows : rows.as(ROW).mapPartitions(functions, ROW).toDF();

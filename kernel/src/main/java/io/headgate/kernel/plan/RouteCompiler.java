@@ -80,6 +80,10 @@ final class RouteCompiler {
         arrivals.put(step.get("address").asInt(), layout);
         yield new Route.ToFunction(step.get("address").asInt());
       }
+      case "rebalance" -> {
+        arrivals.put(step.get("address").asInt(), layout);
+        yield new Rebalance.Spread(step.get("address").asInt());
+      }
       case "union" -> unions.step(step, layout, this);
       case "output" -> new Route.ToOutput(
           step.get("address").asInt(), encoder(step, layout), outputKey(step, layout),

@@ -45,6 +45,14 @@ public final class Bucket {
     return ALL[(int) (XXH64.hashLong(header.offset, header.partition) & MASK)];
   }
 
+  /** Returns a bucket for a row that goes anywhere: rows of one record spread as well, and a replay puts each where it was. */
+  public static Integer anywhere(Header header) {
+    long hash = XXH64.hashLong(header.offset, header.source);
+    hash = XXH64.hashLong(header.partition, hash);
+    hash = XXH64.hashLong(header.sequence, hash);
+    return ALL[(int) (XXH64.hashLong(header.ordinal, hash) & MASK)];
+  }
+
   /** Returns where release 0.7 put a row without a key; see {@link io.headgate.kernel.plan.Placement}. */
   public static Integer ofOffset(long offset) {
     return ALL[(int) (offset & MASK)];

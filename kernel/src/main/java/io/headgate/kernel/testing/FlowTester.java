@@ -91,9 +91,13 @@ public final class FlowTester {
       made.forEachRemaining(rows::add);
     }
     rows = call(rows, 0);
-    for (int i = 0; i < operators.size(); i++) {
+    int operator = 0;
+    for (int stage = 1; stage <= plan.steps().size(); stage++) {
       Collections.shuffle(rows, random);
-      rows = call(operators.get(i).batch(rows, watermark, clock, oneByOne), i + 1);
+      var rebalance = plan.rebalance(plan.steps().get(stage - 1));
+      if (rebalance == null) rows = operators.get(operator++).batch(rows, watermark, clock, oneByOne);
+      else rows = list(rebalance.call(rows.iterator()));
+      rows = call(rows, stage);
     }
     batch++;
     ArrayNode out = JSON.createArrayNode();
@@ -107,13 +111,17 @@ public final class FlowTester {
     return JSON.writeValueAsString(out);
   }
 
-  /** Calls the functions behind so many operators. */
+  private static List<Tuple2<Integer, byte[]>> list(Iterator<Tuple2<Integer, byte[]>> rows) {
+    var out = new ArrayList<Tuple2<Integer, byte[]>>();
+    rows.forEachRemaining(out::add);
+    return out;
+  }
+
+  /** Calls the functions behind so many steps. */
   private List<Tuple2<Integer, byte[]>> call(List<Tuple2<Integer, byte[]>> rows, int stage) {
     FunctionStage functions = plan.calls(stage);
     if (functions == null) return rows;
-    var out = new ArrayList<Tuple2<Integer, byte[]>>();
-    functions.call(rows.iterator(), new Epoch(batch, 0, 1)).forEachRemaining(out::add);
-    return out;
+    return list(functions.call(rows.iterator(), new Epoch(batch, 0, 1)));
   }
 
   /** Returns the greatest event time of each partition of a timed stream since the last call, as JSON by the partition's name. */
