@@ -89,7 +89,7 @@ def test_the_example_runs_and_shows_what_it_says(folder: Path) -> None:
     run = read_outputs(notebook, "run")["text/html"]
     assert '<progress max="1" value="1.000">' in run
     assert "FINISHED · 1,000 records read · 1,000 rows written" in run
-    assert "keyed by customer 1,000" in run
+    assert "key_by customer 1,000" in run
     first = count_orders([1000])
     assert f"'orders': {first['ada']}" in read_outputs(notebook, "state")["text/plain"]
     rows = read_outputs(notebook, "rows")["text/html"]

@@ -44,7 +44,7 @@ def test_graph_shows_nodes_and_edges_with_their_rows(home: JobFolder) -> None:
     home.write_job(made.lineage, flow="flow.py", options={})
     lines = [line.split() for line in run("graph", "orders").stdout.splitlines()]
     assert ["in", "source", "5", "4", "-", "-", "-", "-", "-"] in lines
-    assert ["in", "out", "-", "-", "4", "-"] in lines
+    assert ["in", "out", "-", "forward", "4", "-"] in lines
     told = json.loads(run("graph", "orders", "--json").stdout)
     assert [each["id"] for each in told["nodes"]] == ["in", "out", "dead-letters"]
 

@@ -252,8 +252,8 @@ def test_explain_and_edges_show_both_inputs() -> None:
     of = graph()
     text = explain(of)
     assert "process with payments by test_connected_flows:Matching: order (value of STRUCT" in text
-    assert "─[hash by id]→ match: process with payments" in text
-    assert "─[hash by orderId]→ match\n" in text
+    assert "─[key_by id]→ match: process with payments" in text
+    assert "─[key_by orderId]→ match\n" in text
     edges = {(str(edge.source), edge.by) for edge in edges_of(of) if edge.target == "match"}
     assert edges == {("orders", ("id",)), ("payments", ("orderId",))}
 

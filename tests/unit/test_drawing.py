@@ -44,7 +44,7 @@ def texts(svg: str) -> str:
 
 def test_a_flow_shows_its_nodes_and_how_rows_get_from_one_to_the_next() -> None:
     shown = texts(shop()._repr_html_())
-    for word in ("orders", "with-user", "enriched", "missing", "hash by userId", "matched"):
+    for word in ("orders", "with-user", "enriched", "missing", "key_by userId", "matched"):
         assert word in shown
     assert shop()._repr_html_() == shop()._repr_html_()
 

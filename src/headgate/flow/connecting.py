@@ -42,6 +42,7 @@ class ConnectedStreams(Explained):
         *,
         schema: type | str | Schema | None = None,
         on_error: str = "fail",
+        name: str | None = None,
     ) -> Processed:
         """Call a process of your own with the events of both streams, on one state for each key.
 
@@ -53,7 +54,7 @@ class ConnectedStreams(Explained):
                 where `Order` is what `on_left` takes, `Payment` what `on_right` takes, and `Match`
                 the dataclass of the rows that they emit.
             schema: The columns of the rows that it emits, if the class does not name a dataclass.
-            on_error: As in `KeyedStream.process`.
+            on_error: As in `KeyedStream.process`, like `name`.
         """
         builder = self.left._builder
         check_process_uid(builder, uid)
@@ -80,7 +81,7 @@ class ConnectedStreams(Explained):
             right_key=right.key,
             right_columns=other.columns,
         )
-        builder.add(*left.before, *right.before, node)
+        builder.add(*left.before, *right.before, node, name=name)
         builder.callbacks[uid] = CoProcessCallback(
             function, signature.argument, stored_states(declared.states), other.argument
         )

@@ -10,6 +10,7 @@ from typing import Any
 from headgate._units import format_count, format_size
 from headgate.checkpoints.checkpoint import AnyCheckpoint, Checkpoint
 from headgate.flow.drawing import Box, Line, draw
+from headgate.flow.exchange import Exchange
 from headgate.flow.html import heading, table
 from headgate.interactive.tables import Rows
 from headgate.jobs.state.values import HistoryEntry
@@ -63,7 +64,8 @@ def _box(node: GraphNode) -> Box:
 
 def _label(edge: GraphEdge) -> str:
     count = "" if edge.records is None else format_count(edge.records)
-    return " ".join(part for part in (edge.label, edge.exchange, count) if part)
+    exchange = "" if edge.exchange == Exchange.FORWARD else edge.exchange
+    return " ".join(part for part in (edge.label, exchange, count) if part)
 
 
 def _lag(view: JobView) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from headgate._codec import left_out_while
 from headgate.flow.ancestry import feeds_table, is_of_side_output
 from headgate.flow.exchange import Edge, edges_of
 from headgate.flow.explain import describe_node
@@ -75,7 +76,7 @@ class GraphNode:
     id: str
     kind: str
     operator: str = ""
-    name: str = ""
+    name: str = field(default="", metadata=left_out_while(""))
     title: str
     detail: str
     side: bool = False
