@@ -81,6 +81,7 @@ def shop(tmp_path: Path, own_kafka: KafkaBroker) -> Iterator[AskingShop]:
 def test_kills_lose_double_and_change_no_answer(shop: AskingShop, kills: int, seed: int) -> None:
     moments = random.Random(seed)
     shop.start()
+    shop.wait_until(shop.is_running)
     with Production(shop, orders=60):
         for point in ("answers-recorded", "epoch-committed"):
             before = shop.status()["attempt"]
