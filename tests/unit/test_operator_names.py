@@ -24,6 +24,10 @@ class Nothing(KeyedProcess[Any, Any]):
         pass
 
 
+async def _locate(row: Any) -> Any:
+    return row
+
+
 def shop(*, suffix: str = "", named: bool = True) -> Graph:
     """Return a flow with every operator that can have a name."""
 
@@ -37,6 +41,7 @@ def shop(*, suffix: str = "", named: bool = True) -> Graph:
     clean = clean.flat_map("split", lambda row: [row], schema=ROW, name=name("Split"))
     clean = clean.filter(lambda row: row.id, name=name("Real ones"))
     clean = clean.map_batches("score", lambda rows: rows, name=name("Score"))
+    clean = clean.call("geo", _locate, schema=ROW, name=name("Find the place")).ok
     once = clean.dedupe("once", by="id", within="1h", name=name("First of each")).unique
     found = once.enrich("with-user", users, on="user", into="who", name=name("Match users"))
     found.matched.to("matched")
@@ -54,6 +59,7 @@ NAMES = {
     "clean": "Clean up",
     "split": "Split",
     "score": "Score",
+    "geo": "Find the place",
     "once": "First of each",
     "with-user": "Match users",
     "pairs": "Pair up",

@@ -392,6 +392,7 @@ class Stream(Explained):
         timeout: str | timedelta = "2s",
         retries: int = 3,
         ordered: bool = True,
+        name: str | None = None,
     ) -> Called:
         """Call an async function with each row: a service, a database, another system.
 
@@ -408,6 +409,7 @@ class Stream(Explained):
                 twice as long each time, 10 s at most.
             ordered: True if rows leave in the order in which they came; otherwise in the order in
                 which their calls ended.
+            name: As in `enrich`.
         """
         node, callback = call_node(
             uid,
@@ -421,7 +423,7 @@ class Stream(Explained):
             ordered=ordered,
             what=self._builder.cannot_add(f"call {uid!r}"),
         )
-        self._builder.add(node)
+        self._builder.add(node, name=name)
         self._builder.callbacks[uid] = callback
         return Called(*_outputs(uid, AsyncCall.outputs, self._builder))
 
