@@ -20,10 +20,12 @@ jobs/ and server/ have inner rooms, whose imports go down as well: docs/internal
 from headgate.connectors import Console, Files, Kafka, Pulsar
 from headgate.errors import Domain, HeadgateError
 from headgate.flow import (
+    Broadcast,
     Deduped,
     Enriched,
     Graph,
     Joined,
+    Labelled,
     LogicalTopic,
     Processed,
     Schema,
@@ -33,6 +35,7 @@ from headgate.flow import (
     Windowed,
     schema_of,
 )
+from headgate.functions.broadcast import BroadcastContext, BroadcastProcess
 from headgate.functions.keyed import (
     Context,
     KeyedCoProcess,
@@ -48,6 +51,9 @@ from headgate.interactive.places import connect
 __version__ = "0.11.0"
 
 __all__ = [
+    "Broadcast",
+    "BroadcastContext",
+    "BroadcastProcess",
     "Console",
     "Context",
     "Deduped",
@@ -61,6 +67,7 @@ __all__ = [
     "Kafka",
     "KeyedCoProcess",
     "KeyedProcess",
+    "Labelled",
     "ListOf",
     "LogicalTopic",
     "MapOf",

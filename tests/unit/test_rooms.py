@@ -68,7 +68,7 @@ VALUES = frozenset(
 CONTROL = OPERATIONS | VALUES | {"errors", "_units", "_codec"}
 MAY_IMPORT: dict[str, frozenset[str]] = {
     DOOR: frozenset(
-        {"flow", "connectors", "functions.keyed", "errors"}
+        {"flow", "connectors", "functions.broadcast", "functions.keyed", "errors"}
         # Flows that run themselves: these two import the rest in their methods.
         | {"interactive.flow", "interactive.places"}
     ),

@@ -109,11 +109,20 @@ class ReadableState:
 
     @classmethod
     def of_table(
-        cls, spark: SparkSession, *, history: Sequence[Mapping[str, Any]], key: Sequence[str]
+        cls,
+        spark: SparkSession,
+        *,
+        history: Sequence[Mapping[str, Any]],
+        key: Sequence[str],
+        copied: bool = False,
     ) -> ReadableState:
-        """Return the form of a table's rows; rows of older schemas get the current one."""
+        """Return the form of a table's rows; rows of older schemas get the current one.
+
+        Args:
+            copied: True if each task has a copy of the table.
+        """
         text = json.dumps({"history": list(history), "key": list(key)})
-        return cls(spark, kernel(spark).state.ReadableState.table(text))
+        return cls(spark, kernel(spark).state.ReadableState.table(text, copied))
 
     @classmethod
     def of_windows(cls, spark: SparkSession, flow: CompiledFlow, uid: str) -> ReadableState:

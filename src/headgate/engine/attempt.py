@@ -62,6 +62,7 @@ class Attempt:
             max_record=settings.max_record,
             placed_since=settings.placed_since,
             job=settings.job,
+            parallelism=settings.spark.parallelism,
         )
         self._settings = settings
         self._run = uuid.uuid4().hex

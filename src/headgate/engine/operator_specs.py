@@ -15,6 +15,7 @@ from headgate.flow.operators import (
     CoProcess,
     Dedupe,
     Join,
+    Label,
     OnError,
     Process,
     Window,
@@ -79,6 +80,18 @@ def join_spec(node: Join, history: Sequence[Schema]) -> dict[str, Any]:
         "after": to_millis(node.after),
         "into": node.into,
         "history": [to_spark_json(schema) for schema in history],
+    }
+
+
+def label_spec(node: Label) -> dict[str, Any]:
+    """Return a label, without its table."""
+    return {
+        "kind": node.operator,
+        "id": node.id,
+        "name": label(node),
+        "when": node.when,
+        "label": node.label,
+        "into": node.into,
     }
 
 

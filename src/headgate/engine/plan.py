@@ -14,6 +14,7 @@ from headgate.engine.operator_specs import (
     dedupe_spec,
     find_millis,
     join_spec,
+    label_spec,
     process_spec,
     right_spec,
     window_spec,
@@ -34,6 +35,7 @@ from headgate.flow.operators import (
     Enrich,
     Filter,
     Join,
+    Label,
     Node,
     OnError,
     Output,
@@ -183,6 +185,7 @@ def plan_flow(
     max_record: int,
     placed_since: int = 0,
     job: str = "",
+    parallelism: int = 1,
 ) -> FlowPlan:
     """Return the plan of a flow.
 
@@ -194,9 +197,11 @@ def plan_flow(
         max_record: The size in bytes above which a record is a dead letter.
         placed_since: The first batch whose rows are placed by the current rules.
         job: The job's name in dead letters; empty for a flow that is only planned.
+        parallelism: The number of tasks of each operator; each has all rows of a broadcast.
     """
     planner = _Planner(graph, history)
-    return planner.plan({"job": job, "maxRecord": max_record, "placedSince": placed_since})
+    settings = {"job": job, "maxRecord": max_record, "placedSince": placed_since}
+    return planner.plan({**settings, "parallelism": parallelism})
 
 
 class _Planner:
@@ -321,6 +326,8 @@ class _Planner:
                 return self._timed(node, dedupe_spec(node))
             case Join():
                 return self._join(node)
+            case Label():
+                return self._label(node)
             case Process():
                 return self._process(node)
             case Rebalance():
@@ -359,6 +366,21 @@ class _Planner:
         spec = join_spec(node, history)
         return self._timed(node, {**spec, "rightAddress": _FIRST_OTHER + self.operators[node.id]})
 
+    def _label(self, node: Label) -> dict[str, Any]:
+        return {
+            **label_spec(node),
+            **self._broadcast(node.table),
+            "address": self.operators[node.id],
+            "out": self._route(Port(node.id, "out")),
+        }
+
+    def _broadcast(self, table: str | None) -> dict[str, Any]:
+        """Return the table of which each task of an operator has all rows."""
+        if table is None:
+            return {}
+        history = self.history.get(table, (self.schemas[Port(table, "out")],))
+        return {"table": table, "tableHistory": [to_spark_json(schema) for schema in history]}
+
     def _process(self, node: Process) -> dict[str, Any]:
         _check_function(node)
         history = self.history.get(node.id, (state_schema(node),))
@@ -367,6 +389,7 @@ class _Planner:
         return {
             **process_spec(node, history),
             **(right_spec(node, other) if isinstance(node, CoProcess) else {}),
+            **self._broadcast(node.table),
             "address": self.operators[node.id],
             "outputs": [
                 {
@@ -436,6 +459,8 @@ class _Planner:
             case CoProcess():
                 step = self._side_step(node, port, node.key, node.right_key)
                 return [{**step, "buckets": _PROCESS_BUCKETS}]
+            case Label() | Process(key=()):
+                return [self._keyless_step(node)]
             case Enrich(on=on) | Window(key=on) | Dedupe(by=on) | Process(key=on):
                 buckets = {"buckets": _PROCESS_BUCKETS} if isinstance(node, Process) else {}
                 return [
@@ -457,6 +482,18 @@ class _Planner:
                 return [self._output(node, None, path_of(node.key))]
             case Source():
                 return []
+
+    def _keyless_step(self, node: Label | Process) -> dict[str, Any]:
+        keyed = isinstance(node, Process)
+        return {
+            "step": "operator",
+            "name": label(node),
+            "address": self.operators[node.id],
+            "on": [],
+            "broadcast": True,
+            "keyed": keyed,
+            **({"buckets": _PROCESS_BUCKETS} if keyed else {}),
+        }
 
     def _side_step(
         self, node: Join | CoProcess, port: Port, left: Sequence[str], right: Sequence[str]

@@ -28,7 +28,7 @@ from headgate.engine.process_form import ProcessForm
 from headgate.engine.settings import AttemptSettings, HeldFiles, HeldState
 from headgate.engine.state_view import held_rows
 from headgate.engine.wakes import WAKES, wake_options
-from headgate.flow.operators import Enrich, Load, Process, Source, SourceKind
+from headgate.flow.operators import Enrich, Label, Load, Process, Source, SourceKind
 from headgate.flow.process_state import state_schema
 
 # The folder of the answers of async calls, beside the checkpoint of their run.
@@ -149,7 +149,7 @@ def _held(
     if isinstance(held, HeldFiles) and isinstance(node, Process):
         history = settings.history.get(uid, (state_schema(node),))
         return taken_process(spark, held, ProcessForm.of(node, history), flow, uid=uid)
-    if isinstance(held, HeldFiles) and isinstance(node, Enrich):
+    if isinstance(held, HeldFiles) and isinstance(node, Enrich | Label):
         table = next(source for source in plan.graph.tables() if source.id == node.table)
         history = tuple(settings.history.get(table.id, (table.schema,)))
         return taken_rows(spark, held, TableForm(history, table.key), uid=uid)

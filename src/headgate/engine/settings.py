@@ -10,15 +10,18 @@ from pathlib import Path
 from typing import Annotated
 
 from headgate._codec import Form, Seconds
-from headgate.flow.operators import CoProcess, Dedupe, Enrich, Join, Node, Process, Window
+from headgate.flow.operators import CoProcess, Dedupe, Enrich, Join, Label, Node, Process, Window
 from headgate.flow.schema import Schema
 
 MIB = 1024 * 1024
+# The rows of a broadcast; each task has a copy.
+RULES = "rules"
 _STATE_VARIABLES = {
     Enrich.operator: "table",
     Window.operator: "windows",
     Dedupe.operator: "seen",
     Join.operator: "rows",
+    Label.operator: RULES,
     Process.operator: "state",
     CoProcess.operator: "state",
 }
@@ -100,7 +103,8 @@ def state_variable(node: Node) -> str:
 
 def state_variables(node: Node) -> tuple[str, ...]:
     """Return the kernel's names of all that an operator keeps, its state first."""
-    return (state_variable(node), *_OTHER_VARIABLES.get(node.operator, ()))
+    rules = (RULES,) if isinstance(node, Process) and node.table is not None else ()
+    return (state_variable(node), *_OTHER_VARIABLES.get(node.operator, ()), *rules)
 
 
 def held_state(node: Node, checkpoint: Path, operator: int, batch: int) -> HeldState:

@@ -14,7 +14,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -28,13 +28,13 @@ from headgate._kernel.translate import SPARK_ERRORS, root_cause
 from headgate.engine.functions import worker_spec
 from headgate.engine.plan import path_of, plan_flow
 from headgate.engine.session import open_session
-from headgate.engine.settings import MIB, SparkSettings, held_state, state_variable
+from headgate.engine.settings import MIB, RULES, SparkSettings, held_state, state_variable
 from headgate.engine.spark_types import to_spark_json
 from headgate.engine.state_limits import QueryLimits
 from headgate.engine.state_view import readable_rows
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.graph import Graph
-from headgate.flow.operators import Dedupe, Enrich, Join, Process, Window
+from headgate.flow.operators import Dedupe, Enrich, Join, Label, Process, Window, broadcast_of
 from headgate.flow.schema import Schema
 
 _MEMORY = 768 * MIB
@@ -215,7 +215,7 @@ class StateReader:
         """Return the result of a query over the views of state.
 
         The views are `state`, of the named or only operator, and one per operator by its uid, with
-        underscores for dashes.
+        underscores for dashes. That of a process's broadcast is called `UID_broadcast`.
 
         Raises:
             HeadgateError: STATE_SQL_REFUSED with Spark's message; STATE_UNREADABLE,
@@ -226,12 +226,19 @@ class StateReader:
         only = place.shape.operators[0] if len(place.shape.operators) == 1 else None
         if uid or only:
             views["state"] = uid or str(only)
+        broadcasts = {
+            f"{uid.replace('-', '_')}_broadcast": uid
+            for uid in place.shape.operators
+            if isinstance(node := place.shape.flow.node(uid), Process) and node.table is not None
+        }
+        views |= broadcasts
         with self._limited(session) as limits:
             try:
                 for view, operator in views.items():
                     # Opening state takes a moment: open only the views that the query may use.
                     if re.search(rf"\b{view}\b", sql, re.IGNORECASE):
-                        self.rows(session, place, operator).createOrReplaceTempView(view)
+                        rows = self._broadcast if view in broadcasts else self.rows
+                        rows(session, place, operator).createOrReplaceTempView(view)
             except SPARK_ERRORS as error:
                 raise limits.find_excess(error) or _unreadable(place, error) from error
             try:
@@ -252,6 +259,17 @@ class StateReader:
             keys = [f"`{name.replace('`', '``')}`" for name in rows.columns[:-1]]
             return rows.selectExpr(*keys, "inline(windows)")
         return rows
+
+    def _broadcast(self, session: SparkSession, place: StatePlace, uid: str) -> DataFrame:
+        """Return the rows of a process's broadcast."""
+        node = place.shape.flow.node(uid)
+        table = broadcast_of(node)
+        assert table is not None, "it has a broadcast"
+        held = held_state(node, place.folder, place.shape.number(uid), place.batch)
+        with self._lock:
+            entries = readable_rows(session, replace(held, variable=RULES)).coalesce(1)
+            form = self._table_form(place.shape, table, is_copied=True)
+            return form.rows(entries, now_ms=place.time_ms)
 
     def _session(self) -> SparkSession:
         session = self._spark.newSession()
@@ -287,10 +305,10 @@ class StateReader:
         return form
 
     def _make_form(self, shape: StateShape, mark: str, uid: str) -> ReadableState:
-        match shape.flow.node(uid):
-            case Enrich(table=table):
-                history = [to_spark_json(schema) for schema in shape.history[table]]
-                return ReadableState.of_table(self._spark, history=history, key=shape.keys[table])
+        node = shape.flow.node(uid)
+        match node:
+            case Enrich(table=table) | Label(table=table):
+                return self._table_form(shape, table, is_copied=isinstance(node, Label))
             case Window():
                 return ReadableState.of_windows(self._spark, self._flow(shape, mark), uid)
             case Dedupe(by=by):
@@ -300,8 +318,13 @@ class StateReader:
                 return ReadableState.of_join(self._spark, self._flow(shape, mark), uid)
             case Process():
                 return ReadableState.of_process(self._spark, self._flow(shape, mark), uid)
-            case node:
+            case _:
                 raise AssertionError(f"{node.id} holds no state")
+
+    def _table_form(self, shape: StateShape, table: str, *, is_copied: bool) -> ReadableState:
+        history = [to_spark_json(schema) for schema in shape.history[table]]
+        key = shape.keys[table]
+        return ReadableState.of_table(self._spark, history=history, key=key, copied=is_copied)
 
     def _flow(self, shape: StateShape, mark: str) -> CompiledFlow:
         if mark not in self._flows:

@@ -8,7 +8,7 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 
 from headgate.engine.session import open_session
-from headgate.engine.settings import HeldState, SparkSettings
+from headgate.engine.settings import RULES, HeldState, SparkSettings
 
 
 def held_rows(spark: SparkSession, held: HeldState) -> DataFrame:
@@ -38,7 +38,10 @@ def _rows_of(spark: SparkSession, held: HeldState, variable: str) -> DataFrame:
         .option("stateVarName", variable)
     )
     rows = reader.load(f"file:{held.checkpoint.absolute()}")
-    # Spark's own key is the number of a bucket of keys.
+    # Spark's own key is the number of a bucket of keys. Below 0 are those of the copies of a
+    # broadcast: each task has one, and that of bucket -1 exists for any number of tasks.
+    if variable == RULES:
+        rows = rows.where("key._1 = -1")
     return rows.selectExpr("user_map_key.value AS key", "user_map_value.value AS value")
 
 

@@ -8,14 +8,15 @@ from headgate.flow.exchange import Edge, Exchange, edges_of
 from headgate.flow.flow import Flow
 from headgate.flow.graph import Graph
 from headgate.flow.operators import Port
-from headgate.flow.outputs import Deduped, Enriched, Joined, Processed, Windowed
+from headgate.flow.outputs import Deduped, Enriched, Joined, Labelled, Processed, Windowed
 from headgate.flow.schema import Schema, schema_of
 from headgate.flow.schema_changes import difference, only_adds
 from headgate.flow.state_shape import find_state_change
-from headgate.flow.stream import KeyedStream, Stream, Table
+from headgate.flow.stream import Broadcast, KeyedStream, Stream, Table
 from headgate.flow.topics import LogicalTopic, Topic, register_topic
 
 __all__ = [
+    "Broadcast",
     "ConnectedStreams",
     "Deduped",
     "Edge",
@@ -25,6 +26,7 @@ __all__ = [
     "Graph",
     "Joined",
     "KeyedStream",
+    "Labelled",
     "LogicalTopic",
     "Port",
     "Processed",

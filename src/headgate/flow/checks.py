@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from headgate.errors import HeadgateError
 from headgate.flow.aggregates import NamedAggregate, result_field
 from headgate.flow.ancestry import count_multipliers, feeds_table, sources_of, upstream_nodes
+from headgate.flow.broadcasting import check_label
 from headgate.flow.columns import check_expression, check_names_in
 from headgate.flow.event_time import check_event_time, get_column
 from headgate.flow.join_checks import check_join
@@ -24,6 +25,7 @@ from headgate.flow.operators import (
     Enrich,
     Filter,
     Join,
+    Label,
     Node,
     Output,
     OutputFormat,
@@ -80,6 +82,9 @@ def check_node(node: Node, nodes: Nodes, schemas: Schemas, *, what: str) -> None
             _check_timed(node, nodes, what)
             check_join(node, schemas[node.input], schemas[node.right], what=what)
             _check_multipliers(node, nodes, what)
+        case Label(table=table):
+            check_uid(node.id)
+            check_label(node, schemas[node.input], schemas[Port(table, "out")], what=what)
         case Process():
             check_uid(node.id)
             check_process(node, schemas[node.input], what=what)

@@ -43,7 +43,8 @@ def _check_tables(graph: Graph, what: str) -> None:
             raise HeadgateError(
                 "TABLE_UNUSED",
                 f"{what}: no operator uses {label(table)}",
-                hint=f"enrich a stream with it, or remove flow.table({table.topic.name!r}, ...)",
+                hint="enrich a stream with a table; use label or with_broadcast for a broadcast; "
+                f"or remove the source {table.topic.name!r}",
             )
 
 

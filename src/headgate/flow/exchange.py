@@ -12,12 +12,14 @@ from headgate.flow.operators import (
     Dedupe,
     Enrich,
     Join,
+    Label,
     Node,
     Port,
     Process,
     Rebalance,
     Source,
     Window,
+    broadcast_of,
     input_ports,
 )
 
@@ -54,6 +56,8 @@ def edges_of(graph: Graph) -> tuple[Edge, ...]:
 
 def _edge(port: Port, node: Node, graph: Graph) -> Edge:
     if feeds_table(port, node):
+        if broadcast_of(node) is not None:
+            return Edge(port, node.id, Exchange.BROADCAST, ())
         table = graph.node(port.node)
         by = table.key if isinstance(table, Source) else ()
         return Edge(port, node.id, Exchange.KEY_BY, by)
@@ -62,6 +66,8 @@ def _edge(port: Port, node: Node, graph: Graph) -> Edge:
             Join(input=left, on=on, right_on=other) | CoProcess(input=left, key=on, right_key=other)
         ):
             return Edge(port, node.id, Exchange.KEY_BY, on if port == left else other)
+        case Process(key=()) | Label():
+            return Edge(port, node.id, Exchange.REBALANCE, ())
         case Window(key=by) | Process(key=by) | Dedupe(by=by) | Enrich(on=by):
             return Edge(port, node.id, Exchange.KEY_BY, by)
         case Rebalance():

@@ -16,6 +16,7 @@ from headgate.flow.operators import (
     Dedupe,
     Enrich,
     Join,
+    Label,
     Node,
     Output,
     OutputFormat,
@@ -111,7 +112,10 @@ def describe_node(node: Node) -> str:
         case Union(inputs=ports):
             return f"union of {', '.join(map(str, ports))}"
         case Process():
-            return f"process by {node.function.name}{_kept(node)}"
+            rules = f" with {node.table}" if node.table else ""
+            return f"process by {node.function.name}{rules}{_kept(node)}"
+        case Label():
+            return f"labels of {node.table} into {node.into}"
         case Select(columns=columns):
             return f"select {_columns(columns)}"
         case Where(condition=condition):

@@ -14,7 +14,7 @@ from headgate.flow.graph import Graph
 from headgate.flow.names import check_uid, parse_member
 from headgate.flow.operators import Load, Port, Source, SourceKind, TimeUnit
 from headgate.flow.schema import Schema, schema_of
-from headgate.flow.stream import Stream, Table
+from headgate.flow.stream import Broadcast, Stream, Table
 from headgate.flow.topics import Topic, as_topic
 
 
@@ -127,6 +127,26 @@ class Flow:
             )
         )
         return Table(source_id, self._builder)
+
+    def broadcast(
+        self,
+        topic: str | Topic,
+        schema: type | str | Schema,
+        *,
+        key: str | Sequence[str],
+        version: str | None = None,
+        load: str = "first",
+        uid: str | None = None,
+    ) -> Broadcast:
+        """Read a changelog of which each task has all rows, for `label` and `with_broadcast`.
+
+        Args:
+            topic: A topic name, or a topic bound to one place.
+            schema: A dataclass, DDL or a schema.
+            key: As in `table`, like the other arguments.
+        """
+        table = self.table(topic, schema, key=key, version=version, load=load, uid=uid)
+        return Broadcast(table.id, self._builder)
 
     def graph(self) -> Graph:
         """Return the flow as a graph; refuse one that is not complete."""

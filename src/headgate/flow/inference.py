@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from headgate.flow.aggregates import result_field
 from headgate.flow.columns import field_of
+from headgate.flow.names import quote
 from headgate.flow.operators import (
     CORRECTION,
     FAILURE,
@@ -19,6 +20,7 @@ from headgate.flow.operators import (
     Enrich,
     Filter,
     Join,
+    Label,
     Node,
     Output,
     Port,
@@ -33,7 +35,7 @@ from headgate.flow.operators import (
     WithColumns,
     key_names,
 )
-from headgate.flow.schema import Field, MapOf, Primitive, Schema, Struct
+from headgate.flow.schema import Field, ListOf, MapOf, Primitive, Schema, Struct
 from headgate.flow.types import Unknown
 from headgate.flow.unions import united_schema
 
@@ -96,6 +98,10 @@ def output_schemas(node: Node, known: Mapping[Port, Schema]) -> dict[Port, Schem
             return _joined(node, known[port], known[right])
         case Union(inputs=ports):
             return {Port(node.id, "out"): united_schema([known[port] for port in ports])}
+        case Label(input=port, table=table, label=label, into=into):
+            found = _found(known[Port(table, "out")], quote(label))
+            labels = Field(into, ListOf(found.type, nullable=True), nullable=False)
+            return {Port(node.id, "out"): known[port].with_fields(labels)}
         case Process(schema=schema):
             sides = {Port(node.id, side.name): side.schema for side in node.sides}
             return {Port(node.id, "out"): schema, **sides}

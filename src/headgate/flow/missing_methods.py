@@ -50,6 +50,7 @@ STREAM: Mapping[str, str] = {
     "count": _WINDOW,
     "distinct": ".dedupe('first-orders', by='id', within='1h').unique",
     "dropDuplicates": ".dedupe('first-orders', by='id', within='1h').unique",
+    "broadcast": "flow.broadcast('rules', Rule, key='id'), then .label or .with_broadcast",
     "print": ".to(Console())",
     "sink": _OUTPUT,
     "sink_to": _OUTPUT,
@@ -74,15 +75,27 @@ _OF_STREAM = (
     "filter",
     "map_batches",
     "call",
+    "label",
+    "with_broadcast",
     "to",
 )
 _KEYED = f"key_by is for window and process: {_WINDOW}; {_PROCESS}"
 _TABLE = f"enrich a stream with it: orders{_ENRICH}"
 
+_BROADCAST = (
+    "label a stream with it: orders.label('apply', rules), or call a process with it: "
+    "orders.with_broadcast('apply', rules, Apply())"
+)
+
+BROADCAST: Mapping[str, str] = dict.fromkeys((*_OF_STREAM, *STREAM), _BROADCAST)
 TABLE: Mapping[str, str] = dict.fromkeys((*_OF_STREAM, *STREAM), _TABLE)
 KEYED: Mapping[str, str] = {
     **dict.fromkeys(
-        (name for name in (*_OF_STREAM, *STREAM) if name not in ("window", "process", "connect")),
+        (
+            name
+            for name in (*_OF_STREAM, *STREAM)
+            if name not in ("window", "process", "connect", "with_broadcast")
+        ),
         _KEYED,
     ),
     "reduce": _KEYED,

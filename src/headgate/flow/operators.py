@@ -225,6 +225,8 @@ class Process:
         state: What it keeps for each key, in the order of its class.
         columns: The columns that the process sees; None for all.
         timers: True if it can have timers.
+        table: The broadcast table whose rows it sees; None without one. Only then, and without
+            state and timers, its key may be empty.
     """
 
     id: str
@@ -237,6 +239,7 @@ class Process:
     columns: tuple[str, ...] | None = None
     timers: bool = False
     on_error: OnError = OnError.FAIL
+    table: str | None = None
 
     operator: ClassVar[str] = "process"
     stateful: ClassVar[bool] = True
@@ -288,6 +291,27 @@ class Rebalance(_Operator):
     input: Port
 
     operator: ClassVar[str] = "rebalance"
+
+
+@dataclass(frozen=True, slots=True)
+class Label(_Operator):
+    """Adds to each event the labels of all rules that hold for it, as the array `into`.
+
+    Attributes:
+        table: The broadcast table with the rules.
+        when: Its column with the condition of a rule, which is SQL.
+        label: Its column with the label of a rule.
+    """
+
+    id: str
+    input: Port
+    table: str
+    when: str
+    label: str
+    into: str
+
+    operator: ClassVar[str] = "label"
+    stateful: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -442,6 +466,7 @@ Node: TypeAlias = (
     | CoProcess
     | Union
     | Rebalance
+    | Label
     | Select
     | Where
     | WithColumns
@@ -470,11 +495,18 @@ def stream_ports(node: Node) -> tuple[Port, ...]:
 
 def table_ports(node: Node) -> tuple[Port, ...]:
     """Return the ports whose rows a node looks up as a table."""
-    match node:
-        case Enrich(table=table):
-            return (Port(table, "out"),)
-        case _:
-            return ()
+    table = table_of(node)
+    return () if table is None else (Port(table, "out"),)
+
+
+def table_of(node: Node) -> str | None:
+    """Return the table whose rows a node has, by its id, or None."""
+    return node.table if isinstance(node, Enrich | Process | Label) else None
+
+
+def broadcast_of(node: Node) -> str | None:
+    """Return the table of which each task of a node has all rows, by its id, or None."""
+    return node.table if isinstance(node, Process | Label) else None
 
 
 def input_ports(node: Node) -> tuple[Port, ...]:

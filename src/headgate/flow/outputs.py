@@ -110,6 +110,21 @@ class Called(Explained):
 
 
 @dataclass(frozen=True, slots=True)
+class Labelled(Explained):
+    """The outputs of `label`.
+
+    Attributes:
+        out: Events with the labels of the rules that hold for them, an array. The main output,
+            which must be used.
+    """
+
+    out: Stream
+
+    _kind: ClassVar[str] = "the outputs of label"
+    _instead: ClassVar[Mapping[str, str]] = of_outputs("out")
+
+
+@dataclass(frozen=True, slots=True)
 class Processed(Explained):
     """The outputs of `process`.
 

@@ -20,7 +20,9 @@ def check_process(node: Process, schema: Schema, *, what: str) -> None:
         schema: The columns of its events.
         what: Opening words of the error message.
     """
-    if not node.key:
+    if not node.key and node.table is not None:
+        _check_keyless(node, what)
+    elif not node.key:
         raise HeadgateError(
             "KEY_MISMATCH",
             f"{what}: it needs at least one key column",
@@ -61,6 +63,17 @@ def check_right(node: CoProcess, left: Schema, right: Schema, *, what: str) -> N
         check_alike(path, left, other, right, what)
     for name in node.right_columns or ():
         right.get(quote(name), what=what)
+
+
+def _check_keyless(node: Process, what: str) -> None:
+    names = [state.name for state in node.state]
+    if names or node.timers:
+        kept = f"state {', '.join(map(repr, names))}" if names else "timers"
+        raise HeadgateError(
+            "KEY_MISMATCH",
+            f"{what}: it has {kept}, which belong to a key, and its stream has no key",
+            hint=f".key_by('userId').with_broadcast({node.id!r}, ...)",
+        )
 
 
 def _check_once(names: Iterable[str], kind: str, what: str) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from headgate.errors import HeadgateError
+from headgate.flow.broadcasting import check_has_table
 from headgate.flow.builder import Builder
 from headgate.flow.computed_columns import compute_columns
 from headgate.flow.dataclass_fields import field_of_hint
@@ -14,10 +15,10 @@ from headgate.flow.names import check_side_name, parse_member
 from headgate.flow.operators import OnError, Port, Process, WithColumns
 from headgate.flow.process_parts import KeptState, SideOutput
 from headgate.flow.schema import Schema, schema_of
-from headgate.flow.signatures import process_schema, read_process
+from headgate.flow.signatures import process_schema, read_process, rule_type
 from headgate.functions.declared import DeclaredProcess, DeclaredState, describe_process
 from headgate.functions.keyed import KeyedCoProcess, KeyedProcess
-from headgate.functions.stored import ProcessCallback, describe, stored_states
+from headgate.functions.stored import BroadcastCallback, ProcessCallback, describe, stored_states
 
 
 def add_process(
@@ -30,17 +31,20 @@ def add_process(
     schema: type | str | Schema | None,
     on_error: str,
     name: str | None,
+    table: str | None = None,
 ) -> None:
     """Add a process to a flow, and the columns of its key that are expressions.
 
     Args:
         port: Where its events come from.
         key: As the user wrote it: columns, dotted paths or SQL expressions.
+        table: The broadcast table whose rows it sees.
     """
     check_process_uid(builder, uid)
     what = builder.cannot_add(f"process {uid!r}")
     _check_function(function, uid, what)
     declared = describe_process(function, what=what)
+    check_has_table(declared, table, what=what)
     rows = builder.schemas[port]
     signature = read_process(declared, rows, what=what)
     computed = compute_columns(key, rows, reserved=(), what=what)
@@ -58,10 +62,20 @@ def add_process(
         columns=signature.columns,
         timers=declared.has_timers,
         on_error=parse_member(OnError, on_error, name="on_error", code="BAD_FUNCTION", what=what),
+        table=table,
     )
     builder.add(*before, node, name=name)
     states = stored_states(declared.states)
-    builder.callbacks[uid] = ProcessCallback(function, signature.argument, states)
+    builder.callbacks[uid] = (
+        ProcessCallback(function, signature.argument, states)
+        if table is None
+        else BroadcastCallback(
+            function,
+            signature.argument,
+            states,
+            rule_type(declared.rule, builder.schemas[Port(table, "out")], what=what),
+        )
+    )
 
 
 def add_side(builder: Builder, uid: str, name: str, schema: type | str | Schema | None) -> None:

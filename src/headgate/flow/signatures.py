@@ -97,6 +97,24 @@ def _process_signature(event: Any, result: Any, rows: Schema, what: str) -> Sign
     return Signature(argument, columns, result)
 
 
+def rule_type(rule: Any, rows: Schema, *, what: str) -> RowType:
+    """Return what the rows of a broadcast are for a process, by `BroadcastProcess[…, Rule, …]`.
+
+    Args:
+        rows: The columns of the broadcast.
+        what: Opening words of an error message.
+    """
+    is_rows = rule in (Any, dict) or typing.get_origin(rule) is dict or is_dataclass_type(rule)
+    if not is_rows:
+        raise HeadgateError(
+            "BAD_FUNCTION",
+            f"{what}: it takes {getattr(rule, '__name__', rule)} from its broadcast, which has "
+            "rows",
+            hint="name a dataclass, dict or Any: BroadcastProcess[Order, Rule, Priced]",
+        )
+    return _argument(rule, rows, what)[0]
+
+
 def process_schema(
     signature: Signature, schema: type | str | Schema | None, *, what: str
 ) -> Schema:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from headgate.flow.graph import Graph
 from headgate.flow.join_state import describe_join, unreadable_columns
-from headgate.flow.operators import Dedupe, Enrich, Join, Node, Process, Window
+from headgate.flow.operators import Dedupe, Enrich, Join, Label, Node, Process, Window
 from headgate.flow.process_state import unreadable_changes
 from headgate.flow.schema import Schema, key_kind, type_to_ddl
 
@@ -75,6 +75,8 @@ def _effect(node: Node) -> str:
             return "records that came before can pass once more"
         case Join():
             return "rows that wait for a match are gone, and are in no output"
+        case Label(table=table):
+            return f"rules of {table!r} that were read before are not read again until they change"
         case Process():
             return "every key starts without its state and its timers"
         case _:
@@ -92,6 +94,8 @@ def _shape(node: Node, graph: Graph) -> str:
             return f"keys seen by {_keys(by, node, graph)}"
         case Join():
             return describe_join(node, graph)
+        case Label(table=table):
+            return f"rules of {table!r}"
         case Process():
             names = ", ".join(state.name for state in node.state) or "timers"
             return f"{names} of a process, {_by(node, graph)}"
@@ -109,7 +113,8 @@ def _keys(paths: tuple[str, ...], node: Window | Dedupe | Process, graph: Graph)
 
 
 def _by(node: Process, graph: Graph) -> str:
-    return f"state by {_keys(node.key, node, graph)}"
+    keyed = f"state by {_keys(node.key, node, graph)}" if node.key else "no keys"
+    return f"{keyed}, with rules of {node.table!r}" if node.table else keyed
 
 
 def _figures(node: Window, graph: Graph) -> str:

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from headgate.errors import HeadgateError
 from headgate.flow.aggregates import Aggregate, NamedAggregate
 from headgate.flow.async_calling import call_node
+from headgate.flow.broadcasting import check_broadcast
 from headgate.flow.builder import Builder
 from headgate.flow.columns import check_expression, parse_column
 from headgate.flow.computed_columns import ComputedColumns, compute_columns
 from headgate.flow.connecting import ConnectedStreams, check_connected
 from headgate.flow.event_time import parse_wait
 from headgate.flow.joining import join_node, not_a_stream
-from headgate.flow.missing_methods import KEYED, STREAM, TABLE, WINDOWED, Explained
+from headgate.flow.missing_methods import BROADCAST, KEYED, STREAM, TABLE, WINDOWED, Explained
 from headgate.flow.names import check_column_name, parse_member
 from headgate.flow.operators import (
     RESULT_COLUMNS,
@@ -27,6 +28,7 @@ from headgate.flow.operators import (
     Filter,
     FlatMap,
     Join,
+    Label,
     Map,
     MapBatches,
     OnError,
@@ -41,7 +43,7 @@ from headgate.flow.operators import (
     Window,
     WithColumns,
 )
-from headgate.flow.outputs import Called, Deduped, Enriched, Joined, Processed, Windowed
+from headgate.flow.outputs import Called, Deduped, Enriched, Joined, Labelled, Processed, Windowed
 from headgate.flow.processing import add_process
 from headgate.flow.schema import Schema, schema_of
 from headgate.flow.signatures import Signature, read_signature, result_schema
@@ -58,6 +60,7 @@ from headgate.flow.windowing import (
     Windows,
     parse_span,
 )
+from headgate.functions.broadcast import BroadcastProcess
 from headgate.functions.keyed import KeyedProcess
 from headgate.functions.stored import Callback, RowType, describe
 
@@ -71,6 +74,22 @@ class Table(Explained):
 
     _kind: ClassVar[str] = "a table"
     _instead: ClassVar[Mapping[str, str]] = TABLE
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of a row."""
+        return self._builder.schemas[Port(self.id, "out")]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Broadcast(Explained):
+    """The latest row per key of a changelog, in each task."""
+
+    id: str
+    _builder: Builder
+
+    _kind: ClassVar[str] = "a broadcast"
+    _instead: ClassVar[Mapping[str, str]] = BROADCAST
 
     @property
     def schema(self) -> Schema:
@@ -246,6 +265,61 @@ class Stream(Explained):
         """
         node_id, _ = self._named(Rebalance.operator)
         return self._add(Rebalance(node_id, self.port))
+
+    def label(
+        self,
+        uid: str,
+        rules: Broadcast,
+        *,
+        when: str = "when",
+        label: str = "label",
+        into: str = "labels",
+        name: str | None = None,
+    ) -> Labelled:
+        """Add the labels of all rules that hold for an event; the rules are rows of a broadcast.
+
+        Labels are in the order of the rules' keys. A rule whose condition cannot be compiled is a
+        dead letter, and holds for no event.
+
+        Args:
+            uid: The permanent id of the operator's state; keep it to keep the state.
+            rules: `flow.broadcast("rules", Rule, key="id")`.
+            when: The column of a rule with its condition: SQL over the columns of an event.
+            label: The column of a rule with its label.
+            into: The name of the new column, an array.
+            name: What people see of the operator; by default its uid.
+        """
+        what = self._builder.cannot_add(f"label {uid!r}")
+        check_broadcast(rules, Broadcast, self._builder, what=what)
+        self._builder.add(Label(uid, self.port, rules.id, when, label, into), name=name)
+        return Labelled(Stream(Port(uid, "out"), self._builder))
+
+    def with_broadcast(
+        self,
+        uid: str,
+        table: Broadcast,
+        function: BroadcastProcess[Any, Any, Any],
+        *,
+        schema: type | str | Schema | None = None,
+        on_error: str = "fail",
+        name: str | None = None,
+    ) -> Processed:
+        """Call a process of your own with each event and all rows of a broadcast.
+
+        Rows of one partition of a topic stay in order, and one task handles them. After `key_by`
+        the process has state and timers too.
+
+        Args:
+            uid: The permanent id of the operator's state; keep it to keep the state.
+            table: `flow.broadcast("rules", Rule, key="id")`.
+            function: An object of a class derived from `BroadcastProcess[Order, Rule, Priced]`.
+            schema: As in `KeyedStream.process`, like `on_error`.
+            name: What people see of the operator; by default its uid.
+        """
+        keyed = KeyedStream(self.port, (), self._builder)
+        return keyed.with_broadcast(
+            uid, table, function, schema=schema, on_error=on_error, name=name
+        )
 
     def select(self, *columns: str) -> Stream:
         """Keep only these columns.
@@ -573,6 +647,41 @@ class KeyedStream(Explained):
         return ConnectedStreams(self, other)
 
     def _processed(self, uid: str) -> Processed:
+        return Processed(Stream(Port(uid, "out"), self._builder))
+
+    def with_broadcast(
+        self,
+        uid: str,
+        table: Broadcast,
+        function: BroadcastProcess[Any, Any, Any],
+        *,
+        schema: type | str | Schema | None = None,
+        on_error: str = "fail",
+        name: str | None = None,
+    ) -> Processed:
+        """Call a process with the events of each key, state, timers and all rows of a broadcast.
+
+        Args:
+            uid: The permanent id of the operator's state; keep it to keep the state.
+            table: `flow.broadcast("rules", Rule, key="id")`.
+            function: An object of a class derived from `BroadcastProcess[Order, Rule, Priced]`.
+            schema: As in `process`, like `on_error`.
+            name: What people see of the operator; by default its uid.
+        """
+        what = self._builder.cannot_add(f"process {uid!r}")
+        check_broadcast(table, Broadcast, self._builder, what=what)
+        add_process(
+            self._builder,
+            self.port,
+            self.columns,
+            uid=uid,
+            # To type checkers its context is another.
+            function=cast("KeyedProcess[Any, Any]", function),
+            schema=schema,
+            on_error=on_error,
+            name=name,
+            table=table.id,
+        )
         return Processed(Stream(Port(uid, "out"), self._builder))
 
     def _bad(self, uid: str, problem: str, hint: str) -> HeadgateError:

@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import Any
 
 from headgate.errors import HeadgateError
+from headgate.functions.broadcast import BroadcastProcess
 from headgate.functions.keyed import AnyProcess, KeyedCoProcess, KeyedProcess, ListOf, MapOf, Value
 from headgate.functions.python_types import (
     PythonType,
@@ -73,6 +74,8 @@ class DeclaredProcess:
         right: The annotation of the events of the right stream; None without connected streams.
         result: The annotation of its rows; Any if it is not declared.
         has_timers: True if it has an on_timer.
+        has_broadcast: True if it sees a broadcast table.
+        rule: The annotation of the table's rows.
     """
 
     states: tuple[DeclaredState, ...]
@@ -80,6 +83,8 @@ class DeclaredProcess:
     result: Any
     has_timers: bool
     right: Any = None
+    has_broadcast: bool = False
+    rule: Any = Any
 
     @property
     def has_ttl(self) -> bool:
@@ -119,13 +124,16 @@ def describe_process(
         tuple(states),
         bindings.get(_LEFT if is_connected else _EVENT, Any),
         bindings.get(_RESULT, Any),
-        cls.on_timer is not AnyProcess.on_timer,
+        cls.on_timer not in (AnyProcess.on_timer, BroadcastProcess.on_timer),
         bindings.get(_RIGHT, Any) if is_connected else None,
+        issubclass(cls, BroadcastProcess),
+        bindings.get(_RULE, Any),
     )
 
 
 _EVENT, _RESULT = KeyedProcess.__parameters__  # type: ignore[attr-defined]
 _LEFT, _RIGHT, _ = KeyedCoProcess.__parameters__  # type: ignore[attr-defined]
+_RULE = BroadcastProcess.__parameters__[1]  # type: ignore[attr-defined]
 
 
 class _Wrong(Exception):  # noqa: N818 - a declaration, and what is wrong with it
@@ -142,7 +150,7 @@ def _check_methods(cls: type[AnyProcess[Any]]) -> None:
     base = KeyedCoProcess if issubclass(cls, KeyedCoProcess) else KeyedProcess
     handlers = ("on_left", "on_right") if base is KeyedCoProcess else ("on_event",)
     for name in handlers:
-        if getattr(cls, name) is getattr(base, name):
+        if getattr(cls, name) in (getattr(base, name), BroadcastProcess.on_event):
             raise _Wrong(f"has no {name}", f"define {name}(self, event, ctx)")
     for name, arguments in (("open", 1), *((name, 3) for name in handlers), ("on_timer", 3)):
         method = getattr(cls, name)

@@ -107,6 +107,17 @@ class CoProcessCallback(ProcessCallback):
     right: RowType = RowType()
 
 
+@dataclass(frozen=True, slots=True)
+class BroadcastCallback(ProcessCallback):
+    """A process that sees a broadcast table.
+
+    Attributes:
+        rule: What a row of the table is for it.
+    """
+
+    rule: RowType = RowType()
+
+
 def stored_states(states: Iterable[DeclaredState]) -> tuple[StoredState, ...]:
     """Return the states of a process for its callback."""
     return tuple(

@@ -26,6 +26,7 @@ from headgate.errors import HeadgateError
 from headgate.functions.async_calls import AsyncCalls, Patience
 from headgate.functions.calls import Call, FunctionFailed, Results, RowError, get_call, twice
 from headgate.functions.messages import MessageTooLarge, check_size
+from headgate.functions.processes.broadcasts import BroadcastShape
 from headgate.functions.processes.calls import ProcessCalls, ProcessShape
 from headgate.functions.processes.connected import process_calls
 from headgate.functions.processes.wire import Fetch, Reply, read_batch
@@ -127,6 +128,9 @@ def _prepare_process(
         outputs=[(output["port"], _schema(output["schema"])) for output in function["outputs"]],
         has_timers=function["timers"],
         right=_schema(function["right"]) if "right" in function else None,
+        broadcast=BroadcastShape(_schema(function["broadcast"]), tuple(function["broadcast_key"]))
+        if "broadcast" in function
+        else None,
     )
     return process_calls(
         callback,

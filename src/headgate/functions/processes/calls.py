@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -12,8 +13,13 @@ import pyarrow as pa
 from headgate.functions.calls import FunctionFailed, error_text, shown_row
 from headgate.functions.declared import StateKind
 from headgate.functions.keyed import Context, KeyedProcess, Timer
+from headgate.functions.processes.broadcasts import (
+    BroadcastScope,
+    BroadcastShape,
+    rules_of,
+    scope_of,
+)
 from headgate.functions.processes.outputs import Outputs
-from headgate.functions.processes.scope import Scope
 from headgate.functions.processes.settled import settle
 from headgate.functions.processes.wire import Fetch, Reply, Request, parse_request, read_batch
 from headgate.functions.results import BadResult
@@ -47,6 +53,7 @@ class ProcessShape:
     outputs: Sequence[tuple[str, pa.Schema]]
     has_timers: bool
     right: pa.Schema | None = None
+    broadcast: BroadcastShape | None = None
 
 
 class ProcessCalls:
@@ -77,7 +84,8 @@ class ProcessCalls:
         self._uid = uid
         self._dead_letters = dead_letters
         self._check = check
-        self._scope = Scope(has_timers=shape.has_timers, name=name)
+        self._scope = scope_of(callback, has_timers=shape.has_timers, name=name)
+        self._rules = rules_of(callback, shape.broadcast, self._scope)
         self._outputs = Outputs(self._scope, shape.outputs, name)
         self._read = read or row_reader(shape.given, callback.argument)
         self._states = self._bind(callback)
@@ -118,10 +126,16 @@ class ProcessCalls:
         self._load(request, fetch)
         return self._states
 
+    def show_broadcast(self, rows: Mapping[Any, Any]) -> None:
+        """Have the process see these rows; for a process that is called without a kernel."""
+        assert isinstance(self._scope, BroadcastScope), "it sees no broadcast"
+        self._scope.rows = MappingProxyType(dict(rows))
+
     @property
     def pages(self) -> Sequence[pa.Schema]:
-        """The columns of a page of each list and map."""
-        return self._shape.pages
+        """The columns of a page of each list and map, then those of the broadcast."""
+        broadcast = self._shape.broadcast
+        return self._shape.pages if broadcast is None else [*self._shape.pages, broadcast.schema]
 
     def _bind(self, callback: ProcessCallback) -> list[State]:
         """Return the states, and have the process reach them by their names."""
@@ -156,6 +170,8 @@ class ProcessCalls:
         scope.begin(request.now, request.watermark, request.times, request.keys)
         scope.journal = [] if self._dead_letters else None
         scope.get_key = _keys(request, self._shape.keys)
+        if self._rules is not None:
+            self._rules.load(request.broadcast, fetch, len(self._shape.pages))
         scope.seed = lambda at: (
             f"{self._uid}\0{request.batch}\0{request.phase}\0".encode() + request.key_text(at)
         )
@@ -303,6 +319,8 @@ def _keys(request: Request, schema: pa.Schema) -> Callable[[int], Any]:
     known: list[Any] = []
 
     def get(at: int) -> Any:
+        if not schema.names:
+            return None
         if not known:
             batch = read_batch(request.key_batch, schema)
             columns = [reader(field.type)(batch.column(i)) for i, field in enumerate(schema)]

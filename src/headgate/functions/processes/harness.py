@@ -7,12 +7,14 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Generic, TypeVar, overload
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar, cast, overload
 
 import pyarrow as pa
 
 from headgate._units import parse_duration
 from headgate.errors import HeadgateError
+from headgate.functions.broadcast import BroadcastProcess
 from headgate.functions.calls import FunctionFailed
 from headgate.functions.declared import describe_process
 from headgate.functions.keyed import AnyProcess, KeyedCoProcess, KeyedProcess, Timer
@@ -25,7 +27,13 @@ from headgate.functions.rows import as_row
 from headgate.functions.states.lists import ListState
 from headgate.functions.states.plain import from_plain, to_plain
 from headgate.functions.states.values import ValueState
-from headgate.functions.stored import CoProcessCallback, ProcessCallback, stored_states
+from headgate.functions.stored import (
+    BroadcastCallback,
+    CoProcessCallback,
+    ProcessCallback,
+    StoredState,
+    stored_states,
+)
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -68,18 +76,24 @@ class Harness(Generic[In, Out]):
         sides: The side outputs; a dict gives the dataclass of each, None for that of the output.
         on_error: "fail" raises; "dead-letter" takes failures to `dead_letters`.
         now: The clock at the beginning.
+        broadcast: The rows of the broadcast by key, for a BroadcastProcess. They can be changed
+            between events: `harness.broadcast[7] = Rule(...)`.
+
+    Attributes:
+        broadcast: The rows of the broadcast by key.
     """
 
     @overload
     def __init__(
         self,
-        process: KeyedProcess[In, Out],
+        process: KeyedProcess[In, Out] | BroadcastProcess[In, Any, Out],
         *,
         key: str | Iterable[str] | None = None,
         schema: type | None = None,
         sides: Iterable[str] | Mapping[str, type | None] = (),
         on_error: str = "fail",
         now: datetime = START,
+        broadcast: Mapping[Any, Any] = MappingProxyType({}),
     ) -> None: ...
     @overload
     def __init__(
@@ -95,7 +109,7 @@ class Harness(Generic[In, Out]):
     ) -> None: ...
     def __init__(
         self,
-        process: AnyProcess[Out],
+        process: AnyProcess[Out] | BroadcastProcess[Any, Any, Out],
         *,
         key: str | Iterable[str] | None = None,
         right_key: str | Iterable[str] | None = None,
@@ -103,9 +117,18 @@ class Harness(Generic[In, Out]):
         sides: Iterable[str] | Mapping[str, type | None] = (),
         on_error: str = "fail",
         now: datetime = START,
+        broadcast: Mapping[Any, Any] = MappingProxyType({}),
     ) -> None:
         what = "cannot test the process"
-        declared = describe_process(process, what=what)
+        plain = cast("AnyProcess[Out]", process)
+        declared = describe_process(plain, what=what)
+        if broadcast and not declared.has_broadcast:
+            raise HeadgateError(
+                "BAD_FUNCTION",
+                f"{what}: it is not a BroadcastProcess, so it sees no broadcast",
+                hint="derive the class from headgate.BroadcastProcess, or omit broadcast",
+            )
+        self.broadcast = dict(broadcast)
         if on_error not in ("fail", "dead-letter"):
             raise HeadgateError(
                 "BAD_SETTING",
@@ -114,8 +137,9 @@ class Harness(Generic[In, Out]):
             )
         self.dead_letters: list[DeadLetter] = []
         # A process keeps its states as attributes, and another harness may take the same object.
-        self._process = copy.copy(process)
-        self._key = _columns(key)
+        self._process = copy.copy(plain)
+        # A process with a broadcast may be without keys.
+        self._key = () if key is None and declared.has_broadcast else _columns(key)
         self._right_key = self._key if right_key is None else _columns(right_key)
         self._on_error = on_error
         self._declared = declared
@@ -294,7 +318,7 @@ class Harness(Generic[In, Out]):
 
     def _note(self, made: Made, work: Work) -> None:
         """Keep the dead letters of a call."""
-        key = work.key if len(work.key) > 1 else work.key[0]
+        key = work.key[0] if len(work.key) == 1 else work.key or None
         for origin, text in made.errors:
             if origin >= 0:
                 side = ("left", "right")[work.sides[origin]] if self._is_connected else ""
@@ -306,6 +330,13 @@ class Harness(Generic[In, Out]):
             self.dead_letters.append(DeadLetter(key, None, timer, text))
 
     def _bound(self, key: tuple[Any, ...]) -> tuple[ProcessCalls, MemoryKernel]:
+        calls, kernel = self._made(key)
+        if self._declared.has_broadcast:
+            rows = sorted(self.broadcast.items(), key=lambda entry: entry[0])
+            calls.show_broadcast({each: self._rule(row) for each, row in rows})
+        return calls, kernel
+
+    def _made(self, key: tuple[Any, ...]) -> tuple[ProcessCalls, MemoryKernel]:
         if self._calls is not None and self._kernel is not None:
             return self._calls, self._kernel
         states = stored_states(self._declared.states)
@@ -318,9 +349,8 @@ class Harness(Generic[In, Out]):
             has_timers=self._declared.has_timers,
             right=place if self._is_connected else None,
         )
-        callback = CoProcessCallback if self._is_connected else ProcessCallback
         self._calls = process_calls(
-            callback(self._process, states=states),
+            self._callback(states),
             shape,
             name=f"process {type(self._process).__name__!r}",
             uid=type(self._process).__name__,
@@ -329,6 +359,18 @@ class Harness(Generic[In, Out]):
         )
         self._kernel = MemoryKernel(self._calls, shape)
         return self._calls, self._kernel
+
+    def _callback(self, states: tuple[StoredState, ...]) -> ProcessCallback:
+        kind: type[ProcessCallback] = ProcessCallback
+        if self._declared.has_broadcast:
+            kind = BroadcastCallback
+        elif self._is_connected:
+            kind = CoProcessCallback
+        return kind(self._process, states=states)
+
+    def _rule(self, row: Any) -> Any:
+        """Return a row of the broadcast as the process gets it: a copy."""
+        return as_row(row) if self._declared.rule is Any else copy.deepcopy(row)
 
     def _keyed(self, key: Any) -> tuple[bytes, tuple[Any, ...]]:
         values = key if isinstance(key, tuple) else (key,)
@@ -359,7 +401,7 @@ def _key_of(event: Any, columns: tuple[str, ...] | None) -> Any:
     values = tuple(
         event[name] if isinstance(event, Mapping) else getattr(event, name) for name in columns
     )
-    return values if len(values) > 1 else values[0]
+    return values[0] if len(values) == 1 else values
 
 
 def _event_type(event: Any) -> PythonType | type | None:

@@ -43,6 +43,7 @@ class Request:
         phase: 0 for events and processing timers, 1 for timers of event time.
         events: Those of the left stream, if two streams are connected.
         sides: The stream of each event then: 0 for the left one, 1 for the right one.
+        broadcast: The version of the broadcast's rows; empty without a broadcast.
     """
 
     now: int
@@ -62,6 +63,7 @@ class Request:
     cleanups: memoryview
     sides: memoryview
     right_events: memoryview
+    broadcast: bytes = b""
 
     def key_text(self, at: int) -> bytes:
         """Return the key at a place as state has it."""
@@ -127,8 +129,9 @@ def parse_request(body: bytes) -> Request:
         timer_kinds=list(parts[7][:timers]),
         timer_times=longs(parts[7][timers:]),
         cleanups=parts[8],
-        sides=parts[9] if len(parts) > _PARTS else _NOTHING,
-        right_events=parts[10] if len(parts) > _PARTS else _NOTHING,
+        sides=parts[9] if len(parts) > _PARTS + 1 else _NOTHING,
+        right_events=parts[10] if len(parts) > _PARTS + 1 else _NOTHING,
+        broadcast=bytes(parts[9]) if len(parts) == _PARTS + 1 else b"",
     )
 
 

@@ -41,7 +41,7 @@ from headgate.engine.process_form import ProcessForm, StateShape
 from headgate.engine.settings import HeldState, SparkSettings, held_state
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.names import check_uid
-from headgate.flow.operators import Enrich, Process, label
+from headgate.flow.operators import Enrich, Label, Process, label
 from headgate.jobs.checkpoints.keeper import by_source
 from headgate.jobs.checkpoints.spark_process import answer_order, ask_reader
 from headgate.jobs.job_folder import JobFolder
@@ -353,19 +353,19 @@ def _order(spark: SparkSettings, into: Path, run: Run, checkpoint: Path, batch: 
     tables, processes = {}, {}
     numbers = operator_numbers(run.operators)
     for node in run.flow.stateful():
-        if isinstance(node, Process):
+        if isinstance(node, Process) and node.table is None:
             form = ProcessForm.of(node, run.history[node.id])
             held = held_state(node, checkpoint, numbers[node.id], batch)
             processes[node.id] = _Process(held, form.history, form.row, form.states)
             continue
-        if not isinstance(node, Enrich):
+        if not isinstance(node, Enrich | Label):
             raise HeadgateError(
                 "SAVEPOINT_NOT_TAKEN",
                 f"cannot take a portable savepoint: {label(node)} holds state that has no "
                 "portable form",
                 hint="take an ordinary savepoint: omit --portable",
             )
-        held = HeldState(checkpoint, numbers[node.id], batch)
+        held = held_state(node, checkpoint, numbers[node.id], batch)
         tables[node.id] = _Table(held, run.history[node.table], run.keys[node.table])
     return _Order(spark, into, tables, processes)
 

@@ -23,7 +23,7 @@ from headgate.connectors.registry import find_connector
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
 from headgate.flow.names import did_you_mean
-from headgate.flow.operators import Enrich, Source
+from headgate.flow.operators import Source, table_of
 from headgate.flow.schema import Schema
 from headgate.flow.state_shape import find_state_change, warn_of_lost_state
 from headgate.jobs.checkpoints.keeper import by_source
@@ -306,9 +306,7 @@ def _find_present_positions(home: JobFolder) -> dict[str, str | None] | None:
 
 
 def _tables_of(graph: Graph, taken: Collection[str]) -> list[Source]:
-    names = {
-        node.table for node in graph.stateful() if isinstance(node, Enrich) and node.id in taken
-    }
+    names = {table_of(node) for node in graph.stateful() if node.id in taken}
     return [table for table in graph.tables() if table.id in names]
 
 

@@ -79,6 +79,8 @@ def find_way_back(graph: Graph, letter: DeadLetter) -> WayBack:
         if letter.of_row and label(node) == letter.source:
             if isinstance(node, Process) and not letter.topic:
                 return WayBack(None, "a timer failed, which has no record")
+            if letter.reason == "BAD_RULE":
+                return WayBack(None, "a rule cannot be compiled: write it again")
             return _from_row(graph, node, letter.topic)
         if isinstance(node, Source) and not letter.of_row and node.id == letter.source:
             return _to_source(graph, node, _of_name(node.topic, letter.topic))

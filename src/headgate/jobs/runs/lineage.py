@@ -20,7 +20,7 @@ from headgate.checkpoints.state_format import (
 from headgate.errors import HeadgateError
 from headgate.flow.graph import Graph
 from headgate.flow.join_state import known_columns
-from headgate.flow.operators import Enrich, Join, Process, Source
+from headgate.flow.operators import Enrich, Join, Label, Process, Source
 from headgate.flow.process_state import state_schema
 from headgate.flow.schema import Schema
 from headgate.flow.schema_changes import difference, only_adds
@@ -221,7 +221,10 @@ def check_state(run: Run, *, job: str) -> None:
 
 def has_portable_form(flow: Graph) -> bool:
     """Tell whether all of a flow's state can be in a portable savepoint."""
-    return all(isinstance(node, Enrich | Process) for node in flow.stateful())
+    return all(
+        isinstance(node, Enrich | Label) or (isinstance(node, Process) and node.table is None)
+        for node in flow.stateful()
+    )
 
 
 def check_tables(

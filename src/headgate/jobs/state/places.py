@@ -18,7 +18,7 @@ from headgate.checkpoints.state_format import STATE_FORMAT, check_state_format
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.graph import Graph
 from headgate.flow.names import did_you_mean, split_path
-from headgate.flow.operators import Dedupe, Enrich, Join, Node, Process, Window
+from headgate.flow.operators import Dedupe, Enrich, Join, Label, Node, Process, Window
 from headgate.flow.schema import Schema, type_to_ddl
 from headgate.jobs.checkpoints.listing import choose_checkpoint, list_checkpoints
 from headgate.jobs.job_folder import JobFolder
@@ -161,7 +161,7 @@ def check_operator(place: Place, uid: str) -> None:
 def key_columns(place: Place, node: Node) -> list[tuple[str, str]]:
     """Return the columns of an operator's key with their types; `?` if only a run knows."""
     match node:
-        case Enrich(table=table):
+        case Enrich(table=table) | Label(table=table):
             schema = place.history[table][-1]
             columns = [(name, schema.find_column(name)) for name in place.keys[table]]
         case Window(key=paths) | Dedupe(by=paths) | Join(on=paths) | Process(key=paths):

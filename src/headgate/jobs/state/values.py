@@ -91,7 +91,7 @@ class StateOperator:
     """An operator that holds state.
 
     Attributes:
-        kind: `enrich`, `window`, `dedupe`, `join` or `process`.
+        kind: `enrich`, `window`, `dedupe`, `join`, `label` or `process`.
         variables: The names of its state variables, as Spark's own reader takes them.
         keys: The columns of the key, in their order.
         key_types: Their SQL types; `?` if only a run knows the type.

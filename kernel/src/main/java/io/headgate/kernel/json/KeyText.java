@@ -26,6 +26,11 @@ public final class KeyText implements Serializable {
     writers = columns.stream().map(p -> JsonWriting.of(p.type())).toArray(JsonWriting.Writer[]::new);
   }
 
+  /** Returns the key of rows that have no key. */
+  public static byte[] ofNone() {
+    return NO_COLUMNS.clone();
+  }
+
   /** Returns the names of its columns. */
   public List<String> columns() {
     return Arrays.stream(paths).map(Layout.Path::name).toList();

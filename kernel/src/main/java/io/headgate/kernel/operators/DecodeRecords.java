@@ -1,6 +1,7 @@
 package io.headgate.kernel.operators;
 
 import io.headgate.kernel.PortTally;
+import io.headgate.kernel.broadcast.ControlBuckets;
 import io.headgate.kernel.json.BadRecord;
 import io.headgate.kernel.json.BadRecord.Reason;
 import io.headgate.kernel.json.DeadLetter;
@@ -56,7 +57,9 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
    * @param key the key of a table's rows; null for a stream
    * @param messageKey the same key as a record without a value gives it; null for a stream
    * @param version the column that orders a table's changes; null where their place in the topic does
-   * @param operators addresses of the operators that hold the table's rows
+   * @param operators addresses of the operators that hold the table's rows by key
+   * @param broadcasts addresses of the operators of which each task has all of the table's rows
+   * @param controls the buckets of those
    * @param job the job that dead letters are of
    * @param port where the rows of a table are counted; a stream's are by its route
    * @param refused where dead letters are counted
@@ -64,6 +67,7 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
   public record Source(
       String id, String topic, int number, Layout layout, JsonDecoder decoder, EventTime time,
       GreatestTimes greatest, boolean partitioned, KeyText key, MessageKey messageKey, Layout.Path version, int[] operators,
+      int[] broadcasts, ControlBuckets controls,
       Route route, int deadLetters, String job, long maxRecord, Placement placement, PortTally tally, int port, int refused)
       implements Serializable {}
 
@@ -178,6 +182,15 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
         ready.add(new Tuple2<>(Bucket.of(key), gone
             ? header.envelope(Envelope.TOMBSTONE, operator, key, key.length)
             : row.pack(header, Envelope.CHANGE, operator, key)));
+      for (int operator : source.broadcasts)
+        copy(gone
+            ? header.envelope(Envelope.TOMBSTONE, operator, key, key.length)
+            : row.pack(header, Envelope.CHANGE, operator, key));
+    }
+
+    /** Sends a change of a broadcast table to each task. */
+    private void copy(byte[] envelope) {
+      for (Integer bucket : source.controls.all()) ready.add(new Tuple2<>(bucket, envelope));
     }
 
     /** Ends a table's row by a record that has no value. */
@@ -190,6 +203,7 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
       if (source.version != null) header.lane = UNVERSIONED_LANE;
       for (int operator : source.operators)
         ready.add(new Tuple2<>(Bucket.of(key), header.envelope(Envelope.TOMBSTONE, operator, key, key.length)));
+      for (int operator : source.broadcasts) copy(header.envelope(Envelope.TOMBSTONE, operator, key, key.length));
     }
 
     private boolean isNull(Layout.Path path) {

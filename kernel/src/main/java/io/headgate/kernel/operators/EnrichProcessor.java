@@ -34,15 +34,6 @@ public final class EnrichProcessor
   private static final Comparator<byte[]> BY_KEY =
       ((Comparator<byte[]>) Envelope::compareLast).thenComparing(Envelope::comparePositions);
 
-  /**
-   * Changes that a column orders stand by their place in the topic: of equal versions the last one there counts, and a
-   * tombstone without a version ends what stood before it. The others stand by lane and sequence.
-   */
-  private static final Comparator<byte[]> BY_PLACE =
-      Comparator.<byte[]>comparingInt(c -> Math.max(Envelope.lane(c), DecodeRecords.COLUMN_LANE))
-          .thenComparingLong(c -> Envelope.lane(c) < 0 ? 0 : Envelope.sequence(c))
-          .thenComparingInt(Envelope::partition).thenComparingLong(Envelope::offset);
-
   private final int address;
   private final Layout input;
   private final Layout output;
@@ -52,6 +43,7 @@ public final class EnrichProcessor
 
   /** By key; of the present bucket. */
   private transient MapState<byte[], byte[]> table;
+  private transient TableChanges tableChanges;
   private transient RowCache recent;
   private transient SegmentedRow alone;
   private transient SegmentedRow together;
@@ -74,6 +66,7 @@ public final class EnrichProcessor
 
   @Override public void init(OutputMode mode, TimeMode time) {
     table = getHandle().getMapState("table", BytesEncoder.INSTANCE, BytesEncoder.INSTANCE, TTLConfig.NONE());
+    tableChanges = new TableChanges(history);
     TaskContext task = TaskContext.get();
     recent = task == null ? RowCache.alone() : RowCache.of(getHandle().getQueryInfo(), address, task);
     alone = new SegmentedRow(input);
@@ -119,41 +112,11 @@ public final class EnrichProcessor
       changes.add(row);
     }
     boolean asked = changes == null || changes.size() < rows.size();
-    byte[] held = changes == null ? before : apply(changes, before);
+    byte[] held = changes == null ? before : tableChanges.apply(changes, before);
     if (held != before) table.updateValue(key, held);
     // What no event asks for is left out: a table that is being loaded would only pass through.
     if (held != known && held != null && (asked || known != null)) recent.put(key, held);
     if (asked) answer(rows, held, bucket, out);
-  }
-
-  /** Returns what state is to hold after changes of a key; null for none. */
-  private byte[] apply(List<byte[]> changes, byte[] before) {
-    // Rows come out of a shuffle in any order. Their places decide, so that a replay ends in the same state.
-    if (changes.size() > 1) changes.sort(BY_PLACE);
-    byte[] held = before;
-    for (byte[] change : changes) {
-      int lane = Envelope.lane(change);
-      long sequence = Envelope.sequence(change);
-      long timestamp = Envelope.timestamp(change);
-      if (lane == DecodeRecords.UNVERSIONED_LANE) {
-        held = end(held, timestamp);
-        continue;
-      }
-      if (held != null && !TableRow.replaces(lane, sequence, timestamp, held)) continue;
-      boolean deleted = Envelope.kind(change) == Envelope.TOMBSTONE;
-      held = deleted
-          ? TableRow.of(history.current(), true, lane, sequence, timestamp, null, 0, 0)
-          : TableRow.of(history.current(), false, lane, sequence, timestamp, change,
-              Envelope.start(change, 0), Envelope.length(change, 0));
-    }
-    return held;
-  }
-
-  /** Returns the end of a row by a tombstone without a version: it takes the version of what it ends. */
-  private byte[] end(byte[] held, long timestamp) {
-    boolean versioned = held != null && TableRow.lane(held) == DecodeRecords.COLUMN_LANE;
-    long version = versioned ? TableRow.sequence(held) : Long.MIN_VALUE;
-    return TableRow.of(history.current(), true, DecodeRecords.COLUMN_LANE, version, timestamp, null, 0, 0);
   }
 
   /** @param held what state has of the key; null for nothing */

@@ -1,24 +1,16 @@
 package io.headgate.kernel.operators;
 
-import java.lang.ref.SoftReference;
 import java.security.SecureRandom;
 import java.util.Arrays;
-import java.util.Map;
-import java.util.UUID;
-import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.expressions.XXH64;
 import org.apache.spark.sql.streaming.QueryInfo;
 import org.apache.spark.unsafe.Platform;
-import org.apache.spark.util.TaskCompletionListener;
 
 /**
  * Rows of a table as state has them, by key, so that a key that comes again in the next batch needs no read of state.
  *
- * <p>A task takes over what the batch just before it left behind, in the same run and of the same partition, and leaves its own
- * when it has ended well, which is after its state was committed. Every other task begins with nothing and reads state: the
- * first of a run, one whose forerunner ran in another process, one that runs again. Between batches the garbage collector may
- * have it all.
+ * <p>A task begins with what the batch just before it left behind ({@link LeftBehind}), or with nothing, and then reads state.
  *
  * <p>One that is full takes no more keys: of a table that does not fit, rows that come and go would only be work for the garbage
  * collector. It starts over now and then, since what is asked for changes.
@@ -36,12 +28,6 @@ public final class RowCache {
   /** Nobody can choose keys that meet in one place. */
   private static final long SEED = new SecureRandom().nextLong();
   private static final long ALONE = 1 << 20;
-
-  private static final Map<Place, SoftReference<Left>> LEFT = new ConcurrentHashMap<>();
-
-  private record Place(UUID query, int operator, int partition) {}
-
-  private record Left(UUID run, long batch, int partitions, RowCache rows) {}
 
   private final long most;
   private int[] hashes;
@@ -67,22 +53,10 @@ public final class RowCache {
 
   /** Returns the rows that a task of an operator begins with, and sees to it that the next batch's gets them. */
   public static RowCache of(QueryInfo query, int operator, TaskContext task) {
-    var place = new Place(query.getQueryId(), operator, task.partitionId());
-    UUID run = query.getRunId();
-    long batch = query.getBatchId();
     int partitions = task.numPartitions();
-    SoftReference<Left> reference = LEFT.remove(place);
-    Left left = reference == null ? null : reference.get();
-    boolean follows =
-        left != null && left.run.equals(run) && left.batch == batch - 1 && left.partitions == partitions;
-    RowCache rows = follows ? left.rows : new RowCache(Runtime.getRuntime().maxMemory() / SHARE / partitions);
+    RowCache rows = LeftBehind.take(
+        query, operator, RowCache.class, task, () -> new RowCache(Runtime.getRuntime().maxMemory() / SHARE / partitions));
     rows.begin();
-    LEFT.values().removeIf(each -> each.get() == null);
-    TaskCompletionListener leave = done -> {
-      if (done.isFailed() || done.isInterrupted()) return;
-      LEFT.put(place, new SoftReference<>(new Left(run, batch, partitions, rows)));
-    };
-    task.addTaskCompletionListener(leave);
     return rows;
   }
 

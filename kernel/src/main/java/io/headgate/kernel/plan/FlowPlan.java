@@ -3,7 +3,16 @@ package io.headgate.kernel.plan;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import static org.apache.spark.sql.functions.array;
+import static org.apache.spark.sql.functions.explode;
+import static org.apache.spark.sql.functions.lit;
+import static org.apache.spark.sql.functions.when;
+
 import io.headgate.kernel.PortTally;
+import io.headgate.kernel.broadcast.BroadcastSpec;
+import io.headgate.kernel.broadcast.ControlBuckets;
+import io.headgate.kernel.broadcast.LabelProcessor;
+import io.headgate.kernel.broadcast.LabelSpec;
 import io.headgate.kernel.functions.FunctionSpec;
 import io.headgate.kernel.functions.FunctionStage;
 import io.headgate.kernel.joins.JoinProcessor;
@@ -37,9 +46,11 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.streaming.OutputMode;
+import org.apache.spark.sql.streaming.StatefulProcessor;
 import org.apache.spark.sql.streaming.StatefulProcessorWithInitialState;
 import org.apache.spark.sql.streaming.TimeMode;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import scala.Tuple2;
@@ -74,11 +85,13 @@ public final class FlowPlan {
     }
   }
 
+  private final ControlBuckets controls;
   private final PortTally tally;
   private final Alarms alarms;
   private final Placement placement;
 
-  private FlowPlan(PortTally tally, Alarms alarms, Placement placement) {
+  private FlowPlan(ControlBuckets controls, PortTally tally, Alarms alarms, Placement placement) {
+    this.controls = controls;
     this.tally = tally;
     this.alarms = alarms;
     this.placement = placement;
@@ -93,7 +106,8 @@ public final class FlowPlan {
       throw new IllegalArgumentException("not a flow: " + e.getMessage(), e);
     }
     var placement = new Placement(flow.path("placedSince").asLong());
-    var plan = new FlowPlan(PortTally.registered(spark), Alarms.registered(spark), placement);
+    var controls = ControlBuckets.of(flow.path("parallelism").asInt(1));
+    var plan = new FlowPlan(controls, PortTally.registered(spark), Alarms.registered(spark), placement);
     var routes = new RouteCompiler(
         spark, keys(flow), uids(flow), flow.get("deadLetters").asInt(), flow.get("job").asText(), topics(flow), plan.tally,
         new Unions(flow.path("unions")));
@@ -162,9 +176,10 @@ public final class FlowPlan {
     Layout layout = node.path("meta").isTextual() ? plain.attach(node.get("meta").asText(), MetaRow.SCHEMA) : plain;
     boolean table = node.get("kind").asText().equals("table");
     var takers = new ArrayList<Integer>();
+    var broadcasts = new ArrayList<Integer>();
     for (JsonNode operator : flow.get("operators")) {
-      boolean takes = isEnrich(operator) && operator.get("table").asText().equals(node.get("id").asText());
-      if (takes) takers.add(operator.get("address").asInt());
+      if (!operator.path("table").asText().equals(node.get("id").asText())) continue;
+      (isEnrich(operator) ? takers : broadcasts).add(operator.get("address").asInt());
     }
     String id = node.get("id").asText();
     sources.put(id, new DecodeRecords(new DecodeRecords.Source(
@@ -180,6 +195,8 @@ public final class FlowPlan {
         table ? new MessageKey(layout.base(), paths(layout, node.get("key"))) : null,
         node.get("version").isNull() ? null : layout.find(node.get("version").asText()),
         takers.stream().mapToInt(i -> i).toArray(),
+        broadcasts.stream().mapToInt(i -> i).toArray(),
+        controls,
         table ? null : routes.compile(node.get("route"), layout, id),
         flow.get("deadLetters").asInt(),
         flow.get("job").asText(),
@@ -230,8 +247,10 @@ public final class FlowPlan {
       case "window" -> new Operator(TimedOperators.window(node, routes), TimeMode.EventTime());
       case "dedupe" -> new Operator(TimedOperators.dedupe(node, routes), TimeMode.EventTime());
       case "join" -> new Operator(TimedOperators.join(node, routes), TimeMode.EventTime());
+      case "label" -> new Operator(label(node, flow, routes), TimeMode.None());
       case "process" -> new Operator(
-          TimedOperators.process(node, PythonFunctions.worker(flow.get("worker")), routes, alarms), TimeMode.EventTime());
+          TimedOperators.process(
+              node, broadcast(node, flow), PythonFunctions.worker(flow.get("worker")), routes, alarms), TimeMode.EventTime());
       default -> throw new IllegalArgumentException("unknown operator " + node);
     };
     operators.put(node.get("id").asText(), operator);
@@ -249,6 +268,33 @@ public final class FlowPlan {
         address, input, output, new SchemaHistory(history, empty(now)),
         routes.compile(node.get("matched"), output, TimedOperators.port(node, "matched")),
         routes.compile(node.get("missing"), input, TimedOperators.port(node, "missing")));
+  }
+
+  private LabelProcessor label(JsonNode node, JsonNode flow, RouteCompiler routes) {
+    int address = node.get("address").asInt();
+    String id = node.get("id").asText();
+    String name = node.get("name").asText();
+    Layout input = routes.arriving(address);
+    BroadcastSpec rules = broadcast(node, flow);
+    int condition = rules.schema().fieldIndex(node.get("when").asText());
+    int label = rules.schema().fieldIndex(node.get("label").asText());
+    DataType type = rules.schema().fields()[label].dataType();
+    StructType output = input.schema().add(node.get("into").asText(), DataTypes.createArrayType(type, true), false);
+    return new LabelProcessor(new LabelSpec(
+        address, input, output, rules, condition, label, type, routes.compile(node.get("out"), Layout.of(output), id),
+        routes.failing(id, name, input), routes.failing(id, name, Layout.of(rules.schema()))));
+  }
+
+  /** Returns the table whose rows each task of an operator has; null if there is none. */
+  private BroadcastSpec broadcast(JsonNode node, JsonNode flow) {
+    if (!node.hasNonNull("table")) return null;
+    JsonNode table = source(flow, node.get("table").asText());
+    var key = new ArrayList<String>();
+    for (JsonNode each : table.get("key")) key.add(each.asText());
+    var history = new ArrayList<StructType>();
+    for (JsonNode old : node.get("tableHistory")) history.add(schema(old));
+    StructType now = schema(table.get("schema"));
+    return new BroadcastSpec(now, key, new SchemaHistory(history, empty(now)), controls);
   }
 
   /** Returns a row that has nothing but the columns' defaults. */
@@ -331,17 +377,25 @@ public final class FlowPlan {
    */
   public Dataset<Row> operate(Dataset<Row> rows, String operator, Dataset<Row> held) {
     Operator found = operators.get(operator);
-    Column bucket = PackedColumns.bucket(held.col("key"));
-    if (found.processor instanceof ProcessProcessor) bucket = PackedColumns.processBucket(held.col("key"), held.col("value"));
-    if (found.processor instanceof JoinProcessor) bucket = PackedColumns.joinBucket(held.col("key"));
     var initial = held.select(
-        bucket.as("_1"),
+        explode(buckets(found.processor, held)).as("_1"),
         PackedColumns.entry(held.col("key"), held.col("value")).as("_2"));
     return rows.groupBy("_1").as(Encoders.INT(), ROW)
         .transformWithState(
             found.processor, found.time, OutputMode.Update(),
             initial.groupBy("_1").as(Encoders.INT(), ROW), ROW, ROW)
         .toDF();
+  }
+
+  /** Returns the buckets that get each entry which an earlier run kept: those of a broadcast table go to each task. */
+  private Column buckets(StatefulProcessor<?, ?, ?> processor, Dataset<Row> held) {
+    Column key = held.col("key");
+    Column copies = array(Arrays.stream(controls.all()).map(bucket -> lit(bucket)).toArray(Column[]::new));
+    if (processor instanceof LabelProcessor) return copies;
+    if (processor instanceof JoinProcessor) return array(PackedColumns.joinBucket(key));
+    if (!(processor instanceof ProcessProcessor)) return array(PackedColumns.bucket(key));
+    return when(PackedColumns.isBroadcast(key), copies)
+        .otherwise(array(PackedColumns.processBucket(key, held.col("value"))));
   }
 
   public Dataset<Row> operate(Dataset<Row> rows, String operator) {

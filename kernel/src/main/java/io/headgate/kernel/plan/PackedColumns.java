@@ -66,6 +66,11 @@ public final class PackedColumns {
     return call("joinBucketOf", DataTypes.IntegerType, ExpressionUtils.expression(key));
   }
 
+  /** Returns whether a process operator's entry is a row of its broadcast table. */
+  static Column isBroadcast(Column key) {
+    return call("isBroadcastOf", DataTypes.BooleanType, ExpressionUtils.expression(key));
+  }
+
   /** Returns a key and what state holds of it in one. */
   static Column entry(Column key, Column value) {
     return call("entryOf", DataTypes.BinaryType, ExpressionUtils.expression(key), ExpressionUtils.expression(value));
@@ -107,6 +112,10 @@ public final class PackedColumns {
 
   public static int processBucketOf(byte[] key, byte[] value) {
     return Bucket.of(ProcessProcessor.keyOf(key, value), ProcessSpec.BUCKETS);
+  }
+
+  public static boolean isBroadcastOf(byte[] key) {
+    return ProcessProcessor.isBroadcast(key);
   }
 
   public static int joinBucketOf(byte[] key) {

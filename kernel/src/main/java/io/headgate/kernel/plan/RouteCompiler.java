@@ -152,12 +152,15 @@ final class RouteCompiler {
     var paths = new ArrayList<Layout.Path>();
     for (JsonNode on : step.get("on")) paths.add(path(layout, on, step.get("name").asText()));
     arrivals.put(address, layout);
+    int buckets = step.path("buckets").asInt(Bucket.COUNT);
+    if (step.path("broadcast").asBoolean())
+      return new Route.ToBroadcast(address, buckets, step.get("keyed").asBoolean() ? KeyText.ofNone() : null);
     List<DataType> wanted = keys.get(address);
     if (wanted == null) {
       for (Layout.Path path : paths) checkKey(path, step.get("name").asText());
       String side = step.hasNonNull("side") ? step.get("side").asText() : null;
       Route.Failing failing = failing(uids.get(address), step.get("name").asText(), side, layout);
-      return new Route.ToKey(address, new KeyText(paths), step.path("buckets").asInt(Bucket.COUNT), failing);
+      return new Route.ToKey(address, new KeyText(paths), buckets, failing);
     }
     for (int i = 0; i < paths.size(); i++) {
       if (!kind(paths.get(i).type()).equals(kind(wanted.get(i))))

@@ -34,7 +34,7 @@ import scala.jdk.javaapi.CollectionConverters;
  */
 final class RowProgram implements Serializable {
   /** One projection; Spark may split a program into several, so that what is used twice is computed once. */
-  private record Stage(Seq<Expression> expressions, Seq<Attribute> input) implements Serializable {}
+  record Stage(Seq<Expression> expressions, Seq<Attribute> input) implements Serializable {}
 
   private final Stage[] stages;
   private final StructType result;
@@ -143,22 +143,31 @@ final class RowProgram implements Serializable {
         throw new PlanException("BAD_EXPRESSION", "cannot plan " + operator + ": " + firstLine(e.getMessage()));
       throw e;
     }
-    LogicalPlan analyzed = selected.queryExecution().analyzed();
+    Project p = checked(selected.queryExecution().analyzed(), expressions, texts, "cannot plan " + operator);
+    return new RowProgram(stages(optimized(spark, p, operator), operator), selected.schema(), texts);
+  }
+
+  /**
+   * Returns analyzed expressions, or refuses those that do not give the same result each time, of one row alone.
+   *
+   * @param what opening words of the refusal
+   */
+  static Project checked(LogicalPlan analyzed, List<String> expressions, List<String> texts, String what) {
     if (!(analyzed instanceof Project p) || !(p.child() instanceof LeafNode)
         || p.expressions().exists(e -> e.containsPattern(TreePattern.PLAN_EXPRESSION())))
-      throw new PlanException("BAD_EXPRESSION", "cannot plan " + operator
+      throw new PlanException("BAD_EXPRESSION", what
           + ": it must compute each row on its own, without an aggregate, window, generator or subquery");
     for (NamedExpression e : CollectionConverters.asJava(p.projectList())) {
       if (!((Expression) e).deterministic() || ((Expression) e).containsPattern(TreePattern.CURRENT_LIKE()))
-        throw new PlanException("BAD_EXPRESSION", "cannot plan " + operator + ": '" + ((Expression) e).sql()
+        throw new PlanException("BAD_EXPRESSION", what + ": '" + ((Expression) e).sql()
             + "' gives another result each time, so a replayed batch would have different rows");
     }
     for (int i = 0; i < texts.size(); i++)
-      FormatChecks.check((Expression) p.projectList().apply(i), "cannot plan " + operator + ": '" + texts.get(i) + "'");
+      FormatChecks.check((Expression) p.projectList().apply(i), what + ": '" + texts.get(i) + "'");
     if (ClockWords.areIn(expressions, analyzed))
-      throw new PlanException("BAD_EXPRESSION", "cannot plan " + operator + ": 'now', 'today', 'tomorrow' and 'yesterday' are"
+      throw new PlanException("BAD_EXPRESSION", what + ": 'now', 'today', 'tomorrow' and 'yesterday' are"
           + " another time after each start, so a replayed batch would have different rows");
-    return new RowProgram(stages(optimized(spark, p, operator), operator), selected.schema(), texts);
+    return p;
   }
 
   private static LogicalPlan optimized(SparkSession spark, Project analyzed, String operator) {
@@ -172,7 +181,7 @@ final class RowProgram implements Serializable {
     }
   }
 
-  private static List<Stage> stages(LogicalPlan optimized, String operator) {
+  static List<Stage> stages(LogicalPlan optimized, String operator) {
     var out = new LinkedList<Stage>();
     LogicalPlan at = optimized;
     while (at instanceof Project p) {
@@ -189,7 +198,7 @@ final class RowProgram implements Serializable {
     return out;
   }
 
-  private static String firstLine(String text) {
+  static String firstLine(String text) {
     int cut = text.indexOf('\n');
     return cut < 0 ? text : text.substring(0, cut);
   }

@@ -1,6 +1,7 @@
 package io.headgate.kernel.plan;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.headgate.kernel.broadcast.BroadcastSpec;
 import io.headgate.kernel.functions.WorkerPool;
 import io.headgate.kernel.functions.WorkerSettings;
 import io.headgate.kernel.joins.JoinProcessor;
@@ -79,7 +80,8 @@ final class TimedOperators {
         routes.compile(node.get("late"), Layout.of(JoinSpec.lateSchema(left.schema(), right.schema())), port(node, "late"))));
   }
 
-  static ProcessProcessor process(JsonNode node, WorkerSettings settings, RouteCompiler routes, Alarms alarms) {
+  static ProcessProcessor process(
+      JsonNode node, BroadcastSpec broadcast, WorkerSettings settings, RouteCompiler routes, Alarms alarms) {
     int address = node.get("address").asInt();
     String id = node.get("id").asText();
     String name = node.get("name").asText();
@@ -105,7 +107,7 @@ final class TimedOperators {
       outputs.add(new ProcessSpec.Output(port, schema, routes.compile(each.get("route"), Layout.of(schema), port(node, port))));
     }
     var spec = new ProcessSpec(
-        id, name, List.copyOf(inputs), key, new StateSchemas(history), node.get("timers").asBoolean(), node.get("ttl").asBoolean(),
+        id, name, List.copyOf(inputs), key, new StateSchemas(history), broadcast, node.get("timers").asBoolean(), node.get("ttl").asBoolean(),
         outputs, node.get("deadLetters").asBoolean(), Base64.getDecoder().decode(node.get("code").asText()));
     return new ProcessProcessor(spec, WorkerPool.Key.of(settings, List.of(spec)), alarms);
   }

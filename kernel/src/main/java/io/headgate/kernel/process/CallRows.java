@@ -1,5 +1,6 @@
 package io.headgate.kernel.process;
 
+import io.headgate.kernel.broadcast.BroadcastRows;
 import io.headgate.kernel.functions.ArrowReceiver;
 import io.headgate.kernel.functions.ArrowSender;
 import io.headgate.kernel.functions.MessageBody;
@@ -25,6 +26,7 @@ final class CallRows implements AutoCloseable {
   private final ArrowReceiver[] pages;
   private final ArrowSender[] fetches;
   private ArrowReceiver changed;
+  private ArrowSender broadcast;
 
   CallRows(ProcessSpec spec) {
     this.spec = spec;
@@ -66,6 +68,17 @@ final class CallRows implements AutoCloseable {
   /** Returns the pages that were added. */
   ArrowSender fetched(int var) {
     return fetches[var];
+  }
+
+  /** Returns the rows of the broadcast table. */
+  ArrowSender broadcast(BroadcastRows of) {
+    if (broadcast == null) broadcast = sender(spec.broadcast().schema(), null);
+    var row = new UnsafeRow(spec.broadcast().schema().length());
+    for (BroadcastRows.Entry each : of.all()) {
+      each.readInto(row);
+      broadcast.add(row);
+    }
+    return broadcast;
   }
 
   /** Sends the rows of one output on their way: two sections, what each row is made of, and the rows. */

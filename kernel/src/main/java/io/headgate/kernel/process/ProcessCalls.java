@@ -1,5 +1,6 @@
 package io.headgate.kernel.process;
 
+import io.headgate.kernel.broadcast.BroadcastTable;
 import io.headgate.kernel.functions.MessageBody;
 import io.headgate.kernel.functions.MessageReader;
 import io.headgate.kernel.functions.Worker;
@@ -32,6 +33,8 @@ final class ProcessCalls {
   private final ProcessSpec spec;
   private final WorkerPool.Key pool;
   private final KeyStore store;
+  /** Null without one. */
+  private final BroadcastTable broadcast;
   private final CallRows rows;
   private final KeyValues keyValues;
   private final Object[] keyColumns;
@@ -84,10 +87,12 @@ final class ProcessCalls {
 
   static final int REMOVE = 16;
 
-  ProcessCalls(ProcessSpec spec, WorkerPool.Key pool, KeyStore store) {
+  /** @param broadcast null if the function has no broadcast table */
+  ProcessCalls(ProcessSpec spec, WorkerPool.Key pool, KeyStore store, BroadcastTable broadcast) {
     this.spec = spec;
     this.pool = pool;
     this.store = store;
+    this.broadcast = broadcast;
     rows = new CallRows(spec);
     message = new MessageBody(spec.name());
     fetched = new MessageBody(spec.name());
@@ -221,9 +226,15 @@ final class ProcessCalls {
     section(timerCounts);
     section(timerKinds, timerTimes);
     section(cleanUps);
-    if (!spec.isConnected()) return;
-    section(inputs);
-    CallRows.write(rows.events[1], message);
+    if (spec.isConnected()) {
+      section(inputs);
+      CallRows.write(rows.events[1], message);
+    }
+    if (broadcast == null) return;
+    // A worker that has not these rows asks for them.
+    byte[] version = broadcast.rows().version();
+    message.writeInt(version.length);
+    message.write(version, 0, version.length);
   }
 
   private void section(MessageBody... parts) {
@@ -242,14 +253,18 @@ final class ProcessCalls {
     size = 0;
   }
 
-  /** Answers with pages of one list or map, of any keys of the exchange. */
+  /** Answers with pages of one list or map, of any keys of the exchange; or, behind the last of these, with the broadcast table. */
   private MessageBody fetch(int wanted, int var, byte[] body, int length) throws IOException {
+    fetched.reset();
+    if (broadcast != null && var == spec.state().vars()) {
+      rows.broadcast(broadcast.rows()).writeTo(fetched);
+      return fetched;
+    }
     var places = new MessageReader(body, length);
     for (int i = 0; i < wanted; i++) {
       byte[] key = keys.get(places.intAt(Integer.BYTES * i));
       rows.addPage(var, store.page(key, var, places.longAt(Integer.BYTES * wanted + Long.BYTES * i)));
     }
-    fetched.reset();
     rows.fetched(var).writeTo(fetched);
     return fetched;
   }

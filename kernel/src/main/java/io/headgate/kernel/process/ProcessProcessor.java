@@ -1,5 +1,7 @@
 package io.headgate.kernel.process;
 
+import io.headgate.kernel.broadcast.BroadcastTable;
+import io.headgate.kernel.broadcast.ControlBuckets;
 import io.headgate.kernel.functions.WorkerPool;
 import io.headgate.kernel.operators.RowCache;
 import io.headgate.kernel.rows.Envelope;
@@ -35,7 +37,9 @@ import scala.jdk.javaapi.CollectionConverters;
 public final class ProcessProcessor
     extends StatefulProcessorWithInitialState<Integer, Tuple2<Integer, byte[]>, Tuple2<Integer, byte[]>, Tuple2<Integer, byte[]>> {
   /** The names of the variables of state, in the order of their numbers in entries that an earlier run kept. */
-  public static final List<String> VARIABLES = List.of(KeyStore.NAME, "timers", "alarms", "expiries");
+  public static final List<String> VARIABLES = List.of(KeyStore.NAME, "timers", "alarms", "expiries", BroadcastTable.NAME);
+
+  private static final int BROADCAST = VARIABLES.indexOf(BroadcastTable.NAME);
 
   // Rows come out of a shuffle in any order.
   private static final Comparator<byte[]> BY_KEY_AND_PLACE =
@@ -49,6 +53,8 @@ public final class ProcessProcessor
   private final Alarms alarms;
 
   private transient KeyStore store;
+  /** Null without one. */
+  private transient BroadcastTable broadcast;
   /** By the kind of time: see {@link Emitted}. */
   private transient TimeIndex[] indexes;
   private transient BucketTimer timer;
@@ -95,6 +101,11 @@ public final class ProcessProcessor
     return entry[0] == 0 ? KeyStore.keyOf(Arrays.copyOfRange(entry, 1, entry.length)) : value;
   }
 
+  /** Returns whether an entry of an earlier run's state is a row of the broadcast table. */
+  public static boolean isBroadcast(byte[] entry) {
+    return entry[0] == BROADCAST;
+  }
+
   /** Returns the time of an entry of timers, alarms or expiries, by its key there, in epoch milliseconds. */
   public static long timeOf(byte[] entry) {
     return TimeIndex.timeOf(entry);
@@ -104,11 +115,13 @@ public final class ProcessProcessor
     TaskContext task = TaskContext.get();
     RowCache recent = task == null ? RowCache.alone() : RowCache.of(getHandle().getQueryInfo(), spec.address(), task);
     store = new KeyStore(getHandle(), spec.state(), recent);
-    indexes = new TimeIndex[VARIABLES.size() - 1];
+    indexes = new TimeIndex[BROADCAST - 1];
     for (int kind = 0; kind < indexes.length; kind++) indexes[kind] = new TimeIndex(getHandle(), VARIABLES.get(kind + 1));
+    broadcast = spec.broadcast() == null ? null : new BroadcastTable(getHandle(), spec.broadcast(), spec.address());
     timer = new BucketTimer(getHandle());
     passing = new PassingRows();
     late = new HashMap<>();
+    entered = null;
   }
 
   /** Takes over an entry of state as an earlier run kept it. */
@@ -118,6 +131,10 @@ public final class ProcessProcessor
     byte[] value = HeldEntry.value(held._2());
     if (key[0] == 0) {
       store.put(entry, value);
+      return;
+    }
+    if (key[0] == BROADCAST) {
+      broadcast.put(entry, value);
       return;
     }
     int kind = key[0] - 1;
@@ -150,6 +167,10 @@ public final class ProcessProcessor
       else events.add(next._2());
     }
     passing.leave(out);
+    if (ControlBuckets.isControl(bucket)) {
+      if (!events.isEmpty()) broadcast.apply(bucket, events);
+      return CollectionConverters.asScala(out.iterator());
+    }
     // A bucket that has other operators' rows alone fires what is due, too: in the first batch that reaches its time.
     if (woken || !events.isEmpty() || spec.timers() && bucket < ProcessSpec.BUCKETS) {
       if (events.size() > 1) {
@@ -177,7 +198,7 @@ public final class ProcessProcessor
     lateSince = watermark;
     added = TimeIndex.NEVER;
     recount = false;
-    if (calls == null || calls.isEnded()) calls = new ProcessCalls(spec, pool, store);
+    if (calls == null || calls.isEnded()) calls = new ProcessCalls(spec, pool, store, broadcast);
     long batch = getHandle().getQueryInfo().getBatchId();
     calls.enter(
         bucket, timers.getCurrentProcessingTimeInMs(), watermark > 0 ? watermark : Long.MIN_VALUE, batch, phase, out::add,

@@ -2,6 +2,7 @@ package io.headgate.kernel.process;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.headgate.kernel.broadcast.BroadcastSpec;
 import io.headgate.kernel.functions.ArrowSender;
 import io.headgate.kernel.functions.FunctionSpec;
 import io.headgate.kernel.functions.WorkerFunction;
@@ -19,13 +20,14 @@ import org.apache.spark.sql.types.StructType;
  * @param name how messages name the function: its operator and its uid
  * @param inputs the events that arrive: of one stream, or of two that are connected, left first
  * @param key the columns of the key, as the left side names them
+ * @param broadcast the table whose rows each task has; null if there is none
  * @param timers whether the function has timers
  * @param ttl whether any of its state expires
  * @param deadLetters whether events and timers on which the function fails become dead letters; otherwise they fail the task
  * @param code the function, pickled
  */
 public record ProcessSpec(
-    String uid, String name, List<Input> inputs, List<StructField> key, StateSchemas state, boolean timers, boolean ttl,
+    String uid, String name, List<Input> inputs, List<StructField> key, StateSchemas state, BroadcastSpec broadcast, boolean timers, boolean ttl,
     List<Output> outputs, boolean deadLetters, byte[] code)
     implements WorkerFunction, Serializable {
   /** The number of buckets that the keys of a process function are in. */
@@ -77,6 +79,11 @@ public record ProcessSpec(
     if (isConnected()) node.put("right", arrow(inputs.get(1).sent()));
     ArrayNode pages = node.putArray("pages");
     for (int var = 0; var < state.vars(); var++) pages.add(arrow(state.page(var).schema()));
+    if (broadcast != null) {
+      node.put("broadcast", arrow(broadcast.schema()));
+      ArrayNode columns = node.putArray("broadcast_key");
+      broadcast.key().forEach(columns::add);
+    }
     ArrayNode made = node.putArray("outputs");
     for (Output output : outputs) made.addObject().put("port", output.port).put("schema", arrow(output.schema));
   }

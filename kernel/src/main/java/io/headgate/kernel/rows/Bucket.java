@@ -1,8 +1,14 @@
 package io.headgate.kernel.rows;
 
+import java.util.List;
 import java.util.stream.IntStream;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.XXH64;
+import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.unsafe.Platform;
+import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * What rows are spread and sorted by: the number of the bucket that their key is in. Operators look after its keys together.
@@ -31,9 +37,21 @@ public final class Bucket {
     return ALL[of(key) & count - 1];
   }
 
+  /** Returns the partition of a bucket: Spark spreads rows by the same expression, as seen in 4.3.0. */
+  public static int partition(Integer bucket, int partitions) {
+    List<Expression> keys = List.of(Literal.create(bucket, DataTypes.IntegerType));
+    return (int) new HashPartitioning(CollectionConverters.asScala(keys).toSeq(), partitions).partitionIdExpression()
+        .eval(null);
+  }
+
   /** Returns the bucket of rows without a key that stay in order: those of one partition of a source share it. */
   public static Integer ofPartition(Header header) {
     return ALL[(int) (XXH64.hashLong(header.partition, header.source) & MASK)];
+  }
+
+  /** Returns the same for an operator that has fewer buckets. */
+  public static Integer ofPartition(Header header, int count) {
+    return ALL[ofPartition(header) & count - 1];
   }
 
   /**

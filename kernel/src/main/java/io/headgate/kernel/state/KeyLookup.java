@@ -1,5 +1,6 @@
 package io.headgate.kernel.state;
 
+import io.headgate.kernel.rows.Bucket;
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
@@ -23,11 +24,8 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.io.CompressionCodec;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
-import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
-import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning;
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager;
 import org.apache.spark.sql.execution.streaming.state.KeyStateEncoderSpec;
 import org.apache.spark.sql.execution.streaming.state.LineageItem;
@@ -149,7 +147,7 @@ public final class KeyLookup {
   private Map<ByteBuffer, Optional<byte[]>> find(
       String operator, long version, List<String> ids, List<ByteBuffer> wanted) throws IOException, RocksDBException {
     var found = new HashMap<ByteBuffer, Optional<byte[]>>();
-    int partition = partition(ids.size());
+    int partition = Bucket.partition(bucket, ids.size());
     Path store = Path.of(operator, Integer.toString(partition));
     Map<Long, String> lineage = new HashMap<>();
     lineage.put(version, ids.get(partition));
@@ -174,13 +172,6 @@ public final class KeyLookup {
     }
     for (ByteBuffer each : wanted) found.putIfAbsent(each, Optional.empty());
     return found;
-  }
-
-  /** Returns the partition of the key's bucket: Spark spreads rows by the same expression. */
-  private int partition(int partitions) {
-    List<Expression> keys = List.of(Literal.create(bucket, DataTypes.IntegerType));
-    return (int) new HashPartitioning(CollectionConverters.asScala(keys).toSeq(), partitions).partitionIdExpression()
-        .eval(null);
   }
 
   private Changes changes(Path store, long version, String id) throws IOException {

@@ -50,10 +50,14 @@ public final class ReadableState implements Serializable {
     this.key = key;
   }
 
-  /** Returns the state of an operator that keeps a table; rows of older schemas have the present one. */
-  public static ReadableState table(String json) {
+  /**
+   * Returns the state of an operator that keeps a table; rows of older schemas have the present one.
+   *
+   * @param copied whether each task has a copy of the table
+   */
+  public static ReadableState table(String json, boolean copied) {
     PortableState table = PortableState.of(json);
-    return new ReadableState(table.form(), table.keyColumns());
+    return new ReadableState(copied ? new CopiedTable(table.form()) : table.form(), table.keyColumns());
   }
 
   /** Returns the state of an operator that keeps windows. */

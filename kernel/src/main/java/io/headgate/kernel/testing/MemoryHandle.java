@@ -1,5 +1,6 @@
 package io.headgate.kernel.testing;
 
+import io.headgate.kernel.broadcast.BucketHandle;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
@@ -7,6 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
 import java.util.UUID;
+import java.util.function.Supplier;
 import org.apache.spark.sql.Encoder;
 import org.apache.spark.sql.streaming.ListState;
 import org.apache.spark.sql.streaming.MapState;
@@ -22,7 +24,7 @@ import scala.jdk.javaapi.CollectionConverters;
  *
  * <p>Stricter than Spark, which only warns: a timer must be above the watermark, registered once, and there to be deleted.
  */
-final class MemoryHandle implements StatefulProcessorHandle {
+final class MemoryHandle implements StatefulProcessorHandle, BucketHandle {
   record Timer(long moment, Integer bucket) {}
 
   /** An entry of one of the maps. */
@@ -49,6 +51,16 @@ final class MemoryHandle implements StatefulProcessorHandle {
   void enter(Integer bucket, long watermark) {
     this.bucket = bucket;
     this.watermark = watermark;
+  }
+
+  @Override public <T> T within(Integer other, Supplier<T> read) {
+    Integer present = bucket;
+    bucket = other;
+    try {
+      return read.get();
+    } finally {
+      bucket = present;
+    }
   }
 
   /** Returns state and timers as they are now; what is changed later is not in it. */

@@ -1,5 +1,6 @@
 package io.headgate.kernel.testing;
 
+import io.headgate.kernel.broadcast.ControlBuckets;
 import io.headgate.kernel.joins.JoinProcessor;
 import io.headgate.kernel.plan.FlowPlan;
 import io.headgate.kernel.process.ProcessProcessor;
@@ -115,6 +116,9 @@ final class MemoryOperator {
         groups.computeIfAbsent(row._1(), k -> new ArrayList<>()).add(row);
       }
     }
+    // Spark sorts rows by bucket: those of a broadcast table come first.
+    List<Integer> controls = groups.keySet().stream().filter(ControlBuckets::isControl).toList();
+    for (Integer bucket : controls) call(bucket, groups.remove(bucket), now, out);
     groups.forEach((bucket, group) -> call(bucket, group, now, out));
     expire(now, out);
     return out;
