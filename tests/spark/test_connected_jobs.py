@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from bench import Bench, bag
-from connected_reference import chained, drawn, value_of
 from test_killed_processes import kill_after
 
 from headgate import Context, Flow, KeyedCoProcess, ListOf, Timer, Value
@@ -22,7 +21,6 @@ from headgate.jobs.checkpoints.portable import take_portable
 from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.state.client import StateDesk
-from headgate.testing import CrashAt, run_flow
 
 JOB = "matching"
 BASE = 1_767_258_000_000
@@ -213,17 +211,6 @@ def read_all(bench: Bench, topic: str) -> list[Any]:
         for file in sorted((bench.topics / topic).glob("*.jsonl"))
         for line in file.read_text().splitlines()
     ]
-
-
-def test_a_crashed_batch_gives_the_same_rows_again(seed: int) -> None:
-    sequences = drawn(random.Random(seed), 60)
-    inputs = {
-        "left": [value_of(row) for row in sequences[0]],
-        "right": [value_of(row) for row in sequences[2]],
-    }
-    plain = run_flow(chained(timed=True), inputs, batches=3)
-    assert run_flow(chained(timed=True), inputs, batches=3, faults=[CrashAt(2)]) == plain
-    assert plain["out"]
 
 
 @pytest.mark.long
