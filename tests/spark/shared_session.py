@@ -52,6 +52,9 @@ class _Confs:
 
     def __call__(self, settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
         conf = self._conf_of(settings, jars)
+        if not jars:
+            # A test looks at the settings: a JVM without the kernel would stay for all others.
+            return conf
         if not has_jvm():
             # The JVM outlives the first job: it must not lie in that job's scratch folder.
             start_jvm(conf, streams=settings.log_file.with_suffix(".out"))
