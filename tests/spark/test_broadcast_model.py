@@ -176,9 +176,9 @@ def test_an_event_on_which_a_rule_fails_is_a_dead_letter(spark: SparkSession) ->
     assert letter["expression"] == "CAST(country AS INT) > 1"
 
 
-def test_ten_thousand_rules_are_in_order_of_their_keys(spark: SparkSession) -> None:
+@pytest.mark.parametrize("many", [1_000, pytest.param(10_000, marks=pytest.mark.long)])
+def test_many_rules_are_in_order_of_their_keys(spark: SparkSession, many: int) -> None:
     flow = MemoryFlow(spark, labelled())
-    many = 10_000
     flow.feed("rules", *({"id": i, "when": f"n = {i % 3}", "label": str(i)} for i in range(many)))
     (row,) = flow.feed("orders", {"n": 2, "price": 1.0})["out"]
     assert row["labels"] == [str(i) for i in range(many) if i % 3 == 2]
