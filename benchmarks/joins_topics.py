@@ -100,7 +100,7 @@ class Expected:
 
 
 def expect(servers: str) -> Expected:
-    """Return what plain Python makes of the orders and payments, whoever wrote them."""
+    """Return what plain Python makes of the orders and payments."""
     times: dict[int, int] = {}
     latest = 0
     for _, value in _records(servers, "orders"):

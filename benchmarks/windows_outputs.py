@@ -48,7 +48,7 @@ class Counts:
 
 
 def count_visits(servers: str) -> Counts:
-    """Count the events in the topic visits, whoever wrote them."""
+    """Count the events in the topic visits."""
     groups, latest = array("q"), 0
     for _, value in read_records(servers, _all_of(servers, "visits")):
         found = _VISIT.search(value)

@@ -130,7 +130,7 @@ class _Batch:
         try:
             ends: tuple[asyncio.Future[Any], ...] = (lanes, ticking)
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-            # Nothing but a kernel that is gone ends the ticking: no call is made for nobody.
+            # The ticking ends only when the kernel is gone; then no further call is made.
             await next(end for end in ends if end.done())
         finally:
             ticking.cancel()
@@ -176,7 +176,7 @@ class _Batch:
 
     def _forget(self, task: asyncio.Task[Any]) -> None:
         self._calls.left_behind.discard(task)
-        # An exception that nobody has looked at would be printed.
+        # asyncio prints an exception that is never read.
         if not task.cancelled():
             task.exception()
 

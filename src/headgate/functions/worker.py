@@ -61,7 +61,7 @@ def main(path: str) -> None:
         with connection.makefile("rwb", buffering=256 * 1024) as file:
             stream = cast("BinaryIO", file)
             calls = _load(stream)
-            # What is there now stays, and need not be looked at again.
+            # Modules stay for the life of the process: the collector can skip them.
             gc.collect()
             gc.freeze()
             while calls is not None and _serve(stream, calls):
