@@ -49,6 +49,13 @@ def test_a_flow_shows_its_nodes_and_how_rows_get_from_one_to_the_next() -> None:
     assert shop()._repr_html_() == shop()._repr_html_()
 
 
+def test_an_operator_with_a_name_is_shown_by_it_in_flows_and_jobs() -> None:
+    flow = Flow("shop")
+    flow.stream("orders", "id BIGINT").filter(lambda row: row.id > 0, name="New ones").to("o")
+    assert "New ones" in texts(flow._repr_html_())
+    assert "New ones" in texts(draw_job(build_view("shop", flow.graph(), {})))
+
+
 def test_a_flow_that_is_not_complete_is_shown_as_it_is() -> None:
     flow = Flow("begun")
     assert "Flow begun" in flow._repr_html_()

@@ -76,7 +76,8 @@ def _box(node: Node, graph: Graph) -> Box:
         kind = "table" if node.kind is SourceKind.TABLE else "source"
     elif isinstance(node, Output):
         kind, side = "output", is_of_side_output(graph.node, node.input)
-    return Box(node.id, kind, node.id, (detail,), f"{node.id}: {detail}", side)
+    name = graph.names.get(node.id, node.id)
+    return Box(node.id, kind, name, (detail,), f"{node.id}: {detail}", side)
 
 
 def _label(edge: Edge, graph: Graph) -> str:

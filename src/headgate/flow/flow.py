@@ -163,7 +163,8 @@ class Flow:
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the graph, also while it is not complete."""
         builder = self._builder
-        return draw_flow(Graph(builder.name, tuple(builder.nodes.values()), builder.dead_letters))
+        nodes = tuple(builder.nodes.values())
+        return draw_flow(Graph(builder.name, nodes, builder.dead_letters, dict(builder.names)))
 
     @classmethod
     def from_graph(cls, graph: Graph) -> Flow:
