@@ -101,6 +101,27 @@ def copies() -> Flow:
     return flow
 
 
+def test_a_script_that_multiprocessing_knows_by_a_second_name_stores_its_functions(
+    tmp_path: Path,
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import multiprocessing, sys\n"
+        "from headgate import Flow\n"
+        "def more(row):\n"
+        "    return row\n"
+        "assert sys.modules['__mp_main__'] is sys.modules['__main__']\n"
+        "flow = Flow('f')\n"
+        "flow.stream('in', 'id BIGINT').map('more', more, schema='id BIGINT').to('out')\n"
+        "print(len(flow.graph().to_json()))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 0
+
+
 def test_a_kept_flow_is_named_relative_to_its_job(tmp_path: Path) -> None:
     home = JobFolder(tmp_path / "here", "copies")
     graph = copies().graph()

@@ -58,13 +58,15 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
 @contextlib.contextmanager
 def _by_value(function: Any) -> Iterator[None]:
     known = cloudpickle.list_registry_pickle_by_value()
-    own = [module for module in _own_modules(function) if module.__name__ not in known]
-    for module in own:
+    # A module may be in sys.modules twice: multiprocessing gives a script a second name.
+    own = {module.__name__: module for module in _own_modules(function)}
+    new = [module for name, module in own.items() if name not in known]
+    for module in new:
         cloudpickle.register_pickle_by_value(module)
     try:
         yield
     finally:
-        for module in own:
+        for module in new:
             cloudpickle.unregister_pickle_by_value(module)
 
 
