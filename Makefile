@@ -64,7 +64,7 @@ test: setup kernel chromium  ## Run every test but those marked long
 	$(BIN)/headgate prepare kafka+pulsar & test -e $(COLLECTED) || $(COLLECT); $(PYTEST) -m "not long" --durations 25
 
 test-all: setup kernel chromium  ## Run every test, with more kills, at random moments
-	$(BIN)/headgate prepare kafka+pulsar & test -e $(COLLECTED) || $(COLLECT); HEADGATE_KILLS=8 HEADGATE_CRASH_EXAMPLES=6 HEADGATE_EXAMPLES=1 HEADGATE_SEED=random $(PYTEST) --durations 50
+	$(BIN)/headgate prepare kafka+pulsar & test -e $(COLLECTED) || $(COLLECT); HEADGATE_KILLS=8 HEADGATE_MANY_KILLS=40 HEADGATE_CRASH_EXAMPLES=6 HEADGATE_EXAMPLES=1 HEADGATE_SEED=random $(PYTEST) --durations 50
 
 screenshots: setup chromium  ## Take the docs' pictures of the console anew
 	HEADGATE_SCREENSHOTS=docs/images $(BIN)/python -m pytest tests/console/test_console.py

@@ -36,6 +36,8 @@ _FIRST_UNTIL = "test_m"
 # Then come files that take minutes, the longest at the head: three run at a time, and one that is
 # left for the end keeps a core waiting.
 _LONG = (
+    "brokers/test_process_faults.py",
+    "brokers/test_join_faults.py",
     "brokers/test_kafka_faults.py",
     "console/test_console.py",
     "brokers/test_pulsar_faults.py",
@@ -121,6 +123,12 @@ def seed() -> int:
 def kills() -> int:
     """Return how often a fault test kills a process at random: twice, more in `make test-all`."""
     return int(os.environ.get("HEADGATE_KILLS", "2"))
+
+
+@pytest.fixture
+def many_kills(kills: int) -> int:
+    """Return how often the suites of functions and of joins kill: 40 times in `make test-all`."""
+    return int(os.environ.get("HEADGATE_MANY_KILLS", kills))
 
 
 @pytest.fixture

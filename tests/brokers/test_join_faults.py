@@ -136,19 +136,20 @@ def shop(tmp_path: Path, own_kafka: KafkaBroker, seed: int) -> Iterator[JoinShop
 
 
 @pytest.mark.long
+@pytest.mark.timeout(3600)  # 40 kills take longer than a test may
 def test_kills_of_the_driver_neither_lose_nor_double_a_pair(
-    shop: JoinShop, kills: int, seed: int
+    shop: JoinShop, many_kills: int, seed: int
 ) -> None:
     moments = random.Random(seed)
     shop.start()
     with Production(shop, orders=120):
-        for number in range(kills):
+        for number in range(many_kills):
             # A third of the kills hit the first batch of an attempt, or the one it does again.
             if number % 3 != 2:
                 shop.wait_for_a_batch()
             shop.kill_children(1, moments)
         shop.wait_for_a_batch()
     shop.drain()
-    assert len(shop.events("FAILURE")) == kills
+    assert len(shop.events("FAILURE")) == many_kills
     shop.assert_exactly_once()
     assert shop.status()["state_rows"] == {"pairs": 0}

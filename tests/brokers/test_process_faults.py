@@ -133,10 +133,12 @@ def _serving(made: ProcessShop, **outputs: Any) -> Iterator[ProcessShop]:
         made.kill_supervisor()
 
 
+# 40 kills take longer than a test may.
+@pytest.mark.timeout(3600)
 def test_kills_of_drivers_and_workers_lose_double_and_reorder_nothing_on_kafka(
-    kafka_shop: ProcessShop, broker_kills: int, seed: int
+    kafka_shop: ProcessShop, many_kills: int, seed: int
 ) -> None:
-    kill_and_drain(kafka_shop, broker_kills, random.Random(seed))
+    kill_and_drain(kafka_shop, many_kills, random.Random(seed))
     kafka_shop.assert_exactly_once()
 
 
@@ -144,16 +146,16 @@ def test_kills_of_drivers_and_workers_lose_double_and_reorder_nothing_on_kafka(
 def test_kills_of_drivers_and_workers_lose_double_and_reorder_nothing_on_pulsar(
     pulsar_shop: ProcessShop, kills: int, seed: int
 ) -> None:
-    kill_and_drain(pulsar_shop, max(1, kills // 4), random.Random(seed))
+    kill_and_drain(pulsar_shop, max(2, kills // 4), random.Random(seed))
     pulsar_shop.assert_exactly_once()
 
 
 def kill_and_drain(shop: ProcessShop, kills: int, moments: random.Random) -> None:
-    """Kill drivers, and half as many workers, while events are produced."""
-    worker_kills = max(1, kills // 2)
+    """Kill processes while events are produced: a third of them workers, the others drivers."""
+    worker_kills = max(1, kills // 3)
     shop.start()
     with Production(shop, orders=60):
-        for number in range(kills):
+        for number in range(kills - worker_kills):
             shop.wait_for_a_batch()
             shop.kill_children(1, moments)
             if number < worker_kills:
@@ -161,4 +163,4 @@ def kill_and_drain(shop: ProcessShop, kills: int, moments: random.Random) -> Non
                 shop.kill_workers(moments)
         shop.wait_until(shop.is_running)
     shop.drain()
-    assert len(shop.events("FAILURE")) >= kills + worker_kills
+    assert len(shop.events("FAILURE")) >= kills
