@@ -20,7 +20,7 @@ from typing import Any
 import httpx
 
 from headgate import Flow
-from headgate.flow.stream import Stream
+from headgate.flow.streams.stream import Stream
 from headgate.testing import run_flow
 
 LATENCY = 0.02

@@ -23,7 +23,7 @@ from pathlib import Path
 import functions_flow
 import pyarrow as pa
 
-from headgate.flow.operators import Process
+from headgate.flow.operators.nodes import Process
 from headgate.functions.processes.calls import ProcessCalls, ProcessShape
 from headgate.functions.processes.memory import MemoryKernel, Work, shape_of
 from headgate.functions.python_types import python_type

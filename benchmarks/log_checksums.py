@@ -18,8 +18,8 @@ from typing import Any
 
 from headgate import Flow
 from headgate.connectors.logs import bind, parse_log
-from headgate.engine import session
-from headgate.engine.attempt import Attempt
+from headgate.engine.attempt.attempt import Attempt
+from headgate.engine.session import session
 from headgate.engine.settings import AttemptSettings, SparkSettings
 
 ROUNDS = 4

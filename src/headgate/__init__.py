@@ -14,7 +14,7 @@ The rooms, from the door down; imports only go down:
     floor       errors.py  _clock.py  _units.py  _codec.py  _artifacts.py
                 and _kernel/, which alone meets the JVM
 
-jobs/ and server/ have inner rooms, whose imports go down as well: docs/internals/rooms.md.
+Large rooms have inner rooms, whose imports go down as well: docs/internals/rooms.md.
 """
 
 from headgate.connectors import Console, Files, Kafka, Pulsar

@@ -60,7 +60,7 @@ def run_flow(
         faults: Crashes on the way. The rows must be the same as without them.
     """
     # Spark is imported when it is needed: a flow can be declared without it.
-    from headgate.engine.memory import NOW, Pace, run_in_memory
+    from headgate.engine.memory.flows import NOW, Pace, run_in_memory
 
     if batches < 1:
         raise HeadgateError(

@@ -7,7 +7,7 @@ The names are short, and some shadow Python's own: import the ones you use, or t
     stream.key_by("page").window("hits", windows.tumbling("15m")).aggregate(hits=windows.count())
 """
 
-from headgate.flow.aggregates import (
+from headgate.flow.operators.aggregates import (
     approx_count_distinct,
     avg,
     collect,
@@ -19,7 +19,7 @@ from headgate.flow.aggregates import (
     min,  # noqa: A004
     sum,  # noqa: A004
 )
-from headgate.flow.windowing import (
+from headgate.flow.operators.windowing import (
     every_event_time,
     every_events,
     every_processing_time,

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from headgate._codec import encode
-from headgate.engine.plan import source_name
+from headgate.engine.plan.plan import source_name
 from headgate.engine.settings import Delivery
-from headgate.flow.graph import Graph
+from headgate.flow.graph.graph import Graph
 from headgate.jobs.audit.job_audit import AuditRequest
 from headgate.jobs.audit.report import Audit
 from headgate.jobs.folder_home import FolderHome

@@ -21,7 +21,7 @@ from headgate.connectors import Kafka
 from headgate.connectors.kafka.admin import Cluster
 from headgate.connectors.kafka.descriptor import KafkaLog
 from headgate.connectors.logs import bind, parse_log
-from headgate.flow.graph import Graph
+from headgate.flow.graph.graph import Graph
 from headgate.jobs.audit.report import Audit
 from headgate.jobs.runs.lineage import Origin
 

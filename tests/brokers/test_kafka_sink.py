@@ -23,7 +23,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from headgate._kernel.bridge import kernel
-from headgate.engine.session import open_session
+from headgate.engine.session.session import open_session
 from headgate.engine.settings import SparkSettings
 
 JOB = "shop"

@@ -21,8 +21,8 @@ from typer.testing import CliRunner, Result
 
 import headgate
 from headgate import HeadgateError
-from headgate.cli import topics
 from headgate.cli.app import app
+from headgate.cli.topics import topics
 from headgate.connectors.kafka import records
 from headgate.connectors.kafka.clients import open_consumer
 from headgate.connectors.kafka.descriptor import KafkaLog

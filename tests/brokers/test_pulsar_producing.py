@@ -16,7 +16,7 @@ from headgate.connectors.logs import parse_log
 from headgate.connectors.pulsar.descriptor import PulsarLog
 from headgate.connectors.pulsar.producing import PulsarSender, partition_of
 from headgate.connectors.pulsar.schemas import json_schema
-from headgate.flow.schema import schema_of
+from headgate.flow.schemas.schema import schema_of
 
 
 def open_sender(broker: PulsarBroker) -> PulsarSender:

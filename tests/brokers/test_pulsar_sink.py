@@ -23,7 +23,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from headgate.connectors.pulsar.producing import partition_of
-from headgate.engine.session import open_session
+from headgate.engine.session.session import open_session
 from headgate.engine.settings import SparkSettings
 
 _MINUTE_MS = 60_000

@@ -20,8 +20,8 @@ from headgate._artifacts import get_java, resolve, spark_jars
 from headgate._clock import SystemClock
 from headgate._codec import encode
 from headgate._kernel.connector_jars import CONNECTORS
-from headgate.cli import topics
 from headgate.cli.app import app
+from headgate.cli.topics import topics
 from headgate.connectors.logs import parse_log
 from headgate.connectors.pulsar.descriptor import PulsarLog
 from headgate.connectors.pulsar.positions import Subscription

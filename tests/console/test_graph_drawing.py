@@ -13,7 +13,7 @@ from past_jobs import NOON, RUN, make_job
 from playwright.sync_api import Browser
 
 from headgate import Flow
-from headgate.flow.graph import Graph
+from headgate.flow.graph.graph import Graph
 from headgate.jobs.runs.lineage import Run, new_run, write_run
 from headgate.windows import count, session, tumbling
 

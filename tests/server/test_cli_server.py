@@ -26,7 +26,7 @@ from headgate._codec import decode, encode
 from headgate.checkpoints import savepoint as savepoints
 from headgate.checkpoints.catalog import keep
 from headgate.cli.app import app
-from headgate.cli.running import show_started
+from headgate.cli.parts.running import show_started
 from headgate.client.connection import Connection
 from headgate.client.server_home import ServerHome
 from headgate.connectors.files.topic import TopicFolder
@@ -395,7 +395,7 @@ def _write_status_of_shop(place: Place) -> None:
 def test_a_verb_that_waits_tells_of_it_and_gives_up(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headgate.cli.place._NOTE_EVERY", timedelta(seconds=0.5))
+    monkeypatch.setattr("headgate.cli.parts.place._NOTE_EVERY", timedelta(seconds=0.5))
     with FakeSupervisor(place.job("deaf"), deaf=True):
         result = place.there("stop deaf --timeout 2500ms")
     lines = result.stderr.splitlines()
@@ -565,7 +565,7 @@ def started(job: JobFolder) -> Detached:
 def test_a_job_there_is_shown_until_it_ends(
     place: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headgate.cli.running._LOOK_EVERY", timedelta(milliseconds=50))
+    monkeypatch.setattr("headgate.cli.parts.running._LOOK_EVERY", timedelta(milliseconds=50))
     home = ServerHome(Connection(place.url))
     with FakeSupervisor(place.job("followed")):
         begun = started(place.job("followed"))
@@ -595,7 +595,7 @@ def test_a_job_that_is_cancelled_there_ends_as_an_interrupt(
 def test_a_job_that_fails_there_ends_with_its_own_error(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headgate.cli.running._LOOK_EVERY", timedelta(milliseconds=50))
+    monkeypatch.setattr("headgate.cli.parts.running._LOOK_EVERY", timedelta(milliseconds=50))
     failure = {"code": "DRIVER_DIED", "message": "the driver is gone", "root_cause": "killed"}
     failure |= {"hint": "headgate logs failing", "domain": "external"}
     job = place.job("failing")
@@ -623,7 +623,7 @@ class _Impatient(ServerHome):
 def test_ctrl_c_leaves_the_job_running_there(
     place: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headgate.cli.running._LOOK_EVERY", timedelta(milliseconds=50))
+    monkeypatch.setattr("headgate.cli.parts.running._LOOK_EVERY", timedelta(milliseconds=50))
     home = _Impatient(Connection(place.url))
     with FakeSupervisor(place.job("left")):
         show_started(home, started(place.job("left")), detach=False, as_json=False)

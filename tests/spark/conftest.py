@@ -10,7 +10,7 @@ from bench import Bench
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
-from headgate.engine.session import open_session
+from headgate.engine.session.session import open_session
 from headgate.engine.settings import SparkSettings
 
 # The same examples in every run; a failure prints what reproduces it.

@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 
 from headgate import Flow
 from headgate._kernel.memory_query import MemoryQuery, MemoryRecord, MemoryState
-from headgate.engine.functions import worker_spec
-from headgate.engine.plan import plan_flow
+from headgate.engine.plan.plan import plan_flow
 from headgate.engine.settings import SparkSettings
+from headgate.engine.user_code.functions import worker_spec
 
 MIB = 1024 * 1024
 SPARK = SparkSettings(parallelism=1, log_file=Path("unused"))

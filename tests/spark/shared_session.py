@@ -12,7 +12,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from headgate._kernel.gateway import has_jvm, start_jvm
-from headgate.engine import session
+from headgate.engine.session import session
 from headgate.engine.settings import SparkSettings
 
 # Given to the JVM when it starts, and to no session after that.

@@ -22,10 +22,10 @@ from headgate.checkpoints.manifest import CheckpointFacts
 from headgate.checkpoints.restore import fork
 from headgate.checkpoints.sparklog import list_commits
 from headgate.connectors.logs import bind, parse_log
-from headgate.engine.attempt import Attempt, Ending
-from headgate.engine.session import open_session
+from headgate.engine.attempt.attempt import Attempt, Ending
+from headgate.engine.session.session import open_session
 from headgate.engine.settings import AttemptSettings, SparkSettings
-from headgate.flow.graph import Graph
+from headgate.flow.graph.graph import Graph
 from headgate.jobs.attempts.wire import AttemptSpec, Failed, News
 from headgate.jobs.attempts.worker import work
 from headgate.jobs.lifecycle.vocabulary import Order

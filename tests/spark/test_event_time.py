@@ -17,7 +17,7 @@ from headgate import Flow
 from headgate.checkpoints import sparklog
 from headgate.checkpoints.catalog import list_kept
 from headgate.checkpoints.log_sums import render_sums
-from headgate.engine.clocks import read_times
+from headgate.engine.plan.clocks import read_times
 from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import write_intent

@@ -19,10 +19,10 @@ from doc_blocks import ROOT, read_blocks
 from pyspark.sql import SparkSession
 from store_reference import StoreReference
 
-from headgate.engine.portable import TableForm, taken_rows, write_rows
-from headgate.engine.session import open_session
+from headgate.engine.portable.state import TableForm, taken_rows, write_rows
+from headgate.engine.session.session import open_session
 from headgate.engine.settings import HeldFiles, SparkSettings
-from headgate.flow.schema import Field, ListOf, Primitive, Schema, schema_of
+from headgate.flow.schemas.schema import Field, ListOf, Primitive, Schema, schema_of
 from headgate.jobs.checkpoints.portable import take_portable
 from headgate.jobs.job_folder import JobFolder
 

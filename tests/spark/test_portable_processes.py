@@ -17,15 +17,15 @@ from pyspark.sql import DataFrame
 from headgate import Context, Flow, KeyedProcess, ListOf, MapOf, Timer, Value
 from headgate._kernel.bridge import CompiledFlow
 from headgate.connectors.logs import bind, parse_log
-from headgate.engine.functions import worker_spec
-from headgate.engine.plan import plan_flow
-from headgate.engine.portable import write_rows
-from headgate.engine.portable_processes import taken_process
-from headgate.engine.process_form import ProcessForm
-from headgate.engine.session import open_session
+from headgate.engine.plan.plan import plan_flow
+from headgate.engine.portable.process_form import ProcessForm
+from headgate.engine.portable.processes import taken_process
+from headgate.engine.portable.state import write_rows
+from headgate.engine.session.session import open_session
 from headgate.engine.settings import HeldFiles, SparkSettings
-from headgate.flow.operators import Process
-from headgate.flow.process_state import state_schema
+from headgate.engine.user_code.functions import worker_spec
+from headgate.flow.operators.nodes import Process
+from headgate.flow.state.processes import state_schema
 from headgate.jobs.checkpoints.portable import take_portable
 from headgate.jobs.job_folder import JobFolder
 

@@ -14,7 +14,7 @@ from bench import Bench, bag
 
 from headgate import Context, Flow, KeyedProcess, ListOf, MapOf, Timer, Value
 from headgate.checkpoints.sparklog import read_offsets
-from headgate.engine.wakes import WAKES
+from headgate.engine.plan.wakes import WAKES
 from headgate.jobs.checkpoints.listing import list_checkpoints
 from headgate.jobs.checkpoints.state_check import open_state
 from headgate.jobs.job_folder import JobFolder

@@ -17,9 +17,9 @@ from pyspark.sql import SparkSession
 from headgate import Context, Flow, KeyedProcess, ListOf, MapOf, Timer, Value
 from headgate._kernel.bridge import CompiledFlow, kernel
 from headgate._kernel.memory_query import MemoryRecord
-from headgate.engine.functions import worker_spec
-from headgate.engine.plan import plan_flow
-from headgate.flow.process_state import state_schema
+from headgate.engine.plan.plan import plan_flow
+from headgate.engine.user_code.functions import worker_spec
+from headgate.flow.state.processes import state_schema
 
 SCHEMA = "key STRING, what STRING, n BIGINT, at BIGINT"
 WHATS = ("add", "put", "pop", "sum", "drop")

@@ -11,7 +11,7 @@ import pytest
 from bench import Bench, bag, refused
 
 from headgate import Flow
-from headgate.flow.schema import Field, ListOf, Primitive, Schema, schema_of
+from headgate.flow.schemas.schema import Field, ListOf, Primitive, Schema, schema_of
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.states import JobState
 

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from examples import examples
 from headgate import Flow
-from headgate.flow.schema import Field, ListOf, MapOf, Primitive, Schema, Struct, Type
+from headgate.flow.schemas.schema import Field, ListOf, MapOf, Primitive, Schema, Struct, Type
 
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=5)
 

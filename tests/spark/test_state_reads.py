@@ -10,8 +10,8 @@ import pytest
 from bench import Bench, bag
 
 from headgate import Flow
-from headgate.engine import attempt
-from headgate.engine.progress import BatchReport, parse_report
+from headgate.engine.attempt import attempt
+from headgate.engine.attempt.progress import BatchReport, parse_report
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import write_intent
 from headgate.jobs.lifecycle.vocabulary import Verb

@@ -13,7 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate._kernel.bridge import WAKE_SOURCE, Gate, kernel
 from headgate.checkpoints import sparklog
-from headgate.engine.wakes import WAKES
+from headgate.engine.plan.wakes import WAKES
 
 NEVER = 2**63 - 1
 BUCKETS = 128

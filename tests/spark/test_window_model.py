@@ -22,7 +22,7 @@ from window_runs import SCHEMA, aggregated, as_row, to_ms
 from examples import examples
 from headgate import Flow
 from headgate._kernel.memory_query import MemoryRecord, MemoryState
-from headgate.flow.windowing import Trigger, Windows
+from headgate.flow.operators.windowing import Trigger, Windows
 from headgate.windows import (
     count,
     every_event_time,

@@ -19,7 +19,7 @@ from window_runs import SCHEMA, aggregated, as_row
 
 from headgate import Flow, HeadgateError
 from headgate._kernel.memory_query import MemoryRecord
-from headgate.flow.windowing import Trigger, Windows
+from headgate.flow.operators.windowing import Trigger, Windows
 from headgate.windows import (
     collect,
     count,

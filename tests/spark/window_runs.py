@@ -14,8 +14,8 @@ from window_reference import Batch, Event, Row
 
 from headgate import Flow
 from headgate.checkpoints.sparklog import list_commits, read_batch
-from headgate.engine.plan import source_name
-from headgate.flow.aggregates import Aggregate
+from headgate.engine.plan.plan import source_name
+from headgate.flow.operators.aggregates import Aggregate
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import write_intent
 from headgate.jobs.lifecycle.states import JobState

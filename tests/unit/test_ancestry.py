@@ -1,7 +1,7 @@
 """Walks from a node of a graph to its sources."""
 
 from headgate import Flow
-from headgate.flow.ancestry import (
+from headgate.flow.graph.ancestry import (
     count_multipliers,
     feeds_table,
     is_of_side_output,
@@ -9,8 +9,8 @@ from headgate.flow.ancestry import (
     upstream_nodes,
     upstream_ports,
 )
-from headgate.flow.graph import Graph
-from headgate.flow.operators import Port
+from headgate.flow.graph.graph import Graph
+from headgate.flow.operators.nodes import Port
 
 ORDER = "id bigint, user bigint"
 USER = "id bigint, name string"

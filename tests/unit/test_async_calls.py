@@ -14,7 +14,7 @@ import pytest
 
 from headgate import Flow
 from headgate.errors import HeadgateError
-from headgate.flow.graph import Graph
+from headgate.flow.graph.graph import Graph
 from headgate.functions.async_calls import AsyncCalls, Patience, pause_before
 from headgate.functions.calls import FunctionFailed, Results
 from headgate.functions.stored import Callback, RowType

@@ -17,7 +17,7 @@ from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext
 from stored_run import unpack
 
-from headgate.engine.failures import explain
+from headgate.engine.attempt.failures import explain
 from headgate.engine.settings import AttemptSettings, SparkSettings
 from headgate.errors import HeadgateError
 from headgate.jobs.attempts.damage import find_damage

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from headgate import Console, Files, Flow
-from headgate.flow.graph import Graph
-from headgate.flow.stream import Stream
+from headgate.flow.graph.graph import Graph
+from headgate.flow.streams.stream import Stream
 from headgate.jobs.audit.shape import Shape, origins, outputs_of, shape_of
 
 USER = "id BIGINT NOT NULL, name STRING"

@@ -18,7 +18,7 @@ from headgate import (
     Timer,
     Value,
 )
-from headgate.engine.plan import plan_flow
+from headgate.engine.plan.plan import plan_flow
 from headgate.flow import Exchange, Port, edges_of, find_state_change
 from headgate.testing import Harness
 

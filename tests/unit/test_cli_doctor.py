@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from headgate.cli import machine
 from headgate.cli.app import app
+from headgate.cli.host import machine
 from headgate.jobs.host.doctor import Finding, Status
 
 FINE = Finding("cores", Status.OK, "2")

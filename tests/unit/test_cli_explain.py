@@ -7,8 +7,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from headgate.cli import explain
 from headgate.cli.app import app
+from headgate.cli.host import explain
 
 
 def test_a_code_is_explained_without_markdown() -> None:

@@ -17,8 +17,8 @@ from typer.testing import CliRunner, Result
 
 from headgate._codec import encode
 from headgate.cli.app import app
-from headgate.cli.control import fill_savepoint
-from headgate.cli.status import status_line
+from headgate.cli.lifecycle.control import fill_savepoint
+from headgate.cli.parts.status import status_line
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import find_intent
 from headgate.jobs.lifecycle.states import JobState
@@ -187,7 +187,7 @@ def test_delete_lists_what_goes_and_asks_in_a_terminal(
     assert planned.startswith("Job 'orders' would be deleted\nremoves:\n  logs, events")
     refused = run("delete", "orders")
     assert (refused.exit_code, error_of(refused)) == (2, "NOT_CONFIRMED")
-    monkeypatch.setattr("headgate.cli.deletion.has_terminal", lambda: True)
+    monkeypatch.setattr("headgate.cli.lifecycle.deletion.has_terminal", lambda: True)
     declined = CliRunner().invoke(app, ["delete", "orders"], input="n\n")
     assert (declined.exit_code, home.path.exists()) == (1, True)
     assert "logs, events, measurements and settings: " in declined.stderr
@@ -215,7 +215,7 @@ def test_delete_and_prune_print_json(home: JobFolder) -> None:
 def test_a_verb_that_waits_tells_of_it_and_gives_up(
     home: JobFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headgate.cli.place._NOTE_EVERY", timedelta(seconds=0.1))
+    monkeypatch.setattr("headgate.cli.parts.place._NOTE_EVERY", timedelta(seconds=0.1))
     with FakeSupervisor(home, deaf=True):
         result = run("stop", "orders", "--timeout", "400ms")
     assert (result.exit_code, result.stdout) == (2, "")

@@ -15,8 +15,8 @@ import pytest
 from eventually import eventually
 from typer.testing import CliRunner, Result
 
-from headgate.cli import publish as cli_publish
 from headgate.cli.app import app
+from headgate.cli.topics import publish as cli_publish
 from headgate.connectors.files.topic import TopicFolder
 from headgate.connectors.kafka.descriptor import KafkaLog
 from headgate.errors import Domain, HeadgateError

@@ -19,10 +19,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import headgate
-from headgate.cli import failures, topics
 from headgate.cli.app import app
-from headgate.cli.help import flowing
-from headgate.cli.output import format_age, visible
+from headgate.cli.parts import failures
+from headgate.cli.parts.help import flowing
+from headgate.cli.parts.output import format_age, visible
+from headgate.cli.topics import topics
 from headgate.connectors.files.topic import TopicFolder
 from headgate.errors import Domain, HeadgateError
 
@@ -352,7 +353,7 @@ def test_help_waits_for_neither_numpy_nor_spark_and_a_command_for_no_other() -> 
         "try:\n    main()\nexcept SystemExit as end:\n    assert end.code == 0\n"
         "heavy = {'numpy', 'pyspark', 'pandas', 'confluent_kafka', 'httpx'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
-        "assert ('headgate.cli.audit' in sys.modules) is ('--help' in sys.argv)\n"
+        "assert ('headgate.cli.views.audit' in sys.modules) is ('--help' in sys.argv)\n"
     )
     for args in (["--help"], ["topics"]):
         command = [sys.executable, "-c", script, *args]

@@ -12,7 +12,7 @@ import stored_run
 from headgate import Flow, HeadgateError
 from headgate.checkpoints.catalog import keep
 from headgate.checkpoints.checkpoint import Checkpoint
-from headgate.engine.clocks import (
+from headgate.engine.plan.clocks import (
     clock_name,
     clock_options,
     delay,
@@ -20,8 +20,8 @@ from headgate.engine.clocks import (
     read_partition_times,
     read_times,
 )
-from headgate.engine.plan import source_name
-from headgate.flow.operators import Source
+from headgate.engine.plan.plan import source_name
+from headgate.flow.operators.nodes import Source
 from headgate.jobs.checkpoints.keeper import by_source
 from headgate.jobs.runs.drain import check_not_drained, check_not_drained_at
 

@@ -15,7 +15,7 @@ from pyspark.errors import IllegalArgumentException, PySparkException
 from headgate import Flow
 from headgate._kernel import gateway
 from headgate._kernel.translate import creating_session, query_failure
-from headgate.engine.masters import check_master
+from headgate.engine.session.masters import check_master
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.startup.foreground import run_job
 from headgate.jobs.values import RunOptions, Watcher

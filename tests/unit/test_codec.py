@@ -37,7 +37,7 @@ from headgate.connectors.topics import (
     TopicDetails,
     TopicSummary,
 )
-from headgate.engine.progress import Latency, PartitionTime, StreamTimes
+from headgate.engine.attempt.progress import Latency, PartitionTime, StreamTimes
 from headgate.engine.settings import Delivery
 from headgate.jobs.audit.report import (
     Audit,

@@ -21,12 +21,12 @@ from headgate import (
     Timer,
     Value,
 )
-from headgate.engine.plan import plan_flow
-from headgate.flow.exchange import edges_of
-from headgate.flow.explain import explain
-from headgate.flow.operators import CoProcess
-from headgate.flow.outputs import Processed
-from headgate.flow.state_shape import find_state_change
+from headgate.engine.plan.plan import plan_flow
+from headgate.flow.drawing.explain import explain
+from headgate.flow.graph.edges import edges_of
+from headgate.flow.operators.nodes import CoProcess
+from headgate.flow.state.changes import find_state_change
+from headgate.flow.streams.outputs import Processed
 from headgate.functions.declared import describe_process
 from headgate.functions.stored import CoProcessCallback, load
 from headgate.jobs.dead_letters.letter import DeadLetter

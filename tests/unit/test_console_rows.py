@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console as Terminal
 
 from headgate import Console, Flow
-from headgate.cli.status import _PlainWatcher, terminal_watcher
+from headgate.cli.parts.status import _PlainWatcher, terminal_watcher
 from headgate.flow.topics import topic_from_json, topic_to_json
 from headgate.jobs.startup.foreground import _on_stderr
 from headgate.jobs.values import Watcher

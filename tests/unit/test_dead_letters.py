@@ -16,14 +16,14 @@ from typer.testing import CliRunner, Result
 
 from headgate import Flow, HeadgateError
 from headgate.cli.app import app
-from headgate.cli.dead_letters import dump
+from headgate.cli.views.dead_letters import dump
 from headgate.connectors import Kafka, Pulsar
 from headgate.connectors.files.log import FilesLog
 from headgate.connectors.files.places import FilesPlaces
 from headgate.connectors.files.topic import TopicFolder
 from headgate.connectors.logs import bind
 from headgate.connectors.places import PlacedRecord
-from headgate.flow.operators import label
+from headgate.flow.operators.nodes import label
 from headgate.flow.topics import Topic
 from headgate.jobs.dead_letters import replay as replaying
 from headgate.jobs.dead_letters.letter import find_letter, is_text

@@ -19,7 +19,7 @@ from headgate.checkpoints import catalog
 from headgate.checkpoints.restore import fork
 from headgate.checkpoints.verify import verify
 from headgate.errors import HeadgateError
-from headgate.flow.graph import Graph
+from headgate.flow.graph.graph import Graph
 from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.deletions import finish_deletions

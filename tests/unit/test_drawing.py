@@ -11,9 +11,9 @@ from xml.etree import ElementTree
 import pytest
 
 from headgate import Flow
-from headgate.flow.drawing import Box, Line, draw
-from headgate.flow.html import table
-from headgate.flow.layout import Layout, Size, arrange
+from headgate.flow.drawing.html import table
+from headgate.flow.drawing.layout import Layout, Size, arrange
+from headgate.flow.drawing.svg import Box, Line, draw
 from headgate.interactive.html import draw_job, key_text, list_rows, show_job
 from headgate.jobs.views.graph import build_view
 from headgate.jobs.views.job import JobView

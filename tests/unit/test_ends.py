@@ -10,8 +10,8 @@ import pytest
 
 from headgate import Flow
 from headgate.connectors import Console, Files, Kafka, Pulsar
-from headgate.engine.ends import count_tasks, sink_options, source_options
-from headgate.engine.plan import FlowPlan, kernel_modules, plan_flow
+from headgate.engine.plan.ends import count_tasks, sink_options, source_options
+from headgate.engine.plan.plan import FlowPlan, kernel_modules, plan_flow
 from headgate.engine.settings import (
     AttemptSettings,
     Delivery,
@@ -20,7 +20,7 @@ from headgate.engine.settings import (
     SparkSettings,
 )
 from headgate.errors import HeadgateError
-from headgate.flow.operators import Source
+from headgate.flow.operators.nodes import Source
 from headgate.flow.topics import Topic
 
 ROW = "id BIGINT NOT NULL"

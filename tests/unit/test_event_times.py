@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from headgate._codec import decode, encode
 from headgate.cli.app import app
-from headgate.engine.progress import (
+from headgate.engine.attempt.progress import (
     PartitionTime,
     StreamTimes,
     find_holder,

@@ -6,8 +6,8 @@ import runpy
 from pathlib import Path
 
 from headgate import Console, Files, Flow
-from headgate.flow.exchange import Edge, Exchange, edges_of
-from headgate.flow.operators import Port
+from headgate.flow.graph.edges import Edge, Exchange, edges_of
+from headgate.flow.operators.nodes import Port
 
 ORDERS = Path(__file__).parents[2] / "examples" / "orders"
 

@@ -13,7 +13,7 @@ import pytest
 from server_bench import store_job
 from stored_run import LAST
 
-from headgate.cli.status import start_line
+from headgate.cli.parts.status import start_line
 from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import find_run

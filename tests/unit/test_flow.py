@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from headgate import Console, Files, Flow, HeadgateError, Stream, Table
-from headgate.flow.operators import (
+from headgate.flow.operators.nodes import (
     Column,
     Enrich,
     Load,
@@ -26,7 +26,7 @@ from headgate.flow.operators import (
     Where,
     WithColumns,
 )
-from headgate.flow.schema import Field, Primitive, Schema, Struct, Unknown, schema_of
+from headgate.flow.schemas.schema import Field, Primitive, Schema, Struct, Unknown, schema_of
 from headgate.flow.topics import LogicalTopic
 
 ORDER = (

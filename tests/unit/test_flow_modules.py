@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.worker_util import setup_spark_files
 
-from headgate.engine.flow_modules import import_from, import_on_workers
+from headgate.engine.user_code.flow_modules import import_from, import_on_workers
 
 
 def test_a_worker_searches_the_flows_folder_before_the_working_directory(

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import Console, Files, Flow, Graph, HeadgateError, Stream, Table, Topic
-from headgate.flow.schema import Field, ListOf, Primitive, Schema, Struct, Type
+from headgate.flow.schemas.schema import Field, ListOf, Primitive, Schema, Struct, Type
 from headgate.flow.topics import topic_from_json, topic_to_json
 
 KEYS = st.sampled_from(["bigint", "int", "string", "boolean", "date", "decimal(10,2)"])

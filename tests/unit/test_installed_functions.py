@@ -19,8 +19,8 @@ import pyarrow as pa
 import pytest
 
 from headgate import Flow, Graph, HeadgateError
-from headgate.engine.plan import plan_flow
-from headgate.flow.operators import Call, Process
+from headgate.engine.plan.plan import plan_flow
+from headgate.flow.operators.nodes import Call, Process
 from headgate.functions import worker
 from headgate.functions.installed import Installed, find_digest
 from headgate.functions.stored import Callback, ProcessCallback, StoredFunction, load, store

@@ -9,12 +9,12 @@ from typing import Any, cast
 import pytest
 
 from headgate import Flow, HeadgateError
-from headgate.engine.plan import plan_flow
-from headgate.flow.explain import explain
-from headgate.flow.graph import Graph
-from headgate.flow.operators import Join, Port
-from headgate.flow.state_shape import find_state_change, warn_of_lost_state
-from headgate.flow.stream import Stream
+from headgate.engine.plan.plan import plan_flow
+from headgate.flow.drawing.explain import explain
+from headgate.flow.graph.graph import Graph
+from headgate.flow.operators.nodes import Join, Port
+from headgate.flow.state.changes import find_state_change, warn_of_lost_state
+from headgate.flow.streams.stream import Stream
 from headgate.jobs.audit.shape import shape_of
 from headgate.jobs.dead_letters.letter import DeadLetter
 from headgate.jobs.dead_letters.way_back import find_way_back, topics_of_operators

@@ -11,7 +11,7 @@ import pytest
 
 from headgate import Files, HeadgateError
 from headgate._kernel import locales
-from headgate.engine.session import open_session, spark_conf
+from headgate.engine.session.session import open_session, spark_conf
 from headgate.engine.settings import SparkSettings
 
 _NOT_UTF8 = os.fsdecode(b"/tmp/h\xf6me")

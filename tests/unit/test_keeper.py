@@ -13,7 +13,7 @@ from stored_run import LAST, facts, unpack
 
 from headgate.checkpoints.catalog import keep, list_kept, read_kept
 from headgate.checkpoints.verify import verify
-from headgate.engine.progress import BatchReport, SourceProgress
+from headgate.engine.attempt.progress import BatchReport, SourceProgress
 from headgate.jobs.checkpoints import keeper as keepers
 from headgate.jobs.checkpoints.keeper import CheckpointKeeper
 from headgate.jobs.job_folder import JobFolder

@@ -15,7 +15,7 @@ from eventually import eventually
 
 import headgate
 from headgate import Flow, HeadgateError
-from headgate.flow.graph import Graph
+from headgate.flow.graph.graph import Graph
 from headgate.jobs.flow_file import KEPT_FLOW, find_flow, hold_flow, keep_flow, load_flow
 from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.job_folder import JobFolder

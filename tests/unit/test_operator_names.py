@@ -9,9 +9,9 @@ import pytest
 from headgate import Flow, HeadgateError
 from headgate._codec import decode, encode
 from headgate.connectors.logs import bind, parse_log
-from headgate.engine.plan import plan_flow
-from headgate.flow.graph import Graph
-from headgate.flow.state_shape import find_state_change
+from headgate.engine.plan.plan import plan_flow
+from headgate.flow.graph.graph import Graph
+from headgate.flow.state.changes import find_state_change
 from headgate.functions.keyed import KeyedProcess
 from headgate.jobs.views.graph import GraphView, build_view
 from headgate.windows import count, tumbling

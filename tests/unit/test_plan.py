@@ -9,9 +9,9 @@ import pytest
 
 from headgate import Flow
 from headgate.connectors import Kafka
-from headgate.engine.plan import FlowPlan, kernel_modules, plan_flow, source_name
-from headgate.engine.spark_types import to_spark_json
-from headgate.flow.schema import schema_of
+from headgate.engine.plan.plan import FlowPlan, kernel_modules, plan_flow, source_name
+from headgate.engine.plan.spark_types import to_spark_json
+from headgate.flow.schemas.schema import schema_of
 
 ORDER = "id BIGINT NOT NULL, user BIGINT, item BIGINT, at STRUCT<x: INT, y: INT>"
 

@@ -24,10 +24,10 @@ from headgate import Flow, Graph, HeadgateError
 from headgate._clock import SystemClock
 from headgate._codec import decode, encode
 from headgate.connectors.logs import bind, parse_log
-from headgate.engine.portable_columns import Misfit, fit, fit_row, fit_version
+from headgate.engine.plan.spark_types import to_spark_json
+from headgate.engine.portable.columns import Misfit, fit, fit_row, fit_version
 from headgate.engine.settings import AttemptSettings, HeldFiles, HeldState, SparkSettings
-from headgate.engine.spark_types import to_spark_json
-from headgate.flow.schema import Primitive, schema_of
+from headgate.flow.schemas.schema import Primitive, schema_of
 from headgate.jobs.attempts.wire import AttemptSpec
 from headgate.jobs.checkpoints.portable import (
     list_portable,

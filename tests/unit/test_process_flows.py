@@ -13,12 +13,12 @@ from typing import Any, cast
 import pytest
 
 from headgate import Flow, Graph, HeadgateError
-from headgate.engine.plan import plan_flow
-from headgate.engine.process_form import ProcessForm
-from headgate.flow.operators import Process
-from headgate.flow.outputs import Processed
-from headgate.flow.process_state import state_schema
-from headgate.flow.state_shape import find_state_change, warn_of_lost_state
+from headgate.engine.plan.plan import plan_flow
+from headgate.engine.portable.process_form import ProcessForm
+from headgate.flow.operators.nodes import Process
+from headgate.flow.state.changes import find_state_change, warn_of_lost_state
+from headgate.flow.state.processes import state_schema
+from headgate.flow.streams.outputs import Processed
 from headgate.functions.keyed import Context, KeyedProcess, ListOf, MapOf, Timer, Value
 from headgate.functions.stored import ProcessCallback, load
 from headgate.jobs.dead_letters.letter import DeadLetter

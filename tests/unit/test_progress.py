@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from headgate._codec import encode
-from headgate.cli.status import source_lags
-from headgate.engine.progress import BatchReport, Latency, StateProgress, parse_report
+from headgate.cli.parts.status import source_lags
+from headgate.engine.attempt.progress import BatchReport, Latency, StateProgress, parse_report
 from headgate.jobs.totals import Totals
 
 # Two batches of a flow with a stream, two tables and two operators: tables first, then orders.

@@ -24,7 +24,7 @@ from headgate.connectors.pulsar.producing import java_hash, partition_of
 from headgate.connectors.pulsar.schemas import can_write, json_schema, schema_differences
 from headgate.connectors.setup import SetupOptions, TopicRole
 from headgate.connectors.topics import FOREVER, MadeTopic, Retention, WantedTopic
-from headgate.flow.schema import Field, Primitive, Schema, Unknown, schema_of
+from headgate.flow.schemas.schema import Field, Primitive, Schema, Unknown, schema_of
 from headgate.jobs.topics.setup import judge
 
 WEEK = Retention(timedelta(days=7))

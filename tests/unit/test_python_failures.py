@@ -8,7 +8,7 @@ import pytest
 
 from headgate._kernel.python_failures import raised_failure
 from headgate._kernel.translate import query_failure
-from headgate.engine.session import DriverOutput
+from headgate.engine.session.session import DriverOutput
 from headgate.engine.settings import SparkSettings
 from headgate.errors import Domain, HeadgateError
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from headgate import Flow, HeadgateError
-from headgate.engine.ends import count_tasks
-from headgate.engine.plan import plan_flow
-from headgate.flow.graph import Graph
-from headgate.flow.operators import Rebalance
+from headgate.engine.plan.ends import count_tasks
+from headgate.engine.plan.plan import plan_flow
+from headgate.flow.graph.graph import Graph
+from headgate.flow.operators.nodes import Rebalance
 from headgate.jobs.views.graph import build_view
 
 ROW = "id BIGINT NOT NULL, user BIGINT"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from headgate import Flow, Graph, HeadgateError
-from headgate.flow.schema import Field, Primitive, schema_of
+from headgate.flow.schemas.schema import Field, Primitive, schema_of
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import Run, continue_run, find_run, new_run, write_run
 

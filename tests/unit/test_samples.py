@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate._codec import encode
-from headgate.engine.progress import BatchReport, Latency, SourceProgress, StateProgress
+from headgate.engine.attempt.progress import BatchReport, Latency, SourceProgress, StateProgress
 from headgate.errors import HeadgateError
 from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.job_folder import JobFolder

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.errors import HeadgateError
-from headgate.flow.schema import (
+from headgate.flow.schemas.changes import difference, only_adds
+from headgate.flow.schemas.schema import (
     MISSING,
     Field,
     ListOf,
@@ -25,7 +26,6 @@ from headgate.flow.schema import (
     key_kind,
     schema_of,
 )
-from headgate.flow.schema_changes import difference, only_adds
 
 BIGINT, STRING = Primitive("bigint"), Primitive("string")
 NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,6}", fullmatch=True) | st.text(

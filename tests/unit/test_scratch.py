@@ -8,7 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from headgate.engine.driver_lock import make_scratch, remove_scratch, scratch_conf, take_lock
+from headgate.engine.session.driver_lock import (
+    make_scratch,
+    remove_scratch,
+    scratch_conf,
+    take_lock,
+)
 
 _NOW = timedelta(0)
 
@@ -48,7 +53,7 @@ def test_nothing_is_left_of_a_driver_that_has_ended(tmp_path: Path) -> None:
 def test_a_driver_that_lives_keeps_what_it_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headgate.engine.driver_lock._LAST_BREATH", _NOW)
+    monkeypatch.setattr("headgate.engine.session.driver_lock._LAST_BREATH", _NOW)
     file = tmp_path / "driver.lock"
     lock = take_lock(file, wait=_NOW)
     folder = make_scratch(file, lock)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.engine.session import spark_conf
+from headgate.engine.session.session import spark_conf
 from headgate.engine.settings import SparkSettings
 
 _STATE = "logger.state.name = org.apache.spark.sql.execution.streaming.state\n"

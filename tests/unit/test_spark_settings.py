@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.engine.session import spark_conf
+from headgate.engine.session.session import spark_conf
 from headgate.engine.settings import SparkSettings
 
 

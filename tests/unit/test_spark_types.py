@@ -10,8 +10,17 @@ from decimal import Decimal
 import pytest
 from pyspark.sql.types import StructType
 
-from headgate.engine.spark_types import is_known, to_spark_json
-from headgate.flow.schema import Field, ListOf, MapOf, Primitive, Schema, Struct, Unknown, schema_of
+from headgate.engine.plan.spark_types import is_known, to_spark_json
+from headgate.flow.schemas.schema import (
+    Field,
+    ListOf,
+    MapOf,
+    Primitive,
+    Schema,
+    Struct,
+    Unknown,
+    schema_of,
+)
 
 
 @dataclass

@@ -7,7 +7,7 @@ import pytest
 from headgate import Flow, Kafka, Pulsar
 from headgate.connectors.logs import bind, parse_log
 from headgate.errors import HeadgateError
-from headgate.flow.graph import Graph
+from headgate.flow.graph.graph import Graph
 from headgate.jobs.startup.start_positions import parse_starts
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fake_clock import NOON
 
-from headgate.engine.progress import BatchReport, StateProgress
+from headgate.engine.attempt.progress import BatchReport, StateProgress
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.supervision.state_sizes import StateSizes
 

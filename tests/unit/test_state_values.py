@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from headgate._codec import decode, encode
-from headgate.cli.state import _lines
+from headgate.cli.views.state import _lines
 from headgate.jobs.state.values import (
     Held,
     HistoryEntry,

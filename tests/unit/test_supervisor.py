@@ -17,7 +17,7 @@ import pytest
 from eventually import eventually
 from fake_clock import FakeClock
 
-from headgate.engine.progress import BatchReport, SourceProgress
+from headgate.engine.attempt.progress import BatchReport, SourceProgress
 from headgate.errors import HeadgateError
 from headgate.jobs.attempts.wire import (
     AttemptSpec,

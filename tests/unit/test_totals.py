@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from headgate._codec import encode
-from headgate.engine.progress import BatchReport, Latency, SourceProgress, StateProgress
+from headgate.engine.attempt.progress import BatchReport, Latency, SourceProgress, StateProgress
 from headgate.jobs.totals import Totals
 
 START = datetime(2026, 11, 15, 12, tzinfo=UTC)

@@ -13,7 +13,7 @@ from headgate.connectors import Kafka
 from headgate.connectors.kafka.descriptor import KafkaLog
 from headgate.engine.settings import Delivery, Fenced
 from headgate.errors import HeadgateError
-from headgate.flow.graph import Graph
+from headgate.flow.graph.graph import Graph
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import Origin, Run, new_run, write_run
 from headgate.jobs.runs.transactions import earlier_runs, end_transactions, has_transactions

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from headgate import Flow, HeadgateError
-from headgate.engine.plan import plan_flow
-from headgate.flow.ancestry import count_multipliers, sources_of
-from headgate.flow.graph import Graph
-from headgate.flow.operators import Port, Union
-from headgate.flow.schema import Schema, schema_of
-from headgate.flow.stream import Stream
-from headgate.flow.types import Field, ListOf, Primitive
+from headgate.engine.plan.plan import plan_flow
+from headgate.flow.graph.ancestry import count_multipliers, sources_of
+from headgate.flow.graph.graph import Graph
+from headgate.flow.operators.nodes import Port, Union
+from headgate.flow.schemas.schema import Schema, schema_of
+from headgate.flow.schemas.types import Field, ListOf, Primitive
+from headgate.flow.streams.stream import Stream
 from headgate.jobs.audit.shape import shape_of
 from headgate.jobs.dead_letters.letter import DeadLetter
 from headgate.jobs.dead_letters.way_back import find_way_back, topics_of_operators

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from headgate import Flow
-from headgate.engine.clocks import is_drained, read_times
-from headgate.engine.plan import source_name
-from headgate.engine.wakes import WAKES, wake_options
+from headgate.engine.plan.clocks import is_drained, read_times
+from headgate.engine.plan.plan import source_name
+from headgate.engine.plan.wakes import WAKES, wake_options
 from headgate.jobs.checkpoints.keeper import by_source
 
 POSITION = '{"format":1,"n":4,"at":1}'

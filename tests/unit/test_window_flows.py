@@ -10,12 +10,12 @@ from typing import Any, cast
 import pytest
 
 from headgate import Flow, Graph, HeadgateError, Stream, Windowed, windows
-from headgate.engine.plan import FlowPlan, plan_flow
+from headgate.engine.plan.plan import FlowPlan, plan_flow
 from headgate.flow import find_state_change
-from headgate.flow.aggregates import Aggregate
-from headgate.flow.operators import Port, TimeUnit, Window, WithColumns
-from headgate.flow.state_shape import warn_of_lost_state
-from headgate.flow.windowing import Trigger, Windows
+from headgate.flow.operators.aggregates import Aggregate
+from headgate.flow.operators.nodes import Port, TimeUnit, Window, WithColumns
+from headgate.flow.operators.windowing import Trigger, Windows
+from headgate.flow.state.changes import warn_of_lost_state
 
 VISIT = (
     "event_id STRING NOT NULL, visit_id STRING NOT NULL, event_time BIGINT NOT NULL, "

@@ -12,7 +12,7 @@ import pytest
 from headgate import Flow
 from headgate._codec import decode, encode
 from headgate.connectors import Kafka
-from headgate.engine.progress import (
+from headgate.engine.attempt.progress import (
     BatchReport,
     Latency,
     PartitionTime,

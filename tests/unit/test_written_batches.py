@@ -28,7 +28,7 @@ from headgate.connectors.written import (
     by_tasks,
     unknown,
 )
-from headgate.engine.driver_lock import await_drivers
+from headgate.engine.session.driver_lock import await_drivers
 from headgate.engine.settings import Delivery
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs import written_batches

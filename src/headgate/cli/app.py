@@ -11,62 +11,69 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from headgate.cli import failures, output
-from headgate.cli.help import lay_out
-from headgate.cli.place import expand_options
+from headgate.cli.parts import failures, output
+from headgate.cli.parts.help import lay_out
+from headgate.cli.parts.place import expand_options
 from headgate.errors import HeadgateError
 
 # The commands, in the order of the help, as `MODULE.FUNCTION` in this room. A group is its own help
 # and its commands. A module is imported when a command line names its command: all of them together
 # take longer than most commands.
 _COMMANDS: dict[str, str | tuple[str, dict[str, str]]] = {
-    "run": "run.run",
-    "plan": "plan.plan",
-    "demo": "demo.demo",
-    "serve": "serve.serve",
-    "jobs": "jobs.jobs",
-    "show": "jobs.show",
-    "graph": "watching.graph",
-    "events": "watching.events",
-    "exceptions": "watching.exceptions",
-    "logs": "logs.logs",
-    "lag": "jobs.lag",
-    "start": "control.start",
-    "stop": "control.stop",
-    "cancel": "control.cancel",
-    "restart": "control.restart",
-    "pause": "control.pause",
-    "resume": "control.resume",
-    "delete": "deletion.delete",
-    "prune": "deletion.prune",
-    "checkpoints": "checkpoints.checkpoints",
-    "savepoint": "checkpoints.savepoint",
-    "restore": "restore.restore",
-    "state": "state.state",
-    "verify": "checkpoints.verify",
-    "audit": "audit.audit",
-    "dead-letters": "dead_letters.dead_letters",
-    "setup": "setup.setup",
-    "produce": ("produce.produce", {"store": "produce.store", "visits": "produce.visits"}),
-    "publish": "publish.publish",
-    "topics": (
-        "topics.topics",
-        {"list": "topics.list_all", "show": "topics.show_one", "create": "topics.create"},
+    "run": "lifecycle.run.run",
+    "plan": "lifecycle.plan.plan",
+    "demo": "sandbox.demo.demo",
+    "serve": "lifecycle.serve.serve",
+    "jobs": "views.jobs.jobs",
+    "show": "views.jobs.show",
+    "graph": "views.watching.graph",
+    "events": "views.watching.events",
+    "exceptions": "views.watching.exceptions",
+    "logs": "views.logs.logs",
+    "lag": "views.jobs.lag",
+    "start": "lifecycle.control.start",
+    "stop": "lifecycle.control.stop",
+    "cancel": "lifecycle.control.cancel",
+    "restart": "lifecycle.control.restart",
+    "pause": "lifecycle.control.pause",
+    "resume": "lifecycle.control.resume",
+    "delete": "lifecycle.deletion.delete",
+    "prune": "lifecycle.deletion.prune",
+    "checkpoints": "views.checkpoints.checkpoints",
+    "savepoint": "views.checkpoints.savepoint",
+    "restore": "lifecycle.restore.restore",
+    "state": "views.state.state",
+    "verify": "views.checkpoints.verify",
+    "audit": "views.audit.audit",
+    "dead-letters": "views.dead_letters.dead_letters",
+    "setup": "topics.setup.setup",
+    "produce": (
+        "sandbox.produce.produce",
+        {"store": "sandbox.produce.store", "visits": "sandbox.produce.visits"},
     ),
-    "tail": "topics.tail",
-    "broker": (
-        "broker.broker",
+    "publish": "topics.publish.publish",
+    "topics": (
+        "topics.topics.topics",
         {
-            "start": "broker.start",
-            "stop": "broker.stop",
-            "status": "broker.status",
-            "url": "broker.url",
-            "logs": "broker.logs",
+            "list": "topics.topics.list_all",
+            "show": "topics.topics.show_one",
+            "create": "topics.topics.create",
         },
     ),
-    "prepare": "machine.prepare",
-    "doctor": "machine.doctor",
-    "explain": "explain.explain",
+    "tail": "topics.topics.tail",
+    "broker": (
+        "sandbox.broker.broker",
+        {
+            "start": "sandbox.broker.start",
+            "stop": "sandbox.broker.stop",
+            "status": "sandbox.broker.status",
+            "url": "sandbox.broker.url",
+            "logs": "sandbox.broker.logs",
+        },
+    ),
+    "prepare": "host.machine.prepare",
+    "doctor": "host.machine.doctor",
+    "explain": "host.explain.explain",
 }
 
 # The base class of typer's errors about a command line; typer exports only this one.
@@ -173,7 +180,7 @@ def _make_app(names: Iterable[str]) -> typer.Typer:
 def _register(app: typer.Typer, name: str) -> None:
     command = _COMMANDS[name]
     if not isinstance(command, tuple):
-        app.command(name, cls=_load("control.StopCommand") if name == "stop" else None)(
+        app.command(name, cls=_load("lifecycle.control.StopCommand") if name == "stop" else None)(
             expand_options(_load(command))
         )
         return
@@ -188,7 +195,7 @@ def _register(app: typer.Typer, name: str) -> None:
 
 
 def _load(place: str) -> Any:
-    module, _, name = place.partition(".")
+    module, _, name = place.rpartition(".")
     return getattr(importlib.import_module(f"headgate.cli.{module}"), name)
 
 

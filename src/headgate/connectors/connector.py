@@ -18,7 +18,7 @@ from headgate.connectors.setup import SetupOptions, TopicRole, find_problems
 from headgate.connectors.starts import StartSyntax
 from headgate.connectors.topics import MadeTopic, Topics, WantedTopic
 from headgate.connectors.written import Batches, Writers, Written
-from headgate.flow.schema import Schema
+from headgate.flow.schemas.schema import Schema
 from headgate.flow.topics import Topic
 
 T = TypeVar("T", bound=Topic, contravariant=True)

@@ -7,8 +7,8 @@ from dataclasses import replace
 from headgate.connectors.connector import Log
 from headgate.connectors.registry import CONNECTORS
 from headgate.errors import HeadgateError
-from headgate.flow.graph import Graph
-from headgate.flow.operators import Node, Output, Source
+from headgate.flow.graph.graph import Graph
+from headgate.flow.operators.nodes import Node, Output, Source
 from headgate.flow.topics import LogicalTopic, Topic
 
 DEFAULT_LOG = "files:.headgate/topics"

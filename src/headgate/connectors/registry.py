@@ -10,7 +10,7 @@ from headgate.connectors.files.connector import FilesConnector
 from headgate.connectors.kafka.connector import KafkaConnector
 from headgate.connectors.pulsar.connector import PulsarConnector
 from headgate.errors import Domain, HeadgateError
-from headgate.flow.graph import Graph
+from headgate.flow.graph.graph import Graph
 from headgate.flow.topics import Topic
 
 _ALL: tuple[Connector[Any], ...] = (FilesConnector(), KafkaConnector(), PulsarConnector())

@@ -12,7 +12,7 @@ from headgate._codec import Form, Moment, alias, left_out, left_out_while, shape
 from headgate._units import format_duration, format_size, parse_duration
 from headgate.errors import HeadgateError
 from headgate.flow.names import did_you_mean
-from headgate.flow.schema import Schema
+from headgate.flow.schemas.schema import Schema
 
 INFINITE = "infinite"
 

@@ -10,8 +10,17 @@ from pathlib import Path
 from typing import Annotated
 
 from headgate._codec import Form, Seconds
-from headgate.flow.operators import CoProcess, Dedupe, Enrich, Join, Label, Node, Process, Window
-from headgate.flow.schema import Schema
+from headgate.flow.operators.nodes import (
+    CoProcess,
+    Dedupe,
+    Enrich,
+    Join,
+    Label,
+    Node,
+    Process,
+    Window,
+)
+from headgate.flow.schemas.schema import Schema
 
 MIB = 1024 * 1024
 # The rows of a broadcast; each task has a copy.

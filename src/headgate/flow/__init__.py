@@ -3,16 +3,16 @@
 `Flow` and `Stream` build a `Graph`. The rest of Headgate reads the graph, and stores it as JSON.
 """
 
-from headgate.flow.connecting import ConnectedStreams
-from headgate.flow.exchange import Edge, Exchange, edges_of
 from headgate.flow.flow import Flow
-from headgate.flow.graph import Graph
-from headgate.flow.operators import Port
-from headgate.flow.outputs import Deduped, Enriched, Joined, Labelled, Processed, Windowed
-from headgate.flow.schema import Schema, schema_of
-from headgate.flow.schema_changes import difference, only_adds
-from headgate.flow.state_shape import find_state_change
-from headgate.flow.stream import Broadcast, KeyedStream, Stream, Table
+from headgate.flow.graph.edges import Edge, Exchange, edges_of
+from headgate.flow.graph.graph import Graph
+from headgate.flow.operators.nodes import Port
+from headgate.flow.schemas.changes import difference, only_adds
+from headgate.flow.schemas.schema import Schema, schema_of
+from headgate.flow.state.changes import find_state_change
+from headgate.flow.streams.connecting import ConnectedStreams
+from headgate.flow.streams.outputs import Deduped, Enriched, Joined, Labelled, Processed, Windowed
+from headgate.flow.streams.stream import Broadcast, KeyedStream, Stream, Table
 from headgate.flow.topics import LogicalTopic, Topic, register_topic
 
 __all__ = [

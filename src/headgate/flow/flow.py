@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from headgate.flow.builder import Builder
-from headgate.flow.completeness import check_complete
-from headgate.flow.drawing import draw_flow
-from headgate.flow.event_time import IDLE_AFTER, parse_idle_after, parse_out_of_orderness
-from headgate.flow.explain import explain
-from headgate.flow.graph import Graph
+from headgate.flow.checks.completeness import check_complete
+from headgate.flow.drawing.explain import explain
+from headgate.flow.drawing.svg import draw_flow
+from headgate.flow.graph.graph import Graph
 from headgate.flow.names import check_uid, parse_member
-from headgate.flow.operators import Load, Port, Source, SourceKind, TimeUnit
-from headgate.flow.schema import Schema, schema_of
-from headgate.flow.stream import Broadcast, Stream, Table
+from headgate.flow.operators.event_time import IDLE_AFTER, parse_idle_after, parse_out_of_orderness
+from headgate.flow.operators.nodes import Load, Port, Source, SourceKind, TimeUnit
+from headgate.flow.schemas.schema import Schema, schema_of
+from headgate.flow.streams.builder import Builder
+from headgate.flow.streams.stream import Broadcast, Stream, Table
 from headgate.flow.topics import Topic, as_topic
 
 

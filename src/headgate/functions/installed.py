@@ -6,7 +6,6 @@ import hashlib
 import importlib.util
 import inspect
 import operator
-import pickle
 import sys
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, PathFinder
@@ -15,6 +14,7 @@ from typing import Any
 
 from headgate.errors import HeadgateError
 from headgate.functions.keyed import AnyProcess
+from headgate.functions.moved import unpickle
 
 # Folders of installed packages.
 FOLDERS = ("site-packages", "dist-packages")
@@ -41,7 +41,7 @@ class Installed:
         That is compared before anything is imported.
         """
         check_source(self.module, self.digest, what=f"cannot load {self.module}:{self.name}")
-        return pickle.loads(self.callback)
+        return unpickle(self.callback)
 
 
 def find_installed(function: Any) -> Installed | None:

@@ -18,6 +18,7 @@ from headgate.functions.code_text import read_code
 from headgate.functions.declared import DeclaredState, StateKind
 from headgate.functions.installed import Installed, find_installed
 from headgate.functions.keyed import AnyProcess
+from headgate.functions.moved import unpickle
 from headgate.functions.python_types import PythonType
 
 # A flow's JSON contains its functions, and every checkpoint contains the flow's JSON.
@@ -214,7 +215,7 @@ def load(code: bytes) -> Callback | ProcessCallback:
     Raises:
         HeadgateError: PACKAGE_MISSING or FUNCTION_CHANGED, for one of an installed package.
     """
-    stored = pickle.loads(zlib.decompress(code))
+    stored = unpickle(zlib.decompress(code))
     callback = stored.load() if isinstance(stored, Installed) else stored
     assert isinstance(callback, Callback | ProcessCallback)
     return callback

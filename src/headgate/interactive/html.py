@@ -9,9 +9,9 @@ from typing import Any
 
 from headgate._units import format_count, format_size
 from headgate.checkpoints.checkpoint import AnyCheckpoint, Checkpoint
-from headgate.flow.drawing import Box, Line, draw
-from headgate.flow.exchange import Exchange
-from headgate.flow.html import heading, table
+from headgate.flow.drawing.html import heading, table
+from headgate.flow.drawing.svg import Box, Line, draw
+from headgate.flow.graph.edges import Exchange
 from headgate.interactive.tables import Rows
 from headgate.jobs.state.values import HistoryEntry
 from headgate.jobs.views.graph import DEAD_LETTERS, GraphEdge, GraphNode, GraphView

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from headgate.client.home import Home
-from headgate.flow.html import table
+from headgate.flow.drawing.html import table
 from headgate.interactive.job import Job
 from headgate.interactive.tables import text_table
 from headgate.jobs.folder_home import FolderHome

@@ -6,10 +6,10 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from headgate.engine.memory_records import write_record
+from headgate.engine.memory.records import write_record
 from headgate.errors import Domain, HeadgateError
-from headgate.flow.graph import Graph
-from headgate.flow.html import heading, table
+from headgate.flow.drawing.html import heading, table
+from headgate.flow.graph.graph import Graph
 from headgate.interactive.html import json_text
 from headgate.interactive.tables import text_table
 from headgate.jobs.processes.child import ChildProcess, open_output, spawn

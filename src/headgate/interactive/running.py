@@ -11,7 +11,7 @@ from typing import Any
 
 from headgate._units import format_duration
 from headgate.errors import HeadgateError
-from headgate.flow.graph import Graph
+from headgate.flow.graph.graph import Graph
 from headgate.flow.names import did_you_mean
 from headgate.interactive.job import Job
 from headgate.interactive.progress import show_progress

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from headgate.flow.html import table
+from headgate.flow.drawing.html import table
 
 _Item = TypeVar("_Item")
 _LONGEST_CELL = 60

@@ -13,11 +13,11 @@ from types import CodeType, ModuleType
 
 # Registers the kinds of topics that a flow's JSON may name.
 import headgate.connectors  # noqa: F401
-from headgate.engine.flow_modules import import_from
+from headgate.engine.user_code.flow_modules import import_from
 from headgate.errors import HeadgateError
 from headgate.flow.flow import Flow
-from headgate.flow.graph import Graph
-from headgate.flow.operators import Transform, label
+from headgate.flow.graph.graph import Graph
+from headgate.flow.operators.nodes import Transform, label
 from headgate.jobs.job_folder import JobFolder
 
 _MODULE = "headgate_user_flow"

@@ -10,7 +10,7 @@ from statistics import median_low
 from typing import Annotated, Any, TypeVar
 
 from headgate._codec import Form, Moment, alias, left_out, shaped
-from headgate.engine.progress import BatchReport, Latency, StreamTimes, find_holder
+from headgate.engine.attempt.progress import BatchReport, Latency, StreamTimes, find_holder
 
 # The number of last batches over which rates are calculated.
 _RATE_BATCHES = 5

@@ -12,7 +12,7 @@ from headgate.connectors.files.places import FilesPlaces
 from headgate.connectors.kafka.descriptor import STARTS
 from headgate.connectors.setup import SetupOptions, TopicRole, wanted_topic
 from headgate.connectors.topics import WantedTopic
-from headgate.flow.schema import Schema
+from headgate.flow.schemas.schema import Schema
 from headgate.flow.topics import Topic
 
 

@@ -12,7 +12,7 @@ from headgate.connectors.kafka.descriptor import SCHEME, STARTS, Kafka, KafkaLog
 from headgate.connectors.places import Places
 from headgate.connectors.setup import SetupOptions, TopicRole
 from headgate.connectors.topics import WantedTopic
-from headgate.flow.schema import Schema
+from headgate.flow.schemas.schema import Schema
 from headgate.flow.topics import Topic
 
 

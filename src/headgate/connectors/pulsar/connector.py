@@ -12,7 +12,7 @@ from headgate.connectors.pulsar.descriptor import SCHEMES, STARTS, Pulsar, Pulsa
 from headgate.connectors.pulsar.keeping import find_problems, wanted_on_pulsar
 from headgate.connectors.setup import SetupOptions, TopicRole
 from headgate.connectors.topics import WantedTopic
-from headgate.flow.schema import Schema
+from headgate.flow.schemas.schema import Schema
 
 
 class PulsarEnds(BrokerEnds[Pulsar]):

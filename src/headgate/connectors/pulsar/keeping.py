@@ -12,7 +12,7 @@ from datetime import timedelta
 
 from headgate.connectors.setup import SetupOptions, TopicRole, wanted_topic
 from headgate.connectors.topics import FOREVER, MadeTopic, Retention, WantedTopic
-from headgate.flow.schema import Schema
+from headgate.flow.schemas.schema import Schema
 
 NOTHING = Retention(timedelta(0))
 

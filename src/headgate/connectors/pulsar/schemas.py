@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from headgate.flow.schema import (
+from headgate.flow.schemas.schema import (
     Field,
     ListOf,
     MapOf,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from headgate._codec import encode
-from headgate.engine.driver_lock import remove_scratch
+from headgate.engine.session.driver_lock import remove_scratch
 from headgate.jobs.attempts.wire import AttemptSpec, News, decode_news
 from headgate.jobs.lifecycle.vocabulary import Order
 from headgate.jobs.processes.child import ChildProcess, open_output, spawn

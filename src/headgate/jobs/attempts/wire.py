@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Annotated, Any, TypeAlias, get_args
 
 from headgate._codec import Form, decode, encode
-from headgate.engine.progress import BatchReport
+from headgate.engine.attempt.progress import BatchReport
 from headgate.engine.settings import AttemptSettings
-from headgate.flow.graph import Graph
+from headgate.flow.graph.graph import Graph
 from headgate.jobs.lifecycle.failures import Failure
 
 

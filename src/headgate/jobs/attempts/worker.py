@@ -15,8 +15,8 @@ from typing import Any
 import headgate.connectors  # noqa: F401
 from headgate._clock import SystemClock
 from headgate._codec import decode
-from headgate.engine.attempt import Attempt, Ending
-from headgate.engine.failures import explain
+from headgate.engine.attempt.attempt import Attempt, Ending
+from headgate.engine.attempt.failures import explain
 from headgate.jobs.attempts.damage import find_damage
 from headgate.jobs.attempts.wire import (
     AttemptSpec,

@@ -9,7 +9,7 @@ from headgate.connectors.audit import Input, Meter, OutputRows, Passed
 from headgate.connectors.registry import find_audit, get_audit
 from headgate.errors import HeadgateError
 from headgate.flow.names import did_you_mean, split_path
-from headgate.flow.operators import Port, Source, label
+from headgate.flow.operators.nodes import Port, Source, label
 from headgate.flow.topics import Topic
 from headgate.jobs.audit.by_position import audit_windowed, open_input, read_letters
 from headgate.jobs.audit.key_counts import KeyColumns, KeyFindings, KeyTally, hash_of

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from headgate.connectors.audit import Input, Meter, Passed, Row
 from headgate.connectors.registry import find_audit, get_audit
 from headgate.errors import HeadgateError
-from headgate.flow.operators import Source, Window, label
+from headgate.flow.operators.nodes import Source, Window, label
 from headgate.flow.topics import Topic
 from headgate.jobs.audit.position_counts import SourceCounts
 from headgate.jobs.audit.report import Audit, By

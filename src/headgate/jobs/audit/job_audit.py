@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from headgate.connectors.audit import AuditProgress, Meter
 from headgate.errors import HeadgateError
 from headgate.flow.names import did_you_mean
-from headgate.flow.operators import Source
+from headgate.flow.operators.nodes import Source
 from headgate.jobs.audit.report import Audit
 from headgate.jobs.audit.scope import Scope, find_scope
 from headgate.jobs.job_folder import JobFolder

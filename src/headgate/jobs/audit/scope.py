@@ -11,10 +11,10 @@ from pathlib import Path
 from headgate.checkpoints.catalog import list_kept, read_manifest
 from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.checkpoints.sparklog import find_last_commit, find_start, read_offsets
-from headgate.engine.plan import source_name
+from headgate.engine.plan.plan import source_name
 from headgate.engine.settings import Delivery
 from headgate.errors import HeadgateError
-from headgate.flow.graph import Graph
+from headgate.flow.graph.graph import Graph
 from headgate.flow.names import did_you_mean
 from headgate.jobs.checkpoints.keeper import by_source
 from headgate.jobs.checkpoints.listing import checkpoint_not_found

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass
 
-from headgate.flow.ancestry import sources_of
-from headgate.flow.graph import Graph
-from headgate.flow.operators import (
+from headgate.flow.graph.ancestry import sources_of
+from headgate.flow.graph.graph import Graph
+from headgate.flow.operators.nodes import (
     Filter,
     FlatMap,
     Join,

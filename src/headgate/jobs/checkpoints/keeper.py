@@ -25,10 +25,10 @@ from headgate.checkpoints.sparklog import (
     read_offsets,
 )
 from headgate.checkpoints.storage import sweep
-from headgate.engine.plan import source_name
-from headgate.engine.progress import BatchReport
-from headgate.flow.graph import Graph
-from headgate.flow.operators import Source
+from headgate.engine.attempt.progress import BatchReport
+from headgate.engine.plan.plan import source_name
+from headgate.flow.graph.graph import Graph
+from headgate.flow.operators.nodes import Source
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import Run, nothing_committed
 from headgate.jobs.runs.reached import ReachedNote

@@ -36,12 +36,12 @@ from headgate.checkpoints.restore import fork_batch
 from headgate.checkpoints.sparklog import read_batch, read_commit
 from headgate.checkpoints.state_format import check_state_format
 from headgate.checkpoints.storage import is_draft, link_files, publishing
-from headgate.engine.clocks import has_ended, read_partition_times, read_times
-from headgate.engine.process_form import ProcessForm, StateShape
+from headgate.engine.plan.clocks import has_ended, read_partition_times, read_times
+from headgate.engine.portable.process_form import ProcessForm, StateShape
 from headgate.engine.settings import HeldState, SparkSettings, held_state
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.names import check_uid
-from headgate.flow.operators import Enrich, Label, Process, label
+from headgate.flow.operators.nodes import Enrich, Label, Process, label
 from headgate.jobs.checkpoints.keeper import by_source
 from headgate.jobs.checkpoints.spark_process import answer_order, ask_reader
 from headgate.jobs.job_folder import JobFolder
@@ -371,7 +371,7 @@ def _order(spark: SparkSettings, into: Path, run: Run, checkpoint: Path, batch: 
 
 
 def _read_states(content: Mapping[str, Any]) -> dict[str, int]:
-    from headgate.engine.portable import TableForm, write_states
+    from headgate.engine.portable.state import TableForm, write_states
 
     order = decode(_Order, content)
     tables = {

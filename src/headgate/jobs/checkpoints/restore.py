@@ -11,10 +11,10 @@ from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.checkpoints.restore import fork
 from headgate.checkpoints.sparklog import find_load_target, read_commit, read_offsets
 from headgate.connectors.registry import get_connector
-from headgate.engine.clocks import read_partition_times, read_times
-from headgate.engine.plan import source_name
-from headgate.flow.graph import Graph
-from headgate.flow.operators import Source
+from headgate.engine.plan.clocks import read_partition_times, read_times
+from headgate.engine.plan.plan import source_name
+from headgate.flow.graph.graph import Graph
+from headgate.flow.operators.nodes import Source
 from headgate.jobs.checkpoints.portable import (
     EventTime,
     copy_states,

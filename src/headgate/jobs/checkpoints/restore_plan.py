@@ -21,11 +21,11 @@ from headgate.checkpoints.storage import sha256_of
 from headgate.connectors.connector import RecordCount
 from headgate.connectors.registry import find_connector
 from headgate.errors import HeadgateError
-from headgate.flow.graph import Graph
+from headgate.flow.graph.graph import Graph
 from headgate.flow.names import did_you_mean
-from headgate.flow.operators import Source, table_of
-from headgate.flow.schema import Schema
-from headgate.flow.state_shape import find_state_change, warn_of_lost_state
+from headgate.flow.operators.nodes import Source, table_of
+from headgate.flow.schemas.schema import Schema
+from headgate.flow.state.changes import find_state_change, warn_of_lost_state
 from headgate.jobs.checkpoints.keeper import by_source
 from headgate.jobs.checkpoints.listing import list_past
 from headgate.jobs.checkpoints.portable import FILE as PORTABLE

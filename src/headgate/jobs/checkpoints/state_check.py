@@ -16,7 +16,7 @@ from headgate.checkpoints.problems import Problem
 from headgate.checkpoints.restore import fork
 from headgate.engine.settings import HeldState, SparkSettings, held_state
 from headgate.errors import HeadgateError
-from headgate.flow.graph import Graph
+from headgate.flow.graph.graph import Graph
 from headgate.jobs.checkpoints.spark_process import answer_order, ask_reader
 from headgate.jobs.runs.lineage import operator_numbers
 
@@ -63,7 +63,7 @@ class _Order:
 
 
 def _read(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    from headgate.engine.state_view import count_rows
+    from headgate.engine.state.view import count_rows
 
     order = decode(_Order, content)
     return {"rows": count_rows(order.spark, order.held)}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from headgate.connectors.places import Places
 from headgate.connectors.registry import get_connector
 from headgate.errors import HeadgateError
-from headgate.flow.graph import Graph
+from headgate.flow.graph.graph import Graph
 from headgate.jobs.dead_letters.letter import DeadLetter, find_letter
 from headgate.jobs.dead_letters.replay_memory import ReplayMemory, read_memory
 from headgate.jobs.dead_letters.tally import AT_MOST, Counting, Tally

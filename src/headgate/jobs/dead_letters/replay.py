@@ -18,7 +18,7 @@ from headgate._codec import alias, shaped
 from headgate.connectors.places import PlacedRecord, Places, Send
 from headgate.connectors.registry import get_connector
 from headgate.errors import HeadgateError
-from headgate.flow.graph import Graph
+from headgate.flow.graph.graph import Graph
 from headgate.flow.topics import Topic
 from headgate.jobs.dead_letters.letter import DeadLetter, find_letter
 from headgate.jobs.dead_letters.listing import get_letters

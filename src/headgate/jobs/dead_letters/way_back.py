@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from headgate.connectors.broker import has_name
 from headgate.connectors.registry import find_connector, get_connector
-from headgate.flow.ancestry import feeds_table, sources_of, upstream_ports
-from headgate.flow.graph import Graph
-from headgate.flow.operators import (
+from headgate.flow.graph.ancestry import feeds_table, sources_of, upstream_ports
+from headgate.flow.graph.graph import Graph
+from headgate.flow.operators.nodes import (
     Dedupe,
     FlatMap,
     Join,

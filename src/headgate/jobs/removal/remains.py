@@ -8,8 +8,8 @@ from pathlib import Path
 
 from headgate.connectors.registry import find_connector
 from headgate.errors import HeadgateError
-from headgate.flow.graph import Graph
-from headgate.flow.operators import Source
+from headgate.flow.graph.graph import Graph
+from headgate.flow.operators.nodes import Source
 from headgate.flow.topics import Topic
 from headgate.jobs.event_files import EVENTS, count_events
 from headgate.jobs.job_folder import JobFolder

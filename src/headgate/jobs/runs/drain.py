@@ -7,7 +7,7 @@ from pathlib import Path
 
 from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.checkpoints.sparklog import find_last_commit, find_open_batch, read_offsets
-from headgate.engine.clocks import is_drained
+from headgate.engine.plan.clocks import is_drained
 from headgate.errors import HeadgateError
 
 

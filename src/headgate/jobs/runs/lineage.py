@@ -18,13 +18,13 @@ from headgate.checkpoints.state_format import (
     check_state_format,
 )
 from headgate.errors import HeadgateError
-from headgate.flow.graph import Graph
-from headgate.flow.join_state import known_columns
-from headgate.flow.operators import Enrich, Join, Label, Process, Source
-from headgate.flow.process_state import state_schema
-from headgate.flow.schema import Schema
-from headgate.flow.schema_changes import difference, only_adds
-from headgate.flow.state_shape import find_state_change
+from headgate.flow.graph.graph import Graph
+from headgate.flow.operators.nodes import Enrich, Join, Label, Process, Source
+from headgate.flow.schemas.changes import difference, only_adds
+from headgate.flow.schemas.schema import Schema
+from headgate.flow.state.changes import find_state_change
+from headgate.flow.state.joins import known_columns
+from headgate.flow.state.processes import state_schema
 from headgate.jobs.job_folder import JobFolder, broken_file, read_json, write_json
 
 # Since 2 a manifest has the format of the state, since 3 the rules by which rows are placed.

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from headgate.connectors.connector import Mark
 from headgate.connectors.registry import get_connector
 from headgate.errors import HeadgateError
-from headgate.flow.graph import Graph
-from headgate.flow.operators import Source
+from headgate.flow.graph.graph import Graph
+from headgate.flow.operators.nodes import Source
 
 Positions = Mapping[str, str | None]
 

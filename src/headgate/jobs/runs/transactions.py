@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from headgate.connectors.registry import clusters_of, find_connector, get_connector
-from headgate.engine.ends import count_tasks
-from headgate.engine.plan import plan_flow
+from headgate.engine.plan.ends import count_tasks
+from headgate.engine.plan.plan import plan_flow
 from headgate.engine.settings import Delivery, Fenced
 from headgate.errors import HeadgateError
-from headgate.flow.graph import Graph
+from headgate.flow.graph.graph import Graph
 from headgate.flow.topics import Topic
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import Run, find_run

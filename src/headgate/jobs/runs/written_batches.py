@@ -8,9 +8,9 @@ from typing import Any
 
 from headgate.connectors.registry import CONNECTORS, clusters_of
 from headgate.connectors.written import NOTHING, Batches, Writers, Written
-from headgate.engine.driver_lock import await_drivers
+from headgate.engine.session.driver_lock import await_drivers
 from headgate.engine.settings import Delivery
-from headgate.flow.graph import Graph
+from headgate.flow.graph.graph import Graph
 from headgate.flow.topics import Topic
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import Run

@@ -16,10 +16,10 @@ from headgate.checkpoints.catalog import list_names
 from headgate.checkpoints.sparklog import find_last_commit
 from headgate.connectors import Console
 from headgate.connectors.logs import bind, parse_log
-from headgate.engine.plan import kernel_modules
+from headgate.engine.plan.plan import kernel_modules
 from headgate.engine.settings import Fenced
 from headgate.errors import HeadgateError
-from headgate.flow.graph import Graph
+from headgate.flow.graph.graph import Graph
 from headgate.jobs.attempts.launch import Launcher, ProcessLauncher
 from headgate.jobs.attempts.wire import AttemptSpec
 from headgate.jobs.checkpoints.keeper import CheckpointKeeper

@@ -10,9 +10,9 @@ from headgate.checkpoints.catalog import read_kept
 from headgate.checkpoints.restore import fork_batch
 from headgate.checkpoints.storage import link_files, publishing
 from headgate.errors import HeadgateError
-from headgate.flow.graph import Graph
-from headgate.flow.operators import Source
-from headgate.flow.state_shape import find_state_change
+from headgate.flow.graph.graph import Graph
+from headgate.flow.operators.nodes import Source
+from headgate.flow.state.changes import find_state_change
 from headgate.jobs.checkpoints.keeper import CheckpointKeeper
 from headgate.jobs.checkpoints.restore import find_loading
 from headgate.jobs.runs.lineage import Origin, Run, check_tables, extend_history, forget_processes

@@ -24,9 +24,9 @@ from headgate.checkpoints.sparklog import (
 from headgate.connectors.connector import RecordCount
 from headgate.connectors.registry import get_connector
 from headgate.connectors.written import Answer, Batches, Written
-from headgate.engine.plan import source_name
+from headgate.engine.plan.plan import source_name
 from headgate.errors import HeadgateError
-from headgate.flow.operators import Source
+from headgate.flow.operators.nodes import Source
 from headgate.jobs.checkpoints.keeper import by_source
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import Run

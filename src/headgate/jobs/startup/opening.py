@@ -11,7 +11,7 @@ from headgate.checkpoints.problems import Problem
 from headgate.checkpoints.sparklog import find_last_commit
 from headgate.checkpoints.verify import find_good
 from headgate.connectors.registry import check_brokers
-from headgate.engine.masters import check_master
+from headgate.engine.session.masters import check_master
 from headgate.engine.settings import Delivery
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.checkpoints.listing import list_past, list_readable_past

@@ -13,10 +13,10 @@ from headgate._codec import alias, left_out, shaped
 from headgate._kernel.jar import get_jars
 from headgate.connectors.logs import bind, parse_log
 from headgate.connectors.registry import find_connector
-from headgate.engine.plan import kernel_modules, plan_flow
+from headgate.engine.plan.plan import kernel_modules, plan_flow
 from headgate.engine.settings import AttemptSettings, Delivery, SparkSettings
-from headgate.flow.explain import explain
-from headgate.flow.graph import Graph
+from headgate.flow.drawing.explain import explain
+from headgate.flow.graph.graph import Graph
 from headgate.flow.topics import Topic
 from headgate.jobs.flow_file import load_flow
 from headgate.jobs.runs.lineage import FlowJson
@@ -135,7 +135,7 @@ def _delivery(topic: Topic, delivery: Delivery) -> tuple[str, str]:
 
 def _spark_plan(graph: Graph, folder: Path) -> str:
     # A plan without Spark must not wait for this import.
-    from headgate.engine.attempt import Attempt
+    from headgate.engine.attempt.attempt import Attempt
 
     with tempfile.TemporaryDirectory(prefix="headgate-plan-") as scratch:
         settings = AttemptSettings(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from headgate._clock import Clock
 from headgate.checkpoints.checkpoint import Checkpoint
-from headgate.flow.graph import Graph
+from headgate.flow.graph.graph import Graph
 from headgate.jobs.checkpoints.restore import restore_run
 from headgate.jobs.checkpoints.restore_plan import RestorePlan, plan_restore
 from headgate.jobs.job_folder import JobFolder

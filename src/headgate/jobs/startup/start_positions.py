@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from headgate.connectors.registry import get_connector
 from headgate.errors import HeadgateError
-from headgate.flow.graph import Graph
-from headgate.flow.operators import Source
+from headgate.flow.graph.graph import Graph
+from headgate.flow.operators.nodes import Source
 
 
 def parse_starts(texts: Iterable[str], graph: Graph) -> dict[str, str]:

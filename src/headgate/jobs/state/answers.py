@@ -28,7 +28,7 @@ from headgate.jobs.state.values import (
 )
 
 if TYPE_CHECKING:
-    from headgate.engine.state_reading import FoundRows, StatePlace, StateReader
+    from headgate.engine.state.reading import FoundRows, StatePlace, StateReader
 
 _T = TypeVar("_T")
 # Files of a running job may be deleted before they are read; by then there is a newer batch.
@@ -201,7 +201,7 @@ def _state_or_problem(place: Place | Held) -> StatePlace | Held:
 
 
 def _state(place: Place, folder: Path | None = None) -> StatePlace:
-    from headgate.engine.state_reading import StatePlace, StateShape
+    from headgate.engine.state.reading import StatePlace, StateShape
 
     shape = StateShape(place.flow, place.operators, place.history, place.keys)
     began = read_batch(place.folder, place.batch).timestamp_ms

@@ -16,10 +16,10 @@ from headgate.checkpoints.manifest import StateFacts
 from headgate.checkpoints.sparklog import read_batch, read_commit
 from headgate.checkpoints.state_format import STATE_FORMAT, check_state_format
 from headgate.errors import Domain, HeadgateError
-from headgate.flow.graph import Graph
+from headgate.flow.graph.graph import Graph
 from headgate.flow.names import did_you_mean, split_path
-from headgate.flow.operators import Dedupe, Enrich, Join, Label, Node, Process, Window
-from headgate.flow.schema import Schema, type_to_ddl
+from headgate.flow.operators.nodes import Dedupe, Enrich, Join, Label, Node, Process, Window
+from headgate.flow.schemas.schema import Schema, type_to_ddl
 from headgate.jobs.checkpoints.listing import choose_checkpoint, list_checkpoints
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.registry import get_job

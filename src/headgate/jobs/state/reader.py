@@ -26,7 +26,7 @@ from headgate.jobs.state.answers import Answers
 from headgate.jobs.state.connection import LONGEST_ANSWER, ReaderFolder, introduction, receive
 
 if TYPE_CHECKING:
-    from headgate.engine.state_reading import StateReader
+    from headgate.engine.state.reading import StateReader
 
 # The only message of a reader to the process that started it: a reader accepts questions.
 _UP = {"up": True}
@@ -220,7 +220,7 @@ class _Opening:
 
     def _open(self) -> None:
         try:
-            from headgate.engine.state_reading import StateReader
+            from headgate.engine.state.reading import StateReader
 
             log = self._folder.path / "logs" / "spark.log"
             scratch = self._folder.path / "scratch"

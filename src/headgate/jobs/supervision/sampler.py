@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from headgate._clock import Clock
-from headgate.engine.progress import BatchReport
+from headgate.engine.attempt.progress import BatchReport
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.supervision.sample_files import PHASES, Sample, append, forget

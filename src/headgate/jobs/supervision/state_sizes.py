@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from headgate.engine.progress import BatchReport, StateProgress
+from headgate.engine.attempt.progress import BatchReport, StateProgress
 from headgate.errors import HeadgateError
 from headgate.jobs.job_folder import JobFolder
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from headgate._clock import Clock
 from headgate._codec import encode
-from headgate.engine.progress import BatchReport
+from headgate.engine.attempt.progress import BatchReport
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.attempts.launch import Child, Launcher
 from headgate.jobs.attempts.wire import (

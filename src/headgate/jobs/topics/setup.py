@@ -13,8 +13,8 @@ from headgate.connectors.registry import find_connector, get_connector
 from headgate.connectors.setup import SetupOptions, TopicRole
 from headgate.connectors.topics import MadeTopic
 from headgate.errors import HeadgateError
-from headgate.flow.graph import Graph
-from headgate.flow.schema import Schema, schema_of
+from headgate.flow.graph.graph import Graph
+from headgate.flow.schemas.schema import Schema, schema_of
 from headgate.flow.topics import Topic
 from headgate.jobs.flow_file import load_flow
 from headgate.jobs.settings import flow_folder, read_settings

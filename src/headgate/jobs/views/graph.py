@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headgate._codec import left_out_while
-from headgate.flow.ancestry import feeds_table, is_of_side_output
-from headgate.flow.exchange import Edge, edges_of
-from headgate.flow.explain import describe_node
-from headgate.flow.graph import Graph
-from headgate.flow.operators import (
+from headgate.flow.drawing.explain import describe_node
+from headgate.flow.graph.ancestry import feeds_table, is_of_side_output
+from headgate.flow.graph.edges import Edge, edges_of
+from headgate.flow.graph.graph import Graph
+from headgate.flow.operators.nodes import (
     Dedupe,
     Join,
     Node,

@@ -9,10 +9,10 @@ from headgate._codec import Moment, alias
 from headgate.connectors.places import PlacedRecord
 from headgate.connectors.registry import find_connector
 from headgate.errors import HeadgateError
-from headgate.flow.ancestry import is_of_side_output
-from headgate.flow.graph import Graph
+from headgate.flow.graph.ancestry import is_of_side_output
+from headgate.flow.graph.graph import Graph
 from headgate.flow.names import did_you_mean
-from headgate.flow.operators import Output
+from headgate.flow.operators.nodes import Output
 from headgate.flow.topics import Topic
 from headgate.jobs.dead_letters.letter import find_kind, find_moment, show_bytes
 from headgate.jobs.dead_letters.way_back import Ownership

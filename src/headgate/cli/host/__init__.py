@@ -1,0 +1,1 @@
+"""The commands on this machine, and the documentation of errors."""

@@ -1,0 +1,1 @@
+"""What every command is made of: options, output, help, and the place of its jobs."""

@@ -1,0 +1,1 @@
+"""The commands that try flows out: local brokers, generated data, the demonstration."""

@@ -1,0 +1,1 @@
+"""One attempt: its query, its batches and its end."""

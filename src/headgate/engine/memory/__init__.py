@@ -1,0 +1,1 @@
+"""Flows in memory, without topics."""

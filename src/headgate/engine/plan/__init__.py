@@ -1,0 +1,1 @@
+"""From a flow's graph and its topics to what the kernel runs. Pure."""

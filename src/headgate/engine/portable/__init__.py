@@ -1,0 +1,1 @@
+"""State as Parquet files that any tool can read and change."""

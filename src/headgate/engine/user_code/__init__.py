@@ -1,0 +1,1 @@
+"""Functions and modules of the user that run in Spark's processes."""

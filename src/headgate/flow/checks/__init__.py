@@ -1,0 +1,1 @@
+"""Checks of nodes and of a whole flow."""

@@ -1,0 +1,1 @@
+"""Flows for people: as text, as SVG, and as HTML in notebooks."""

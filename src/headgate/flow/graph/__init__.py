@@ -1,0 +1,1 @@
+"""The graph: its nodes and edges, the columns at each port, and its JSON."""

@@ -1,0 +1,1 @@
+"""Schemas: the columns of rows, their types, and where these are declared."""

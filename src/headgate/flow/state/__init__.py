@@ -1,0 +1,1 @@
+"""The state of operators: its columns, and whether older state can still be read."""

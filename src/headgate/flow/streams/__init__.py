@@ -1,0 +1,1 @@
+"""Streams and tables: the values that users chain operators on."""
