@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory import MemoryFlow, as_bytes
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from headgate import Flow
 from headgate._kernel.bridge import kernel
@@ -68,10 +69,10 @@ BATCHES = st.lists(
 )
 
 
-def labelled() -> Flow:
+def labelled(schema: str = ORDER) -> Flow:
     flow = Flow("labelled")
     rules = flow.broadcast("rules", RULE, key="id")
-    flow.stream("orders", ORDER).label("apply", rules).out.to("out")
+    flow.stream("orders", schema).label("apply", rules).out.to("out")
     return flow
 
 
@@ -179,9 +180,63 @@ def test_an_event_on_which_a_rule_fails_is_a_dead_letter(spark: SparkSession) ->
 @pytest.mark.parametrize("many", [1_000, pytest.param(10_000, marks=pytest.mark.long)])
 def test_many_rules_are_in_order_of_their_keys(spark: SparkSession, many: int) -> None:
     flow = MemoryFlow(spark, labelled())
-    flow.feed("rules", *({"id": i, "when": f"n = {i % 3}", "label": str(i)} for i in range(many)))
-    (row,) = flow.feed("orders", {"n": 2, "price": 1.0})["out"]
-    assert row["labels"] == [str(i) for i in range(many) if i % 3 == 2]
+    whens = [f"n = {i % 3} AND price < {i + 1}" for i in range(many)]
+    flow.feed("rules", *({"id": i, "when": when, "label": str(i)} for i, when in enumerate(whens)))
+    (row,) = flow.feed("orders", {"n": 2, "price": 7.5})["out"]
+    assert row["labels"] == [str(i) for i in range(7, many) if i % 3 == 2]
+
+
+# Some change what Spark makes of the columns beside them, or are ambiguous beside others.
+SPOILING = [
+    "keep",
+    "keep > 3",
+    "NOT keep",
+    "count(*) > 0",
+    "row_number() OVER (ORDER BY n) = 1",
+    "price > (SELECT max(price))",
+    "inline(array(struct(1, 2)))",
+    "1 = 1 AND 'a' > 3",
+    "1 / 0 > 1",
+]
+
+
+def test_rules_that_come_together_are_what_each_is_by_itself(
+    spark: SparkSession, seed: int
+) -> None:
+    draw = random.Random(seed)
+    good = {f"n > {i}": (lambda event, i=i: event["n"] > i) for i in range(60)} | CONDITIONS
+    # Three hundred are more than are analyzed at once.
+    whens = [draw.choice([*good] * 6 + BAD + SPOILING) for _ in range(300)]
+    rules = [{"id": i, "when": when, "label": str(i)} for i, when in enumerate(whens)]
+    flows = [MemoryFlow(spark, labelled(f"{ORDER}, {name} INT")) for name in ("x1", "x2")]
+    letters = [flows[0].feed("rules", *rules)["dead-letters"], []]
+    for rule in {rule["when"]: rule for rule in rules}.values():
+        letters[1] += flows[1].feed("rules", rule).get("dead-letters", [])
+    reasons = [
+        {each["expression"]: each["reason"].replace("x2", "x1") for each in found}
+        for found in letters
+    ]
+    assert reasons[0] == reasons[1]
+    assert {*reasons[0]} == {when for when in whens if when not in good}
+    event = {"n": 31, "price": 60.0, "country": "PE"}
+    (row,) = flows[0].feed("orders", event)["out"]
+    assert row["labels"] == [
+        str(i) for i, when in enumerate(whens) if when in good and good[when](event)
+    ]
+
+
+def test_a_text_is_compiled_once_for_all_tasks(spark: SparkSession) -> None:
+    flow = labelled("n INT, once INT")
+    schema = StructType.fromDDL("n INT, once INT")
+    for _ in range(2):
+        memory = MemoryFlow(spark, flow)
+        memory.feed("rules", *({"id": i, "when": "once > 3", "label": "a"} for i in range(5)))
+        assert memory.feed("orders", {"once": 4})["out"][0]["labels"] == ["a"] * 5
+    jvm_schema = spark._jvm.org.apache.spark.sql.types.DataType.fromJson(schema.json())  # type: ignore[union-attr]
+    compiler = kernel(spark).plan.RuleCompiler.of(jvm_schema)
+    assert compiler.compiled() == 1
+    compiler.compile(["once > 3", "once > 4", "once > 3"])
+    assert compiler.compiled() == 2
 
 
 @pytest.mark.parametrize("tasks", [1, 2, 7, 64, 200])

@@ -14,6 +14,7 @@ import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.JoinedRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.streaming.StatefulProcessorWithInitialState;
@@ -97,16 +98,24 @@ public final class LabelProcessor
     // All tasks have the same rules: one of them writes what is wrong with one.
     if (bucket != ControlBuckets.FIRST) return;
     changes.sort(Envelope::comparePositions);
-    for (byte[] change : changes) if (Envelope.kind(change) == Envelope.CHANGE) check(change, bucket, out);
+    changes.removeIf(change -> Envelope.kind(change) != Envelope.CHANGE);
+    LabelRules.Conditions conditions = rules.compile(changes.stream().map(change -> readRule(change).copy()).toList());
+    for (byte[] change : changes) check(change, conditions, bucket, out);
   }
 
-  private void check(byte[] change, Integer bucket, List<Tuple2<Integer, byte[]>> out) {
+  private UnsafeRow readRule(byte[] change) {
     rule.read(change);
+    return rule.segment(0);
+  }
+
+  private void check(
+      byte[] change, LabelRules.Conditions conditions, Integer bucket, List<Tuple2<Integer, byte[]>> out) {
+    UnsafeRow row = readRule(change);
     try {
-      rules.compile(rule.segment(0));
+      conditions.of(row);
     } catch (BadRecord e) {
       header.read(change);
-      String sql = rule.segment(0).isNullAt(spec.when()) ? null : rule.segment(0).getUTF8String(spec.when()).toString();
+      String sql = row.isNullAt(spec.when()) ? null : row.getUTF8String(spec.when()).toString();
       spec.refused().reject(e, sql, rule, header, bucket, out::add);
     }
   }
