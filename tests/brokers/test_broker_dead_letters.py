@@ -162,7 +162,7 @@ def test_records_on_pulsar_are_replayed_with_key_properties_and_partition(
     tmp_path: Path, pulsar: PulsarBroker
 ) -> None:
     from headgate.connectors.pulsar.names import EntryId
-    from headgate.connectors.pulsar.places import sequence_of
+    from headgate.connectors.pulsar.topics.places import sequence_of
 
     shop = Shop(tmp_path, pulsar.url)
     assert FolderHome(tmp_path).dead_letters("shop").total == 0

@@ -18,7 +18,7 @@ from kafka_broker import KafkaBroker
 from headgate import Flow, HeadgateError
 from headgate._codec import encode
 from headgate.connectors import Kafka
-from headgate.connectors.kafka.admin import Cluster
+from headgate.connectors.kafka.access.admin import Cluster
 from headgate.connectors.kafka.descriptor import KafkaLog
 from headgate.connectors.logs import bind, parse_log
 from headgate.flow.graph.graph import Graph

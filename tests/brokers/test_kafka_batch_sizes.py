@@ -14,7 +14,7 @@ from kafka_broker import KafkaBroker
 from headgate import Flow
 from headgate.checkpoints.sparklog import list_commits, read_offsets
 from headgate.connectors import Kafka
-from headgate.connectors.kafka.positions import offsets
+from headgate.connectors.kafka.runs.positions import offsets
 
 LIMIT = 512 << 10
 SMALL, LARGE, GIANT = 200, 20_000, 900_000

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from headgate import HeadgateError
 from headgate.cli.app import app
 from headgate.connectors.kafka.descriptor import KafkaLog
-from headgate.connectors.kafka.producing import KafkaSender
+from headgate.connectors.kafka.topics.producing import KafkaSender
 from headgate.connectors.logs import parse_log
 from headgate.producers.store import StoreShape, StoreTopic, generate, key_values
 from headgate.producers.visits import VisitsShape, generate_visits, visit_key_values

@@ -23,12 +23,12 @@ import headgate
 from headgate import HeadgateError
 from headgate.cli.app import app
 from headgate.cli.topics import topics
-from headgate.connectors.kafka import records
-from headgate.connectors.kafka.clients import open_consumer
+from headgate.connectors.kafka.access.clients import open_consumer
 from headgate.connectors.kafka.descriptor import KafkaLog
-from headgate.connectors.kafka.groups import fence, publish_positions
-from headgate.connectors.kafka.records import read_records
-from headgate.connectors.kafka.topics import KafkaTopics
+from headgate.connectors.kafka.runs.groups import fence, publish_positions
+from headgate.connectors.kafka.topics import records
+from headgate.connectors.kafka.topics.records import read_records
+from headgate.connectors.kafka.topics.topics import KafkaTopics
 from headgate.connectors.logs import parse_log
 
 COMMAND = [sys.executable, "-c", "from headgate.cli import main; main()"]

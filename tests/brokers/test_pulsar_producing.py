@@ -14,8 +14,8 @@ from headgate import HeadgateError
 from headgate.cli.app import app
 from headgate.connectors.logs import parse_log
 from headgate.connectors.pulsar.descriptor import PulsarLog
-from headgate.connectors.pulsar.producing import PulsarSender, partition_of
-from headgate.connectors.pulsar.schemas import json_schema
+from headgate.connectors.pulsar.topics.producing import PulsarSender, partition_of
+from headgate.connectors.pulsar.topics.schemas import json_schema
 from headgate.flow.schemas.schema import schema_of
 
 

@@ -22,7 +22,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from headgate.connectors.pulsar.producing import partition_of
+from headgate.connectors.pulsar.topics.producing import partition_of
 from headgate.engine.session.session import open_session
 from headgate.engine.settings import SparkSettings
 

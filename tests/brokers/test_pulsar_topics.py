@@ -24,8 +24,8 @@ from headgate.cli.app import app
 from headgate.cli.topics import topics
 from headgate.connectors.logs import parse_log
 from headgate.connectors.pulsar.descriptor import PulsarLog
-from headgate.connectors.pulsar.positions import Subscription
-from headgate.connectors.pulsar.topics import PulsarTopics
+from headgate.connectors.pulsar.runs.positions import Subscription
+from headgate.connectors.pulsar.topics.topics import PulsarTopics
 
 NOTHING = {"retentionTimeInMinutes": 0, "retentionSizeInMB": 0}
 FLOW = """

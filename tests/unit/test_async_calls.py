@@ -15,8 +15,8 @@ import pytest
 from headgate import Flow
 from headgate.errors import HeadgateError
 from headgate.flow.graph.graph import Graph
-from headgate.functions.async_calls import AsyncCalls, Patience, pause_before
-from headgate.functions.calls import FunctionFailed, Results
+from headgate.functions.calling.async_calls import AsyncCalls, Patience, pause_before
+from headgate.functions.calling.calls import FunctionFailed, Results
 from headgate.functions.stored import Callback, RowType
 
 GIVEN = pa.schema([("n", pa.int64())])
@@ -124,7 +124,7 @@ def test_a_call_that_hangs_runs_out_of_time_and_others_do_not() -> None:
 def test_a_call_that_ignores_its_cancellation_is_left_behind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("headgate.functions.async_calls._GRACE", 0.02)
+    monkeypatch.setattr("headgate.functions.calling.async_calls._GRACE", 0.02)
     open_again = asyncio.Event()
 
     async def stubborn(row: dict[str, int]) -> dict[str, int]:
@@ -149,8 +149,8 @@ def test_a_call_that_ignores_its_cancellation_is_left_behind(
 def test_a_function_that_blocks_is_answered_and_the_log_says_so(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("headgate.functions.async_calls._BLOCKED", 0.1)
-    monkeypatch.setattr("headgate.functions.async_calls._ALIVE_EVERY", 0.02)
+    monkeypatch.setattr("headgate.functions.calling.async_calls._BLOCKED", 0.1)
+    monkeypatch.setattr("headgate.functions.calling.async_calls._ALIVE_EVERY", 0.02)
 
     async def block(row: dict[str, int]) -> dict[str, int]:
         await asyncio.sleep(0.05)
@@ -233,7 +233,7 @@ def test_memory_that_runs_out_fails_the_batch() -> None:
 def test_the_kernel_hears_that_calls_go_on_until_none_ends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    module = "headgate.functions.async_calls"
+    module = "headgate.functions.calling.async_calls"
     monkeypatch.setattr(f"{module}._ALIVE_EVERY", 0.01)
     for name in ("_STUCK", "_GRACE", "_LONGEST_PAUSE"):
         monkeypatch.setattr(f"{module}.{name}", 0.0)
@@ -251,7 +251,7 @@ def test_the_kernel_hears_that_calls_go_on_until_none_ends(
 
 
 def test_calls_end_soon_after_the_kernel_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headgate.functions.async_calls._ALIVE_EVERY", 0.01)
+    monkeypatch.setattr("headgate.functions.calling.async_calls._ALIVE_EVERY", 0.01)
     asked = 0
 
     async def slow(row: dict[str, int]) -> dict[str, int]:

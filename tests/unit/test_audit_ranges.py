@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from headgate.connectors import Kafka
 from headgate.connectors.audit import InputRecord, Standing, TopicRange
-from headgate.connectors.kafka.admin import TopicFacts
-from headgate.connectors.kafka.audit import doubts_of, input_of, range_of, same_topic
-from headgate.connectors.kafka.positions import TopicPosition
+from headgate.connectors.kafka.access.admin import TopicFacts
+from headgate.connectors.kafka.runs.audit import doubts_of, input_of, range_of, same_topic
+from headgate.connectors.kafka.runs.positions import TopicPosition
 from headgate.connectors.topics import FOREVER, TopicPart
 from headgate.jobs.audit.position_counts import SourceCounts
 from headgate.jobs.audit.shape import Shape

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from headgate import Context, KeyedCoProcess, ListOf
-from headgate.functions.calls import FunctionFailed
+from headgate.functions.calling.calls import FunctionFailed
 from headgate.functions.declared import describe_process
 from headgate.functions.processes.connected import CoProcessCalls, process_calls
 from headgate.functions.processes.memory import MemoryKernel, Work, shape_of

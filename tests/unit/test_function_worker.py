@@ -15,8 +15,9 @@ import pyarrow as pa
 import pytest
 
 from headgate import Context, KeyedProcess, ListOf, Value
-from headgate.functions import messages, worker
-from headgate.functions.calls import get_call
+from headgate.functions import worker
+from headgate.functions.calling import messages
+from headgate.functions.calling.calls import get_call
 from headgate.functions.declared import describe_process
 from headgate.functions.processes.calls import ProcessCalls
 from headgate.functions.processes.memory import MemoryKernel, Work, shape_of

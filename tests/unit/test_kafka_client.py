@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from headgate import HeadgateError
+from headgate.connectors.kafka.access.librdkafka import Role, read_settings, translate
 from headgate.connectors.kafka.descriptor import KafkaLog
 from headgate.connectors.kafka.jaas import parse_jaas
-from headgate.connectors.kafka.librdkafka import Role, read_settings, translate
 from headgate.connectors.properties import parse_properties
 from headgate.connectors.references import is_secret, resolve
 

@@ -8,7 +8,7 @@ import pytest
 
 from headgate import HeadgateError
 from headgate.connectors import Kafka
-from headgate.connectors.kafka.positions import (
+from headgate.connectors.kafka.runs.positions import (
     count_between,
     has_reached,
     offsets,

@@ -12,9 +12,9 @@ import pytest
 from process_model import made_kernel
 
 from headgate import Context, HeadgateError, KeyedProcess, ListOf, MapOf, Timer, Value
-from headgate.functions.calls import FunctionFailed
+from headgate.functions.calling.calls import FunctionFailed
+from headgate.functions.calling.results import BadResult
 from headgate.functions.processes.memory import Work
-from headgate.functions.results import BadResult
 from headgate.testing import Harness
 
 

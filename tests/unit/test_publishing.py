@@ -11,7 +11,7 @@ import pytest
 from headgate.connectors import Kafka
 from headgate.connectors.connector import Mark
 from headgate.connectors.kafka.descriptor import KafkaLog
-from headgate.connectors.kafka.positions import GroupMark
+from headgate.connectors.kafka.runs.positions import GroupMark
 from headgate.errors import HeadgateError
 from headgate.jobs.runs.publishing import Publisher
 
@@ -44,7 +44,7 @@ class Group:
 @pytest.fixture
 def group(monkeypatch: pytest.MonkeyPatch) -> Group:
     made = Group()
-    monkeypatch.setattr("headgate.connectors.kafka.positions.publish_positions", made.publish)
+    monkeypatch.setattr("headgate.connectors.kafka.runs.positions.publish_positions", made.publish)
     return made
 
 

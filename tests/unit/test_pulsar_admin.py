@@ -14,10 +14,10 @@ import pytest
 
 from headgate import HeadgateError, Pulsar
 from headgate.connectors.connector import RecordCount
-from headgate.connectors.pulsar.admin import Admin
-from headgate.connectors.pulsar.counting import MOST_LOOKS
+from headgate.connectors.pulsar.access.admin import Admin
 from headgate.connectors.pulsar.descriptor import PulsarLog
-from headgate.connectors.pulsar.positions import Subscription, count_between
+from headgate.connectors.pulsar.runs.counting import MOST_LOOKS
+from headgate.connectors.pulsar.runs.positions import Subscription, count_between
 
 
 @dataclass
@@ -84,7 +84,7 @@ def broker() -> Iterator[FakeBroker]:
 
 
 def test_httpx_is_not_loaded_before_it_is_needed() -> None:
-    script = "import sys, headgate.connectors.pulsar.admin; print('httpx' in sys.modules)"
+    script = "import sys, headgate.connectors.pulsar.access.admin; print('httpx' in sys.modules)"
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
     assert told.stdout == b"False\n"
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from headgate import HeadgateError
-from headgate.connectors.pulsar.clients import open_client
+from headgate.connectors.pulsar.access.clients import open_client
+from headgate.connectors.pulsar.access.settings import read_settings
 from headgate.connectors.pulsar.descriptor import PulsarLog, parse_admin, parse_service
 from headgate.connectors.pulsar.login import Login
-from headgate.connectors.pulsar.settings import read_settings
 
 TOKEN = "org.apache.pulsar.client.impl.auth.AuthenticationToken"
 BASIC = "org.apache.pulsar.client.impl.auth.AuthenticationBasic"

@@ -17,11 +17,11 @@ from headgate.connectors.pulsar.keeping import (
     retention_policies,
     wanted_on_pulsar,
 )
-from headgate.connectors.pulsar.ledgers import Ledgers, read_ledgers
 from headgate.connectors.pulsar.names import EntryId
-from headgate.connectors.pulsar.positions import next_entries
-from headgate.connectors.pulsar.producing import java_hash, partition_of
-from headgate.connectors.pulsar.schemas import can_write, json_schema, schema_differences
+from headgate.connectors.pulsar.runs.positions import next_entries
+from headgate.connectors.pulsar.topics.ledgers import Ledgers, read_ledgers
+from headgate.connectors.pulsar.topics.producing import java_hash, partition_of
+from headgate.connectors.pulsar.topics.schemas import can_write, json_schema, schema_differences
 from headgate.connectors.setup import SetupOptions, TopicRole
 from headgate.connectors.topics import FOREVER, MadeTopic, Retention, WantedTopic
 from headgate.flow.schemas.schema import Field, Primitive, Schema, Unknown, schema_of

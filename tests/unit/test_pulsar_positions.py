@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from headgate import HeadgateError, Pulsar
 from headgate.connectors.connector import RecordCount
 from headgate.connectors.pulsar.names import BEGINNING, EntryId, find_entry_id
-from headgate.connectors.pulsar.positions import count_between, has_reached, parse_position
+from headgate.connectors.pulsar.runs.positions import count_between, has_reached, parse_position
 
 
 def position(**topics: list[str]) -> str:

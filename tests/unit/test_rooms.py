@@ -157,6 +157,30 @@ INNER: dict[str, tuple[str, ...]] = {
         "attempt",
         "memory",
     ),
+    "functions": (
+        "keyed broadcast python_types declared moved installed code_text pickling stored",
+        "calling",
+        "states.converted states.columns states.plain",
+        "processes.wire",
+        "processes.scope states.pages states.map_cells",
+        "states",
+        "processes",
+        "worker",
+    ),
+    "connectors.kafka": (
+        "failures jaas keeping descriptor",
+        "access",
+        "topics",
+        "runs",
+        "connector",
+    ),
+    "connectors.pulsar": (
+        "failures login keeping names descriptor",
+        "access",
+        "topics",
+        "runs",
+        "connector",
+    ),
     "cli": (
         "parts",
         "views",
@@ -203,6 +227,8 @@ INNER: dict[str, tuple[str, ...]] = {
         "app serving beside http_protocol",
     ),
 }
+# A log is a plain value whose methods open its topics: those import what needs a client library.
+OPENED_IN_METHODS = frozenset({"connectors.kafka.descriptor", "connectors.pulsar.descriptor"})
 # A folder with more modules than these is several rooms.
 MOST_MODULES = 12
 JVM = re.compile(r"\b(?:py4j|_jvm|_jdf)\b")
@@ -223,6 +249,11 @@ def find_violations(root: Path) -> list[str]:
             for line, target, name in _imports(ast.parse(text), path, root)
             if (problem := _problem(room, path, target, name))
         ]
+        found += [
+            f"{path.as_posix()}:{line}: {problem}"
+            for line, target, _ in _imports(_ordered_part(ast.parse(text), path), path, root)
+            if (problem := _inner_problem(path, target))
+        ]
         if room != "_kernel":
             found += [
                 f"{path.as_posix()}:{number}: only _kernel may say {match[0]}"
@@ -239,8 +270,6 @@ def _problem(room: str, path: Path, target: str, name: str) -> str:
             allowed = room in (DOOR, "__main__")
         else:
             allowed = _is_in(inner, MAY_IMPORT[room] | {room})
-        if allowed and inner.startswith(f"{room}."):
-            return _inner_problem(room, path, target)
         if allowed and MAY_IMPORT[room] >= CONTROL and not _is_value(inner, name):
             return f"{room} may not import {name or 'all'} of {target}: it is not a value"
         return "" if allowed else f"{room} may not import {target}"
@@ -263,28 +292,45 @@ def _is_value(inner: str, name: str) -> bool:
     return not _is_in(inner, VALUES) or _is_in(inner, OPERATIONS) or name[:1].isupper()
 
 
-def _inner_problem(room: str, path: Path, target: str) -> str:
-    own = _inner_name(path)
-    mine = _find_line(room, own)
-    wanted = _find_line(room, target.removeprefix(f"headgate.{room}."))
-    if mine is None or wanted is None or wanted <= mine:
-        return ""
-    return f"{room}.{own} may not import {target}: that lies above it"
+def _ordered_part(tree: ast.Module, path: Path) -> ast.AST:
+    """Return what the order of inner rooms concerns: all of a module, or all outside functions."""
+    if _module_of(path) not in OPENED_IN_METHODS:
+        return tree
+    return ast.Module(
+        [
+            node
+            for node in tree.body
+            if isinstance(node, ast.stmt) and not isinstance(node, ast.ClassDef | ast.FunctionDef)
+        ],
+        [],
+    )
 
 
-def _inner_name(path: Path) -> str:
-    """Return the module that a file is, as the room that it is in names it."""
-    return ".".join(path.parts[1:]).removesuffix(".py").removesuffix("__init__").rstrip(".")
+def _inner_problem(path: Path, target: str) -> str:
+    own, wanted = _module_of(path), target.removeprefix("headgate.")
+    for room in INNER:
+        mine, other = _find_line(room, own), _find_line(room, wanted)
+        if mine is not None and other is not None and other > mine:
+            return f"{own} may not import {target}: that lies above it"
+    return ""
+
+
+def _module_of(path: Path) -> str:
+    """Return the module that a file is, without `headgate.`."""
+    return ".".join(path.parts).removesuffix(".py").removesuffix("__init__").rstrip(".")
 
 
 def _find_line(room: str, module: str) -> int | None:
-    """Return the line of a module in the table of its room; None if none has it."""
-    lines = enumerate(INNER.get(room, ()))
+    """Return the line of a module in the table of a room; None if none has it."""
+    inner = module.removeprefix(f"{room}.")
+    if inner == module:
+        return None
+    lines = enumerate(INNER[room])
     fits = [
         (len(name), number)
         for number, line in lines
         for name in line.split()
-        if module == name or module.startswith(f"{name}.")
+        if inner == name or inner.startswith(f"{name}.")
     ]
     return max(fits)[1] if fits else None
 
@@ -294,9 +340,9 @@ def find_unplaced(root: Path) -> list[str]:
     return [
         file.relative_to(root).as_posix()
         for room in INNER
-        for file in sorted((root / room).rglob("*.py"))
-        if file != root / room / "__init__.py"
-        and _find_line(room, _inner_name(file.relative_to(root))) is None
+        for file in sorted(_folder(root, room).rglob("*.py"))
+        if file != _folder(root, room) / "__init__.py"
+        and _find_line(room, _module_of(file.relative_to(root))) is None
     ]
 
 
@@ -305,10 +351,14 @@ def find_crowded(root: Path) -> list[str]:
     counts = Counter(
         file.parent.relative_to(root).as_posix()
         for room in INNER
-        for file in (root / room).rglob("*.py")
+        for file in _folder(root, room).rglob("*.py")
         if file.name != "__init__.py"
     )
     return sorted(folder for folder, count in counts.items() if count > MOST_MODULES)
+
+
+def _folder(root: Path, room: str) -> Path:
+    return root.joinpath(*room.split("."))
 
 
 def _imports(tree: ast.AST, path: Path, root: Path) -> Iterator[tuple[int, str, str]]:
@@ -357,7 +407,7 @@ def test_the_tables_name_nothing_that_is_not_there() -> None:
     named = [
         (room, name) for room, lines in INNER.items() for each in lines for name in each.split()
     ]
-    places = [SOURCE.joinpath(room, *name.split(".")) for room, name in named]
+    places = [_folder(SOURCE, f"{room}.{name}") for room, name in named]
     missing = [
         each for each in places if not each.is_dir() and not each.with_suffix(".py").is_file()
     ]

@@ -22,7 +22,7 @@ import pytest
 from headgate import Flow, HeadgateError
 from headgate.flow.graph.graph import Graph
 from headgate.flow.operators.nodes import Call
-from headgate.functions.calls import FunctionFailed, Results, get_call, twice
+from headgate.functions.calling.calls import FunctionFailed, Results, get_call, twice
 from headgate.functions.stored import Callback, RowType, load
 
 

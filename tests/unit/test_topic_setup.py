@@ -18,7 +18,7 @@ from headgate.connectors.kafka.keeping import (
     read_retention,
     topic_config,
 )
-from headgate.connectors.kafka.records import Record
+from headgate.connectors.kafka.topics.records import Record
 from headgate.connectors.places import merge
 from headgate.connectors.setup import SetupOptions, TopicRole, wanted_topic
 from headgate.connectors.topics import (

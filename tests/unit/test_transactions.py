@@ -62,7 +62,7 @@ def test_every_task_at_every_cluster_is_ended_and_what_cannot_be_is_told(
             raise HeadgateError("BROKER_UNREACHABLE", "cannot end it", hint="wait")
         ended[log.servers] = list(ids)
 
-    monkeypatch.setattr("headgate.connectors.kafka.groups.fence", fence)
+    monkeypatch.setattr("headgate.connectors.kafka.runs.groups.fence", fence)
     told: list[str] = []
     made = run(JobFolder(tmp_path, "store"))
     outputs = graph("down:1", "up:1", "up:1")

@@ -158,8 +158,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Writers]]:
 
         return ask
 
-    monkeypatch.setattr("headgate.connectors.kafka.written.find_on_cluster", answer("kafka"))
-    monkeypatch.setattr("headgate.connectors.pulsar.written.find_in_topic", answer("pulsar"))
+    monkeypatch.setattr("headgate.connectors.kafka.runs.written.find_on_cluster", answer("kafka"))
+    monkeypatch.setattr("headgate.connectors.pulsar.runs.written.find_in_topic", answer("pulsar"))
     return found
 
 

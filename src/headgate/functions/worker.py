@@ -23,9 +23,16 @@ from typing import Any, BinaryIO, cast
 import pyarrow as pa
 
 from headgate.errors import HeadgateError
-from headgate.functions.async_calls import AsyncCalls, Patience
-from headgate.functions.calls import Call, FunctionFailed, Results, RowError, get_call, twice
-from headgate.functions.messages import MessageTooLarge, check_size
+from headgate.functions.calling.async_calls import AsyncCalls, Patience
+from headgate.functions.calling.calls import (
+    Call,
+    FunctionFailed,
+    Results,
+    RowError,
+    get_call,
+    twice,
+)
+from headgate.functions.calling.messages import MessageTooLarge, check_size
 from headgate.functions.processes.broadcasts import BroadcastShape
 from headgate.functions.processes.calls import ProcessCalls, ProcessShape
 from headgate.functions.processes.connected import process_calls

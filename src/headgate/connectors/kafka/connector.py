@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from headgate.connectors.broker import BrokerConnector, BrokerEnds
 from headgate.connectors.connector import Audit, Positions, Reading, TopicSetup, Writing
-from headgate.connectors.kafka import positions, written
-from headgate.connectors.kafka.clients import open_admin
+from headgate.connectors.kafka.access.clients import open_admin
 from headgate.connectors.kafka.descriptor import SCHEME, STARTS, Kafka, KafkaLog
+from headgate.connectors.kafka.runs import positions, written
 from headgate.connectors.places import Places
 from headgate.connectors.setup import SetupOptions, TopicRole
 from headgate.connectors.topics import WantedTopic
@@ -54,7 +54,7 @@ class KafkaConnector(BrokerConnector[Kafka]):
 
     @property
     def audit(self) -> Audit[Kafka]:
-        from headgate.connectors.kafka import audit
+        from headgate.connectors.kafka.runs import audit
 
         return audit
 
@@ -66,6 +66,6 @@ class KafkaConnector(BrokerConnector[Kafka]):
         open_admin(topic.log, doing=doing)
 
     def open_places(self, topic: Kafka) -> Places:
-        from headgate.connectors.kafka.places import KafkaPlaces
+        from headgate.connectors.kafka.topics.places import KafkaPlaces
 
         return KafkaPlaces(topic.log, topic.name)

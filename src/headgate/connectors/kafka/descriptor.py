@@ -100,12 +100,12 @@ class KafkaLog(BrokerLog):
 
     def open_topics(self) -> Topics:
         # Embedded topics do not need Kafka's client library.
-        from headgate.connectors.kafka.topics import KafkaTopics
+        from headgate.connectors.kafka.topics.topics import KafkaTopics
 
         return KafkaTopics(self)
 
     def open_sender(self) -> AbstractContextManager[Sender]:
-        from headgate.connectors.kafka.producing import KafkaSender
+        from headgate.connectors.kafka.topics.producing import KafkaSender
 
         return KafkaSender(self)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from headgate.connectors.broker import BrokerConnector, BrokerEnds
 from headgate.connectors.connector import Audit, Positions, Reading, TopicSetup, Writing
 from headgate.connectors.places import Places
-from headgate.connectors.pulsar import positions, written
-from headgate.connectors.pulsar.admin import Admin
-from headgate.connectors.pulsar.clients import connect
+from headgate.connectors.pulsar.access.admin import Admin
+from headgate.connectors.pulsar.access.clients import connect
 from headgate.connectors.pulsar.descriptor import SCHEMES, STARTS, Pulsar, PulsarLog
 from headgate.connectors.pulsar.keeping import find_problems, wanted_on_pulsar
+from headgate.connectors.pulsar.runs import positions, written
 from headgate.connectors.setup import SetupOptions, TopicRole
 from headgate.connectors.topics import WantedTopic
 from headgate.flow.schemas.schema import Schema
@@ -44,7 +44,7 @@ class PulsarConnector(BrokerConnector[Pulsar]):
 
     @property
     def audit(self) -> Audit[Pulsar]:
-        from headgate.connectors.pulsar import audit
+        from headgate.connectors.pulsar.runs import audit
 
         return audit
 
@@ -58,6 +58,6 @@ class PulsarConnector(BrokerConnector[Pulsar]):
             admin.get("clusters")
 
     def open_places(self, topic: Pulsar) -> Places:
-        from headgate.connectors.pulsar.places import PulsarPlaces
+        from headgate.connectors.pulsar.topics.places import PulsarPlaces
 
         return PulsarPlaces(topic.log, topic.name)

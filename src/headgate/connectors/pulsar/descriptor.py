@@ -140,12 +140,12 @@ class PulsarLog(BrokerLog):
 
     def open_topics(self) -> Topics:
         # Embedded topics do not need Pulsar's client library.
-        from headgate.connectors.pulsar.topics import PulsarTopics
+        from headgate.connectors.pulsar.topics.topics import PulsarTopics
 
         return PulsarTopics(self)
 
     def open_sender(self) -> AbstractContextManager[Sender]:
-        from headgate.connectors.pulsar.producing import PulsarSender
+        from headgate.connectors.pulsar.topics.producing import PulsarSender
 
         return PulsarSender(self)
 

@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow as pa
 
 from headgate.functions.broadcast import BroadcastContext
+from headgate.functions.calling.rows import row_reader
 from headgate.functions.processes.scope import Scope
 from headgate.functions.processes.wire import Fetch
-from headgate.functions.rows import row_reader
 from headgate.functions.states.columns import reader
 from headgate.functions.states.pages import FetchPages
 from headgate.functions.stored import BroadcastCallback, ProcessCallback, RowType

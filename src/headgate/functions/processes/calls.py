@@ -10,7 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from headgate.functions.calls import FunctionFailed, error_text, shown_row
+from headgate.functions.calling.calls import FunctionFailed, error_text, shown_row
+from headgate.functions.calling.results import BadResult
+from headgate.functions.calling.rows import row_reader
 from headgate.functions.declared import StateKind
 from headgate.functions.keyed import Context, KeyedProcess, Timer
 from headgate.functions.processes.broadcasts import (
@@ -22,8 +24,6 @@ from headgate.functions.processes.broadcasts import (
 from headgate.functions.processes.outputs import Outputs
 from headgate.functions.processes.settled import settle
 from headgate.functions.processes.wire import Fetch, Reply, Request, parse_request, read_batch
-from headgate.functions.results import BadResult
-from headgate.functions.rows import row_reader
 from headgate.functions.states.columns import reader
 from headgate.functions.states.lists import ListState
 from headgate.functions.states.maps import MapState

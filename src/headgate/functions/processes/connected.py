@@ -7,10 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from headgate.functions.calling.rows import row_reader
 from headgate.functions.keyed import Context, KeyedCoProcess
 from headgate.functions.processes.calls import ProcessCalls, ProcessShape
 from headgate.functions.processes.wire import Request, read_batch
-from headgate.functions.rows import row_reader
 from headgate.functions.stored import CoProcessCallback, ProcessCallback
 
 

@@ -15,7 +15,8 @@ import pyarrow as pa
 from headgate._units import parse_duration
 from headgate.errors import HeadgateError
 from headgate.functions.broadcast import BroadcastProcess
-from headgate.functions.calls import FunctionFailed
+from headgate.functions.calling.calls import FunctionFailed
+from headgate.functions.calling.rows import as_row
 from headgate.functions.declared import describe_process
 from headgate.functions.keyed import AnyProcess, KeyedCoProcess, KeyedProcess, Timer
 from headgate.functions.processes.calls import ProcessCalls
@@ -23,7 +24,6 @@ from headgate.functions.processes.connected import process_calls
 from headgate.functions.processes.memory import Made, MemoryKernel, Work, shape_of
 from headgate.functions.processes.wire import NO_TIME, What
 from headgate.functions.python_types import Kind, PythonType, UnsupportedType, python_type
-from headgate.functions.rows import as_row
 from headgate.functions.states.lists import ListState
 from headgate.functions.states.plain import from_plain, to_plain
 from headgate.functions.states.values import ValueState

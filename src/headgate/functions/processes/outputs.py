@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from headgate.functions.calling.messages import array_of
 from headgate.functions.keyed import Emitter
-from headgate.functions.messages import array_of
 from headgate.functions.processes.scope import Scope
 from headgate.functions.processes.wire import pack_ints
 from headgate.functions.python_types import Kind, PythonType

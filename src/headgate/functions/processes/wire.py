@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from headgate.functions.messages import check_size
+from headgate.functions.calling.messages import check_size
 
 NO_TIME = -(2**63)
 _FIXED = struct.Struct("<qqqiiii")

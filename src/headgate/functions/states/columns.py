@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from headgate.functions.calling.rows import column_values
 from headgate.functions.python_types import Kind, PythonType
-from headgate.functions.rows import column_values
 
 Read = Callable[[pa.Array], list[Any]]
 

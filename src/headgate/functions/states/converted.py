@@ -13,8 +13,8 @@ from decimal import Context, Decimal, DecimalException, Inexact, InvalidOperatio
 from typing import Any, cast
 from zoneinfo import ZoneInfo
 
+from headgate.functions.calling.results import BadResult
 from headgate.functions.python_types import Kind, PythonType
-from headgate.functions.results import BadResult
 
 # What Arrow gives the times that it reads.
 ZONE = ZoneInfo("UTC")

@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from headgate.functions.calling.messages import array_of
+from headgate.functions.calling.results import BadResult
 from headgate.functions.keyed import ListOf
-from headgate.functions.messages import array_of
 from headgate.functions.processes.scope import Scope
-from headgate.functions.results import BadResult
 from headgate.functions.states.columns import reader
 from headgate.functions.states.pages import Changes, FetchPages, Pages
 from headgate.functions.states.plain import from_plain, to_plain

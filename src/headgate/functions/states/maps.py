@@ -9,8 +9,8 @@ from zlib import crc32
 
 import pyarrow as pa
 
+from headgate.functions.calling.messages import array_of
 from headgate.functions.keyed import MapOf
-from headgate.functions.messages import array_of
 from headgate.functions.processes.scope import Scope
 from headgate.functions.python_types import Kind
 from headgate.functions.states.columns import reader

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from headgate.functions.calling.messages import array_of
 from headgate.functions.keyed import Value
-from headgate.functions.messages import array_of
 from headgate.functions.processes.scope import Scope
 from headgate.functions.python_types import PythonType
 from headgate.functions.states.columns import reader

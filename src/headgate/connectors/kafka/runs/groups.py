@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from headgate.connectors.kafka.clients import ask, open_admin, open_producer, read_metadata
+from headgate.connectors.kafka.access.clients import ask, open_admin, open_producer, read_metadata
 from headgate.connectors.kafka.descriptor import KafkaLog
 
 TIMEOUT_S = 5.0

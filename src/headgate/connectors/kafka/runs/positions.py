@@ -8,7 +8,7 @@ from typing import Any
 
 from headgate.connectors.connector import RecordCount
 from headgate.connectors.kafka.descriptor import Kafka, KafkaLog
-from headgate.connectors.kafka.groups import publish_positions
+from headgate.connectors.kafka.runs.groups import publish_positions
 from headgate.connectors.positions import parse_topics
 
 

@@ -11,9 +11,9 @@ import re
 import time
 from collections.abc import Iterable, Mapping
 
-from headgate.connectors.kafka import groups
-from headgate.connectors.kafka.clients import read_metadata
+from headgate.connectors.kafka.access.clients import read_metadata
 from headgate.connectors.kafka.descriptor import Kafka, KafkaLog
+from headgate.connectors.kafka.runs import groups
 from headgate.connectors.written import UNMARKED, Batches, Writers, Written, by_tasks, unknown
 from headgate.errors import HeadgateError
 
@@ -95,8 +95,8 @@ def _find_mark(cluster: groups.Groups, group: str) -> int | None:
 
 def _read_topic(log: KafkaLog, run: str, doing: str) -> Mapping[str, int]:
     """Return the newest committed mark of each of a run's tasks from the topic of marks."""
-    from headgate.connectors.kafka.admin import Cluster
-    from headgate.connectors.kafka.records import read_records
+    from headgate.connectors.kafka.access.admin import Cluster
+    from headgate.connectors.kafka.topics.records import read_records
 
     cluster = Cluster(log, doing=doing)
     end = cluster.next_offsets([_PLACE], committed=False)[_PLACE]

@@ -20,12 +20,12 @@ from headgate.connectors.audit import (
     unknown_begin,
 )
 from headgate.connectors.pulsar.descriptor import Pulsar
-from headgate.connectors.pulsar.ledgers import Ledgers
 from headgate.connectors.pulsar.names import BEGINNING, EntryId, full_name
-from headgate.connectors.pulsar.namespaces import Namespace
-from headgate.connectors.pulsar.places import PulsarPlaces, entries_of, sequence_of
-from headgate.connectors.pulsar.positions import parse_position
-from headgate.connectors.pulsar.records import read_ranges
+from headgate.connectors.pulsar.runs.positions import parse_position
+from headgate.connectors.pulsar.topics.ledgers import Ledgers
+from headgate.connectors.pulsar.topics.namespaces import Namespace
+from headgate.connectors.pulsar.topics.places import PulsarPlaces, entries_of, sequence_of
+from headgate.connectors.pulsar.topics.records import read_ranges
 from headgate.connectors.topics import FOREVER
 
 shows_places = False

@@ -11,10 +11,10 @@ import socket
 import time
 from typing import TYPE_CHECKING, Any
 
+from headgate.connectors.pulsar.access.settings import read_settings
 from headgate.connectors.pulsar.descriptor import PulsarLog, bad_option
 from headgate.connectors.pulsar.failures import FAILURES, words
 from headgate.connectors.pulsar.login import Login
-from headgate.connectors.pulsar.settings import read_settings
 
 if TYPE_CHECKING:
     from pulsar import Client

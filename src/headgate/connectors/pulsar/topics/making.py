@@ -15,8 +15,13 @@ from headgate.connectors.pulsar.keeping import (
     wanted_retention,
 )
 from headgate.connectors.pulsar.names import full_name, topic_path
-from headgate.connectors.pulsar.namespaces import Namespace, Shape, schema_path
-from headgate.connectors.pulsar.schemas import JSON, can_write, json_schema, schema_differences
+from headgate.connectors.pulsar.topics.namespaces import Namespace, Shape, schema_path
+from headgate.connectors.pulsar.topics.schemas import (
+    JSON,
+    can_write,
+    json_schema,
+    schema_differences,
+)
 from headgate.connectors.topics import MadeTopic, Retention, WantedTopic
 from headgate.errors import HeadgateError
 

@@ -12,8 +12,7 @@ from typing import Any
 
 from headgate.connectors.connector import RecordCount
 from headgate.connectors.positions import parse_topics
-from headgate.connectors.pulsar.admin import Admin
-from headgate.connectors.pulsar.counting import EntryRange, count_messages
+from headgate.connectors.pulsar.access.admin import Admin
 from headgate.connectors.pulsar.descriptor import Pulsar, PulsarLog
 from headgate.connectors.pulsar.names import (
     BEGINNING,
@@ -22,6 +21,7 @@ from headgate.connectors.pulsar.names import (
     partition_name,
     topic_path,
 )
+from headgate.connectors.pulsar.runs.counting import EntryRange, count_messages
 from headgate.errors import HeadgateError
 
 _CONFLICT = 409

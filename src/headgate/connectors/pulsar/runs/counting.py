@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from headgate.connectors.connector import RecordCount
-from headgate.connectors.pulsar.admin import Admin
-from headgate.connectors.pulsar.ledgers import Ledgers, read_ledgers
+from headgate.connectors.pulsar.access.admin import Admin
 from headgate.connectors.pulsar.names import EntryId, topic_path
+from headgate.connectors.pulsar.topics.ledgers import Ledgers, read_ledgers
 
 # The greatest number of entries that are looked at, each with a request of some milliseconds.
 MOST_LOOKS = 200

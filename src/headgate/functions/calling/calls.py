@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from headgate.functions.results import BadResult, row_writer
-from headgate.functions.rows import row_reader
+from headgate.functions.calling.results import BadResult, row_writer
+from headgate.functions.calling.rows import row_reader
 from headgate.functions.stored import Callback
 
 # The column that ties a row of a table to the row it is made of.

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from headgate.connectors.pulsar.admin import Admin
+from headgate.connectors.pulsar.access.admin import Admin
 from headgate.connectors.pulsar.descriptor import PulsarLog
 from headgate.connectors.pulsar.keeping import Kept, read_retention
-from headgate.connectors.pulsar.ledgers import Ledgers, read_ledgers
 from headgate.connectors.pulsar.names import (
     PERSISTENT,
     full_name,
     partition_name,
     topic_path,
 )
+from headgate.connectors.pulsar.topics.ledgers import Ledgers, read_ledgers
 from headgate.connectors.topics import TopicSubscription, topic_not_found
 
 _APPLIED = {"applied": "true"}

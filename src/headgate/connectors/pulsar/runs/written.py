@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from headgate.connectors.pulsar.admin import Admin
-from headgate.connectors.pulsar.clients import open_client
+from headgate.connectors.pulsar.access.admin import Admin
+from headgate.connectors.pulsar.access.clients import open_client
 from headgate.connectors.pulsar.descriptor import Pulsar, PulsarLog
 from headgate.connectors.pulsar.failures import explain
-from headgate.connectors.pulsar.namespaces import Namespace, Shape
-from headgate.connectors.pulsar.schemas import JSON, plain_schema
+from headgate.connectors.pulsar.topics.namespaces import Namespace, Shape
+from headgate.connectors.pulsar.topics.schemas import JSON, plain_schema
 from headgate.connectors.written import (
     MAYBE_ALIVE,
     NOTHING,

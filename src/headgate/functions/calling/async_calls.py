@@ -10,9 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from headgate.functions.calls import FunctionFailed, Results, RowError, error_text
-from headgate.functions.results import BadResult, row_writer
-from headgate.functions.rows import row_reader
+from headgate.functions.calling.calls import FunctionFailed, Results, RowError, error_text
+from headgate.functions.calling.results import BadResult, row_writer
+from headgate.functions.calling.rows import row_reader
 from headgate.functions.stored import Callback
 
 # The pauses before the second, third, ... attempt, in seconds: doubled each time, up to the last.

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from headgate._clock import Clock
 from headgate.connectors.files.topic import check_topic_name
-from headgate.connectors.kafka import records
-from headgate.connectors.kafka.admin import Cluster, TopicFacts
+from headgate.connectors.kafka.access.admin import Cluster, TopicFacts
 from headgate.connectors.kafka.descriptor import KafkaLog
 from headgate.connectors.kafka.keeping import differences, topic_config
+from headgate.connectors.kafka.topics import records
 from headgate.connectors.topics import (
     MadeTopic,
     TopicDetails,

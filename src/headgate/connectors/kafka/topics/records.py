@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from headgate.connectors.kafka.admin import Cluster, TopicFacts
-from headgate.connectors.kafka.clients import Troubles, open_consumer
+from headgate.connectors.kafka.access.admin import Cluster, TopicFacts
+from headgate.connectors.kafka.access.clients import Troubles, open_consumer
 from headgate.connectors.kafka.descriptor import KafkaLog
 from headgate.connectors.kafka.failures import FAILURES
 from headgate.connectors.places import merge

@@ -20,10 +20,10 @@ from headgate.connectors.audit import (
     read_marked_rows,
     unknown_begin,
 )
-from headgate.connectors.kafka.admin import Cluster, TopicFacts
+from headgate.connectors.kafka.access.admin import Cluster, TopicFacts
 from headgate.connectors.kafka.descriptor import Kafka
-from headgate.connectors.kafka.positions import TopicPosition, parse_position
-from headgate.connectors.kafka.records import read_records
+from headgate.connectors.kafka.runs.positions import TopicPosition, parse_position
+from headgate.connectors.kafka.topics.records import read_records
 from headgate.errors import HeadgateError
 
 shows_places = True

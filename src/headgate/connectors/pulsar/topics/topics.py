@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from headgate._clock import Clock
-from headgate.connectors.pulsar import records
 from headgate.connectors.pulsar.descriptor import PulsarLog
-from headgate.connectors.pulsar.making import make_topic
 from headgate.connectors.pulsar.names import full_name
-from headgate.connectors.pulsar.namespaces import Namespace, Shape
+from headgate.connectors.pulsar.topics import records
+from headgate.connectors.pulsar.topics.making import make_topic
+from headgate.connectors.pulsar.topics.namespaces import Namespace, Shape
 from headgate.connectors.topics import (
     LedgerPart,
     MadeTopic,

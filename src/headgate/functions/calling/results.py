@@ -14,8 +14,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from headgate.functions.messages import array_of
-from headgate.functions.rows import is_attribute
+from headgate.functions.calling.messages import array_of
+from headgate.functions.calling.rows import is_attribute
 
 
 class BadResult(TypeError):  # noqa: N818 - a result, and what is wrong with it

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headgate.connectors.places import merge
-from headgate.connectors.pulsar.clients import open_client
+from headgate.connectors.pulsar.access.clients import open_client
 from headgate.connectors.pulsar.descriptor import PulsarLog
 from headgate.connectors.pulsar.failures import explain
-from headgate.connectors.pulsar.ledgers import Ledgers
 from headgate.connectors.pulsar.names import EntryId
+from headgate.connectors.pulsar.topics.ledgers import Ledgers
 
 if TYPE_CHECKING:
     from pulsar import Client, Message

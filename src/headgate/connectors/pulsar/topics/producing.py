@@ -16,11 +16,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from headgate.connectors.pulsar.clients import open_client
+from headgate.connectors.pulsar.access.clients import open_client
 from headgate.connectors.pulsar.descriptor import PulsarLog
 from headgate.connectors.pulsar.failures import FAILURES, explain
-from headgate.connectors.pulsar.namespaces import Namespace
-from headgate.connectors.pulsar.schemas import JSON, plain_schema
+from headgate.connectors.pulsar.topics.namespaces import Namespace
+from headgate.connectors.pulsar.topics.schemas import JSON, plain_schema
 
 if TYPE_CHECKING:
     from pulsar import Client

@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from headgate.connectors.places import PlacedRecord, Send, Spot, Stretch
-from headgate.connectors.pulsar import records
-from headgate.connectors.pulsar.clients import open_client
+from headgate.connectors.pulsar.access.clients import open_client
 from headgate.connectors.pulsar.descriptor import PulsarLog
 from headgate.connectors.pulsar.failures import explain
-from headgate.connectors.pulsar.ledgers import Ledgers
 from headgate.connectors.pulsar.names import EntryId
-from headgate.connectors.pulsar.namespaces import Namespace
-from headgate.connectors.pulsar.producing import (
+from headgate.connectors.pulsar.topics import records
+from headgate.connectors.pulsar.topics.ledgers import Ledgers
+from headgate.connectors.pulsar.topics.namespaces import Namespace
+from headgate.connectors.pulsar.topics.producing import (
     DELIVERY_S,
     Replies,
     close_quietly,
     open_producers,
 )
-from headgate.connectors.pulsar.records import Record, read_ranges
+from headgate.connectors.pulsar.topics.records import Record, read_ranges
 
 # How the kernel maps a message's place to one number (Lane.java): excess bits are cut off.
 _LEDGER_BITS = 19

@@ -1,0 +1,1 @@
+"""Clients of Kafka, and requests to a cluster."""

@@ -1,0 +1,1 @@
+"""What runs have read from Kafka and written to it."""

@@ -1,0 +1,1 @@
+"""Clients of Pulsar and its admin API."""

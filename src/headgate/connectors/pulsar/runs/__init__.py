@@ -1,0 +1,1 @@
+"""What runs have read from Pulsar and written to it."""

@@ -1,0 +1,1 @@
+"""Topics on Pulsar and their records."""

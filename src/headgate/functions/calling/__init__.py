@@ -1,0 +1,1 @@
+"""Calls of functions with batches of rows, and their results."""
