@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -13,11 +14,18 @@ from py4j.protocol import Py4JNetworkError
 from pyspark.errors import IllegalArgumentException, PySparkException
 
 from headgate import Flow
+from headgate._clock import SystemClock
 from headgate._kernel import gateway
 from headgate._kernel.translate import creating_session, query_failure
-from headgate.engine.session.masters import check_master
+from headgate.connectors.logs import bind, parse_log
+from headgate.engine.session.clusters import check_cluster_settings
+from headgate.engine.session.masters import check_master, find_own_address
 from headgate.errors import Domain, HeadgateError
+from headgate.jobs.job_folder import JobFolder
+from headgate.jobs.runs.lineage import Run
 from headgate.jobs.startup.foreground import run_job
+from headgate.jobs.startup.opening import open_run
+from headgate.jobs.startup.start import Start
 from headgate.jobs.values import RunOptions, Watcher
 
 OUTER = "org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 0.0 "
@@ -67,11 +75,83 @@ def test_one_master_that_answers_is_enough(closed: int, listening: int) -> None:
     check_master(f"spark://127.0.0.1:{closed},127.0.0.1:{listening}")
 
 
-@pytest.mark.parametrize(
-    "master", ["local", "local[*]", "local[4,2]", "local-cluster[2,1,1024]", "yarn", "k8s://h:6443"]
-)
-def test_other_masters_are_left_to_spark(master: str) -> None:
+@pytest.mark.parametrize("master", ["local", "local[*]", "local[4,2]", "local-cluster[2,1,1024]"])
+def test_a_master_in_the_driver_is_always_there(master: str) -> None:
     check_master(master)
+    assert find_own_address(master) == "127.0.0.1"
+
+
+def test_kubernetes_must_answer_too(closed: int, listening: int) -> None:
+    check_master(f"k8s://127.0.0.1:{listening}")
+    check_master(f"k8s://http://127.0.0.1:{listening}")
+    with pytest.raises(HeadgateError) as caught:
+        check_master(f"k8s://https://127.0.0.1:{closed}")
+    assert caught.value.code == "CLUSTER_UNREACHABLE"
+
+
+def test_yarn_needs_the_files_with_its_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
+    monkeypatch.delenv("YARN_CONF_DIR", raising=False)
+    with pytest.raises(HeadgateError) as caught:
+        check_master("yarn")
+    assert caught.value.code == "BAD_SETTING"
+    monkeypatch.setenv("YARN_CONF_DIR", "/etc/hadoop/conf")
+    check_master("yarn")
+    # Spark knows more of YARN's network than this machine does.
+    assert find_own_address("yarn") is None
+
+
+def test_the_driver_is_found_where_its_way_to_the_master_begins(listening: int) -> None:
+    assert find_own_address(f"spark://127.0.0.1:{listening}") == "127.0.0.1"
+    assert find_own_address(f"k8s://https://127.0.0.1:{listening}") == "127.0.0.1"
+    assert find_own_address("spark://no-such-host.invalid:1") is None
+
+
+@pytest.mark.parametrize(
+    ("master", "settings", "problem"),
+    [
+        ("local[2]", {"executors": 2}, "cannot use executors with master 'local[2]'"),
+        ("spark://h:1", {"python": "python3", "py-env": "env.zip"}, "both python and py-env"),
+        ("spark://h:1", {"py-env": "/no/env.tar.gz"}, "there is no such file"),
+    ],
+)
+def test_settings_that_a_master_cannot_have_are_refused(
+    master: str, settings: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(HeadgateError) as caught:
+        check_cluster_settings(master, settings)
+    assert caught.value.code == "BAD_SETTING"
+    assert problem in caught.value.message
+    assert caught.value.hint
+
+
+def open_first_run(flow: Flow, options: RunOptions) -> Run:
+    home = JobFolder(options.home, "orders")
+    graph = bind(flow.graph(), parse_log(options.on))
+    with home.locked():
+        return open_run(Start(home, graph, options, SystemClock()))[0]
+
+
+def test_a_cluster_has_as_many_tasks_as_its_executors(listening: int, tmp_path: Path) -> None:
+    flow = Flow("orders")
+    flow.stream("in", "n BIGINT").to("out")
+    options = RunOptions(
+        on=f"files:{tmp_path}",
+        home=tmp_path,
+        master=f"spark://127.0.0.1:{listening}",
+        executors=3,
+        executor_cores=2,
+    )
+    assert open_first_run(flow, options).parallelism == 6
+    assert open_first_run(flow, replace(options, parallelism=2, fresh=True)).parallelism == 2
+
+
+def test_settings_of_a_cluster_are_checked_at_every_start(tmp_path: Path) -> None:
+    flow = Flow("orders")
+    flow.stream("in", "n BIGINT").to("out")
+    options = RunOptions(on=f"files:{tmp_path}", home=tmp_path, executors=3)
+    with pytest.raises(HeadgateError, match="it has no executors"):
+        open_first_run(flow, options)
 
 
 @pytest.mark.parametrize(

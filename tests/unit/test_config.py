@@ -90,7 +90,14 @@ profile = "large"
 
 [profiles.large]
 driver-memory = "8GiB"
+executors = 3
+executor-cores = 2
 executor-memory = "4GiB"
+executor-wait = "30s"
+driver-host = "gate.example"
+driver-bind = "0.0.0.0"
+python = "/opt/python"
+py-env = "/data/env.tar.gz"
 state-memory = "2GiB"
 worker-memory = "3GiB"
 call-timeout = "30s"
@@ -118,7 +125,11 @@ def test_a_file_may_set_everything(flow: Path) -> None:
     assert settings["on-data-loss"] is OnDataLoss.CONTINUE
     assert (settings["on"], settings["profile"]) == ("files:/data/topics", "large")
     assert settings["driver-memory"] == 8192 * MIB
+    assert (settings["executors"], settings["executor-cores"]) == (3, 2)
     assert settings["executor-memory"] == 4096 * MIB
+    assert settings["executor-wait"] == timedelta(seconds=30)
+    assert (settings["driver-host"], settings["driver-bind"]) == ("gate.example", "0.0.0.0")
+    assert (settings["python"], settings["py-env"]) == ("/opt/python", Path("/data/env.tar.gz"))
     assert settings["state-memory"] == 2048 * MIB
     assert settings["worker-memory"] == 3072 * MIB
     assert settings["call-timeout"] == timedelta(seconds=30)
@@ -431,7 +442,7 @@ def test_settings_are_shown_as_they_are_written_with_where_they_came_from(flow: 
     assert shown["retain-for"] == {"value": None, "from": "default"}
     assert shown["max-batch"] == {"value": "64MiB", "from": "default"}
     assert shown["on-cancel"] == {"value": "retain", "from": "default"}
-    assert len(shown) == 22
+    assert len(shown) == 29
 
 
 @given(

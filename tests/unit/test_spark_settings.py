@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,7 +40,61 @@ def test_the_heap_is_in_huge_pages_where_the_system_has_them(tmp_path: Path) -> 
     assert "-XX:+UseTransparentHugePages" in options.split()
 
 
-def _conf(folder: Path, master: str) -> dict[str, str]:
-    return spark_conf(
-        SparkSettings(parallelism=2, master=master, log_file=folder / "spark.log"), []
+def test_a_cluster_gets_the_jars_and_the_address_of_its_driver(tmp_path: Path) -> None:
+    conf = _conf(
+        tmp_path,
+        "spark://h:7077",
+        jars=[tmp_path / "a b.jar", Path("/c.jar")],
+        driver_host="10.0.0.5",
     )
+    assert conf["spark.driver.host"] == conf["spark.driver.bindAddress"] == "10.0.0.5"
+    assert conf["spark.jars"] == f"{tmp_path.as_uri()}/a%20b.jar,file:///c.jar"
+    # Paths of the driver mean nothing on another machine.
+    assert "spark.executor.extraClassPath" not in conf
+    bound = _conf(tmp_path, "spark://h:7077", driver_host="gate.example", driver_bind="0.0.0.0")
+    assert bound["spark.driver.host"] == "gate.example"
+    assert bound["spark.driver.bindAddress"] == "0.0.0.0"
+    assert "spark.driver.host" not in _conf(tmp_path, "yarn")
+
+
+def test_a_local_driver_is_reached_from_this_machine_alone(tmp_path: Path) -> None:
+    conf = _conf(tmp_path, "local[*]")
+    assert conf["spark.driver.host"] == conf["spark.driver.bindAddress"] == "127.0.0.1"
+    assert "spark.jars" not in conf
+
+
+def test_a_lost_executor_costs_another_try_and_state_stays_where_it_is(tmp_path: Path) -> None:
+    conf = _conf(tmp_path, "spark://h:7077")
+    assert conf["spark.task.maxFailures"] == "4"
+    assert (conf["spark.locality.wait"], conf["spark.locality.wait.process"]) == ("0s", "1s")
+
+
+@pytest.mark.parametrize(
+    ("master", "executors", "cores", "expected"),
+    [
+        ("spark://h:1", None, None, {}),
+        ("spark://h:1", None, 2, {"executor.cores": "2"}),
+        ("spark://h:1", 3, None, {"executor.cores": "1", "cores.max": "3"}),
+        ("spark://h:1", 3, 2, {"executor.cores": "2", "cores.max": "6"}),
+        ("k8s://h:1", 3, 2, {"executor.cores": "2", "executor.instances": "3"}),
+        ("yarn", 3, None, {"executor.cores": "1", "executor.instances": "3"}),
+    ],
+)
+def test_executors_have_the_size_that_was_asked_for(
+    tmp_path: Path, master: str, executors: int | None, cores: int | None, expected: dict[str, str]
+) -> None:
+    conf = _conf(tmp_path, master, executors=executors, executor_cores=cores)
+    sizes = ("executor.cores", "executor.instances", "cores.max")
+    found = {name: conf[f"spark.{name}"] for name in sizes if f"spark.{name}" in conf}
+    assert found == expected
+    assert conf["spark.executor.memory"] == "1024m"
+    # Where a container bounds an executor, its state needs room beside the heap.
+    overhead = conf.get("spark.executor.memoryOverhead")
+    assert overhead == (None if master.startswith("spark:") else f"{384 + 512}m")
+
+
+def _conf(
+    folder: Path, master: str, *, jars: Sequence[Path] = (), **settings: Any
+) -> dict[str, str]:
+    log = folder / "spark.log"
+    return spark_conf(SparkSettings(parallelism=2, master=master, log_file=log, **settings), jars)

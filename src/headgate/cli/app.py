@@ -71,6 +71,15 @@ _COMMANDS: dict[str, str | tuple[str, dict[str, str]]] = {
             "logs": "sandbox.broker.logs",
         },
     ),
+    "cluster": (
+        "sandbox.cluster.cluster",
+        {
+            "start": "sandbox.cluster.start",
+            "stop": "sandbox.cluster.stop",
+            "status": "sandbox.cluster.status",
+            "url": "sandbox.cluster.url",
+        },
+    ),
     "prepare": "host.machine.prepare",
     "doctor": "host.machine.doctor",
     "explain": "host.explain.explain",

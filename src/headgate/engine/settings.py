@@ -52,8 +52,16 @@ class SparkSettings:
     Attributes:
         parallelism: State partitions and tasks per stage; fixed for the life of a run.
         driver_memory: In bytes.
-        executor_memory: In bytes; if the master starts executors.
-        state_memory: The memory of RocksDB beside it, in bytes, for all state together.
+        executors: The number of executors of a cluster; None for as many as it gives.
+        executor_cores: The number of tasks that an executor runs at a time; None for 1 if the
+            number of executors is set, else for all cores of a worker.
+        executor_memory: In bytes; on a cluster.
+        executor_wait: The maximum time without any executor on a cluster.
+        driver_host: The driver's address for executors; None for the one that reaches the master.
+        driver_bind: The address at which the driver listens; None for `driver_host`.
+        python: The Python of executors, by its path there; None for this one.
+        py_env: An archive with the Python environment of executors, or None.
+        state_memory: The memory of RocksDB beside the heap of a process with tasks, in bytes.
         worker_memory: The memory of each process that calls Python functions, in bytes.
         call_timeout: The maximum time of one call of a Python function with a batch of rows.
         log_file: The file of Spark's log.
@@ -65,7 +73,14 @@ class SparkSettings:
     parallelism: int
     master: str = "local[*]"
     driver_memory: int = 2048 * MIB
+    executors: int | None = None
+    executor_cores: int | None = None
     executor_memory: int = 1024 * MIB
+    executor_wait: Seconds = timedelta(minutes=2)
+    driver_host: str | None = None
+    driver_bind: str | None = None
+    python: str | None = None
+    py_env: Path | None = None
     state_memory: int = 512 * MIB
     worker_memory: int = 1024 * MIB
     call_timeout: Seconds = timedelta(minutes=10)

@@ -182,6 +182,10 @@ def _folder(value: Any) -> Path:
     return Path(text)
 
 
+def _path(value: Any) -> Path:
+    return value if isinstance(value, Path) else Path(_text(value))
+
+
 def _parse_file_url(url: str, rest: str) -> Path:
     host = ""
     if rest.startswith("//"):
@@ -226,11 +230,12 @@ _OPTIONAL_DURATION = Kind(
 )
 # The flag is text: a Path would turn file:///DIR into file:/DIR.
 _FOLDER = Kind(_folder, _show_optional(str), "a folder", "DIR")
+_FILE = Kind(_path, _show_optional(str), "a file", "FILE")
 # A run's options hold the strategy as text.
 _STRATEGY = Kind(lambda value: parse_strategy(_text(value)), str, "a restart strategy", "STRATEGY")
 
 _READING, _KEEPING, _SPARK = Panel.READING, Panel.KEEPING, Panel.SPARK
-_FILE, _FLAG, _REQUEST = Scope.FILE, Scope.FLAG, Scope.REQUEST
+_IN_FILE, _FLAG, _REQUEST = Scope.FILE, Scope.FLAG, Scope.REQUEST
 SETTINGS = (
     Setting("on", _text_kind("LOG"), DEFAULT_LOG, _READING, _FLAG, more_verbs=("setup",),
             help="Location of topics without a location of their own: files:DIR, "
@@ -265,19 +270,38 @@ SETTINGS = (
             help="Number of state partitions and of tasks per stage."),
     Setting("driver-memory", _SIZE, "2GiB", _SPARK, _FLAG, in_profile=True,
             help="Heap of Spark's driver."),
+    Setting("master", _text_kind("MASTER"), "local[*]", _SPARK, _FLAG, in_profile=True,
+            help="Spark's master: local[N], spark://HOST:7077, yarn or k8s://URL."),
+    Setting("executors", _COUNT, None, _SPARK, _FLAG, in_profile=True, example=2,
+            unset="as many as the cluster gives",
+            help="Number of executors on a cluster."),
+    Setting("executor-cores", _COUNT, None, _SPARK, _FLAG, in_profile=True, example=1,
+            unset="1 with executors, else all of a worker",
+            help="Number of tasks that an executor runs at a time."),
+    Setting("executor-memory", _SIZE, "1GiB", _SPARK, _FLAG, in_profile=True,
+            help="Heap of each executor on a cluster."),
+    Setting("driver-host", _text_kind("HOST"), None, _SPARK, _FLAG, in_profile=True,
+            unset="the address that reaches the master", example="10.0.0.5",
+            help="Name or address at which executors reach the driver."),
+    Setting("py-env", _FILE, None, _SPARK, _FLAG, in_profile=True, example="env.tar.gz",
+            help="Archive with the Python environment of executors, of venv-pack or conda-pack."),
     Setting("profile", _text_kind("NAME"), None, _SPARK, _REQUEST, example="large",
             more_verbs=("setup",), help="Profile of headgate.toml: memory, master, log level."),
-    Setting("executor-memory", _SIZE, "1GiB", _SPARK, _FILE, in_profile=True,
-            help="Heap of each of Spark's executors, if the master starts them."),
-    Setting("state-memory", _SIZE, "512MiB", _SPARK, _FILE, in_profile=True,
+    Setting("state-memory", _SIZE, "512MiB", _SPARK, _IN_FILE, in_profile=True,
             help="Memory of the state beside the heap."),
-    Setting("worker-memory", _SIZE, "1GiB", _SPARK, _FILE, in_profile=True,
+    Setting("worker-memory", _SIZE, "1GiB", _SPARK, _IN_FILE, in_profile=True,
             help="Memory of each process that calls Python functions; one for each task at work."),
-    Setting("call-timeout", _DURATION, "10m", _SPARK, _FILE, in_profile=True,
+    Setting("call-timeout", _DURATION, "10m", _SPARK, _IN_FILE, in_profile=True,
             help="Maximum time of one call of a Python function with a batch of rows."),
-    Setting("master", _text_kind("MASTER"), "local[*]", _SPARK, _FILE, in_profile=True,
-            help="Spark's master."),
-    Setting("log-level", _choice(LogLevel), "info", _SPARK, _FILE, in_profile=True,
+    Setting("driver-bind", _text_kind("ADDRESS"), None, _SPARK, _IN_FILE, in_profile=True,
+            unset="driver-host", example="0.0.0.0",
+            help="Address at which the driver listens for executors."),
+    Setting("executor-wait", _DURATION, "2m", _SPARK, _IN_FILE, in_profile=True,
+            help="Maximum time that a job waits without any executor before it restarts."),
+    Setting("python", _text_kind("PATH"), None, _SPARK, _IN_FILE, in_profile=True,
+            unset="this Python", example="/usr/bin/python3",
+            help="Python of the executors, by its path there."),
+    Setting("log-level", _choice(LogLevel), "info", _SPARK, _IN_FILE, in_profile=True,
             help="Level of Spark's log."),
 )  # fmt: skip
 BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in SETTINGS}

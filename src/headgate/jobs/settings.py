@@ -73,10 +73,15 @@ def resolve_options(flow: str, flags: Mapping[str, Any], base: RunOptions) -> Ru
     chosen = {setting.field: settings[setting.name] for setting in SETTINGS}
     # Their effect is in the other options.
     del chosen["profile"], chosen["on_cancel"]
-    folder = settings["checkpoints"]
+    chosen |= {
+        name: None if path is None else path.absolute()
+        for name, path in (
+            ("checkpoints", settings["checkpoints"]),
+            ("py_env", settings["py-env"]),
+        )
+    }
     chosen |= {
         "on": anchored(settings["on"]),
-        "checkpoints": None if folder is None else folder.absolute(),
         "restart": str(settings["restart"]),
         "delete_on_cancel": settings["on-cancel"] is OnCancel.DELETE,
     }

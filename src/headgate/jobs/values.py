@@ -94,7 +94,14 @@ class RunOptions:
     drop_state: tuple[str, ...] = ()
     consent: Consent = NO_CONSENT
     master: str = DEFAULTS["master"]
+    executors: int | None = DEFAULTS["executors"]
+    executor_cores: int | None = DEFAULTS["executor-cores"]
     executor_memory: int = DEFAULTS["executor-memory"]
+    executor_wait: Seconds = DEFAULTS["executor-wait"]
+    driver_host: str | None = DEFAULTS["driver-host"]
+    driver_bind: str | None = DEFAULTS["driver-bind"]
+    python: str | None = DEFAULTS["python"]
+    py_env: Path | None = DEFAULTS["py-env"]
     state_memory: int = DEFAULTS["state-memory"]
     worker_memory: int = DEFAULTS["worker-memory"]
     call_timeout: Seconds = DEFAULTS["call-timeout"]

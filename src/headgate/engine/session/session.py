@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -17,20 +18,25 @@ from headgate._kernel.gateway import DIRECTIVES, has_jvm, read_last_lines, start
 from headgate._kernel.jar import get_jars
 from headgate._kernel.locales import JVM_OPTIONS, UTF8_LOCALE
 from headgate._kernel.translate import creating_session
+from headgate.engine.session.clusters import cluster_conf
 from headgate.engine.session.driver_lock import LONGEST_END, make_scratch, scratch_conf, take_lock
-from headgate.engine.session.masters import check_master
+from headgate.engine.session.masters import check_master, find_own_address, is_local
 from headgate.engine.settings import MIB, SparkSettings
 from headgate.flow.names import check_path
 
 _STATE = "spark.sql.streaming.stateStore"
 _ROCKSDB = f"{_STATE}.rocksdb"
 
+# Measured: more throughput than the default collector.
+_COLLECTOR = "-XX:+UseParallelGC"
 # A heap in pages of 4 KiB costs a tenth of the rate (docs/internals/speed.md). Other systems do not
 # support the option, and their JVM would not start.
 _HUGE_PAGES = ["-XX:+UseTransparentHugePages"] if sys.platform == "linux" else []
 
-# The same process reads rows from memory moments after writing them.
 _LOCAL = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    # The same process reads rows from memory moments after writing them.
     "spark.shuffle.compress": "false",
     "spark.shuffle.checksum.enabled": "false",
     "spark.sql.shuffle.orderIndependentChecksum.enabled": "false",
@@ -113,20 +119,16 @@ def spark_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
     return {
         "spark.master": local_master(settings),
         "spark.app.name": "headgate",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": f"{settings.driver_memory // MIB}m",
-        "spark.executor.memory": f"{settings.executor_memory // MIB}m",
         "spark.driver.extraJavaOptions": " ".join(_jvm_options(settings, jars)),
         # Remote tasks must use the same file names, letters and numbers.
-        "spark.executor.extraJavaOptions": " ".join(JVM_OPTIONS),
+        "spark.executor.extraJavaOptions": " ".join([*JVM_OPTIONS, _COLLECTOR]),
         "spark.executorEnv.LC_ALL": UTF8_LOCALE,
         # A Python worker that crashes in native code leaves the line that it was at.
         "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
         "spark.python.worker.faulthandler.enabled": "true",
         # On the class path from the start: file systems are looked up before jars are added.
         "spark.driver.extraClassPath": class_path,
-        "spark.executor.extraClassPath": class_path,
         "spark.hadoop.fs.AbstractFileSystem.file.impl": "io.headgate.kernel.local.LocalFs",
         "spark.ui.enabled": "false",
         # Spark describes the plan of every batch to its disabled UI: keep that short.
@@ -164,16 +166,14 @@ def spark_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
         f"{_ROCKSDB}.changelogCheckpointing.enabled": "true",
         f"{_ROCKSDB}.boundedMemoryUsage": "true",
         f"{_ROCKSDB}.maxMemoryUsageMB": str(settings.state_memory // MIB),
-        # local-cluster has processes of its own.
-        **(_LOCAL if re.match(r"local(\[|$)", settings.master) else {}),
+        **(_LOCAL if is_local(settings.master) else cluster_conf(settings, jars)),
     }
 
 
 def _jvm_options(settings: SparkSettings, jars: Sequence[Path]) -> list[str]:
     return [
         *JVM_OPTIONS,
-        # Measured: more throughput for a local driver than the default collector.
-        "-XX:+UseParallelGC",
+        _COLLECTOR,
         # A heap that starts small needs a full collection each time it grows.
         f"-Xms{settings.driver_memory // MIB // 2}m",
         *_HUGE_PAGES,
@@ -210,14 +210,18 @@ def open_session(settings: SparkSettings, *, modules: Sequence[str] = ()) -> Spa
     check_path(settings.log_file)
     check_master(settings.master)
     settings.log_file.parent.mkdir(parents=True, exist_ok=True)
-    conf = spark_conf(settings, get_jars(sorted({*modules, *_more_modules()})))
+    host = settings.driver_host or find_own_address(settings.master)
+    jars = get_jars(sorted({*modules, *_more_modules()}))
+    conf = spark_conf(replace(settings, driver_host=host), jars)
     if not has_jvm():
         held = []
         if settings.lock_file is not None:
             held = [take_lock(settings.lock_file, wait=LONGEST_END)]
             scratch = make_scratch(settings.lock_file, held[0])
             conf |= scratch_conf(scratch, conf["spark.driver.extraJavaOptions"])
-        start_jvm(conf, streams=_output_file(settings), inherited=held)
+        # The driver has its jars on the class path already.
+        start = {name: value for name, value in conf.items() if name != "spark.jars"}
+        start_jvm(start, streams=_output_file(settings), inherited=held)
     builder = SparkSession.builder
     for key, value in conf.items():
         builder = builder.config(key, value)

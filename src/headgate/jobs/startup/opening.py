@@ -11,6 +11,7 @@ from headgate.checkpoints.problems import Problem
 from headgate.checkpoints.sparklog import find_last_commit
 from headgate.checkpoints.verify import find_good
 from headgate.connectors.registry import check_brokers
+from headgate.engine.session.clusters import check_cluster_settings
 from headgate.engine.session.masters import check_master
 from headgate.engine.settings import Delivery
 from headgate.errors import Domain, HeadgateError
@@ -47,6 +48,7 @@ def open_run(start: Start, *, restore: SealedPlan | None = None) -> tuple[Run, s
         HeadgateError: What a start refuses.
     """
     home, graph, options = start.home, start.graph, start.options
+    _check_cluster(options)
     if restore is not None:
         return _restore_as_planned(start, check_plan(home, graph, restore, options))
     if options.restore_from is not None or options.restore_at is not None:
@@ -58,10 +60,31 @@ def open_run(start: Start, *, restore: SealedPlan | None = None) -> tuple[Run, s
     if present is None:
         check_brokers(graph)
         check_master(options.master)
-        run = start.make_run(parallelism=os.cpu_count() or 1)
+        run = start.make_run(parallelism=_slots(options))
         write_run(home, run)
         return run, ""
     return _resume(start, _get_run(home, present))
+
+
+def _check_cluster(options: RunOptions) -> None:
+    check_cluster_settings(
+        options.master,
+        {
+            "executors": options.executors,
+            "executor-cores": options.executor_cores,
+            "driver-host": options.driver_host,
+            "driver-bind": options.driver_bind,
+            "python": options.python,
+            "py-env": options.py_env,
+        },
+    )
+
+
+def _slots(options: RunOptions) -> int:
+    """Return how many tasks run at a time, as far as that is known before Spark starts."""
+    if options.executors is not None:
+        return options.executors * (options.executor_cores or 1)
+    return os.cpu_count() or 1
 
 
 def _get_run(home: JobFolder, lineage: str) -> Run:
