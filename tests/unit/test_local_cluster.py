@@ -83,7 +83,7 @@ def test_other_options_are_refused_while_it_runs(
     options: ClusterOptions, change: dict[str, int]
 ) -> None:
     start_cluster(options)
-    other = replace(options, **change)
+    other = replace(options, **change)  # type: ignore[arg-type]
     with pytest.raises(HeadgateError) as caught:
         start_cluster(other)
     assert caught.value.code == "CLUSTER_RUNNING"
