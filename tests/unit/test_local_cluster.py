@@ -125,6 +125,7 @@ def test_a_worker_that_ends_at_once_is_reported(
 ) -> None:
     fails = [sys.executable, "-S", "-c", "print('ERROR no memory'); raise SystemExit(1)"]
     monkeypatch.setattr(cluster, "worker_command", lambda *_: fails)
+    monkeypatch.setattr(cluster, "ask_master", lambda _: None)
     with pytest.raises(HeadgateError) as caught:
         start_cluster(options)
     assert caught.value.code == "CLUSTER_NOT_STARTED"
