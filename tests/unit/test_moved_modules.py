@@ -23,7 +23,7 @@ OLD_NAMES = {
     "headgate.flow.outputs": "Deduped Enriched Joined Labelled Processed Windowed",
     "headgate.flow.process_parts": "KeptState SideOutput",
     "headgate.flow.schema": "Schema schema_of",
-    "headgate.flow.stream": "Broadcast KeyedStream Stream Table",
+    "headgate.flow.stream": "Broadcast KeyedStream Stream Table WindowedStream",
     "headgate.flow.topics": "LogicalTopic Topic",
     "headgate.flow.types": "Field Primitive Struct",
     "headgate.flow.windowing": "every_event_time session sliding tumbling",

@@ -144,6 +144,7 @@ INNER: dict[str, tuple[str, ...]] = {
         "state",
         "checks",
         "drawing",
+        "building",
         "streams",
         "flow",
     ),

@@ -11,8 +11,10 @@ from headgate.flow.schemas.changes import difference, only_adds
 from headgate.flow.schemas.schema import Schema, schema_of
 from headgate.flow.state.changes import find_state_change
 from headgate.flow.streams.connecting import ConnectedStreams
+from headgate.flow.streams.keyed import KeyedStream
 from headgate.flow.streams.outputs import Deduped, Enriched, Joined, Labelled, Processed, Windowed
-from headgate.flow.streams.stream import Broadcast, KeyedStream, Stream, Table
+from headgate.flow.streams.stream import Stream
+from headgate.flow.streams.tables import Broadcast, Table
 from headgate.flow.topics import LogicalTopic, Topic, register_topic
 
 __all__ = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
+from headgate.flow.building.builder import Builder
 from headgate.flow.checks.completeness import check_complete
 from headgate.flow.drawing.explain import explain
 from headgate.flow.drawing.svg import draw_flow
@@ -13,8 +14,8 @@ from headgate.flow.names import check_uid, parse_member
 from headgate.flow.operators.event_time import IDLE_AFTER, parse_idle_after, parse_out_of_orderness
 from headgate.flow.operators.nodes import Load, Port, Source, SourceKind, TimeUnit
 from headgate.flow.schemas.schema import Schema, schema_of
-from headgate.flow.streams.builder import Builder
-from headgate.flow.streams.stream import Broadcast, Stream, Table
+from headgate.flow.streams.stream import Stream
+from headgate.flow.streams.tables import Broadcast, Table
 from headgate.flow.topics import Topic, as_topic
 
 

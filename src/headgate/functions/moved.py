@@ -13,7 +13,7 @@ _MOVED = {
     f"headgate.flow.{old}": f"headgate.flow.{new}"
     for old, new in (
         ("aggregates", "operators.aggregates"),
-        ("builder", "streams.builder"),
+        ("builder", "building.builder"),
         ("connecting", "streams.connecting"),
         ("graph", "graph.graph"),
         ("operators", "operators.nodes"),
@@ -24,6 +24,14 @@ _MOVED = {
         ("types", "schemas.types"),
         ("windowing", "operators.windowing"),
     )
+}
+
+# Classes that are no longer in one module with the others.
+_SPLIT = {
+    ("headgate.flow.stream", "Broadcast"): "headgate.flow.streams.tables",
+    ("headgate.flow.stream", "KeyedStream"): "headgate.flow.streams.keyed",
+    ("headgate.flow.stream", "Table"): "headgate.flow.streams.tables",
+    ("headgate.flow.stream", "WindowedStream"): "headgate.flow.streams.windowed",
 }
 
 
@@ -37,7 +45,7 @@ class _Unpickler(pickle.Unpickler):
         if module == "cloudpickle.cloudpickle" and name == "subimport":
             # A function names the modules that it uses by a call of this one.
             return _import
-        return super().find_class(_present(module), name)
+        return super().find_class(_SPLIT.get((module, name), _present(module)), name)
 
 
 def _import(module: str) -> Any:

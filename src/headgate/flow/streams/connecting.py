@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from headgate.errors import HeadgateError
+from headgate.flow.building.builder import Builder
+from headgate.flow.building.computed_columns import compute_columns
+from headgate.flow.building.processing import check_process_uid, kept_states
 from headgate.flow.names import parse_member
 from headgate.flow.operators.nodes import CoProcess, OnError, Port, WithColumns
 from headgate.flow.schemas.schema import Schema
 from headgate.flow.schemas.signatures import process_schema, read_process, read_right
-from headgate.flow.streams.builder import Builder
-from headgate.flow.streams.computed_columns import compute_columns
 from headgate.flow.streams.missing_methods import CONNECTED, Explained
 from headgate.flow.streams.outputs import Processed
-from headgate.flow.streams.processing import check_process_uid, kept_states
 from headgate.functions.declared import describe_process
 from headgate.functions.keyed import KeyedCoProcess
 from headgate.functions.stored import CoProcessCallback, describe, stored_states
 
 if TYPE_CHECKING:
     # Streams import this module: their methods return what is here.
-    from headgate.flow.streams.stream import KeyedStream
+    from headgate.flow.streams.keyed import KeyedStream
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
+from headgate.flow.building.processing import add_side
 from headgate.flow.operators.nodes import Port
 from headgate.flow.schemas.schema import Schema
 from headgate.flow.streams.missing_methods import Explained, of_outputs
-from headgate.flow.streams.processing import add_side
 
 if TYPE_CHECKING:
     # Streams import this module: their methods return what is here.

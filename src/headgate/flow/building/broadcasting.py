@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headgate.errors import HeadgateError
-from headgate.flow.streams.builder import Builder
+from headgate.flow.building.builder import Builder
 from headgate.functions.declared import DeclaredProcess
 
 

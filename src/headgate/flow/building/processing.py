@@ -7,15 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 from headgate.errors import HeadgateError
+from headgate.flow.building.broadcasting import check_has_table
+from headgate.flow.building.builder import Builder
+from headgate.flow.building.computed_columns import compute_columns
 from headgate.flow.names import check_side_name, parse_member
 from headgate.flow.operators.nodes import OnError, Port, Process, WithColumns
 from headgate.flow.operators.process_parts import KeptState, SideOutput
 from headgate.flow.schemas.dataclass_fields import field_of_hint
 from headgate.flow.schemas.schema import Schema, schema_of
 from headgate.flow.schemas.signatures import process_schema, read_process, rule_type
-from headgate.flow.streams.broadcasting import check_has_table
-from headgate.flow.streams.builder import Builder
-from headgate.flow.streams.computed_columns import compute_columns
 from headgate.functions.declared import DeclaredProcess, DeclaredState, describe_process
 from headgate.functions.keyed import KeyedCoProcess, KeyedProcess
 from headgate.functions.stored import BroadcastCallback, ProcessCallback, describe, stored_states
