@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from headgate._codec import encode
-from headgate.engine.plan.plan import source_name
+from headgate.engine.plan.flow_plan import source_name
 from headgate.engine.settings import Delivery
 from headgate.flow.graph.graph import Graph
 from headgate.jobs.audit.job_audit import AuditRequest

@@ -14,7 +14,7 @@ from window_reference import Batch, Event, Row
 
 from headgate import Flow
 from headgate.checkpoints.sparklog import list_commits, read_batch
-from headgate.engine.plan.plan import source_name
+from headgate.engine.plan.flow_plan import source_name
 from headgate.flow.operators.aggregates import Aggregate
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import write_intent

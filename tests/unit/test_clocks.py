@@ -20,7 +20,7 @@ from headgate.engine.plan.clocks import (
     read_partition_times,
     read_times,
 )
-from headgate.engine.plan.plan import source_name
+from headgate.engine.plan.flow_plan import source_name
 from headgate.flow.operators.nodes import Source
 from headgate.jobs.checkpoints.keeper import by_source
 from headgate.jobs.runs.drain import check_not_drained, check_not_drained_at

@@ -11,7 +11,8 @@ import pytest
 from headgate import Flow
 from headgate.connectors import Console, Files, Kafka, Pulsar
 from headgate.engine.plan.ends import count_tasks, sink_options, source_options
-from headgate.engine.plan.plan import FlowPlan, kernel_modules, plan_flow
+from headgate.engine.plan.flow_plan import FlowPlan, kernel_modules
+from headgate.engine.plan.plan import plan_flow
 from headgate.engine.settings import (
     AttemptSettings,
     Delivery,

@@ -9,7 +9,8 @@ import pytest
 
 from headgate import Flow
 from headgate.connectors import Kafka
-from headgate.engine.plan.plan import FlowPlan, kernel_modules, plan_flow, source_name
+from headgate.engine.plan.flow_plan import FlowPlan, kernel_modules, source_name
+from headgate.engine.plan.plan import plan_flow
 from headgate.engine.plan.spark_types import to_spark_json
 from headgate.flow.schemas.schema import schema_of
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from headgate import Flow
 from headgate.engine.plan.clocks import is_drained, read_times
-from headgate.engine.plan.plan import source_name
+from headgate.engine.plan.flow_plan import source_name
 from headgate.engine.plan.wakes import WAKES, wake_options
 from headgate.jobs.checkpoints.keeper import by_source
 

@@ -10,7 +10,8 @@ from typing import Any, cast
 import pytest
 
 from headgate import Flow, Graph, HeadgateError, Stream, Windowed, windows
-from headgate.engine.plan.plan import FlowPlan, plan_flow
+from headgate.engine.plan.flow_plan import FlowPlan
+from headgate.engine.plan.plan import plan_flow
 from headgate.flow import find_state_change
 from headgate.flow.operators.aggregates import Aggregate
 from headgate.flow.operators.nodes import Port, TimeUnit, Window, WithColumns

@@ -16,7 +16,8 @@ from headgate._kernel.traces import query_trace
 from headgate._kernel.translate import is_clean_stop, query_causes, query_failure
 from headgate.engine.attempt import query as queries
 from headgate.engine.attempt.progress import BatchReport, parse_report
-from headgate.engine.plan.plan import FlowPlan, kernel_modules, plan_flow
+from headgate.engine.plan.flow_plan import FlowPlan, kernel_modules
+from headgate.engine.plan.plan import plan_flow
 from headgate.engine.session.session import DriverOutput, open_session
 from headgate.engine.settings import AttemptSettings
 from headgate.errors import Domain, HeadgateError

@@ -19,7 +19,7 @@ from headgate._kernel.translate import naming_failures
 from headgate.connectors.registry import find_connector, get_connector
 from headgate.engine.plan.clocks import clock_name, clock_options
 from headgate.engine.plan.ends import sink_options, source_options
-from headgate.engine.plan.plan import FlowPlan, source_name
+from headgate.engine.plan.flow_plan import FlowPlan, source_name
 from headgate.engine.plan.wakes import WAKES, wake_options
 from headgate.engine.portable.process_form import ProcessForm
 from headgate.engine.portable.processes import taken_process

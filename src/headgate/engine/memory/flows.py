@@ -19,7 +19,8 @@ from headgate._kernel.memory_query import MemoryQuery, MemoryRecord
 from headgate._kernel.translate import naming_failures
 from headgate._units import to_millis
 from headgate.engine.memory.records import write_record
-from headgate.engine.plan.plan import FlowPlan, plan_flow
+from headgate.engine.plan.flow_plan import FlowPlan
+from headgate.engine.plan.plan import plan_flow
 from headgate.engine.session.session import open_session
 from headgate.engine.settings import MIB, AttemptSettings, SparkSettings
 from headgate.engine.user_code.functions import worker_spec

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 
 from headgate._units import to_millis
-from headgate.engine.plan.plan import source_name
+from headgate.engine.plan.flow_plan import source_name
 from headgate.flow.operators.nodes import Source
 
 _PREFIX = "__clock"

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from headgate.connectors import Console
 from headgate.connectors.connector import Reading
 from headgate.connectors.registry import clusters_of, get_connector
-from headgate.engine.plan.plan import Destination, FlowPlan
+from headgate.engine.plan.flow_plan import Destination, FlowPlan
 from headgate.engine.settings import AttemptSettings
 from headgate.flow.operators.nodes import Source
 

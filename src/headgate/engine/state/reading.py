@@ -25,7 +25,8 @@ from headgate._kernel.bridge import CompiledFlow
 from headgate._kernel.gateway import find_jvm_exit
 from headgate._kernel.state import KeyLookup, ReadableState, as_json, ask
 from headgate._kernel.translate import SPARK_ERRORS, root_cause
-from headgate.engine.plan.plan import path_of, plan_flow
+from headgate.engine.plan.operator_specs import path_of
+from headgate.engine.plan.plan import plan_flow
 from headgate.engine.plan.spark_types import to_spark_json
 from headgate.engine.session.session import open_session
 from headgate.engine.settings import MIB, RULES, SparkSettings, held_state, state_variable

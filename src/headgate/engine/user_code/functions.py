@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 from headgate._kernel.bridge import CompiledFlow
 from headgate._kernel.python_failures import raised_failure
 from headgate._units import to_millis
-from headgate.engine.plan.plan import Function
+from headgate.engine.plan.flow_plan import Function
 from headgate.engine.settings import SparkSettings
 from headgate.errors import HeadgateError
 from headgate.flow.operators.nodes import Transform, label

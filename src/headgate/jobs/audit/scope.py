@@ -11,7 +11,7 @@ from pathlib import Path
 from headgate.checkpoints.catalog import list_kept, read_manifest
 from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.checkpoints.sparklog import find_last_commit, find_start, read_offsets
-from headgate.engine.plan.plan import source_name
+from headgate.engine.plan.flow_plan import source_name
 from headgate.engine.settings import Delivery
 from headgate.errors import HeadgateError
 from headgate.flow.graph.graph import Graph

@@ -26,7 +26,7 @@ from headgate.checkpoints.sparklog import (
 )
 from headgate.checkpoints.storage import sweep
 from headgate.engine.attempt.progress import BatchReport
-from headgate.engine.plan.plan import source_name
+from headgate.engine.plan.flow_plan import source_name
 from headgate.flow.graph.graph import Graph
 from headgate.flow.operators.nodes import Source
 from headgate.jobs.job_folder import JobFolder

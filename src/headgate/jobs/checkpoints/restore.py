@@ -12,7 +12,7 @@ from headgate.checkpoints.restore import fork
 from headgate.checkpoints.sparklog import find_load_target, read_commit, read_offsets
 from headgate.connectors.registry import get_connector
 from headgate.engine.plan.clocks import read_partition_times, read_times
-from headgate.engine.plan.plan import source_name
+from headgate.engine.plan.flow_plan import source_name
 from headgate.flow.graph.graph import Graph
 from headgate.flow.operators.nodes import Source
 from headgate.jobs.checkpoints.portable import (

@@ -18,7 +18,7 @@ from headgate._artifacts import Progress
 from headgate._codec import decode, encode, shaped
 from headgate._kernel.jar import get_jars
 from headgate.connectors.logs import bind, parse_log
-from headgate.engine.plan.plan import kernel_modules
+from headgate.engine.plan.flow_plan import kernel_modules
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.graph.graph import Graph
 from headgate.jobs.checkpoints.restore_plan import SealedPlan

@@ -16,7 +16,7 @@ from headgate.checkpoints.catalog import list_names
 from headgate.checkpoints.sparklog import find_last_commit
 from headgate.connectors import Console
 from headgate.connectors.logs import bind, parse_log
-from headgate.engine.plan.plan import kernel_modules
+from headgate.engine.plan.flow_plan import kernel_modules
 from headgate.engine.settings import Fenced
 from headgate.errors import HeadgateError
 from headgate.flow.graph.graph import Graph

@@ -24,7 +24,7 @@ from headgate.checkpoints.sparklog import (
 from headgate.connectors.connector import RecordCount
 from headgate.connectors.registry import get_connector
 from headgate.connectors.written import Answer, Batches, Written
-from headgate.engine.plan.plan import source_name
+from headgate.engine.plan.flow_plan import source_name
 from headgate.errors import HeadgateError
 from headgate.flow.operators.nodes import Source
 from headgate.jobs.checkpoints.keeper import by_source

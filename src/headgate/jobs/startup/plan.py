@@ -13,7 +13,8 @@ from headgate._codec import alias, left_out, shaped
 from headgate._kernel.jar import get_jars
 from headgate.connectors.logs import bind, parse_log
 from headgate.connectors.registry import find_connector
-from headgate.engine.plan.plan import kernel_modules, plan_flow
+from headgate.engine.plan.flow_plan import kernel_modules
+from headgate.engine.plan.plan import plan_flow
 from headgate.engine.settings import AttemptSettings, Delivery, SparkSettings
 from headgate.flow.drawing.explain import explain
 from headgate.flow.graph.graph import Graph
