@@ -14,11 +14,14 @@ from eventually import eventually
 from fake_supervisor import FakeSupervisor
 from prometheus_client.parser import text_string_to_metric_families
 from server_bench import UNHURRIED, TestClient, client, follow, settings, store_job
-from stored_run import NOON
+from stored_run import LAST, NOON
 
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import find_intent, write_intent
 from headgate.jobs.lifecycle.vocabulary import Verb
+from headgate.jobs.metrics.counter_file import write_counters
+from headgate.jobs.metrics.counters import Counters, PortRows
+from headgate.jobs.metrics.histogram import Histogram
 from headgate.server.operations import Operations
 from headgate.server.security.limits import Limits, Rate
 
@@ -425,9 +428,57 @@ def test_figures_are_given_to_prometheus(web: TestClient, home: JobFolder) -> No
     assert found["headgate_state_rows", "Users", "shop", "with-user"] == 40
     assert found["headgate_job_state", "RUNNING", "shop"] == 1
     assert found["headgate_job_state", "FAILED", "shop"] == 0
-    assert found["headgate_job_restarts_total", "shop"] == 2
+    assert found["headgate_job_restarts_total", "UNKNOWN", "shop"] == 2
     assert found["headgate_job_up", "shop"] == 1
     assert ("headgate_job_uptime_seconds", "shop") in found
+
+
+def test_histograms_and_counters_by_port_are_given_to_prometheus(
+    web: TestClient, home: JobFolder
+) -> None:
+    ages = Histogram((0.5, 1.0), (3, 2, 1), 9.5)
+    ports = {
+        name: PortRows(operator, output, rows)
+        for name, operator, output, rows in (
+            ("w.late", "w", "late", 4),
+            ("w.rows", "w", "rows", 9),
+            ("w!", "w", "!", 2),
+        )
+    }
+    write_counters(home, Counters(latency=ages, ports=ports, phase_seconds={"waiting": 1.5}))
+    text = web.get("/metrics").text
+    (home.path / "counters.json").unlink()
+    for line in (
+        'headgate_record_latency_seconds_bucket{job="shop",le="0.5"} 3.0',
+        'headgate_record_latency_seconds_bucket{job="shop",le="1.0"} 5.0',
+        'headgate_record_latency_seconds_bucket{job="shop",le="+Inf"} 6.0',
+        'headgate_record_latency_seconds_sum{job="shop"} 9.5',
+        'headgate_operator_late_records_total{job="shop",name="",operator="w"} 4.0',
+        'headgate_operator_dead_letters_total{job="shop",name="",operator="w"} 2.0',
+        'headgate_batch_phase_seconds_total{job="shop",phase="waiting"} 1.5',
+    ):
+        assert line in text.splitlines()
+    rows = [line for line in text.splitlines() if line.startswith("headgate_operator_records_out")]
+    assert [line.rpartition(" ")[2] for line in rows] == ["4.0", "9.0"]
+
+
+def test_a_scrape_reads_no_folder_of_checkpoints_and_no_samples(
+    web: TestClient, home: JobFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    really_open = Path.open
+
+    def noted(file: Path, *args: Any, **options: Any) -> Any:
+        opened.append(file.relative_to(home.path).as_posix() if home.path in file.parents else "")
+        return really_open(file, *args, **options)
+
+    monkeypatch.setattr(Path, "open", noted)
+    web.get("/metrics")
+    files = sorted(file for file in opened if file)
+    assert files.count("status.json") <= 2
+    assert not [file for file in files if "samples" in file]
+    # The facts of the newest checkpoint alone, and only until they are known.
+    assert {file.split("/")[-2] for file in files if "/checkpoints/" in file} <= {f"chk-{LAST}"}
 
 
 def test_the_checkpoints_duration_is_among_the_figures(web: TestClient) -> None:

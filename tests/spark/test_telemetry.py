@@ -17,6 +17,7 @@ from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import write_intent
 from headgate.jobs.lifecycle.vocabulary import Verb
+from headgate.jobs.metrics.counter_file import read_counters
 from headgate.jobs.values import JobSnapshot
 from headgate.jobs.views.graph import GraphView
 from headgate.jobs.views.samples import Samples
@@ -116,6 +117,23 @@ def test_every_edge_has_the_rows_that_went_over_it(told: Told) -> None:
         (select, "dead-letters"): ROUNDS * (len(matched) - len(written)),
     }
     assert told.ended.totals.outputs["out"] == ROUNDS * len(written)
+
+
+def test_counters_are_those_of_the_graph_and_of_the_outputs(told: Told) -> None:
+    counters = read_counters(told.home)
+    assert counters.records_in == told.ended.totals.inputs
+    assert counters.records_out == told.ended.totals.outputs
+    rows = {(port.operator, port.output): port.rows for port in counters.ports.values()}
+    assert rows["with-user", "matched"] == ROUNDS * len(
+        [n for n in range(EVENTS) if n % 3 and n % 2]
+    )
+    assert rows["events", "!"] == ROUNDS
+    assert counters.batches.total == told.ended.totals.batches
+    assert counters.checkpoints > 0
+    assert counters.latency is not None
+    # Rows with a single record behind them: all that were written but dead letters of no record.
+    assert 0 < counters.latency.total <= sum(told.ended.totals.outputs.values())
+    assert 0 < counters.latency.sum < counters.latency.total * 60
 
 
 def test_nodes_of_a_running_job_are_as_busy_and_as_fast_as_they_can_be(told: Told) -> None:

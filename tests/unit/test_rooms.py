@@ -50,6 +50,7 @@ VALUES = frozenset(
         "jobs.values",
         "jobs.totals",
         "jobs.lifecycle.states",
+        "jobs.metrics",
         "jobs.audit",
         "jobs.checkpoints",
         "jobs.control",
@@ -193,7 +194,7 @@ INNER: dict[str, tuple[str, ...]] = {
     ),
     "jobs": (
         "event_files job_folder processes",
-        "lifecycle",
+        "lifecycle metrics",
         "registry secrets totals setting_table values settings flow_file",
         "attempts",
         "runs",
@@ -216,7 +217,7 @@ INNER: dict[str, tuple[str, ...]] = {
     "server": (
         "security",
         "hints operations submissions settings context signed_in",
-        "actions",
+        "actions metrics",
         "api",
         "console.parts",
         "console.texts",

@@ -38,6 +38,7 @@ from headgate.jobs.lifecycle.restart import parse_strategy
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.lifecycle.vocabulary import Order, Verb
 from headgate.jobs.runs.publishing import Publisher
+from headgate.jobs.supervision.meter import Meter
 from headgate.jobs.supervision.supervisor import Supervisor
 from headgate.jobs.totals import Totals
 from headgate.jobs.values import JobSnapshot, Watcher
@@ -217,6 +218,7 @@ class Bench:
             self.spec,
             launcher=self,
             keeper=cast("CheckpointKeeper", self.keeper),
+            meter=Meter(self.home, self.clock),
             watcher=Watcher(on_snapshot=lambda snapshot: self.watch(snapshot)),
             clock=self.clock,
             snapshot=JobSnapshot(

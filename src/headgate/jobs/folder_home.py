@@ -6,11 +6,11 @@ Importing it imports neither Spark nor numpy, so that a command that does not ne
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from datetime import timedelta
 from functools import wraps
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
+from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.jobs.audit.job_audit import audit_job
 from headgate.jobs.checkpoints.listing import (
     get_checkpoint,
@@ -26,6 +26,8 @@ from headgate.jobs.dead_letters import replay
 from headgate.jobs.dead_letters.listing import get_dead_letter, list_dead_letters
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.vocabulary import Verb
+from headgate.jobs.metrics.counter_file import read_counters
+from headgate.jobs.metrics.counters import Counters
 from headgate.jobs.registry import get_job, list_job_names
 from headgate.jobs.removal import deletion, pruning
 from headgate.jobs.secrets import find_secrets
@@ -38,7 +40,7 @@ from headgate.jobs.views.checkpoint_history import list_checkpoint_history
 from headgate.jobs.views.events import list_events
 from headgate.jobs.views.exceptions import list_exceptions
 from headgate.jobs.views.graph import view_graph
-from headgate.jobs.views.job import JobView, last_checkpoint_took, list_jobs, show_job, view_job
+from headgate.jobs.views.job import JobView, list_jobs, newest_checkpoint, show_job, view_job
 from headgate.jobs.views.logs import Log, LogPage
 from headgate.jobs.views.outputs import list_outputs, tail_output
 from headgate.jobs.views.past import view_past
@@ -133,8 +135,11 @@ class FolderHome:
     filter_log = _on_job("read the log of", log_search.filter_log)
     _log = _on_job("read the log of", logs.get_log)
 
-    def last_checkpoint_took(self, view: JobView) -> timedelta | None:
-        return last_checkpoint_took(JobFolder(self.folder, view.name), view)
+    def newest_checkpoint(self, view: JobView) -> Checkpoint | None:
+        return newest_checkpoint(JobFolder(self.folder, view.name), view)
+
+    def counters(self, view: JobView) -> Counters:
+        return read_counters(JobFolder(self.folder, view.name))
 
     def secrets(self, *texts: str) -> frozenset[str]:
         """Return the values of the secrets to which the jobs and some texts refer."""

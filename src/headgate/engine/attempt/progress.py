@@ -13,6 +13,13 @@ from headgate._codec import Moment, Seconds
 _EPOCH = datetime.fromtimestamp(0, UTC)
 # The sink's metrics hold the rows of each output, and one JSON text under this name.
 _TELEMETRY = "$telemetry"
+# The phases of a batch, in their order, and Spark's names for their parts.
+PHASES: Mapping[str, tuple[str, ...]] = {
+    "waiting": ("latestOffset",),
+    "planning": ("queryPlanning", "getBatch", "walCommit"),
+    "processing": ("addBatch",),
+    "committing": ("commitOffsets", "commitBatch"),
+}
 # The metrics of a stream's clock beside its position.
 _EVENT_TIME = "eventTime"
 # The time of a drained stream is after the last moment with a date.
@@ -64,6 +71,21 @@ class StateProgress:
 
 
 @dataclass(frozen=True, slots=True)
+class Ages:
+    """A histogram of ages.
+
+    Attributes:
+        bounds: Upper bounds, ascending.
+        rows: The rows above the bound before and up to each bound, then those above the last.
+        sum: The sum of the ages of all rows.
+    """
+
+    bounds: tuple[Seconds, ...]
+    rows: tuple[int, ...]
+    sum: Seconds
+
+
+@dataclass(frozen=True, slots=True)
 class Latency:
     """The age of the records behind a batch's rows when the batch was committed.
 
@@ -75,6 +97,7 @@ class Latency:
     p95: Seconds
     p99: Seconds
     rows: int
+    ages: Ages | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +163,10 @@ class BatchReport:
     def rows(self) -> int:
         """Records read from all sources."""
         return sum(source.rows for source in self.sources.values())
+
+    def spent(self, phase: str) -> timedelta:
+        """Return the time of one of `PHASES`."""
+        return sum((self.phases.get(name, timedelta()) for name in PHASES[phase]), timedelta())
 
 
 def parse_report(
@@ -235,11 +262,18 @@ def _count(metrics: Mapping[str, Any], name: str) -> int:
     return max(0, int(metrics.get(name) or 0))
 
 
-def _latency(ages: Mapping[str, int] | None) -> Latency | None:
-    if not ages:
+def _latency(latency: Mapping[str, Any] | None) -> Latency | None:
+    if not latency:
         return None
-    p50, p95, p99 = (timedelta(milliseconds=ages[name]) for name in ("p50", "p95", "p99"))
-    return Latency(p50, p95, p99, int(ages["rows"]))
+    p50, p95, p99 = (timedelta(milliseconds=latency[name]) for name in ("p50", "p95", "p99"))
+    ages = None
+    if "bounds" in latency:
+        ages = Ages(
+            tuple(timedelta(milliseconds=bound) for bound in latency["bounds"]),
+            tuple(latency["counts"]),
+            timedelta(milliseconds=latency["sum"]),
+        )
+    return Latency(p50, p95, p99, int(latency["rows"]), ages)
 
 
 def _telemetry(text: str) -> Mapping[str, Any]:

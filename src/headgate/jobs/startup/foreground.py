@@ -40,6 +40,7 @@ from headgate.jobs.startup.opening import open_run
 from headgate.jobs.startup.resuming import check_attempt
 from headgate.jobs.startup.start import Start
 from headgate.jobs.startup.start_positions import parse_starts
+from headgate.jobs.supervision.meter import Meter, ports_of
 from headgate.jobs.supervision.supervisor import Supervisor
 from headgate.jobs.totals import Totals
 from headgate.jobs.values import NO_CONSENT, JobSnapshot, RunOptions, Watcher
@@ -138,6 +139,7 @@ class _OpenedJob:
             self.make_attempts(),
             launcher=launcher,
             keeper=self.keeper,
+            meter=Meter(self.home, self.clock, ports_of(self.graph)),
             # Not before: a start that fails at once must not take the place of a good run.
             on_running=self.note_running,
             watcher=watcher.split(_on_stderr(self.graph)),

@@ -21,8 +21,6 @@ from headgate.errors import HeadgateError
 FORMAT = 1
 RECENT = "samples.jsonl"
 OLDER = "samples.old.jsonl"
-# The phases of a batch, in their order.
-PHASES = ("waiting", "planning", "processing", "committing")
 
 _RECENT_FULL = 384 << 10
 _OLDER_FULL = 512 << 10

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from headgate._clock import Clock
-from headgate.engine.attempt.progress import BatchReport
+from headgate.engine.attempt.progress import PHASES, BatchReport
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.states import JobState
-from headgate.jobs.supervision.sample_files import PHASES, Sample, append, forget
+from headgate.jobs.supervision.sample_files import Sample, append, forget
 
 _EVERY = timedelta(seconds=1)
 _IDLE_EVERY = timedelta(seconds=10)
 _MS = timedelta(milliseconds=1)
-# Spark's names for the parts of a batch's time.
-_SPENT: Mapping[str, tuple[str, ...]] = {
-    "waiting": ("latestOffset",),
-    "planning": ("queryPlanning", "getBatch", "walCommit"),
-    "processing": ("addBatch",),
-    "committing": ("commitOffsets", "commitBatch"),
-}
 
 
 class Sampler:
@@ -94,10 +87,7 @@ def sample_of(report: BatchReport, *, since: int) -> Sample:
     end = _ms(report.started + report.duration)
     sources = report.sources.values()
     ages = [each.lag.total_seconds() for each in sources if each.lag is not None]
-    took = [report.duration / _MS]
-    for phase in PHASES:
-        spent = (report.phases.get(name, timedelta()) for name in _SPENT[phase])
-        took.append(sum(spent, timedelta()) / _MS)
+    took = [report.duration / _MS, *(report.spent(phase) / _MS for phase in PHASES)]
     latency = report.latency
     percentiles = () if latency is None else (latency.p50, latency.p95, latency.p99)
     return Sample(

@@ -62,6 +62,7 @@ from headgate.jobs.lifecycle.vocabulary import (
     Wanted,
 )
 from headgate.jobs.runs.publishing import Publisher
+from headgate.jobs.supervision.meter import Meter
 from headgate.jobs.supervision.sampler import Sampler
 from headgate.jobs.supervision.signals import StopSignals
 from headgate.jobs.supervision.state_sizes import StateSizes
@@ -84,6 +85,7 @@ class Supervisor:
     Args:
         spec: Makes the spec of an attempt, by its number; raises what forbids the attempt.
         keeper: Keeps checkpoints and takes savepoints.
+        meter: Counts what the job does.
         on_running: Called each time an attempt has started its query, before its first batch.
         after_intent: Intents up to this number were not for this start.
         stop: Ends the job before its next batch once it is set.
@@ -99,6 +101,7 @@ class Supervisor:
         *,
         launcher: Launcher,
         keeper: CheckpointKeeper,
+        meter: Meter,
         watcher: Watcher,
         clock: Clock,
         snapshot: JobSnapshot,
@@ -113,6 +116,7 @@ class Supervisor:
         self._spec = spec
         self._launcher = launcher
         self._keeper = keeper
+        self._meter = meter
         self._watcher = watcher
         self._clock = clock
         self._snapshot = snapshot
@@ -180,6 +184,7 @@ class Supervisor:
             self._notice_intent()
             self._notice_stop(signals)
             self._sampler.tick(self._machine.state)
+            self._meter.tick()
             self._tell()
 
     def _clean_up(self) -> None:
@@ -192,6 +197,7 @@ class Supervisor:
         self._launcher.clean_up()
         self._publisher.close()
         self._sampler.flush()
+        self._meter.flush()
 
     def _is_dead_end(self) -> bool:
         """Tell whether the job ended for good, perhaps in the middle of a batch.
@@ -251,6 +257,7 @@ class Supervisor:
                 report = self._state_sizes.sized(spark_report)
                 self._totals = self._totals.plus(report)
                 self._sampler.batch_committed(report)
+                self._meter.batch_committed(report)
                 self._batch_committed(report)
             case RowShown(output, row):
                 self._watcher.on_row(output, row)
@@ -327,8 +334,12 @@ class Supervisor:
         try:
             self._keeper.batch_committed(report)
         except (HeadgateError, OSError) as error:
-            self._note("CHECKPOINT_FAILED", **self._explain(error).as_dict())
+            self._checkpoint_failed(error)
         self._keep_due()
+
+    def _checkpoint_failed(self, error: Exception) -> None:
+        self._meter.checkpoint_failed()
+        self._note("CHECKPOINT_FAILED", **self._explain(error).as_dict())
 
     def _keep_due(self) -> None:
         """Have the last batch kept, if a checkpoint is due and not too many others wait.
@@ -346,9 +357,10 @@ class Supervisor:
             try:
                 kept = self._checkpoints.popleft().result()
             except (HeadgateError, OSError) as error:
-                self._note("CHECKPOINT_FAILED", **self._explain(error).as_dict())
+                self._checkpoint_failed(error)
                 continue
             if kept is not None:
+                self._meter.checkpoint_kept()
                 self._note("CHECKPOINT", **kept, run=self._snapshot.lineage)
                 self._publisher.offer(self._keeper.positions)
 
@@ -389,7 +401,9 @@ class Supervisor:
         savepoint, self._savepoint = self._savepoint, None
         try:
             self._note("SAVEPOINT", **savepoint.result(), run=self._snapshot.lineage)
+            self._meter.savepoint_taken()
         except Exception as error:  # noqa: BLE001 - a job goes on without a savepoint
+            self._meter.savepoint_failed()
             facts = self._explain(error).as_dict()
             if self._followed == self._savepoint_intent:
                 self._intent_error = facts
@@ -430,6 +444,8 @@ class Supervisor:
             case LaunchAttempt(attempt):
                 self._last = None
                 self._cut_off = False
+                if attempt > 1:
+                    self._meter.restarted(self._machine.failures[-1].code)
                 self._launch(attempt)
             case ScheduleRestart(after):
                 self._due = self._clock.monotonic() + after.total_seconds()

@@ -289,10 +289,9 @@ def _moment(text: Any) -> datetime | None:
     return datetime.fromisoformat(text) if text else None
 
 
-def last_checkpoint_took(home: JobFolder, view: JobView) -> timedelta | None:
-    """Return how long it took to keep a job's newest checkpoint; None if it has none."""
-    newest = _find_newest(home, view.status)
-    return None if newest is None else newest.took
+def newest_checkpoint(home: JobFolder, view: JobView) -> Checkpoint | None:
+    """Return a job's newest kept checkpoint; None if it has none."""
+    return _find_newest(home, view.status)
 
 
 def _find_newest(home: JobFolder, status: Mapping[str, Any]) -> Checkpoint | None:

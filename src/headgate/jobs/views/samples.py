@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from headgate._codec import Moment, Seconds, alias
+from headgate.engine.attempt.progress import PHASES
 from headgate.jobs.job_folder import JobFolder
-from headgate.jobs.supervision.sample_files import PHASES, Sample, read_since
+from headgate.jobs.supervision.sample_files import Sample, read_since
 
 DEFAULT_POINTS = 300
 

@@ -7,9 +7,9 @@ from starlette.responses import Response
 
 from headgate.errors import HeadgateError
 from headgate.server.api import models
-from headgate.server.api.metrics import read_metrics
 from headgate.server.api.routing import ERRORS, Server, reply
 from headgate.server.context import ServerContext
+from headgate.server.metrics.exposition import read_metrics
 
 
 def health_routes() -> APIRouter:
@@ -40,7 +40,7 @@ def health_routes() -> APIRouter:
         },
     )
     def get_metrics(server: Server) -> Response:
-        """Give the figures of all jobs in Prometheus' text format."""
+        """Give the metrics of all jobs in Prometheus' text format."""
         body, kind = read_metrics(server)
         return Response(body, media_type=kind)
 

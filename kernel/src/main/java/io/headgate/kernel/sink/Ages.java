@@ -35,7 +35,30 @@ final class Ages implements Serializable {
     long left = (long) Math.ceil(share * total());
     int i = 0;
     while ((left -= counts[i]) > 0) i++;
-    return i < EXACT ? i : (floor(i) + floor(i + 1)) / 2;
+    return middle(i);
+  }
+
+  /**
+   * Returns how many ages are above the bound before and up to each bound, and then how many are above the last.
+   *
+   * @param bounds ascending
+   * @param more is added to each age
+   */
+  long[] counts(long[] bounds, long more) {
+    var out = new long[bounds.length + 1];
+    int place = 0;
+    for (int i = 0; i < BUCKETS; i++) {
+      if (counts[i] == 0) continue;
+      while (place < bounds.length && middle(i) + more > bounds[place]) place++;
+      out[place] += counts[i];
+    }
+    return out;
+  }
+
+  long sum() {
+    long sum = 0;
+    for (int i = 0; i < BUCKETS; i++) sum += counts[i] * middle(i);
+    return sum;
   }
 
   static int bucket(long age) {
@@ -43,6 +66,10 @@ final class Ages implements Serializable {
     // The place of the highest bit, and the four bits behind it.
     int high = 63 - Long.numberOfLeadingZeros(age);
     return Math.min(BUCKETS - 1, (high - 3) * EXACT + (int) (age >>> (high - 4)) - EXACT);
+  }
+
+  private static long middle(int bucket) {
+    return bucket < EXACT ? bucket : (floor(bucket) + floor(bucket + 1)) / 2;
   }
 
   /** Returns the least age of a bucket. */

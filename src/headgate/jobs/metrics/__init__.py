@@ -1,0 +1,1 @@
+"""What jobs count of themselves for monitoring systems."""
