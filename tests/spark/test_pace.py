@@ -127,10 +127,19 @@ def test_a_stream_is_idle_only_after_its_span_and_if_it_has_one(paces: Paces) ->
         assert paces.next((10, 0), own, *others) == (10, 0)
 
 
-def test_nothing_moves_where_all_are_idle_or_one_may_still_bring_anything(paces: Paces) -> None:
+def test_nothing_moves_where_a_stream_may_still_bring_anything(paces: Paces) -> None:
     idle = paces.stream(10, idle=30, quiet=30)
-    assert paces.next((10, 0), idle, paces.stream(100, idle=30, quiet=30)) == (10, 0)
     assert paces.next((10, 0), idle, paces.stream(NONE), paces.stream(100)) == (10, 0)
+
+
+def test_where_all_streams_are_idle_the_fastest_decides(paces: Paces) -> None:
+    empty = paces.stream(NONE, delay=5, idle=30, quiet=30)
+    slow = paces.stream(10, delay=0, idle=30, quiet=40)
+    fast = paces.stream(100, delay=20, idle=30, quiet=30)
+    assert paces.next((NONE, 0), empty, slow, fast) == (85, 0)
+    assert paces.next((10, 0), slow, empty, fast) == (80, 0)
+    assert paces.next((100, 0), fast, empty, slow) == (100, 0)
+    assert paces.next((NONE, 0), empty, empty) == (NONE, 0)
 
 
 def test_an_idle_stream_never_goes_back(paces: Paces) -> None:

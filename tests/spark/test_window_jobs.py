@@ -287,7 +287,7 @@ def test_a_stream_that_is_idle_lets_the_other_close_windows(bench: Bench) -> Non
     fed = [time.monotonic()]
 
     def feed() -> None:
-        # Where all streams are idle, time stands still: the other one has to go on.
+        # The other one goes on, and so it is not idle.
         if time.monotonic() - fed[-1] > 1:
             fed.append(time.monotonic())
             run.put("b", [at(200 + len(fed), len(fed) + 2)])

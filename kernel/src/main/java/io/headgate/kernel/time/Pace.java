@@ -88,17 +88,25 @@ public final class Pace {
     return now;
   }
 
-  /** Returns how far an idle stream may go: as far as the slowest of the others, and nowhere where all are idle. */
+  /**
+   * Returns how far an idle stream may go: as far as the slowest of those that are not. Where all are idle nothing is left to
+   * wait for, and it is as far as the fastest.
+   */
   private static long abreast(Stream own, Collection<Stream> all) {
     long slowest = Long.MAX_VALUE;
+    long fastest = GreatestTimes.NONE;
     for (Stream each : all) {
-      if (each.isIdle()) continue;
       long max = each.max();
+      if (each.isIdle()) {
+        if (max != GreatestTimes.NONE) fastest = Math.max(fastest, max - each.delay());
+        continue;
+      }
       // What has brought nothing yet, and is not idle, may bring anything.
       if (max == GreatestTimes.NONE) return GreatestTimes.NONE;
       slowest = Math.min(slowest, max - each.delay());
     }
-    return slowest == Long.MAX_VALUE ? GreatestTimes.NONE : slowest + own.delay();
+    long aim = slowest == Long.MAX_VALUE ? fastest : slowest;
+    return aim == GreatestTimes.NONE ? GreatestTimes.NONE : aim + own.delay();
   }
 
   /** Returns whether a stream has brought something within a span. */
