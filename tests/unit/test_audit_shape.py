@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from headgate import Console, Files, Flow
+from headgate import Console, Files, Flow, KeyedCoProcess, KeyedProcess
 from headgate.flow.graph.graph import Graph
 from headgate.flow.streams.stream import Stream
 from headgate.jobs.audit.shape import Shape, origins, outputs_of, shape_of
@@ -118,3 +120,35 @@ def test_the_outputs_of_a_source_are_those_its_rows_may_be_in(
     orders.to("a")
     flow.stream("visits", ORDER).to("b")
     assert [node.id for node in outputs_of(flow.graph(), source)] == outputs
+
+
+class Twice(KeyedProcess[Any, Any]):
+    """Emits what it wants of a record: nothing, one row or several."""
+
+    def on_event(self, event: Any, ctx: Any) -> None:
+        ctx.emit({"order": event.order})
+        ctx.emit({"order": -event.order})
+
+
+class Both(KeyedCoProcess[Any, Any, Any]):
+    def on_left(self, event: Any, ctx: Any) -> None:
+        ctx.emit({"order": event.order})
+
+    on_right = on_left
+
+
+@pytest.mark.parametrize("connected", [False, True])
+def test_rows_of_keyed_functions_are_not_counted(connected: bool) -> None:
+    flow, orders = declare()
+    keyed = orders.key_by("user")
+    if connected:
+        other = orders.where("price > 5").key_by("user")
+        made = keyed.connect(other).process("p", Both(), schema="order BIGINT")
+    else:
+        made = keyed.process("p", Twice(), schema="order BIGINT")
+    made.out.to("made")
+    shape = look(flow.graph())
+    assert not shape.is_one_to_one
+    assert "'p' may drop rows" in " ".join(shape.unseen)
+    assert shape.group("made") is None
+    assert shape.group("dead-letters", "orders") is not None

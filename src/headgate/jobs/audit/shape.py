@@ -19,6 +19,7 @@ from headgate.flow.operators.nodes import (
     Node,
     Output,
     Port,
+    Process,
     Source,
     Transform,
     Union,
@@ -186,7 +187,7 @@ class _Walk:
                     self.unseen.append(f"rows in {node.topic.describe()} do not name their record")
             case Where() | Filter():
                 self.unseen.append(f"{label(node)} drops rows")
-            case Transform() | FlatMap() | MapBatches():
+            case Transform() | FlatMap() | MapBatches() | Process():
                 self.unseen.append(f"{label(node)} may drop rows")
                 uncounted = True
             case Join():
