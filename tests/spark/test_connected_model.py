@@ -14,7 +14,7 @@ from connected_reference import Arrival, ChainModel, Made, chained, drawn, merge
 from memory import MemoryFlow, as_bytes
 from pyspark.sql import SparkSession
 
-from headgate import Context, Flow, KeyedCoProcess
+from headgate import Context, Flow, KeyedCoProcess, KeyedProcess, Value
 from headgate._kernel.memory_query import MemoryRecord
 from headgate.errors import HeadgateError
 
@@ -147,3 +147,62 @@ def test_keys_whose_types_only_spark_knows_are_refused_when_they_differ(
         MemoryFlow(spark, flow)
     assert caught.value.code == "KEY_MISMATCH"
     assert "of the left stream is STRING" in str(caught.value)
+
+
+class Sides(KeyedCoProcess[Any, Any, Any]):
+    """Emits two rows for each event, on either side."""
+
+    def on_left(self, event: Any, ctx: Context[Any]) -> None:
+        self._emit("left", event.n, ctx)
+
+    def on_right(self, event: Any, ctx: Context[Any]) -> None:
+        self._emit("right", event.n, ctx)
+
+    def _emit(self, side: str, n: int, ctx: Context[Any]) -> None:
+        for number in range(2):
+            ctx.emit({"key": ctx.key, "text": f"{side} {n} {number}"})
+
+
+class Chained(KeyedProcess[Any, Any]):
+    """Tells what came before, so that every change of the order shows."""
+
+    before: Value[str]
+
+    def on_event(self, event: Any, ctx: Context[Any]) -> None:
+        ctx.emit({"text": f"{event.text} behind {self.before.get()}"})
+        self.before.set(event.text)
+
+
+@pytest.mark.parametrize("joins", [False, True])
+def test_rows_of_a_record_that_is_on_both_sides_have_one_order(
+    spark: SparkSession, joins: bool
+) -> None:
+    flow = Flow("shared")
+    rows = flow.stream("in", "n BIGINT, key STRING, at BIGINT NOT NULL", event_time="at")
+    other = rows.where("n > 0")
+    if joins:
+        pairs = rows.join("both", other, on="key", within="2ms").matched
+        made = pairs.with_columns(text="concat(n, '-', right.n)")
+    else:
+        both = rows.key_by("key").connect(other.key_by("key"))
+        made = both.process("both", Sides(), schema="key STRING, text STRING").out
+    chain = made.key_by("key").process("chain", Chained(), schema="text STRING")
+    chain.out.to("out")
+    records = [
+        MemoryRecord("in", as_bytes({"n": n, "key": "k", "at": n}), sequence=n, offset=n)
+        for n in range(12)
+    ]
+    first, *again = [MemoryFlow(spark, flow).batch(records, seed=seed)["out"] for seed in range(5)]
+    texts = [row["text"].partition(" behind")[0] for row in first]
+    wanted = (
+        [f"{a}-{b}" for a in range(12) for b in range(1, 12) if abs(a - b) <= 2]
+        if joins
+        else [
+            f"{side} {n} {i}"
+            for side, first_n in (("left", 0), ("right", 1))
+            for n in range(first_n, 12)
+            for i in range(2)
+        ]
+    )
+    assert sorted(texts) == sorted(wanted)
+    assert again == [first] * 4

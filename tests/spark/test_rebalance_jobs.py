@@ -50,5 +50,27 @@ def test_one_partition_is_written_by_all_tasks_the_same_each_time(tmp_path: Path
     assert runs[0] == runs[1]
 
 
+def test_a_label_behind_a_rebalance_works_in_all_tasks_and_others_keep_the_order(
+    bench: Bench,
+) -> None:
+    flow = Flow("labels")
+    rules = flow.broadcast("rules", "id INT NOT NULL, when STRING, label STRING", key="id")
+    rows = flow.stream("in", ROW)
+    spread = rows.rebalance().where("n >= 0").label("spread", rules).out
+    spread.select("n", "labels").to("labelled")
+    rows.label("ordered", rules).out.select("n").to("in-order")
+    bench.put("rules", [{"id": 1, "when": "n % 2 = 0", "label": "even"}])
+    bench.put("in", [{"n": n, "key": "k"} for n in range(MANY)])
+    bench.run(flow, parallelism=3)
+    shares = sorted(map(len, parts(bench, "labelled").values()))
+    assert len(shares) == 3
+    assert shares[0] > MANY / 5
+    assert bag(bench.read("labelled")) == bag(
+        {"n": n, "labels": ["even"] * (n % 2 == 0)} for n in range(MANY)
+    )
+    assert len(parts(bench, "in-order")) == 1
+    assert [row["n"] for row in bench.read("in-order")] == list(range(MANY))
+
+
 def _same(row: Any) -> Any:
     return row

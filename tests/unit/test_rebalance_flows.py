@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from headgate import Flow, HeadgateError
+from headgate import Flow, HeadgateError, Stream
 from headgate.engine.plan.ends import count_tasks
 from headgate.engine.plan.plan import plan_flow
 from headgate.flow.graph.graph import Graph
@@ -85,3 +87,34 @@ def test_a_transform_behind_a_rebalance_is_refused() -> None:
         spread.transform("m:f")
     assert caught.value.code == "TRANSFORM_AFTER_STATE"
     assert "comes after rebalance 'orders.rebalance-1'" in caught.value.message
+
+
+SPREAD: dict[str, tuple[Callable[[Stream], Stream], bool]] = {
+    "as they come": (lambda rows: rows, False),
+    "right behind it": (lambda rows: rows.rebalance(), True),
+    "behind steps without state": (
+        lambda rows: rows.rebalance().where("id > 1").map("same", _same, schema=ROW),
+        True,
+    ),
+    "put in order by a key": (
+        lambda rows: rows.rebalance().dedupe("once", by="id", within="1s").unique,
+        False,
+    ),
+    "some of them": (
+        lambda rows: rows.where("id > 1").rebalance().union(rows.where("id < 1")),
+        False,
+    ),
+    "all of them": (lambda rows: rows.where("id > 1").rebalance().union(rows.rebalance()), True),
+}
+
+
+@pytest.mark.parametrize("name", SPREAD)
+def test_a_label_spreads_rows_that_are_rebalanced_and_keeps_others_in_order(name: str) -> None:
+    lead, spreads = SPREAD[name]
+    flow = Flow("labels")
+    rules = flow.broadcast("rules", "id INT, when STRING, label STRING", key="id")
+    rows = flow.stream("orders", f"{ROW}, at BIGINT NOT NULL", event_time="at")
+    lead(rows).label("marks", rules).out.to("out")
+    spec = json.dumps(plan_flow(flow.graph(), history={}, max_record=1).spec)
+    assert ('"spreads": true' in spec) is spreads
+    assert ('"spreads": false' in spec) is not spreads

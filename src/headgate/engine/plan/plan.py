@@ -22,7 +22,7 @@ from headgate.engine.plan.operator_specs import (
 from headgate.engine.plan.routes import Routes
 from headgate.engine.plan.spark_types import is_known, to_spark_json
 from headgate.errors import HeadgateError
-from headgate.flow.graph.ancestry import may_multiply, upstream_nodes
+from headgate.flow.graph.ancestry import may_multiply, takes_copies, upstream_nodes
 from headgate.flow.graph.graph import Graph
 from headgate.flow.operators.nodes import (
     AsyncCall,
@@ -226,7 +226,12 @@ class _Planner:
     def _join(self, node: Join) -> dict[str, Any]:
         history = self.history.get(node.id) or known_columns(node, self.schemas)
         spec = join_spec(node, history)
-        return self._timed(node, {**spec, "rightAddress": self.addresses.of_other(node)})
+        address = self.addresses.of_other(node)
+        return self._timed(node, {**spec, **self._shared(node), "rightAddress": address})
+
+    def _shared(self, node: Join | Process) -> dict[str, Any]:
+        """Return whether a record may come to both sides: the side tells its rows apart."""
+        return {"shared": True} if takes_copies(self.graph.node, node) else {}
 
     def _label(self, node: Label) -> dict[str, Any]:
         return {
@@ -252,6 +257,7 @@ class _Planner:
             **process_spec(node, history),
             **(right_spec(node, other) if isinstance(node, CoProcess) else {}),
             **self._broadcast(node.table),
+            **self._shared(node),
             "address": self.addresses.operators[node.id],
             "outputs": [
                 {

@@ -7,7 +7,7 @@ from typing import Any
 
 from headgate.engine.plan.addresses import Addresses
 from headgate.engine.plan.operator_specs import path_of
-from headgate.flow.graph.ancestry import feeds_table, merges_copies
+from headgate.flow.graph.ancestry import feeds_table, is_spread, merges_copies
 from headgate.flow.graph.graph import Graph
 from headgate.flow.names import split_path
 from headgate.flow.operators.nodes import (
@@ -110,6 +110,7 @@ class Routes:
             "on": [],
             "broadcast": True,
             "keyed": keyed,
+            "spreads": is_spread(self.graph.node, node.input),
             **({"buckets": _PROCESS_BUCKETS} if keyed else {}),
         }
 

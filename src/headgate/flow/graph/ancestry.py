@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from headgate.flow.operators.nodes import Node, Port, Source, Union, input_ports, stream_ports
+from headgate.flow.operators.nodes import (
+    Node,
+    Port,
+    Rebalance,
+    Source,
+    Union,
+    input_ports,
+    stream_ports,
+)
 
 # Returns the node with an id: `graph.node`, or `nodes.__getitem__` while a flow is built.
 Find = Callable[[str], Node]
@@ -49,9 +57,13 @@ def sources_of(find: Find, node: Node) -> tuple[Source, ...]:
 
 def merges_copies(find: Find, node: Node) -> bool:
     """Tell whether a node is a union that may take one record by several ways."""
-    if not isinstance(node, Union):
-        return False
-    sources = [source.id for port in node.inputs for source in sources_of(find, find(port.node))]
+    return isinstance(node, Union) and takes_copies(find, node)
+
+
+def takes_copies(find: Find, node: Node) -> bool:
+    """Tell whether one record may come to a node through several of its stream ports."""
+    ports = stream_ports(node)
+    sources = [source.id for port in ports for source in sources_of(find, find(port.node))]
     return len(set(sources)) < len(sources)
 
 
@@ -74,6 +86,15 @@ def count_multipliers(find: Find, node: Node) -> int:
         return counts[node.id]
 
     return count(node)
+
+
+def is_spread(find: Find, port: Port) -> bool:
+    """Tell whether a rebalance has spread all rows of a port, and none of them has an order."""
+    node = find(port.node)
+    if node.stateful or isinstance(node, Rebalance):
+        return isinstance(node, Rebalance)
+    above = stream_ports(node)
+    return bool(above) and all(is_spread(find, each) for each in above)
 
 
 def is_of_side_output(find: Find, port: Port, *, through_state: bool = False) -> bool:

@@ -14,6 +14,7 @@ import org.apache.spark.sql.types.StructType;
  *
  * @param name how messages name the operator
  * @param address where left rows go; {@code rightAddress} likewise right ones
+ * @param shared whether one record may be on both sides
  * @param inputs what rows of each side look like as they arrive, left first
  * @param before how many ms before a left row a right row may be to match; {@code after} likewise behind it
  * @param key the columns of the key, as the left side names them
@@ -21,7 +22,7 @@ import org.apache.spark.sql.types.StructType;
  *     {@code late} rows of {@link #lateSchema}
  */
 public record JoinSpec(
-    String name, int address, int rightAddress, List<Layout> inputs, JoinSchemas schemas, long before, long after,
+    String name, int address, int rightAddress, boolean shared, List<Layout> inputs, JoinSchemas schemas, long before, long after,
     List<StructField> key, Layout together, Route matched, Route leftOnly, Route rightOnly, Route late)
     implements Serializable {
   /** Returns the columns of a late row: its side, and the row in the column of that side. */

@@ -208,11 +208,12 @@ public final class Route implements Serializable {
    * To an operator that keeps nothing for a key: the rows of a source's partition stay together, and in order.
    *
    * @param buckets how many buckets they are in
+   * @param spreads whether rows have no order, and each goes anywhere
    * @param key what stands for the key, null for none
    */
-  record ToBroadcast(int address, int buckets, byte[] key) implements Step {
+  record ToBroadcast(int address, int buckets, boolean spreads, byte[] key) implements Step {
     @Override public void take(SegmentedRow row, Header header, Integer spread, Out out) {
-      Integer bucket = Bucket.ofPartition(header, buckets);
+      Integer bucket = spreads ? Bucket.anywhere(header, buckets) : Bucket.ofPartition(header, buckets);
       out.add(new Tuple2<>(bucket, key == null
           ? row.pack(header, Envelope.EVENT, address) : row.pack(header, Envelope.EVENT, address, key)));
     }

@@ -154,7 +154,8 @@ final class RouteCompiler {
     arrivals.put(address, layout);
     int buckets = step.path("buckets").asInt(Bucket.COUNT);
     if (step.path("broadcast").asBoolean())
-      return new Route.ToBroadcast(address, buckets, step.get("keyed").asBoolean() ? KeyText.ofNone() : null);
+      return new Route.ToBroadcast(
+          address, buckets, step.path("spreads").asBoolean(), step.get("keyed").asBoolean() ? KeyText.ofNone() : null);
     List<DataType> wanted = keys.get(address);
     if (wanted == null) {
       for (Layout.Path path : paths) checkKey(path, step.get("name").asText());

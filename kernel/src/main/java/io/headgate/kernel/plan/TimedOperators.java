@@ -72,7 +72,7 @@ final class TimedOperators {
     for (JsonNode each : node.get("history")) history.add(FlowPlan.schema(each));
     Layout together = Layout.of(left.schema()).attach(node.get("into").asText(), right.schema());
     return new JoinProcessor(new JoinSpec(
-        name, address, rightAddress, List.of(left, right), new JoinSchemas(name, left.schema(), right.schema(), history),
+        name, address, rightAddress, node.path("shared").asBoolean(), List.of(left, right), new JoinSchemas(name, left.schema(), right.schema(), history),
         node.get("before").asLong(), node.get("after").asLong(), key, together,
         routes.compile(node.get("matched"), together, port(node, "matched")),
         routes.compile(node.get("left_only"), Layout.of(left.schema()), port(node, "left_only")),
@@ -107,7 +107,7 @@ final class TimedOperators {
       outputs.add(new ProcessSpec.Output(port, schema, routes.compile(each.get("route"), Layout.of(schema), port(node, port))));
     }
     var spec = new ProcessSpec(
-        id, name, List.copyOf(inputs), key, new StateSchemas(history), broadcast, node.get("timers").asBoolean(), node.get("ttl").asBoolean(),
+        id, name, List.copyOf(inputs), node.path("shared").asBoolean(), key, new StateSchemas(history), broadcast, node.get("timers").asBoolean(), node.get("ttl").asBoolean(),
         outputs, node.get("deadLetters").asBoolean(), Base64.getDecoder().decode(node.get("code").asText()));
     return new ProcessProcessor(spec, WorkerPool.Key.of(settings, List.of(spec)), alarms);
   }

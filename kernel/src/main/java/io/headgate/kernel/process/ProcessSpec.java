@@ -19,6 +19,7 @@ import org.apache.spark.sql.types.StructType;
  *
  * @param name how messages name the function: its operator and its uid
  * @param inputs the events that arrive: of one stream, or of two that are connected, left first
+ * @param shared whether one record may be in both streams
  * @param key the columns of the key, as the left side names them
  * @param broadcast the table whose rows each task has; null if there is none
  * @param timers whether the function has timers
@@ -27,7 +28,7 @@ import org.apache.spark.sql.types.StructType;
  * @param code the function, pickled
  */
 public record ProcessSpec(
-    String uid, String name, List<Input> inputs, List<StructField> key, StateSchemas state, BroadcastSpec broadcast, boolean timers, boolean ttl,
+    String uid, String name, List<Input> inputs, boolean shared, List<StructField> key, StateSchemas state, BroadcastSpec broadcast, boolean timers, boolean ttl,
     List<Output> outputs, boolean deadLetters, byte[] code)
     implements WorkerFunction, Serializable {
   /** The number of buckets that the keys of a process function are in. */

@@ -71,6 +71,11 @@ public final class Bucket {
     return ALL[(int) (XXH64.hashLong(header.ordinal, hash) & MASK)];
   }
 
+  /** Returns the same for an operator that has fewer buckets. */
+  public static Integer anywhere(Header header, int count) {
+    return ALL[anywhere(header) & count - 1];
+  }
+
   /** Returns where release 0.7 put a row without a key; see {@link io.headgate.kernel.plan.Placement}. */
   public static Integer ofOffset(long offset) {
     return ALL[(int) (offset & MASK)];
