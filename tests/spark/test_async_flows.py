@@ -106,3 +106,16 @@ def test_answers_of_an_earlier_batch_are_removed(
     for _ in range(4):
         memory.feed("orders", *draw.sample(orders(90), 5))
     assert [entry.name for entry in (tmp_path / "geo").iterdir()] == ["3"]
+
+
+def test_a_preview_calls_the_service_and_shows_what_failed(service: Service) -> None:
+    shown = located(service.url).preview({"orders": orders(60), "zones": []}, rows=5)
+    assert shown.counts["failed"] == len([row for row in orders(60) if row["id"] % 11 == 0])
+    assert shown.counts["nowhere"] + shown.counts["failed"] == 60
+    assert len(shown["nowhere"]) == 5
+    assert {row["id"] for row in shown["failed"]} <= {row["id"] for row in orders(60)}
+    # Answers are those of one preview: the next one asks again.
+    again = located(service.url).preview({"orders": orders(60), "zones": []}, rows=60)
+    check(service, 60, again["nowhere"], again["failed"])
+    answered = {row["id"]: row["answer"] for row in again["nowhere"]}
+    assert all(row["answer"] != answered[row["id"]] for row in shown["nowhere"])

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import random
 import signal
+from collections import Counter
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import asdict
 from typing import Any
 
@@ -22,10 +24,10 @@ from headgate.testing import CrashAt, run_flow
 
 ROUNDS: list[dict[str, Any]] = [
     {"parallelism": 2, "check_determinism": True},
-    {"parallelism": 3, "restore_from": "latest"},
+    {"parallelism": 3, "restore_from": "savepoint"},
     {},
     {"parallelism": 5, "restore_from": "latest"},
-    {"parallelism": 1, "restore_from": "latest", "drain": True},
+    {"parallelism": 1, "restore_from": "savepoint", "drain": True},
 ]
 
 
@@ -43,19 +45,29 @@ def check(bench: Bench, model: Model) -> None:
 
 
 def test_every_task_has_all_rules_at_any_parallelism(bench: Bench, seed: int) -> None:
-    draw, model = random.Random(seed), Model()
+    draw, model, home = random.Random(seed), Model(), FolderHome(bench.home)
+    past: tuple[dict[int, Any], Counter[int]] = ({}, Counter())
+    saved = ""
     for number, options in enumerate(ROUNDS):
+        if options.get("restore_from") == "savepoint":
+            options = {**options, "restore_from": saved}
         # One round has only events, one only rules.
         rules = changes(draw, 0 if number == 1 else 25)
         events = orders(draw, 100 * number, 0 if number == 2 else 60)
         put(bench, rules, events)
         bench.run(broadcasts(), **options)
         model.round(rules, events)
+        if number == 0:
+            past = dict(model.rules.rows), Counter(event.user for event in events)
         if number == 1:
-            check_state(bench, model)
+            with closing(StateDesk(bench.home)) as desk:
+                check_state(bench, desk, model)
+                check_past(desk, saved, *past)
             with refused("SAVEPOINT_NOT_TAKEN") as caught:
-                FolderHome(bench.home).take_portable_savepoint(JOB)
+                home.take_portable_savepoint(JOB)
             assert "process 'counts'" in caught.value.message
+        if number in {0, 3}:
+            saved = home.take_savepoint(JOB).name
     # Batches without records fire the timers.
     model.fire(END)
     check(bench, model)
@@ -63,24 +75,33 @@ def test_every_task_has_all_rules_at_any_parallelism(bench: Bench, seed: int) ->
     assert any(row["n"] == -1 and row["rules"] for row in model.out["counted"])
 
 
-def check_state(bench: Bench, model: Model) -> None:
+def check_state(bench: Bench, desk: StateDesk, model: Model) -> None:
     """Compare what is read of state with the rules: each is there once."""
-    desk = StateDesk(bench.home)
-    try:
-        rows = desk.query(JOB, "SELECT id, label FROM marks", limit=100).rows
-        rules = model.rules.rows
-        assert sorted((row[0], row[1]) for row in rows) == sorted(
-            (key, rule["label"]) for key, rule in rules.items()
-        )
-        told = desk.query(JOB, "SELECT id FROM counts_broadcast ORDER BY id", limit=100).rows
-        assert [row[0] for row in told] == sorted(rules)
-        key = next(iter(rules))
-        assert desk.look_up(JOB, "marks", str(key)).value == rules[key]
-        assert desk.look_up(JOB, "marks", "99").value is None
-    finally:
-        desk.close()
+    rows = desk.query(JOB, "SELECT id, label FROM marks", limit=100).rows
+    rules = model.rules.rows
+    assert sorted((row[0], row[1]) for row in rows) == sorted(
+        (key, rule["label"]) for key, rule in rules.items()
+    )
+    told = desk.query(JOB, "SELECT id FROM counts_broadcast ORDER BY id", limit=100).rows
+    assert [row[0] for row in told] == sorted(rules)
+    key = next(iter(rules))
+    assert desk.look_up(JOB, "marks", str(key)).value == rules[key]
+    assert desk.look_up(JOB, "marks", "99").value is None
     kinds = {each.uid: each.kind for each in FolderHome(bench.home).operators(JOB).operators}
     assert kinds == {"marks": "label", "counts": "process", "tells": "process"}
+
+
+def check_past(desk: StateDesk, saved: str, rules: dict[int, Any], users: Counter[int]) -> None:
+    """Compare what a savepoint has of rules and of a process with what there was then."""
+    for key in (0, 7, 14):
+        assert desk.look_up(JOB, "marks", str(key), at=saved).value == rules.get(key)
+    user = next(iter(users))
+    found: Any = desk.look_up(JOB, "counts", str(user), at=saved).value
+    assert found["total"] == users[user]
+    told = desk.query(JOB, "SELECT id, label FROM counts_broadcast", at=saved, limit=100).rows
+    assert sorted((row[0], row[1]) for row in told) == sorted(
+        (key, rule["label"]) for key, rule in rules.items()
+    )
 
 
 def test_a_portable_savepoint_has_the_rules_once(bench: Bench) -> None:
