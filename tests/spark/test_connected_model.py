@@ -174,7 +174,7 @@ class Chained(KeyedProcess[Any, Any]):
 
 
 @pytest.mark.parametrize("joins", [False, True])
-def test_rows_of_a_record_that_is_on_both_sides_have_one_order(
+def test_rows_of_a_record_that_is_on_both_sides_follow_each_other_left_ones_first(
     spark: SparkSession, joins: bool
 ) -> None:
     flow = Flow("shared")
@@ -199,10 +199,13 @@ def test_rows_of_a_record_that_is_on_both_sides_have_one_order(
         if joins
         else [
             f"{side} {n} {i}"
-            for side, first_n in (("left", 0), ("right", 1))
-            for n in range(first_n, 12)
+            for n in range(12)
+            for side in ("left", "right")
+            if side == "left" or n
             for i in range(2)
         ]
     )
     assert sorted(texts) == sorted(wanted)
+    if not joins:
+        assert texts == wanted
     assert again == [first] * 4

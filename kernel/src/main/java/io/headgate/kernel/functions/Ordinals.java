@@ -15,8 +15,22 @@ public final class Ordinals {
    * @param name how messages name the function
    */
   public static long of(long base, int place, String name) {
-    if (place >= 1 << BITS || base >= MOST)
-      throw new FunctionFailure(FunctionFailure.BAD_RESULT, name + " made more than " + (1 << BITS) + " rows of one record");
+    return of(base, place, 1 << BITS, name);
+  }
+
+  /**
+   * Returns the ordinal of a row of an operator with two sides that one record may be on: rows of its left side are first.
+   *
+   * @param side 0 for left, 1 for right
+   */
+  public static long ofSide(long base, int side, int place, String name) {
+    int most = 1 << BITS - 1;
+    return of(base, place, most, name) + (long) side * most;
+  }
+
+  private static long of(long base, int place, int most, String name) {
+    if (place >= most || base >= MOST)
+      throw new FunctionFailure(FunctionFailure.BAD_RESULT, name + " made more than " + most + " rows of one record");
     return (base << BITS) + place;
   }
 }

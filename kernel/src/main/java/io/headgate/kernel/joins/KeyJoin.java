@@ -210,8 +210,8 @@ final class KeyJoin {
     together.set(1, right.bytes, right.start, right.length);
     later.describe(header);
     header.eventTime = Math.max(later.time, other.time);
-    // A record that is on both sides makes pairs with each: their places differ by the side.
-    header.ordinal = Ordinals.of(header.ordinal, spec.shared() ? 2 * place + later.side : place, spec.name());
+    header.ordinal = spec.shared()
+        ? Ordinals.ofSide(header.ordinal, later.side, place, spec.name()) : Ordinals.of(header.ordinal, place, spec.name());
     // Only a row that the watermark let go can bring a pair behind it.
     if (header.eventTime < watermark) header.flags = Envelope.ON_TIME;
     spec.matched().send(together, header, bucket, out);

@@ -62,16 +62,14 @@ final class Emitted {
   /** @param origin an event's place in the exchange, or -1 less a timer's */
   void send(int output, int origin, UnsafeRow row) {
     head(origin);
-    int place = origin >= 0 ? ofEvent(origin) : ofTimers[-1 - origin]++;
-    header.ordinal = Ordinals.of(header.ordinal, place, spec.name());
+    header.ordinal = ordinal(origin, origin >= 0 ? ofEvents[origin]++ : ofTimers[-1 - origin]++);
     results[output].set(row);
     spec.outputs().get(output).route().send(results[output], header, bucket, out);
   }
 
-  /** Returns the next place of an event; those of a record that is in both streams differ, by the side. */
-  private int ofEvent(int origin) {
-    int place = ofEvents[origin]++;
-    return spec.shared() ? 2 * place + spec.find(events.get(origin)) : place;
+  private long ordinal(int origin, int place) {
+    if (origin < 0 || !spec.shared()) return Ordinals.of(header.ordinal, place, spec.name());
+    return Ordinals.ofSide(header.ordinal, spec.find(events.get(origin)), place, spec.name());
   }
 
   /** Makes a dead letter of an event or a timer. */
