@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, cast
 import pyarrow as pa
 import pytest
 
-from headgate.functions.stored import Callback, RowType, describe, store
+from headgate.functions.stored import Callback, RowType, describe, present_python, store
 
 GIVEN = pa.schema([("n", pa.int64())])
 ALIVE = 3
@@ -48,7 +48,15 @@ class Kernel:
             "address": 7, "name": "call 'f'", "kind": "CALL", "dead_letters": False, "code": code,
             "given": schema, "returned": schema, **patience,
         }  # fmt: skip
-        message = json.dumps({"memory": 0, "check": True, "path": [], "functions": [spec]})
+        message = json.dumps(
+            {
+                "memory": 0,
+                "version": present_python(),
+                "check": True,
+                "path": [],
+                "functions": [spec],
+            }
+        )
         self.stream.write(struct.pack(">i", len(message)) + message.encode())
         return self._reply()
 

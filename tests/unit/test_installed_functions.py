@@ -23,7 +23,14 @@ from headgate.engine.plan.plan import plan_flow
 from headgate.flow.operators.nodes import Call, Process
 from headgate.functions import worker
 from headgate.functions.installed import Installed, find_digest
-from headgate.functions.stored import Callback, ProcessCallback, StoredFunction, load, store
+from headgate.functions.stored import (
+    Callback,
+    ProcessCallback,
+    StoredFunction,
+    load,
+    present_python,
+    store,
+)
 
 SOURCE = """
 from dataclasses import dataclass
@@ -208,7 +215,13 @@ def _worker_refusal(of: StoredFunction) -> tuple[str, str]:
     """Return the code and the message with which a worker refuses to load a function."""
     function = {"address": 7, "name": "map 'f'", "kind": "MAP", "code": of.code}
     function["given"] = base64.b64encode(pa.schema([]).serialize()).decode()
-    message = {"memory": 0, "check": False, "path": [], "functions": [function]}
+    message = {
+        "memory": 0,
+        "version": present_python(),
+        "check": False,
+        "path": [],
+        "functions": [function],
+    }
     told = json.dumps(message).encode()
     out = io.BytesIO()
     stream = io.BufferedRWPair(io.BytesIO(struct.pack(">i", len(told)) + told), out)

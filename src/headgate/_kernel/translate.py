@@ -113,6 +113,10 @@ _FAILURES = {
         False,
     ),
     "FUNCTION_NOT_LOADED": ("start the job from its flow's file: headgate run FLOW", False),
+    "FUNCTION_OTHER_PYTHON": (
+        'name a Python of that version: python = "PATH" in the profile of headgate.toml',
+        False,
+    ),
     "FUNCTION_CHANGED": (
         "install the version of the package that the job ran with, or start the job from its "
         "flow's file: headgate run FLOW",
@@ -137,6 +141,7 @@ _OF_USER = {
     "FUNCTION_BAD_RESULT",
     "FUNCTION_NOT_DETERMINISTIC",
     "FUNCTION_NOT_LOADED",
+    "FUNCTION_OTHER_PYTHON",
     "FUNCTION_CHANGED",
     "FUNCTION_MESSAGE_TOO_LARGE",
     "PACKAGE_MISSING",

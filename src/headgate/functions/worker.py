@@ -38,7 +38,7 @@ from headgate.functions.processes.calls import ProcessCalls, ProcessShape
 from headgate.functions.processes.connected import process_calls
 from headgate.functions.processes.wire import Fetch, Reply, read_batch
 from headgate.functions.states.pages import FetchPages
-from headgate.functions.stored import ProcessCallback, load
+from headgate.functions.stored import ProcessCallback, load, present_python
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,10 @@ def _load(stream: BinaryIO) -> dict[int, Served] | None:
     if message["memory"]:
         resource.setrlimit(resource.RLIMIT_DATA, (message["memory"], message["memory"]))
     sys.path[:0] = [folder for folder in message["path"] if folder not in sys.path]
+    if message["version"] != present_python():
+        what = f"{sys.executable} is Python {present_python()}, and the job runs with Python"
+        _fail(stream, "FUNCTION_OTHER_PYTHON", f"{what} {message['version']}")
+        return None
     calls = {}
     for function in message["functions"]:
         try:

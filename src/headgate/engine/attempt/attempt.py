@@ -5,21 +5,28 @@ from __future__ import annotations
 import enum
 import time
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql.streaming.query import StreamingQuery
 
+from headgate._clock import SystemClock
 from headgate._kernel.bridge import Feeds, Gate, explained
+from headgate._kernel.executors import count_executors
 from headgate._kernel.gateway import find_jvm_exit
 from headgate._kernel.traces import query_trace
 from headgate._kernel.translate import is_clean_stop, query_causes, query_failure
 from headgate.engine.attempt import query as queries
 from headgate.engine.attempt.progress import BatchReport, parse_report
+from headgate.engine.attempt.shared_folders import check_folders
 from headgate.engine.plan.flow_plan import FlowPlan, kernel_modules
 from headgate.engine.plan.plan import plan_flow
+from headgate.engine.session.executors import ExecutorWatch
+from headgate.engine.session.masters import is_local
 from headgate.engine.session.session import DriverOutput, open_session
 from headgate.engine.settings import AttemptSettings
+from headgate.engine.user_code.shipping import in_users_terms
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.graph.graph import Graph
 
@@ -40,7 +47,7 @@ class News:
 
     Attributes:
         rows: Rows for the terminal: output and JSON text.
-        events: Events of topics: kind, source and message.
+        events: Events of topics and executors: kind, source (empty for executors) and message.
     """
 
     batches: tuple[BatchReport, ...]
@@ -70,6 +77,12 @@ class Attempt:
         self._stopping = False
         self._spark = open_session(settings.spark, modules=kernel_modules(graph))
         self._output = DriverOutput(settings.spark)
+        self._near = near
+        self._executors = (
+            None
+            if is_local(settings.spark.master)
+            else ExecutorWatch(settings.spark, lambda: count_executors(self._spark), SystemClock())
+        )
         self._gate = Gate(self._spark, self._run)
         self._feeds = Feeds(self._spark, self._run)
         self._query: StreamingQuery | None = None
@@ -84,6 +97,10 @@ class Attempt:
         """Return Spark's own plan of the query."""
         return explained(self._rows)
 
+    def has_executors(self) -> bool:
+        """Return True if tasks can run, or False while the cluster has given no executor yet."""
+        return self._executors is None or self._executors.known > 0
+
     def start(self) -> None:
         """Start the query: first finish a batch that was begun, then read new records."""
         self._gate.set_min_pause(self._settings.min_pause)
@@ -93,6 +110,10 @@ class Attempt:
             self._gate.drain()
         elif self._settings.until_caught_up:
             self._gate.stop_when_caught_up()
+        queries.prepare_topics(self.plan, self._settings)
+        if self._executors is not None and self._executors.known:
+            count = self._executors.known
+            check_folders(self._spark, self.plan, self._settings, executors=count)
         self._query = queries.start(self._rows, self.plan, self._settings, run=self._run)
 
     def is_loading(self) -> bool:
@@ -113,8 +134,13 @@ class Attempt:
         return News(
             tuple(report for report in reports if report is not None),
             tuple(self._feeds.rows()),
-            tuple(self._feeds.events()),
+            (*self._feeds.events(), *self._executor_events()),
         )
+
+    def _executor_events(self) -> Iterator[tuple[str, str, str]]:
+        if self._executors is not None:
+            for event in self._executors.look():
+                yield event.kind, "", event.message
 
     def wait(self, seconds: float) -> bool:
         """Wait for the end of the query, at most this long; return whether it has ended."""
@@ -139,6 +165,10 @@ class Attempt:
         self._stopping = True
         self._gate.drain()
 
+    def is_stopping(self) -> bool:
+        """Return True once the query has been told to end."""
+        return self._stopping
+
     def hold(self) -> None:
         """Hold the next batch; the query stays alive."""
         self._gate.hold()
@@ -149,7 +179,7 @@ class Attempt:
 
     def ending(self) -> Ending:
         """Return the outcome of an ended query, or raise its error."""
-        causes = query_causes(self._started())
+        causes = in_users_terms(query_causes(self._started()), self._near)
         if causes and not is_clean_stop(causes):
             last_output = self._output.last_lines()
             raise query_failure(self._settings.job, causes, last_output=last_output)

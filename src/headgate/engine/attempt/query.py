@@ -24,10 +24,12 @@ from headgate.engine.plan.wakes import WAKES, wake_options
 from headgate.engine.portable.process_form import ProcessForm
 from headgate.engine.portable.processes import taken_process
 from headgate.engine.portable.state import TableForm, taken_rows
+from headgate.engine.session.masters import is_local
 from headgate.engine.settings import AttemptSettings, HeldFiles, HeldState
 from headgate.engine.state.view import held_rows
 from headgate.engine.user_code import functions
-from headgate.engine.user_code.flow_modules import import_from, import_on_workers
+from headgate.engine.user_code.flow_modules import import_from, import_on_workers, import_sent
+from headgate.engine.user_code.shipping import calls_python, find_spark_python, send
 from headgate.flow.operators.nodes import Enrich, Label, Load, Process, Source, SourceKind
 from headgate.flow.state.processes import state_schema
 
@@ -49,9 +51,7 @@ def build(
         run: Identifies the gates of this query.
         near: The flow's folder, from which its functions and their workers import modules.
     """
-    if near is not None:
-        import_from(near)
-        import_on_workers(spark, near)
+    _share_modules(spark, plan, settings, near)
     worker = functions.worker_spec(
         settings.spark,
         near,
@@ -87,11 +87,24 @@ def build(
     return rows
 
 
+def _share_modules(
+    spark: SparkSession, plan: FlowPlan, settings: AttemptSettings, near: Path | None
+) -> None:
+    """Let the driver and the processes with tasks import the flow's modules."""
+    if near is not None:
+        import_from(near)
+    if is_local(settings.spark.master):
+        if near is not None:
+            import_on_workers(spark, near)
+    elif calls_python(plan.graph):
+        send(spark, settings.spark, near)
+        import_sent(spark, find_spark_python(settings.spark))
+
+
 def start(
     rows: DataFrame, plan: FlowPlan, settings: AttemptSettings, *, run: str
 ) -> StreamingQuery:
     """Start the query; it runs until its gate ends it or it fails."""
-    _prepare_topics(plan, settings)
     every = round(settings.batch_every.total_seconds() * 1000)
     writer = (
         rows.writeStream.format(FLOW_SINK)
@@ -156,7 +169,8 @@ def _held(
     return held_rows(spark, held) if isinstance(held, HeldState) else None
 
 
-def _prepare_topics(plan: FlowPlan, settings: AttemptSettings) -> None:
+def prepare_topics(plan: FlowPlan, settings: AttemptSettings) -> None:
+    """Create the embedded topics that are missing, before the query starts."""
     parallelism = settings.spark.parallelism
     for node in plan.graph.nodes:
         if isinstance(node, Source):

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headgate.engine.user_code.shipping import CODE, FLOW
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -37,6 +39,20 @@ def import_on_workers(spark: SparkSession, folder: Path) -> None:
         str(Path.cwd()),
         str(folder.absolute()),
     ]
+
+
+def import_sent(spark: SparkSession, python: str) -> None:
+    """Let the Python functions of later queries import the modules that executors were sent.
+
+    Args:
+        python: The interpreter of the workers.
+    """
+    context = spark.sparkContext
+    context.environment["PYTHONSAFEPATH"] = "1"
+    # `SparkContext` reads it from an environment variable, before there are settings of a job.
+    context.pythonExec = python
+    # Names are relative to the executor's working folder; see `import_on_workers` for the order.
+    context._python_includes = [*_uploaded(context._python_includes or ()), CODE, FLOW]
 
 
 def _uploaded(includes: Sequence[str]) -> list[str]:

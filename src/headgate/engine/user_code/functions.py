@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import importlib
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -18,9 +17,10 @@ from headgate._kernel.python_failures import raised_failure
 from headgate._units import to_millis
 from headgate.engine.plan.flow_plan import Function
 from headgate.engine.settings import SparkSettings
+from headgate.engine.user_code.shipping import find_places
 from headgate.errors import HeadgateError
 from headgate.flow.operators.nodes import Transform, label
-from headgate.functions.stored import load
+from headgate.functions.stored import load, present_python
 
 # The column that ties a row to its record; a function must keep it.
 ORIGIN = "__headgate"
@@ -68,10 +68,13 @@ def worker_spec(
         answers: The folder where the answers of async calls are recorded; None if no rows are
             sent.
     """
+    places = find_places(settings, near)
     return {
         "answers": None if answers is None else str(answers.absolute()),
-        "python": sys.executable,
-        "path": [] if near is None else [str(near)],
+        "python": places.python,
+        "version": present_python(),
+        "path": list(places.modules),
+        "code": places.code,
         "memory": settings.worker_memory,
         "check": check,
         "timeoutMillis": to_millis(settings.call_timeout),

@@ -59,10 +59,11 @@ class RowShown:
 
 @dataclass(frozen=True, slots=True)
 class SourceEvent:
-    """A change of a topic that the job reports: it grew, or lost records.
+    """A change outside the query that the job reports: of a topic, or of the executors.
 
     Attributes:
         kind: The kind of the job's event.
+        source: The uid of the topic's source; empty for executors.
     """
 
     kind: str

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import queue
 import signal
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -53,6 +54,7 @@ def work(spec: AttemptSpec, orders: queue.Queue[Order], tell: Tell) -> None:
         # It reads nothing before the supervisor has noted the run; an earlier stop still holds.
         attempt.hold()
         _obey_all(attempt, orders)
+        _await_executors(attempt, orders, tell)
         attempt.start()
         tell(Running())
         _follow(attempt, orders, tell)
@@ -66,6 +68,17 @@ def work(spec: AttemptSpec, orders: queue.Queue[Order], tell: Tell) -> None:
         if attempt is not None:
             with contextlib.suppress(Exception):
                 attempt.close()
+
+
+def _await_executors(attempt: Attempt, orders: queue.Queue[Order], tell: Tell) -> None:
+    """Return once tasks can run, or at once if the attempt has been ordered to end."""
+    while True:
+        for kind, source, message in attempt.look().events:
+            tell(SourceEvent(kind, source, message))
+        if attempt.has_executors() or attempt.is_stopping():
+            return
+        time.sleep(_LOOK_EVERY)
+        _obey_all(attempt, orders)
 
 
 def _follow(attempt: Attempt, orders: queue.Queue[Order], tell: Tell) -> None:

@@ -262,8 +262,9 @@ class Supervisor:
             case RowShown(output, row):
                 self._watcher.on_row(output, row)
             case SourceEvent(kind, source, message):
-                self._note(kind, source=source, message=message)
-                self._watcher.on_notice(f"source {source!r}: {message}")
+                self._note(kind, **({"source": source} if source else {}), message=message)
+                what = f"source {source!r}" if source else "executors"
+                self._watcher.on_notice(f"{what}: {message}")
             case Ended() | Failed():
                 self._last = news
                 self._last_at = self._clock.monotonic()

@@ -7,6 +7,7 @@ import java.io.BufferedInputStream;
 import java.io.BufferedOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
+import java.io.File;
 import java.io.IOException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
@@ -133,9 +134,9 @@ public final class Worker implements AutoCloseable {
   }
 
   private static Process spawn(WorkerSettings settings, Path socket) throws IOException {
-    var builder = new ProcessBuilder(settings.python(), "-m", "headgate.functions.worker", socket.toString());
+    var builder = new ProcessBuilder(SentFiles.path(settings.python()), "-m", "headgate.functions.worker", socket.toString());
     builder.redirectErrorStream(true);
-    builder.redirectInput(ProcessBuilder.Redirect.from(new java.io.File("/dev/null")));
+    builder.redirectInput(ProcessBuilder.Redirect.from(new File("/dev/null")));
     var environment = builder.environment();
     // The same rows give the same results in every process.
     environment.put("PYTHONHASHSEED", "0");
@@ -143,6 +144,8 @@ public final class Worker implements AutoCloseable {
     environment.put("PYTHONUNBUFFERED", "1");
     environment.put("TZ", "UTC");
     environment.put("LC_ALL", "C.UTF-8");
+    if (settings.code() != null)
+      environment.merge("PYTHONPATH", SentFiles.path(settings.code()), (own, sent) -> sent + File.pathSeparator + own);
     return builder.start();
   }
 
@@ -176,7 +179,9 @@ public final class Worker implements AutoCloseable {
     ObjectNode message = JSON.createObjectNode();
     message.put("memory", settings.memory());
     message.put("check", settings.check());
-    settings.path().forEach(message.putArray("path")::add);
+    message.put("version", settings.version());
+    var path = message.putArray("path");
+    for (String folder : settings.path()) path.add(SentFiles.path(folder));
     message.set("functions", describe(functions));
     byte[] bytes = JSON.writeValueAsBytes(message);
     watch = watch();

@@ -18,8 +18,8 @@ final class PythonFunctions {
     var path = new ArrayList<String>();
     for (JsonNode folder : node.get("path")) path.add(folder.asText());
     return new WorkerSettings(
-        node.get("python").asText(), path, node.get("memory").asLong(), node.get("timeoutMillis").asLong(),
-        node.get("check").asBoolean());
+        node.get("python").asText(), node.get("version").asText(), path, node.get("code").asText(null),
+        node.get("memory").asLong(), node.get("timeoutMillis").asLong(), node.get("check").asBoolean());
   }
 
   /** @param worker how workers are started, and where answers are recorded */

@@ -1,0 +1,47 @@
+"""The executors of a cluster, as the driver sees them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from headgate._kernel.bridge import kernel
+
+
+@dataclass(frozen=True, slots=True)
+class FolderProblem:
+    """A folder of the driver that an executor cannot use.
+
+    Attributes:
+        problem: What the executor found: "does not have it".
+    """
+
+    executor: str
+    host: str
+    folder: str
+    problem: str
+
+
+def count_executors(spark: SparkSession) -> int:
+    """Return the number of executors that are registered with the driver."""
+    # The driver has a place for blocks of its own.
+    return int(spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()) - 1
+
+
+def find_folder_problems(
+    spark: SparkSession, folders: Sequence[Path], marker: str, *, tasks: int
+) -> list[FolderProblem]:
+    """Return the folders that executors cannot use; nothing if none answers within a minute.
+
+    Args:
+        folders: Each has a file with the name of the marker.
+        tasks: How many tasks look.
+    """
+    found = kernel(spark).cluster.SharedFolders.problems(
+        spark._jsparkSession, [str(folder) for folder in folders], marker, tasks
+    )
+    return [FolderProblem(*problem) for problem in json.loads(found)]
