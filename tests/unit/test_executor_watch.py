@@ -73,9 +73,14 @@ def test_a_job_that_lost_all_executors_waits_as_long() -> None:
 
 
 def test_the_driver_is_asked_at_most_once_a_second() -> None:
-    asked = []
+    asked: list[float] = []
     clock = FakeClock()
-    watch = ExecutorWatch(SETTINGS, lambda: len(asked) or bool(asked.append(1)), clock)
+
+    def count() -> int:
+        asked.append(clock.monotonic())
+        return 1
+
+    watch = ExecutorWatch(SETTINGS, count, clock)
     for _ in range(50):
         watch.look()
         clock.sleep(timedelta(milliseconds=100))

@@ -139,7 +139,7 @@ def test_workers_of_spark_search_the_flows_modules_before_headgates(
 ) -> None:
     context = SimpleNamespace(environment={}, _python_includes=["added.zip", "/of/the/driver"])
     import_sent(cast("SparkSession", SimpleNamespace(sparkContext=context)), "./python")
-    assert context.pythonExec == "./python"  # type: ignore[attr-defined]
+    assert context.pythonExec == "./python"
     monkeypatch.setattr(sys, "path", ["python's own"])
     includes: Any = context._python_includes
     setup_spark_files(str(tmp_path), includes)

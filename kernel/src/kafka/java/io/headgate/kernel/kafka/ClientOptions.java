@@ -3,13 +3,13 @@ package io.headgate.kernel.kafka;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.headgate.kernel.secrets.Carried;
 import io.headgate.kernel.secrets.References;
 import java.io.IOException;
 import java.io.Reader;
 import java.io.Serializable;
+import java.io.StringReader;
 import java.nio.ByteBuffer;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
@@ -25,8 +25,8 @@ import org.apache.kafka.common.serialization.ByteBufferDeserializer;
 /**
  * How a cluster is reached: servers, options in the Java client's terms, and a properties file that options win over.
  *
- * <p>It travels with references in it. They are resolved where a client is made, in the process that makes it, and nowhere
- * else; the file is read then, too. Two that are equal reach the same cluster in the same way.
+ * <p>It holds references. They are resolved where a client is made, and the file is read then, too; to executors it carries what
+ * they stand for on the driver. Two that are equal reach the same cluster in the same way.
  */
 public final class ClientOptions implements Serializable {
   /** The kinds of clients; each is a prefix of options that are for it alone. */
@@ -67,12 +67,14 @@ public final class ClientOptions implements Serializable {
   private final String servers;
   private final TreeMap<String, String> options;
   private final String config;
+  private final Carried carried;
 
-  private ClientOptions(String text, String servers, TreeMap<String, String> options, String config) {
+  private ClientOptions(String text, String servers, TreeMap<String, String> options, String config, Carried carried) {
     this.text = text;
     this.servers = servers;
     this.options = options;
     this.config = config;
+    this.carried = carried;
   }
 
   /** @param json {@code servers}, {@code options} and {@code config}, the path of a properties file or null */
@@ -86,7 +88,12 @@ public final class ClientOptions implements Serializable {
     }
     var options = new TreeMap<String, String>();
     client.path("options").fields().forEachRemaining(each -> options.put(each.getKey(), each.getValue().asText()));
-    return new ClientOptions(json, client.get("servers").asText(), options, client.path("config").asText(null));
+    return new ClientOptions(json, client.get("servers").asText(), options, client.path("config").asText(null), Carried.NOTHING);
+  }
+
+  /** Called by Java where this is sent to a task. */
+  private Object writeReplace() {
+    return Carried.isNeeded() ? new ClientOptions(text, servers, options, config, Carried.of(options.values(), config)) : this;
   }
 
   /** Returns the servers' names and ports, which are no secret. */
@@ -96,17 +103,17 @@ public final class ClientOptions implements Serializable {
 
   /** Returns what an admin client is made with; it holds secrets and is neither kept nor shown. */
   public Map<String, Object> admin() {
-    return settings(Kind.ADMIN, Map.of(), Map.of(), new References(System.getenv()));
+    return settings(Kind.ADMIN, Map.of(), Map.of(), new References(carried));
   }
 
   /** Returns what a consumer without a group is made with; it holds secrets and is neither kept nor shown. */
   public Map<String, Object> consumer() {
-    return settings(Kind.CONSUMER, CONSUMER_DEFAULTS, CONSUMER_OWN, new References(System.getenv()));
+    return settings(Kind.CONSUMER, CONSUMER_DEFAULTS, CONSUMER_OWN, new References(carried));
   }
 
   /** Returns what a producer is made with; it holds secrets and is neither kept nor shown. */
   public Map<String, Object> producer() {
-    return settings(Kind.PRODUCER, Map.of(), Map.of(), new References(System.getenv()));
+    return settings(Kind.PRODUCER, Map.of(), Map.of(), new References(carried));
   }
 
   public Admin openAdmin() {
@@ -133,7 +140,7 @@ public final class ClientOptions implements Serializable {
    */
   public <C> C open(
       Kind kind, Map<String, String> defaults, Map<String, String> own, Function<Map<String, Object>, C> make) {
-    var references = new References(System.getenv());
+    var references = new References(carried);
     Map<String, Object> settings = settings(kind, defaults, own, references);
     try {
       return make.apply(settings);
@@ -180,7 +187,7 @@ public final class ClientOptions implements Serializable {
   private Properties readConfig() {
     var file = new Properties();
     if (config == null) return file;
-    try (Reader in = Files.newBufferedReader(Path.of(config))) {
+    try (Reader in = new StringReader(carried.text(config))) {
       file.load(in);
       return file;
     } catch (IOException | IllegalArgumentException e) {

@@ -3,6 +3,7 @@ package io.headgate.kernel.kafka;
 import io.headgate.kernel.kafka.RangeConsumer.Track;
 import io.headgate.kernel.rows.RawHeaders;
 import io.headgate.kernel.rows.RawRecord;
+import io.headgate.kernel.source.TaskFindings;
 import java.io.Serializable;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -19,7 +20,8 @@ import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 final class KafkaReader implements PartitionReader<InternalRow> {
   /** What every task is told. */
   record Settings(
-      ClientOptions client, String isolation, String run, String source, long maxRecord, boolean meta, boolean failOnLoss)
+      ClientOptions client, String isolation, String run, String source, long maxRecord, boolean meta, boolean failOnLoss,
+      TaskFindings findings)
       implements PartitionReaderFactory, Serializable {
     @Override public PartitionReader<InternalRow> createReader(InputPartition split) {
       return new KafkaReader(this, (KafkaSplit) split);

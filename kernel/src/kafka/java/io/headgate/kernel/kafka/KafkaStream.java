@@ -9,6 +9,7 @@ import io.headgate.kernel.kafka.TopicCatalog.Topic;
 import io.headgate.kernel.source.Finding;
 import io.headgate.kernel.source.Judge;
 import io.headgate.kernel.source.LagProbe;
+import io.headgate.kernel.source.TaskFindings;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
@@ -22,6 +23,7 @@ import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
@@ -47,6 +49,7 @@ final class KafkaStream
   private final LagProbe<TopicPartition, Long> probe;
   private final Judge judge;
   private final Gauge gauge;
+  private final TaskFindings findings;
   /** Topics that were looked for long enough. */
   private Set<String> gone = Set.of();
 
@@ -56,6 +59,7 @@ final class KafkaStream
     probe = new LagProbe<>("headgate-kafka-lag", () -> new OldestUnread(options));
     judge = new Judge(options.run(), options.source(), options.failOnLoss());
     gauge = new Gauge(options);
+    findings = TaskFindings.registered(SparkSession.active().sparkContext(), options.run(), options.source());
   }
 
   @Override public Offset initialOffset() {
@@ -171,7 +175,7 @@ final class KafkaStream
   @Override public PartitionReaderFactory createReaderFactory() {
     return new KafkaReader.Settings(
         options.client(), options.isolation(), options.run(), options.source(), options.maxRecord(), options.meta(),
-        options.failOnLoss());
+        options.failOnLoss(), findings);
   }
 
   @Override public Offset deserializeOffset(String json) {

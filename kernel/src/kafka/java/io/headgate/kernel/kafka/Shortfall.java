@@ -1,7 +1,7 @@
 package io.headgate.kernel.kafka;
 
-import io.headgate.kernel.EventFeed;
 import io.headgate.kernel.kafka.RangeConsumer.Track;
+import io.headgate.kernel.source.Finding;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Set;
@@ -105,6 +105,6 @@ final class Shortfall {
     String message = "topic '" + track.place.topic() + "' partition " + track.place.partition() + ": " + what
         + ", and a batch reads from " + track.range.from() + " to " + track.range.to();
     if (settings.failOnLoss()) throw new KafkaFailure(KafkaFailure.DATA_LOST, message);
-    EventFeed.of(settings.run()).add(KafkaFailure.DATA_LOST, settings.source(), message);
+    settings.findings().add(new Finding(Finding.Kind.DATA_LOST, track.place.topic(), message));
   }
 }

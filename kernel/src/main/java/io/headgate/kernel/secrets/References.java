@@ -2,8 +2,6 @@ package io.headgate.kernel.secrets;
 
 import io.headgate.kernel.CodedFailure;
 import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
@@ -16,17 +14,20 @@ import java.util.regex.Pattern;
  * <p>Remembers what it resolved, so that nothing of it gets into a message.
  */
 public final class References {
-  private static final Pattern REFERENCE = Pattern.compile("\\$\\{(env|file):([^}]+)}");
+  static final Pattern REFERENCE = Pattern.compile("\\$\\{(env|file):([^}]+)}");
   private static final Pattern SECRET = Pattern.compile(
       "(password|secret|sasl\\.jaas\\.config|keystore\\.key|token|authParams)$", Pattern.CASE_INSENSITIVE);
   /** The least that is taken for a secret: a shorter one would blot out half the words of a message. */
   private static final int SHORTEST = 3;
 
   private final Map<String, String> environment;
+  private final Carried carried;
   private final Set<String> secrets = new HashSet<>();
 
-  public References(Map<String, String> environment) {
-    this.environment = environment;
+  /** @param carried what the driver has found of the references */
+  public References(Carried carried) {
+    this.carried = carried;
+    environment = carried.variables();
   }
 
   /** Returns a value with what its references stand for. */
@@ -71,9 +72,9 @@ public final class References {
     return found;
   }
 
-  private static String text(String option, String file) {
+  private String text(String option, String file) {
     try {
-      return Files.readString(Path.of(file)).strip();
+      return carried.text(file).strip();
     } catch (IOException | RuntimeException e) {
       throw new CodedFailure(CodedFailure.NO_SECRET,
           "cannot resolve ${file:" + file + "} for " + option + ": it cannot be read (" + e.getClass().getSimpleName() + ")");

@@ -3,12 +3,12 @@ package io.headgate.kernel.pulsar;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.headgate.kernel.secrets.Carried;
 import io.headgate.kernel.secrets.References;
 import java.io.IOException;
 import java.io.Reader;
 import java.io.Serializable;
-import java.nio.file.Files;
-import java.nio.file.Path;
+import java.io.StringReader;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Locale;
@@ -25,8 +25,8 @@ import org.apache.pulsar.client.impl.conf.ReaderConfigurationData;
  * How a cluster is reached: service, admin service, options in the Java client's terms, and a properties file that options
  * win over.
  *
- * <p>It travels with references in it. They are resolved where a client is made, in the process that makes it, and nowhere
- * else; the file is read then, too. Two that are equal reach the same cluster in the same way.
+ * <p>It holds references. They are resolved where a client is made, and the file is read then, too; to executors it carries what
+ * they stand for on the driver. Two that are equal reach the same cluster in the same way.
  */
 public final class ClientOptions implements Serializable {
   /** Whose options they are: those of the client have no prefix. */
@@ -72,13 +72,16 @@ public final class ClientOptions implements Serializable {
   private final String admin;
   private final TreeMap<String, String> options;
   private final String config;
+  private final Carried carried;
 
-  private ClientOptions(String text, String service, String admin, TreeMap<String, String> options, String config) {
+  private ClientOptions(
+      String text, String service, String admin, TreeMap<String, String> options, String config, Carried carried) {
     this.text = text;
     this.service = service;
     this.admin = admin;
     this.options = options;
     this.config = config;
+    this.carried = carried;
   }
 
   /** @param json {@code service}, {@code admin}, {@code options} and {@code config}, the path of a properties file or null */
@@ -93,7 +96,12 @@ public final class ClientOptions implements Serializable {
     var options = new TreeMap<String, String>();
     client.path("options").fields().forEachRemaining(each -> options.put(each.getKey(), each.getValue().asText()));
     return new ClientOptions(json, client.get("service").asText(), client.get("admin").asText(), options,
-        client.path("config").asText(null));
+        client.path("config").asText(null), Carried.NOTHING);
+  }
+
+  /** Called by Java where this is sent to a task. */
+  private Object writeReplace() {
+    return Carried.isNeeded() ? new ClientOptions(text, service, admin, options, config, Carried.of(options.values(), config)) : this;
   }
 
   /** Returns the brokers' URL, which is no secret. */
@@ -108,7 +116,7 @@ public final class ClientOptions implements Serializable {
 
   /** Returns a client of its own; {@link Clients} has one for all. What goes wrong is told without any secret. */
   public PulsarClient open() {
-    var references = new References(System.getenv());
+    var references = new References(carried);
     Map<String, Object> settings = settings(Kind.CLIENT, references);
     try {
       return PulsarClient.builder().loadConf(settings).serviceUrl(service).build();
@@ -121,17 +129,17 @@ public final class ClientOptions implements Serializable {
 
   /** Returns what the client itself is made with; it holds secrets and is neither kept nor shown. */
   Map<String, Object> client() {
-    return settings(Kind.CLIENT, new References(System.getenv()));
+    return settings(Kind.CLIENT, new References(carried));
   }
 
   /** Returns what readers are told besides. */
   public Map<String, Object> reader() {
-    return settings(Kind.READER, new References(System.getenv()));
+    return settings(Kind.READER, new References(carried));
   }
 
   /** Returns what producers are told besides. */
   public Map<String, Object> producer() {
-    return settings(Kind.PRODUCER, new References(System.getenv()));
+    return settings(Kind.PRODUCER, new References(carried));
   }
 
   private static String causes(Throwable e) {
@@ -161,7 +169,7 @@ public final class ClientOptions implements Serializable {
   private Properties readConfig() {
     var file = new Properties();
     if (config == null) return file;
-    try (Reader in = Files.newBufferedReader(Path.of(config))) {
+    try (Reader in = new StringReader(carried.text(config))) {
       file.load(in);
       return file;
     } catch (IOException | IllegalArgumentException e) {

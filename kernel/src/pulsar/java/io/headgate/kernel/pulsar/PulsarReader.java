@@ -3,6 +3,7 @@ package io.headgate.kernel.pulsar;
 import io.headgate.kernel.pulsar.PulsarSplit.Range;
 import io.headgate.kernel.rows.RawHeaders;
 import io.headgate.kernel.rows.RawRecord;
+import io.headgate.kernel.source.TaskFindings;
 import java.io.Serializable;
 import java.nio.charset.StandardCharsets;
 import java.util.Iterator;
@@ -26,7 +27,7 @@ final class PulsarReader implements PartitionReader<InternalRow> {
    */
   record Settings(
       ClientOptions client, String run, String source, String reader, long maxRecord, boolean meta, boolean failOnLoss, int queue,
-      Volume.Counters counters) implements PartitionReaderFactory, Serializable {
+      Volume.Counters counters, TaskFindings findings) implements PartitionReaderFactory, Serializable {
     @Override public PartitionReader<InternalRow> createReader(InputPartition split) {
       return new PulsarReader(this, (PulsarSplit) split);
     }

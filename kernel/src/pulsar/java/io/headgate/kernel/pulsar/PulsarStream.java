@@ -7,6 +7,7 @@ import io.headgate.kernel.pulsar.TopicCatalog.Topic;
 import io.headgate.kernel.source.Finding;
 import io.headgate.kernel.source.Judge;
 import io.headgate.kernel.source.LagProbe;
+import io.headgate.kernel.source.TaskFindings;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -45,6 +46,7 @@ final class PulsarStream
   private final Judge judge;
   private final OwnSubscription own;
   private final Volume volume;
+  private final TaskFindings findings;
   /** Topics that were looked for long enough. */
   private Set<PulsarTopic> gone = Set.of();
   /** The topics as they were when the batch before was planned. */
@@ -60,6 +62,7 @@ final class PulsarStream
     judge = new Judge(options.run(), options.source(), options.failOnLoss());
     own = new OwnSubscription(options.subscription(), AdminApi.shared(options.client()));
     volume = new Volume(SparkSession.active().sparkContext());
+    findings = TaskFindings.registered(SparkSession.active().sparkContext(), options.run(), options.source());
   }
 
   @Override public Offset initialOffset() {
@@ -177,7 +180,7 @@ final class PulsarStream
   @Override public PartitionReaderFactory createReaderFactory() {
     return new PulsarReader.Settings(
         options.client(), options.run(), options.source(), options.reader(), options.maxRecord(), options.meta(), options.failOnLoss(),
-        volume.queue(catalog.last().values()), volume.counters());
+        volume.queue(catalog.last().values()), volume.counters(), findings);
   }
 
   @Override public Offset deserializeOffset(String json) {

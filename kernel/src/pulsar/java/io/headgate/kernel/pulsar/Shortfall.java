@@ -1,6 +1,6 @@
 package io.headgate.kernel.pulsar;
 
-import io.headgate.kernel.EventFeed;
+import io.headgate.kernel.source.Finding;
 import java.net.http.HttpHeaders;
 import java.util.Optional;
 import org.apache.pulsar.client.api.PulsarClientException;
@@ -123,6 +123,6 @@ final class Shortfall {
     String message = "topic '" + range.topic().local() + "' partition " + range.partition() + ": " + what
         + ", and a batch reads from " + range.from() + " to " + range.to();
     if (settings.failOnLoss()) throw new PulsarFailure(PulsarFailure.DATA_LOST, message);
-    EventFeed.of(settings.run()).add(PulsarFailure.DATA_LOST, settings.source(), message);
+    settings.findings().add(new Finding(Finding.Kind.DATA_LOST, range.topic().local(), message));
   }
 }
