@@ -95,6 +95,10 @@ bench-pulsar: setup  ## The same orders on Kafka and on Pulsar, exactly-once, on
 	-$(BIN)/headgate prepare kafka pulsar
 	$(BIN)/python benchmarks/pulsar_store.py
 
+bench-cluster: setup  ## Enrich orders on 1 and 2 executors of a cluster here, beside as many local threads
+	-$(BIN)/headgate prepare kafka
+	$(BIN)/python benchmarks/cluster.py
+
 bench-windows: setup  ## Count 5,000,000 visits in windows on Kafka, beside Spark's own windows
 	-$(BIN)/headgate prepare kafka
 	$(BIN)/python benchmarks/windows.py

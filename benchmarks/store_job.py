@@ -55,6 +55,7 @@ class Job:
         flow: The flow as `headgate run` takes it.
         name: What the flow calls itself.
         streams: The streams whose records count.
+        more: Further words of the command line.
     """
 
     def __init__(
@@ -67,12 +68,14 @@ class Job:
         flow: str = str(FLOW),
         name: str = NAME,
         streams: Sequence[str] = ("orders",),
+        more: Sequence[str] = (),
     ) -> None:
         self._home = home
         self._name = name
         self._streams = streams
         self._words = ["run", flow, "--on", on, "--delivery", delivery, *FLAGS]
         self._words += [] if max_batch is None else ["--max-batch", max_batch]
+        self._words += more
         self.delivery = delivery
 
     @property

@@ -1,21 +1,19 @@
-"""A job on a standalone cluster of this host, and the functions of its flow on the cluster."""
+"""Functions of a flow on a standalone cluster, and clusters that cannot run a job."""
 
 from __future__ import annotations
 
-import os
-import re
 import subprocess
 import sys
+import tarfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pyspark
 import pytest
 from bench import Bench, bag
-from eventually import eventually
 
 from headgate import Flow
+from headgate.jobs.sandbox.cluster import ClusterOptions, start_cluster, stop_cluster
 
 FUNCTION = """
 import halving
@@ -36,86 +34,78 @@ def halve(n):
 """
 
 
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Give the address of a cluster with one worker."""
+    folder = tmp_path_factory.mktemp("cluster")
+    options = ClusterOptions(folder=folder, workers=1, memory=1024**3, port=0)
+    try:
+        yield start_cluster(options)[0].master or ""
+    finally:
+        stop_cluster(folder)
+
+
 @pytest.mark.long
-def test_a_job_on_a_cluster_imports_what_is_beside_its_flow(bench: Bench) -> None:
+def test_a_job_on_a_cluster_imports_what_is_beside_its_flow(bench: Bench, cluster: str) -> None:
+    """Spark's own workers, too, use the environment and the modules that executors were sent."""
     (bench.root / "function.py").write_text(FUNCTION)
     (bench.root / "halving.py").write_text(HALVING)
     flow = Flow("halves")
-    flow.stream("in", "n BIGINT NOT NULL").transform("function:halve", schema="n BIGINT").to("out")
+    stream = flow.stream("in", "n BIGINT NOT NULL")
+    stream.transform("function:halve", schema="n BIGINT").to("out")
     file = bench.flow_file(flow)
     bench.put("in", [{"n": 2}, {"n": 4}])
-    with _cluster(bench.root) as master:
-        profile = f'[profiles.cluster]\nmaster = "{master}"\nexecutor-memory = "512MiB"\n'
-        (bench.root / "headgate.toml").write_text(profile)
-        done = _run(bench, file)
-        assert done.returncode == 0, done.stderr
-        assert bench.bag("out") == bag([{"n": 1}, {"n": 2}])
+    environment = ("--py-env", str(_environment(bench.root)))
+    done = _run(bench, file, cluster, *environment)
+    assert done.returncode == 0, done.stderr
+    assert bench.bag("out") == bag([{"n": 1}, {"n": 2}])
 
-        bench.put("in", [{"n": 7}])
-        failed = _run(bench, file)
+    bench.put("in", [{"n": 7}])
+    failed = _run(bench, file, cluster, *environment)
     assert failed.returncode == 2, failed.stderr
     assert "error FUNCTION_FAILED" in failed.stderr
+    # The file of the user, and not the copy that executors have.
     assert f"ValueError: 7 is odd ({bench.root / 'halving.py'}, line 4, in halve" in failed.stderr
 
 
-def _run(bench: Bench, flow: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "headgate", "run", str(flow), "--profile", "cluster"]
+@pytest.mark.long
+def test_a_cluster_without_room_for_an_executor_is_given_up(bench: Bench, cluster: str) -> None:
+    flow = Flow("copies")
+    flow.stream("in", "n BIGINT").to("out")
+    bench.put("in", [{"n": 1}])
+    profile = '[job]\nprofile = "busy"\n[profiles.busy]\nexecutor-wait = "10s"\n'
+    (bench.root / "headgate.toml").write_text(profile)
+    done = _run(bench, bench.flow_file(flow), cluster, "--executor-memory", "64GiB")
+    assert done.returncode == 3, done.stderr
+    assert "has given no executor yet: one needs 1 core and 64GiB" in done.stderr
+    assert "error NO_EXECUTORS" in done.stderr
+
+
+def _environment(folder: Path) -> Path:
+    """Return an archive with a Python that uses the packages of this one, as an absolute link."""
+    made = folder / "environment"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", made], check=True)
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    packages = Path(pyspark.__file__).parents[1]
+    (made / "lib" / version / "site-packages" / "here.pth").write_text(f"{packages}\n")
+    archive = folder / "env.tar.gz"
+    with tarfile.open(archive, "w:gz") as target:
+        target.add(made, ".")
+    return archive
+
+
+def _run(bench: Bench, flow: Path, master: str, *more: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "headgate", "run", str(flow), "--master", master]
     command += ["--on", f"files:{bench.topics}", "--home", str(bench.home), "--until-caught-up"]
     command += ["--restart", "none", "--parallelism", "1"]
+    if "--executor-memory" not in more:
+        command += ["--executor-memory", "512MiB"]
     # Neither the job nor the cluster is started in the flow's folder.
     return subprocess.run(
-        command, cwd=bench.topics, capture_output=True, text=True, timeout=300, check=False
+        [*command, *more],
+        cwd=bench.topics,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
-
-
-@contextmanager
-def _cluster(root: Path) -> Iterator[str]:
-    """Start a master and a worker, and give the master's address."""
-    master, worker = root / "master.log", root / "worker.log"
-    here = ["--host", "127.0.0.1", "--webui-port", "0"]
-    processes = [_start("master.Master", master, *here, "--port", "0")]
-    try:
-        address = _find(master, processes[0], r"Starting Spark master at (spark://\S+)")
-        options = ["-c", "1", "-m", "1g", "-d", str(root / "work")]
-        processes.append(_start("worker.Worker", worker, *here, *options, address))
-        _find(worker, processes[1], r"(Successfully registered) with master")
-        yield address
-    finally:
-        for process in reversed(processes):
-            process.terminate()
-            process.wait(60)
-
-
-def _start(daemon: str, log: Path, *arguments: str) -> subprocess.Popen[bytes]:
-    spark_home = Path(pyspark.__file__).parent
-    logging = log.with_suffix(".log4j2.properties")
-    logging.write_text(
-        "rootLogger.level = info\n"
-        "rootLogger.appenderRef.console.ref = console\n"
-        "appender.console.type = Console\n"
-        "appender.console.name = console\n"
-        "appender.console.layout.type = PatternLayout\n"
-        "appender.console.layout.pattern = %m%n\n"
-    )
-    options = f"-Dlog4j2.configurationFile={logging.as_uri()}"
-    with log.open("wb") as output:
-        return subprocess.Popen(
-            [
-                str(spark_home / "bin" / "spark-class"),
-                f"org.apache.spark.deploy.{daemon}",
-                *arguments,
-            ],
-            stdout=output,
-            stderr=output,
-            cwd=log.parent / "topics",
-            env={**os.environ, "SPARK_HOME": str(spark_home), "SPARK_DAEMON_JAVA_OPTS": options},
-        )
-
-
-def _find(log: Path, process: subprocess.Popen[bytes], pattern: str) -> str:
-    match = eventually(
-        lambda: re.search(pattern, log.read_text(errors="replace")),
-        what=lambda: log.read_text(errors="replace"),
-        alive=process,
-    )
-    return match[1]

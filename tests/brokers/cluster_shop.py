@@ -1,0 +1,97 @@
+"""The online store on a cluster of this machine: a function of its own, and processes to kill."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from broker_shop import BrokerShop, ShopBroker
+from eventually import eventually
+from shop import kill
+
+from headgate._clock import SystemClock
+from headgate.brokers.process import find_process
+from headgate.jobs.sandbox.cluster import ClusterOptions, LocalCluster, start_cluster, stop_cluster
+
+# The module is beside the flow, and imported by no more than a call.
+_CHECKED = """
+
+def checked(order: Order) -> Order:
+    import store_rules
+
+    return store_rules.check(order)
+
+
+with_user = orders.map("checked", checked).enrich("""
+_RULES = """
+def check(order):
+    assert __file__.endswith("/headgate-modules/flow/store_rules.py"), __file__
+    return order
+"""
+
+
+class ClusterShop(BrokerShop):
+    """A store whose job runs on a cluster of two workers."""
+
+    def __init__(self, folder: Path, broker: ShopBroker) -> None:
+        super().__init__(folder, broker)
+        self.cluster = ClusterOptions(folder=folder / "cluster", memory=1024**3, port=0)
+
+    def set_up(self) -> None:
+        """Make the topics, the flow and the cluster."""
+        flow = self.folder / "flow"
+        flow.mkdir()
+        text = Path(self.flow).read_text()
+        assert "with_user = orders.enrich(" in text
+        text = text.replace("with_user = orders.enrich(", _CHECKED)
+        (flow / "flow.py").write_text(text)
+        (flow / "store_rules.py").write_text(_RULES)
+        self.flow = str(flow / "flow.py")
+        super().set_up()
+        self.restore_cluster()
+
+    def start(self, *flags: str) -> None:
+        master = self.restore_cluster().master
+        assert master is not None
+        memory = ("--executor-memory", "512MiB")
+        super().start("--master", master, "--executors", "2", *memory, *flags)
+
+    def restore_cluster(self) -> LocalCluster:
+        """Start the processes of the cluster that do not run."""
+        with pytest.MonkeyPatch.context() as environment:
+            # Executors have the variables of their worker.
+            environment.setenv("HEADGATE_CRASH_DIR", str(self.crashes))
+            return start_cluster(self.cluster)[0]
+
+    def kill(self, name: str) -> None:
+        """Kill a process of the cluster; the executors of a worker end with it."""
+        process = find_process(self.cluster.folder / f"{name}.json")
+        assert process is not None
+        kill(process.pid)
+        eventually(lambda: not process.is_alive)
+
+    def kill_executor(self, number: int) -> None:
+        """Kill an executor, by its place among those that run."""
+        pids = sorted(_executors(self.cluster.folder / "work"))
+        if pids:
+            kill(pids[number % len(pids)])
+
+    def close(self) -> None:
+        """End the job and the cluster."""
+        if self.supervisor is not None and self.supervisor.poll() is None:
+            self.kill_supervisor()
+        stop_cluster(self.cluster.folder, clock=SystemClock())
+
+
+def _executors(work: Path) -> list[int]:
+    """Return the processes whose working folder is one of an executor."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            folder = (process / "cwd").readlink()
+            words = (process / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if folder.is_relative_to(work) and any(b"ExecutorBackend" in word for word in words):
+            found.append(int(process.name))
+    return found

@@ -1,0 +1,100 @@
+"""Orders on a cluster: what a reader of Kafka finds, whatever was killed of the cluster."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from cluster_shop import ClusterShop
+from kafka_broker import KafkaBroker
+from shop import Production
+
+from headgate.jobs.sandbox.cluster import ClusterState, look_at_cluster
+
+
+@pytest.fixture
+def shop(tmp_path: Path, own_kafka: KafkaBroker) -> Iterator[ClusterShop]:
+    made = ClusterShop(tmp_path, own_kafka)
+    try:
+        made.set_up()
+        made.produce(0, 3_000)
+        yield made
+    finally:
+        made.close()
+
+
+def test_a_master_and_a_worker_that_are_killed_cost_orders_nothing(shop: ClusterShop) -> None:
+    """The job goes on in the same attempt: lost tasks run again, and lost executors return."""
+    shop.start()
+    with Production(shop, orders=100):
+        shop.wait_until(shop.is_running)
+        shop.wait_for_a_batch()
+        shop.kill("master")
+        shop.wait_for_a_batch()
+        assert look_at_cluster(shop.cluster.folder).state is ClusterState.INCOMPLETE
+        shop.restore_cluster()
+        shop.kill("worker-2")
+        shop.wait_until(lambda: shop.events("EXECUTOR_LOST"))
+        shop.wait_for_a_batch()
+        # The new master knows the driver: it gets an executor again.
+        added = len(shop.events("EXECUTOR_ADDED"))
+        shop.restore_cluster()
+        shop.wait_until(lambda: len(shop.events("EXECUTOR_ADDED")) > added)
+        shop.wait_for_a_batch()
+    shop.drain()
+    shop.assert_exactly_once()
+    assert not shop.events("FAILURE")
+    assert shop.status()["attempt"] == 1
+
+
+@pytest.mark.long
+def test_kills_of_executors_workers_masters_and_drivers_lose_and_double_nothing(
+    shop: ClusterShop, kills: int, seed: int
+) -> None:
+    moments = random.Random(seed)
+    shop.start()
+    with Production(shop, orders=200):
+        for number in range(max(20, kills)):
+            shop.wait_until(shop.is_running)
+            time.sleep(moments.uniform(0.2, 4.0))
+            blow = moments.choice(_BLOWS)
+            print(f"kill {number}: {blow.__name__}")
+            blow(shop, moments)
+            shop.restore_cluster()
+        shop.wait_until(shop.is_running)
+        for point in ("in-transaction", "state-committed", "task-committed"):
+            # The executor ends right there.
+            shop.reach(point)
+        shop.wait_for_a_batch()
+    shop.drain()
+    shop.assert_exactly_once()
+
+
+def _kill_executor(shop: ClusterShop, moments: random.Random) -> None:
+    shop.kill_executor(moments.randrange(2))
+
+
+def _kill_worker(shop: ClusterShop, moments: random.Random) -> None:
+    shop.kill(f"worker-{moments.randint(1, 2)}")
+    time.sleep(moments.uniform(0.0, 3.0))
+
+
+def _kill_master(shop: ClusterShop, moments: random.Random) -> None:
+    shop.kill("master")
+    time.sleep(moments.uniform(0.0, 3.0))
+
+
+def _kill_driver(shop: ClusterShop, _moments: random.Random) -> None:
+    shop.kill_child()
+
+
+_BLOWS: tuple[Callable[[ClusterShop, random.Random], None], ...] = (
+    _kill_executor,
+    _kill_executor,
+    _kill_worker,
+    _kill_master,
+    _kill_driver,
+)
