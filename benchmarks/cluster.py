@@ -209,16 +209,16 @@ def _print(wanted: argparse.Namespace, results: Mapping[str, Sequence[Result]]) 
         )
     machines = [run.machine for runs in results.values() for run in runs]
     print(f"the machine: {min(machines):.2f} to {max(machines):.2f} million writes/s")
-    rates = {name: _median(runs, "rate") for name, runs in results.items()}
-    ratio = rates["cluster_2"] / rates["local_2"]
+    medians = {name: _median(runs, "rate") for name, runs in results.items()}
+    ratio = medians["cluster_2"] / medians["local_2"]
     print(f"two executors at {ratio:.2f} of two threads; the target is {_TARGET}")
-    figures = {name: round(rate) for name, rate in rates.items()}
+    figures = {name: round(rate) for name, rate in medians.items()}
     figures["checkpoint_ms"] = round(_median(results["cluster_2"], "commit_ms"))
     print(json.dumps(figures))
 
 
 def _median(runs: Sequence[Result], field: str) -> float:
-    return statistics.median(getattr(run, field) for run in runs)
+    return float(statistics.median(getattr(run, field) for run in runs))
 
 
 if __name__ == "__main__":

@@ -249,7 +249,7 @@ def _python_codes() -> Iterator[str]:
     # The last ones are started by name, as processes of their own; commands are imported by name.
     started = ("jobs/attempts/worker.py", "jobs/state/reader.py")
     doors = ("__main__.py", "__init__.py", "testing.py", *started)
-    commands = (SOURCES / "cli").glob("*.py")
+    commands = (SOURCES / "cli").rglob("*.py")
     for file in _reached(*(SOURCES / door for door in doors), *commands):
         tree = ast.parse(file.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
