@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -53,8 +56,22 @@ class ClusterShop(BrokerShop):
     def start(self, *flags: str) -> None:
         master = self.restore_cluster().master
         assert master is not None
-        memory = ("--executor-memory", "512MiB")
-        super().start("--master", master, "--executors", "2", *memory, *flags)
+        # Workers do not have the variable: its value comes from the driver.
+        self.environment["SHOP_LOOKUP"] = "use_all_dns_ips"
+        self.environment["SPARK_CONF_DIR"] = str(self._spark_defaults())
+        on = f"{self.on}?client.dns.lookup=${{env:SHOP_LOOKUP}}"
+        cluster = ("--master", master, "--executors", "2", "--executor-memory", "512MiB")
+        super().start(*cluster, "--on", on, *flags)
+
+    def _spark_defaults(self) -> Path:
+        """Return a folder with settings of Spark: executors that say nothing are soon given up."""
+        folder = self.folder / "conf"
+        folder.mkdir(exist_ok=True)
+        (folder / "spark-defaults.conf").write_text(
+            "spark.network.timeout 20s\nspark.network.timeoutInterval 5s\n"
+            "spark.executor.heartbeatInterval 2s\n"
+        )
+        return folder
 
     def restore_cluster(self) -> LocalCluster:
         """Start the processes of the cluster that do not run."""
@@ -69,6 +86,19 @@ class ClusterShop(BrokerShop):
         assert process is not None
         kill(process.pid)
         eventually(lambda: not process.is_alive)
+
+    def freeze_executor(self, number: int) -> None:
+        """Stop an executor until its driver has given it up, and let it go on then."""
+        pids = sorted(_executors(self.cluster.folder / "work"))
+        pid = pids[number % len(pids)]
+        lost = len(self.events("EXECUTOR_LOST"))
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            self.wait_until(lambda: len(self.events("EXECUTOR_LOST")) > lost)
+            self.wait_for_a_batch()
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
 
     def kill_executor(self, number: int) -> None:
         """Kill an executor, by its place among those that run."""

@@ -67,6 +67,7 @@ def test_a_lost_executor_costs_another_try_and_state_stays_where_it_is(tmp_path:
     conf = _conf(tmp_path, "spark://h:7077")
     assert conf["spark.task.maxFailures"] == "4"
     assert (conf["spark.locality.wait"], conf["spark.locality.wait.process"]) == ("0s", "1s")
+    assert conf["spark.scheduler.minRegisteredResourcesRatio"] == "1.0"
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,9 @@ def cluster_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str
         # State is on the disk of the executor that had it last, and a short wait costs less than to
         # load it elsewhere. An idle executor takes over what waits for longer.
         "spark.locality.wait.process": "1s",
+        # So the first batch spreads state over all executors; a start without some goes on.
+        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+        "spark.scheduler.maxRegisteredResourcesWaitingTime": "10s",
     }
 
 
