@@ -48,12 +48,11 @@ public final class SharedFolders {
       for (Finding each : looking.get(PATIENCE_SECONDS, TimeUnit.SECONDS))
         found.putIfAbsent(each.executor + each.folder, new String[] {each.executor, each.host, each.folder, each.problem});
       return Listing.of(new ArrayList<>(found.values()));
-    } catch (TimeoutException | InterruptedException e) {
-      // No executor has looked. The query has tasks of its own, and whoever waits for those knows how long.
+    } catch (TimeoutException | InterruptedException | ExecutionException e) {
+      // Not all executors could look. What keeps them from it keeps them from the query's tasks, too, which tell of it.
       looking.cancel(true);
+      if (e instanceof InterruptedException) Thread.currentThread().interrupt();
       return Listing.of(List.of());
-    } catch (ExecutionException e) {
-      throw new IllegalStateException(e.getCause());
     }
   }
 
