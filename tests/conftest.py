@@ -34,10 +34,13 @@ os.environ.pop("HEADGATE_ON", None)
 _FIRST_UNTIL = "test_m"
 
 # Then come files that take minutes, the longest at the head: three run at a time, and one that is
-# left for the end keeps a core waiting.
+# left for the end keeps a core waiting. A process with at most two tests left is given the next
+# file, too: what follows a file with one or two long tests is short, and has more.
 _LONG = (
     "brokers/test_process_faults.py",
+    "spark/test_expressions.py",
     "brokers/test_join_faults.py",
+    "spark/test_message_keys.py",
     "brokers/test_kafka_faults.py",
     "console/test_console.py",
     "brokers/test_pulsar_faults.py",
