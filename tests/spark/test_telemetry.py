@@ -18,6 +18,7 @@ from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import write_intent
 from headgate.jobs.lifecycle.vocabulary import Verb
 from headgate.jobs.metrics.counter_file import read_counters
+from headgate.jobs.metrics.vitals_file import find_vitals
 from headgate.jobs.values import JobSnapshot
 from headgate.jobs.views.graph import GraphView
 from headgate.jobs.views.samples import Samples
@@ -134,6 +135,22 @@ def test_counters_are_those_of_the_graph_and_of_the_outputs(told: Told) -> None:
     # Rows with a single record behind them: all that were written but dead letters of no record.
     assert 0 < counters.latency.total <= sum(told.ended.totals.outputs.values())
     assert 0 < counters.latency.sum < counters.latency.total * 60
+
+
+def test_the_drivers_memory_and_time_are_measured(told: Told) -> None:
+    vitals = find_vitals(told.home)
+    assert vitals is not None
+    assert {"heap", "metaspace", "compiled-code", "direct", "state"} <= set(vitals.pools)
+    heap = vitals.pools["heap"]
+    assert heap.limit is not None
+    assert 0 < heap.used <= heap.limit
+    assert vitals.pools["metaspace"].used > 10 * 1024**2
+    assert vitals.threads > 10
+    # A process is larger than what its heap holds.
+    assert vitals.resident > 100 * 1024**2
+    counters = read_counters(told.home)
+    assert counters.cpu_seconds >= vitals.cpu_seconds - 0.001 > 1
+    assert counters.gc_count >= vitals.gc_count
 
 
 def test_nodes_of_a_running_job_are_as_busy_and_as_fast_as_they_can_be(told: Told) -> None:

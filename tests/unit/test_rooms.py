@@ -63,6 +63,7 @@ VALUES = frozenset(
         "connectors.logs",
         "connectors.setup",
         "connectors.topics",
+        "engine.attempt.vitals",
         "engine.settings",
     }
 )

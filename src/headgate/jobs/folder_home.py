@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 from headgate.checkpoints.checkpoint import Checkpoint
+from headgate.engine.attempt.vitals import Vitals
 from headgate.jobs.audit.job_audit import audit_job
 from headgate.jobs.checkpoints.listing import (
     get_checkpoint,
@@ -28,6 +29,7 @@ from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.vocabulary import Verb
 from headgate.jobs.metrics.counter_file import read_counters
 from headgate.jobs.metrics.counters import Counters
+from headgate.jobs.metrics.vitals_file import find_vitals
 from headgate.jobs.registry import get_job, list_job_names
 from headgate.jobs.removal import deletion, pruning
 from headgate.jobs.secrets import find_secrets
@@ -137,6 +139,9 @@ class FolderHome:
 
     def newest_checkpoint(self, view: JobView) -> Checkpoint | None:
         return newest_checkpoint(JobFolder(self.folder, view.name), view)
+
+    def vitals(self, view: JobView) -> Vitals | None:
+        return find_vitals(JobFolder(self.folder, view.name)) if view.is_alive else None
 
     def counters(self, view: JobView) -> Counters:
         return read_counters(JobFolder(self.folder, view.name))

@@ -7,6 +7,7 @@
   events.jsonl            its events, one line each; older ones are in events.old.jsonl
   traces.json             the stack traces of its last failures
   samples.jsonl           its measurements, at most one line a second
+  vitals.json             what its driver uses of memory and time, while it runs
   counters.json           what it has done since it exists, for /metrics
   logs/spark.log          Spark's log
   scratch/                temporary files of its driver, emptied at the next start

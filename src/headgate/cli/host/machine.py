@@ -13,6 +13,7 @@ from headgate.cli.parts.output import Right, note, print_table, say, show
 from headgate.connectors.logs import DEFAULT_LOG
 from headgate.jobs.host import preparation
 from headgate.jobs.host.doctor import Finding, Status, diagnose
+from headgate.jobs.host.job_doctor import diagnose_job
 from headgate.jobs.host.preparation import Prepared
 from headgate.jobs.values import DEFAULT_HOME
 
@@ -20,17 +21,30 @@ _STYLES = {Status.OK: "green", Status.WARN: "yellow", Status.FAIL: "bold red"}
 _SOMETHING_FAILED = 3
 
 
-def doctor(on: On = DEFAULT_LOG, home: HomeFolder = DEFAULT_HOME, as_json: Json = False) -> None:
+def doctor(
+    on: On = DEFAULT_LOG,
+    home: HomeFolder = DEFAULT_HOME,
+    job: Annotated[
+        str | None,
+        typer.Option("--job", metavar="JOB", help="Check the memory of a running job instead."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Check this machine: what is fine, what is not, and what to do.
 
     Checks Java, Spark, the kernel's jar, cores, memory, disk, the loopback network and the folders
-    of topics and jobs. Exits with 0 if jobs can run here, with 3 if not.
+    of topics and jobs. Exits with 0 if jobs can run here, with 3 if not. With --job it shows the
+    memory of a running job's driver, and warns of pools that are near their limit.
 
     [bold]Examples[/bold]
 
       headgate doctor
       headgate doctor --on files:/data/topics --json
+      headgate doctor --job orders
     """
+    if job is not None:
+        show(diagnose_job(home, job), _print_memory, as_json=as_json)
+        return
     findings = diagnose(on, home)
     show(findings, _print_findings, as_json=as_json)
     if any(finding.status is Status.FAIL for finding in findings):
@@ -38,6 +52,19 @@ def doctor(on: On = DEFAULT_LOG, home: HomeFolder = DEFAULT_HOME, as_json: Json 
 
 
 def _print_findings(findings: list[Finding]) -> None:
+    _print_table(findings)
+    say("")
+    say(_verdict(findings))
+
+
+def _print_memory(findings: list[Finding]) -> None:
+    _print_table(findings)
+    near = [finding.name for finding in findings if finding.status is Status.WARN]
+    say("")
+    say(f"Near a limit: {', '.join(near)}" if near else "No pool is near its limit")
+
+
+def _print_table(findings: list[Finding]) -> None:
     print_table(
         ["", "check", "found"],
         [
@@ -45,8 +72,6 @@ def _print_findings(findings: list[Finding]) -> None:
             for finding in findings
         ],
     )
-    say("")
-    say(_verdict(findings))
 
 
 def _cell(finding: Finding) -> Text:

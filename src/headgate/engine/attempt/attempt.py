@@ -17,9 +17,11 @@ from headgate._kernel.executors import count_executors
 from headgate._kernel.gateway import find_jvm_exit
 from headgate._kernel.traces import query_trace
 from headgate._kernel.translate import is_clean_stop, query_causes, query_failure
+from headgate._kernel.vitals import read_vitals
 from headgate.engine.attempt import query as queries
 from headgate.engine.attempt.progress import BatchReport, parse_report
 from headgate.engine.attempt.shared_folders import check_folders
+from headgate.engine.attempt.vitals import Vitals, parse_vitals
 from headgate.engine.plan.flow_plan import FlowPlan, kernel_modules
 from headgate.engine.plan.plan import plan_flow
 from headgate.engine.session.executors import ExecutorWatch
@@ -135,6 +137,15 @@ class Attempt:
             tuple(report for report in reports if report is not None),
             tuple(self._feeds.rows()),
             (*self._feeds.events(), *self._executor_events()),
+        )
+
+    def vitals(self) -> Vitals:
+        """Return what the driver uses of its memory and of its time."""
+        return parse_vitals(
+            read_vitals(self._spark),
+            self._settings.spark,
+            at=SystemClock().now(),
+            executors=0 if self._executors is None else self._executors.known,
         )
 
     def _executor_events(self) -> Iterator[tuple[str, str, str]]:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeAlias, get_args
 
 from headgate._codec import Form, decode, encode
 from headgate.engine.attempt.progress import BatchReport
+from headgate.engine.attempt.vitals import Vitals
 from headgate.engine.settings import AttemptSettings
 from headgate.flow.graph.graph import Graph
 from headgate.jobs.lifecycle.failures import Failure
@@ -47,6 +48,13 @@ class Batch:
     """A batch has committed."""
 
     report: BatchReport
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What the driver uses, every few seconds."""
+
+    vitals: Vitals
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +98,7 @@ class Failed:
     trace: str = ""
 
 
-News: TypeAlias = Running | Loading | Batch | RowShown | SourceEvent | Ended | Failed
+News: TypeAlias = Running | Loading | Batch | Measured | RowShown | SourceEvent | Ended | Failed
 
 _KINDS: dict[str, type[News]] = {kind.__name__: kind for kind in get_args(News)}
 

@@ -25,6 +25,7 @@ from headgate.jobs.attempts.wire import (
     Ended,
     Failed,
     Loading,
+    Measured,
     News,
     RowShown,
     Running,
@@ -36,6 +37,7 @@ from headgate.jobs.lifecycle.vocabulary import Order
 from headgate.jobs.processes.parent import Parent, kill_group
 
 _LOOK_EVERY = 0.1
+_MEASURE_EVERY = 5.0
 
 Tell = Callable[[News], Any]
 
@@ -84,9 +86,13 @@ def _await_executors(attempt: Attempt, orders: queue.Queue[Order], tell: Tell) -
 def _follow(attempt: Attempt, orders: queue.Queue[Order], tell: Tell) -> None:
     loading = False
     ended = False
+    measured_at = float("-inf")
     while not ended:
         _obey_all(attempt, orders)
         ended = attempt.wait(_LOOK_EVERY)
+        if not ended and time.monotonic() - measured_at >= _MEASURE_EVERY:
+            measured_at = time.monotonic()
+            tell(Measured(attempt.vitals()))
         if attempt.is_loading() is not loading:
             loading = not loading
             tell(Loading(loading))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from headgate.engine.attempt.progress import PHASES, BatchReport
+from headgate.engine.attempt.vitals import Vitals
 from headgate.jobs.metrics.histogram import Histogram
 
 # In seconds.
@@ -40,6 +41,8 @@ class Counters:
         latency: The time from a record to the commit of its rows, in seconds; None before the
             first row.
         restarts: Attempts that followed another one, by the code of the failure.
+        cpu_seconds: Processor time of all drivers, without Python workers and executors.
+        gc_seconds: Time of their garbage collections.
     """
 
     records_in: Mapping[str, int] = field(default_factory=dict)
@@ -53,6 +56,9 @@ class Counters:
     savepoints: int = 0
     savepoint_failures: int = 0
     restarts: Mapping[str, int] = field(default_factory=dict)
+    cpu_seconds: float = 0.0
+    gc_seconds: float = 0.0
+    gc_count: int = 0
 
     def with_batch(
         self, report: BatchReport, ports: Mapping[str, tuple[str, str]] | None = None
@@ -74,6 +80,15 @@ class Counters:
                 {phase: report.spent(phase).total_seconds() for phase in PHASES},
             ),
             latency=_sum_latency(self.latency, report),
+        )
+
+    def with_times(self, before: Vitals | None, now: Vitals) -> Counters:
+        """Return the counters after what a driver has done since its last vitals, if any."""
+        return replace(
+            self,
+            cpu_seconds=self.cpu_seconds + now.cpu_seconds - (before.cpu_seconds if before else 0),
+            gc_seconds=self.gc_seconds + now.gc_seconds - (before.gc_seconds if before else 0),
+            gc_count=self.gc_count + now.gc_count - (before.gc_count if before else 0),
         )
 
     def with_restart(self, cause: str) -> Counters:

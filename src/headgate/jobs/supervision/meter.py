@@ -8,12 +8,14 @@ from dataclasses import replace
 
 from headgate._clock import Clock
 from headgate.engine.attempt.progress import BatchReport
+from headgate.engine.attempt.vitals import Vitals
 from headgate.errors import HeadgateError
 from headgate.flow.graph.graph import Graph
 from headgate.flow.operators.nodes import Port
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.states import JobState, present_name
 from headgate.jobs.metrics.counter_file import read_counters, write_counters
+from headgate.jobs.metrics.vitals_file import forget_vitals, write_vitals
 
 _EVERY_S = 1.0
 # The cause of a start after the supervisor itself was killed.
@@ -40,6 +42,8 @@ class Meter:
         self._counters = read_counters(home)
         self._written = self._counters
         self._written_at = float("-inf")
+        # Those of the present driver, whose times begin with zero.
+        self._vitals: Vitals | None = None
         if _was_cut_off(home):
             self.restarted(_SUPERVISOR_DIED)
 
@@ -64,6 +68,19 @@ class Meter:
         """Count a savepoint that could not be taken."""
         failures = self._counters.savepoint_failures + 1
         self._counters = replace(self._counters, savepoint_failures=failures)
+
+    def attempt_launched(self) -> None:
+        """Forget the driver before: the next vitals are those of another one."""
+        self._vitals = None
+        with contextlib.suppress(OSError):
+            forget_vitals(self._home)
+
+    def measured(self, vitals: Vitals) -> None:
+        """Take note of what the driver uses, and count its times."""
+        self._counters = self._counters.with_times(self._vitals, vitals)
+        self._vitals = vitals
+        with contextlib.suppress(OSError):
+            write_vitals(self._home, vitals)
 
     def restarted(self, cause: str) -> None:
         """Count an attempt that follows another one.

@@ -28,6 +28,7 @@ from headgate.jobs.attempts.wire import (
     Ended,
     Failed,
     Loading,
+    Measured,
     News,
     RowShown,
     Running,
@@ -259,6 +260,8 @@ class Supervisor:
                 self._sampler.batch_committed(report)
                 self._meter.batch_committed(report)
                 self._batch_committed(report)
+            case Measured(vitals):
+                self._meter.measured(vitals)
             case RowShown(output, row):
                 self._watcher.on_row(output, row)
             case SourceEvent(kind, source, message):
@@ -445,6 +448,7 @@ class Supervisor:
             case LaunchAttempt(attempt):
                 self._last = None
                 self._cut_off = False
+                self._meter.attempt_launched()
                 if attempt > 1:
                     self._meter.restarted(self._machine.failures[-1].code)
                 self._launch(attempt)

@@ -53,7 +53,13 @@ class _Jobs:
 
     def _figures(self, view: JobView, now: datetime) -> JobFigures:
         home = self._server.home
-        return JobFigures(view, home.counters(view), home.newest_checkpoint(view), now)
+        return JobFigures(
+            view=view,
+            counters=home.counters(view),
+            checkpoint=home.newest_checkpoint(view),
+            vitals=home.vitals(view),
+            now=now,
+        )
 
     def _of_the_server(self) -> Iterator[Metric]:
         (operations, _, running_help), (build, labels, build_help) = SERVER_METRICS

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from headgate.checkpoints.checkpoint import Checkpoint
+from headgate.engine.attempt.vitals import Vitals
 from headgate.jobs.metrics.counters import Counters
 from headgate.jobs.metrics.histogram import Histogram
 from headgate.jobs.views.job import JobView
@@ -30,11 +31,13 @@ class JobFigures:
 
     Attributes:
         checkpoint: The newest kept one.
+        vitals: Those of the driver; None unless it runs.
     """
 
     view: JobView
     counters: Counters
     checkpoint: Checkpoint | None
+    vitals: Vitals | None
     now: datetime
 
     def of_status(self, field: str) -> Mapping[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from headgate.engine.attempt.vitals import MemoryPool, Vitals
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.metrics.counters import Counters, PortRows
 from headgate.jobs.views.job import DEAD, UNREADABLE
@@ -78,6 +79,26 @@ def _checkpoint_age(job: JobFigures) -> float | None:
 def _checkpoint_took(job: JobFigures) -> float | None:
     took = None if job.checkpoint is None else job.checkpoint.took
     return None if took is None else took.total_seconds()
+
+
+def _vitals(of: Callable[[Vitals], float]) -> Read:
+    return _optional(lambda job: None if job.vitals is None else float(of(job.vitals)))
+
+
+def _memory(of: Callable[[MemoryPool], int | None]) -> Read:
+    def read(job: JobFigures) -> Iterator[Sample]:
+        for name, pool in (job.vitals.pools if job.vitals else {}).items():
+            size = of(pool)
+            if size is not None:
+                yield (name,), float(size)
+
+    return read
+
+
+def _resident(job: JobFigures) -> Iterator[Sample]:
+    if job.vitals is not None:
+        yield ("driver",), float(job.vitals.resident)
+        yield ("python",), float(sum(job.vitals.workers))
 
 
 def _timestamp(text: Any) -> float | None:
@@ -174,4 +195,29 @@ JOB_METRICS = (
         "Rows in the state of an operator.", _status("state_rows", is_operator=True)),
     JobMetric("state_bytes", _GAUGE, _OPERATOR,
         "Estimated size of these rows.", _status("state_bytes", is_operator=True)),
+    JobMetric("driver_memory_used_bytes", _GAUGE, ("pool",),
+        "Memory of the driver's JVM by pool: heap, metaspace, compiled-code, direct, state.",
+        _memory(lambda pool: pool.used)),
+    JobMetric("driver_memory_live_bytes", _GAUGE, ("pool",),
+        "What the last full collection left in the heap.", _memory(lambda pool: pool.live)),
+    JobMetric("driver_memory_limit_bytes", _GAUGE, ("pool",),
+        "The limits of these pools that have one.", _memory(lambda pool: pool.limit)),
+    JobMetric("process_resident_memory_bytes", _GAUGE, ("process",),
+        "Resident memory of the driver's JVM, and of all its Python workers.", _resident),
+    JobMetric("driver_threads", _GAUGE, (),
+        "Threads of the driver's JVM.", _vitals(lambda vitals: vitals.threads)),
+    JobMetric("driver_cpu_seconds", _COUNTER, (),
+        "Processor time of the driver's JVM.",
+        lambda job: [((), job.counters.cpu_seconds)]),
+    JobMetric("driver_gc_seconds", _COUNTER, (),
+        "Time of garbage collections of the driver's JVM.",
+        lambda job: [((), job.counters.gc_seconds)]),
+    JobMetric("driver_gc_collections", _COUNTER, (),
+        "Garbage collections of the driver's JVM.", _count(lambda counters: counters.gc_count)),
+    JobMetric("python_workers", _GAUGE, (),
+        "Processes beside the driver that call Python functions.",
+        _vitals(lambda vitals: len(vitals.workers))),
+    JobMetric("executors", _GAUGE, (),
+        "Executors that are registered; 0 with a local master.",
+        _vitals(lambda vitals: vitals.executors)),
 )  # fmt: skip
