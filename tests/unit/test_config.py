@@ -103,6 +103,7 @@ worker-memory = "3GiB"
 call-timeout = "30s"
 master = "spark://head:7077"
 log-level = "warn"
+log-format = "json"
 """
 
 
@@ -134,6 +135,7 @@ def test_a_file_may_set_everything(flow: Path) -> None:
     assert settings["worker-memory"] == 3072 * MIB
     assert settings["call-timeout"] == timedelta(seconds=30)
     assert (settings["master"], settings["log-level"]) == ("spark://head:7077", LogLevel.WARN)
+    assert settings["log-format"] == "json"
     assert set(settings.origins.values()) == {Origin.FILE}
 
 
@@ -442,7 +444,7 @@ def test_settings_are_shown_as_they_are_written_with_where_they_came_from(flow: 
     assert shown["retain-for"] == {"value": None, "from": "default"}
     assert shown["max-batch"] == {"value": "64MiB", "from": "default"}
     assert shown["on-cancel"] == {"value": "retain", "from": "default"}
-    assert len(shown) == 29
+    assert len(shown) == 30
 
 
 @given(

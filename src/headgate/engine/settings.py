@@ -45,6 +45,13 @@ _OTHER_VARIABLES = {
 SchemaForm = Annotated[Schema, Form(Schema.to_json, Schema.from_json)]
 
 
+class LogFormat(enum.StrEnum):
+    """The form of a line of Spark's log."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkSettings:
     """The settings of Spark itself.
@@ -67,6 +74,9 @@ class SparkSettings:
         log_file: The file of Spark's log.
         lock_file: Held by the JVM until it exits, so that no second driver runs beside it.
         log_level: The level of Spark's log: error, warn, info or debug.
+        log_format: The form of its lines.
+        job: The job's name, for lines in JSON.
+        attempt: Likewise the number of the attempt.
         verbose: True to show the log on the terminal too.
     """
 
@@ -87,6 +97,9 @@ class SparkSettings:
     log_file: Path
     lock_file: Path | None = None
     log_level: str = "info"
+    log_format: LogFormat = LogFormat.TEXT
+    job: str = ""
+    attempt: int = 0
     verbose: bool = False
 
 

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 from headgate._units import format_duration, format_size, parse_duration, parse_size
 from headgate.connectors.logs import DEFAULT_LOG
-from headgate.engine.settings import Delivery, OnDataLoss
+from headgate.engine.settings import Delivery, LogFormat, OnDataLoss
 from headgate.errors import HeadgateError
 from headgate.jobs.lifecycle.restart import parse_strategy
 
@@ -285,6 +285,9 @@ SETTINGS = (
             help="Name or address at which executors reach the driver."),
     Setting("py-env", _FILE, None, _SPARK, _FLAG, in_profile=True, example="env.tar.gz",
             help="Archive with the Python environment of executors, of venv-pack or conda-pack."),
+    Setting("log-format", _choice(LogFormat), "text", _SPARK, _FLAG, in_profile=True,
+            example="json",
+            help="Form of the lines of Spark's log."),
     Setting("profile", _text_kind("NAME"), None, _SPARK, _REQUEST, example="large",
             more_verbs=("setup",), help="Profile of headgate.toml: memory, master, log level."),
     Setting("state-memory", _SIZE, "512MiB", _SPARK, _IN_FILE, in_profile=True,

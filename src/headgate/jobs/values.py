@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from headgate._codec import Form, RoundedSeconds, Seconds, alias, left_out_while, shaped
-from headgate.engine.settings import Delivery, OnDataLoss
+from headgate.engine.settings import Delivery, LogFormat, OnDataLoss
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.setting_table import DEFAULTS, OnCancel
 from headgate.jobs.totals import Totals
@@ -106,6 +106,7 @@ class RunOptions:
     worker_memory: int = DEFAULTS["worker-memory"]
     call_timeout: Seconds = DEFAULTS["call-timeout"]
     log_level: str = DEFAULTS["log-level"]
+    log_format: LogFormat = DEFAULTS["log-format"]
     delivery: Delivery = DEFAULTS["delivery"]
     on_data_loss: OnDataLoss = DEFAULTS["on-data-loss"]
     start: tuple[str, ...] = ()

@@ -20,6 +20,7 @@ from headgate._kernel.locales import JVM_OPTIONS, UTF8_LOCALE
 from headgate._kernel.translate import creating_session
 from headgate.engine.session.clusters import cluster_conf
 from headgate.engine.session.driver_lock import LONGEST_END, make_scratch, scratch_conf, take_lock
+from headgate.engine.session.log_layout import layout
 from headgate.engine.session.masters import check_master, find_own_address, is_local
 from headgate.engine.settings import MIB, SparkSettings
 from headgate.flow.names import check_path
@@ -58,8 +59,7 @@ appender.file.type = RollingFile
 appender.file.name = file
 appender.file.fileName = {file}
 appender.file.filePattern = {file}.%i
-appender.file.layout.type = PatternLayout
-appender.file.layout.pattern = %d{{yyyy-MM-dd HH:mm:ss.SSS}} %p %c{{1}}: %m%n%ex
+{file_layout}
 appender.file.policies.type = Policies
 appender.file.policies.size.type = SizeBasedTriggeringPolicy
 appender.file.policies.size.size = 32MB
@@ -108,8 +108,6 @@ _CONSOLE = """\
 appender.console.type = Console
 appender.console.name = console
 appender.console.target = SYSTEM_ERR
-appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = %d{HH:mm:ss.SSS} %p %c{1}: %m%n
 """
 
 
@@ -263,7 +261,8 @@ def _logging_file(settings: SparkSettings) -> Path:
         file=_escaped(log),
         level=settings.log_level,
         state=_NO_STATE if settings.log_level == "info" else "",
-        console=_CONSOLE if settings.verbose else "",
+        file_layout=layout(settings, "file"),
+        console=_CONSOLE + layout(settings, "console") if settings.verbose else "",
         console_ref="rootLogger.appenderRef.console.ref = console" if settings.verbose else "",
     )
     # Java reads such a file as Latin-1 in any locale: other characters are escaped.

@@ -92,6 +92,8 @@ def _spark_settings(home: JobFolder, run: Run, options: RunOptions) -> SparkSett
         log_file=home.log_file,
         lock_file=home.path / "driver.lock",
         log_level=options.log_level,
+        log_format=options.log_format,
+        job=home.name,
         verbose=options.verbose,
     )
 

@@ -155,13 +155,14 @@ class _OpenedJob:
         """Return the function that makes an attempt's spec; bad start positions are refused."""
         starts = parse_starts(self.options.start, self.graph)
 
-        def make(_attempt: int) -> AttemptSpec:
+        def make(attempt: int) -> AttemptSpec:
             # What holds at a start holds at a restart. Made anew each time: what an operator
             # takes over is for the first commit alone.
             check_attempt(self.home, self.run)
             settings = attempt_settings(self.home, self.run, self.options, starts)
+            spark = replace(settings.spark, attempt=attempt)
             return AttemptSpec(
-                self.graph, replace(settings, fenced=self.fenced), self.loaded.folder
+                self.graph, replace(settings, spark=spark, fenced=self.fenced), self.loaded.folder
             )
 
         return make

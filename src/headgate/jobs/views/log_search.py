@@ -19,7 +19,11 @@ DEFAULT_LINES = 200
 
 _PIECE = 1 << 20
 # The beginning of an entry in Spark's log; the lines of a stack trace have none.
-_ENTRY = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} ([A-Z]+) ")
+_ENTRY = re.compile(
+    rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} ([A-Z]+) "
+    # In JSON, an entry is one line.
+    rb'|\{"at":"[^"]*","level":"([A-Z]+)"'
+)
 
 
 class LogLevel(enum.StrEnum):
@@ -80,7 +84,8 @@ class LineFilter:
         if self._least is not None:
             entry = _ENTRY.match(line)
             if entry is not None:
-                self._is_wanted = _RANKS.get(entry[1], 0) >= self._least
+                level = entry[1] or entry[2]
+                self._is_wanted = _RANKS.get(level, 0) >= self._least
         return self._is_wanted and self._text in line.lower()
 
     def can_skip(self, piece: bytes) -> bool:

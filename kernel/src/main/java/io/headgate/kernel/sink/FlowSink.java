@@ -147,6 +147,7 @@ public final class FlowSink implements TableProvider {
     @Override public boolean useCommitCoordinator() { return false; }
 
     @Override public StreamingDataWriterFactory createStreamingWriterFactory(PhysicalWriteInfo info) {
+      BatchLabel.put();
       sink.prepare();
       began = System.currentTimeMillis();
       return new Factory(sink.outputs, sink.lineage, sink.logs, info.numPartitions(), began);
