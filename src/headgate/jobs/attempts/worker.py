@@ -92,7 +92,9 @@ def _follow(attempt: Attempt, orders: queue.Queue[Order], tell: Tell) -> None:
         ended = attempt.wait(_LOOK_EVERY)
         if not ended and time.monotonic() - measured_at >= _MEASURE_EVERY:
             measured_at = time.monotonic()
-            tell(Measured(attempt.vitals()))
+            # The job goes on without figures. An error that matters shows in the query.
+            with contextlib.suppress(Exception):
+                tell(Measured(attempt.vitals()))
         if attempt.is_loading() is not loading:
             loading = not loading
             tell(Loading(loading))

@@ -25,7 +25,7 @@ def mount(app: FastAPI) -> None:
     from nicegui import app as console
     from nicegui import ui
 
-    from headgate.server.console.pages import checkpoints, jobs, outputs, overview, state
+    from headgate.server.console.pages import checkpoints, jobs, outputs, overview, processes, state
     from headgate.server.console.parts.templates import plain_page
     from headgate.server.console.parts.theme import ICON, head
 
@@ -35,6 +35,7 @@ def mount(app: FastAPI) -> None:
         ("/jobs/{job}/checkpoints", checkpoints),
         ("/jobs/{job}/state", state),
         ("/jobs/{job}/outputs", outputs),
+        ("/jobs/{job}/processes", processes),
     ):
         ui.page(path, response_timeout=_LONGEST_BUILD_S)(page.show_page)
     ui.add_head_html(head(), shared=True)

@@ -29,7 +29,7 @@ def page(title: str, *, job: str | None = None, tab: str = "overview") -> Iterat
     Args:
         title: The page's heading.
         job: The job whose tabs are shown.
-        tab: The tab of this page: overview, checkpoints, state or outputs.
+        tab: The tab of this page: overview, checkpoints, state, outputs or processes.
     """
     words = [title] if job is None or tab == "overview" else [title, job]
     ui.page_title(" · ".join([*words, "Headgate"]))
