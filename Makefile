@@ -121,7 +121,7 @@ soak: setup  ## Run thousands of short batches for 20 minutes, and tell what gro
 
 test-faults: setup  ## The long fault suite: many kills at random moments
 	-$(BIN)/headgate prepare kafka+pulsar
-	HEADGATE_KILLS=40 HEADGATE_CRASH_EXAMPLES=20 HEADGATE_SEED=random $(BIN)/python -m pytest --timeout 3600 tests/faults tests/brokers/test_kafka_faults.py tests/brokers/test_pulsar_faults.py tests/brokers/test_process_faults.py tests/brokers/test_join_faults.py tests/brokers/test_crashed_flows.py -s
+	HEADGATE_KILLS=40 HEADGATE_CRASH_EXAMPLES=20 HEADGATE_SEED=random $(BIN)/python -m pytest --timeout 3600 tests/faults tests/brokers/test_kafka_faults.py tests/brokers/test_kafka_cluster.py tests/brokers/test_pulsar_faults.py tests/brokers/test_process_faults.py tests/brokers/test_join_faults.py tests/brokers/test_crashed_flows.py -s
 
 wheel: setup  ## Build a wheel with the kernel in it
 	$(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps --wheel-dir dist .
