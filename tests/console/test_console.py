@@ -28,6 +28,7 @@ PAGES = (
     f"/jobs/{JOB}/checkpoints",
     f"/jobs/{JOB}/state",
     f"/jobs/{JOB}/outputs",
+    f"/jobs/{JOB}/processes",
 )
 NARROW = 360
 # More dead letters than the store has; a list has 100 by default.

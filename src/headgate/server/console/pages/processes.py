@@ -39,9 +39,10 @@ class _Processes:
             self._driver = Live()
         with widgets.panel("Memory", note="headgate doctor --job shows the same"):
             self._memory = Live()
+        await self._look()
+        # Its timer begins when it is made, and the page is sent before a timer's first call.
         with widgets.panel("Logs"):
             LogsPanel(self._job)
-        await self._look()
         widgets.every(_LOOK_EVERY_S, self._look, at_once=True)
 
     async def _look(self) -> None:
