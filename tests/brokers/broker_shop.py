@@ -7,9 +7,9 @@ import random
 import re
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from shop import JOB, OUTPUTS, SHAPE, Shop
 from store_reference import StoreReference, canonical
@@ -22,6 +22,8 @@ from headgate.jobs.topics.setup import set_up
 
 DEAD_LETTERS = "dead-letters"
 PARTITIONS = 4
+
+Made = TypeVar("Made", bound="BrokerShop")
 
 
 class ShopBroker(Protocol):
@@ -141,3 +143,12 @@ class BrokerShop(Shop):
     def lineages(self, topic: str) -> Counter[str]:
         """Return how many records of an output each run has written."""
         return Counter(mark.split("/")[0] for mark in self.broker.marks(topic))
+
+
+def served(shop: Made) -> Iterator[Made]:
+    """Give a shop with its first orders, and end its job."""
+    shop.set_up()
+    shop.produce(0, 3_000)
+    yield shop
+    if shop.supervisor is not None and shop.supervisor.poll() is None:
+        shop.kill_supervisor()

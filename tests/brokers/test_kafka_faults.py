@@ -8,10 +8,9 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
-from broker_shop import BrokerShop
+from broker_shop import BrokerShop, served
 from kafka_broker import KafkaBroker
 from shop import JOB, OUTPUTS, Production, kill
 from wide_shop import WideShop
@@ -22,25 +21,15 @@ IN_TASKS = ("in-transaction", "state-committed", "task-committed")
 CRASHES = ("task-committed", "epoch-committed")
 ALL_CRASHES = (*IN_TASKS, "epoch-committed")
 
-Made = TypeVar("Made", bound=BrokerShop)
-
 
 @pytest.fixture
 def shop(tmp_path: Path, own_kafka: KafkaBroker) -> Iterator[BrokerShop]:
-    yield from _serving(BrokerShop(tmp_path, own_kafka))
+    yield from served(BrokerShop(tmp_path, own_kafka))
 
 
 @pytest.fixture
 def wide_shop(tmp_path: Path, own_kafka: KafkaBroker) -> Iterator[WideShop]:
-    yield from _serving(WideShop(tmp_path, own_kafka))
-
-
-def _serving(made: Made) -> Iterator[Made]:
-    made.set_up()
-    made.produce(0, 3_000)
-    yield made
-    if made.supervisor is not None and made.supervisor.poll() is None:
-        made.kill_supervisor()
+    yield from served(WideShop(tmp_path, own_kafka))
 
 
 def test_a_child_killed_at_random_and_at_named_moments_loses_and_doubles_nothing_on_kafka(

@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from cli_runs import run
 from kafka_broker import KafkaBroker
-from typer.testing import CliRunner, Result
 
 from headgate import HeadgateError
-from headgate.cli.app import app
 from headgate.connectors.kafka.descriptor import KafkaLog
 from headgate.connectors.kafka.topics.producing import KafkaSender
 from headgate.connectors.logs import parse_log
@@ -44,10 +43,6 @@ def told(store: KafkaBroker) -> dict[str, Any]:
     assert result.exit_code == 0, result.stderr
     found: dict[str, Any] = json.loads(result.stdout)
     return found
-
-
-def run(*args: str) -> Result:
-    return CliRunner().invoke(app, args)
 
 
 def sender(broker: KafkaBroker) -> KafkaSender:

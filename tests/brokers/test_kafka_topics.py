@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_runs import run, run_json
 from confluent_kafka import ConsumerGroupTopicPartitions, Producer
 from eventually import eventually
 from kafka_broker import KafkaBroker
-from typer.testing import CliRunner, Result
 
 import headgate
 from headgate import HeadgateError
-from headgate.cli.app import app
 from headgate.cli.topics import topics
 from headgate.connectors.kafka.access.clients import open_consumer
 from headgate.connectors.kafka.descriptor import KafkaLog
@@ -43,17 +42,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def run(*args: str) -> Result:
-    return CliRunner().invoke(app, args)
-
-
-def told(*args: str) -> dict[str, Any]:
-    result = run(*args, "--json")
-    assert result.exit_code == 0, result.stderr
-    found: dict[str, Any] = json.loads(result.stdout)
-    return found
-
-
 def new_name() -> str:
     return f"t-{uuid.uuid4().hex[:12]}"
 
@@ -72,7 +60,7 @@ def test_create_makes_a_topic_once_as_it_was_asked_for(kafka: KafkaBroker) -> No
         f"Created topic '{name}' with 3 partitions, kept for 2d, in kafka://{kafka.address}\n"
     )
     assert again.stdout.startswith(f"Topic '{name}' exists already, with 3 partitions, kept for 2d")
-    assert told("topics", "create", name, *on) == {
+    assert run_json("topics", "create", name, *on) == {
         "name": name,
         "partitions": 3,
         "replication": 1,
@@ -85,7 +73,7 @@ def test_create_makes_a_topic_once_as_it_was_asked_for(kafka: KafkaBroker) -> No
 
 def test_a_table_is_compacted_and_kept_for_ever(kafka: KafkaBroker) -> None:
     name = new_name()
-    made = told("topics", "create", name, "--compact", "--on", kafka.url)
+    made = run_json("topics", "create", name, "--compact", "--on", kafka.url)
     assert (made["compacted"], made["retention"]) == (True, "infinite")
     assert KafkaTopics(client(kafka)).show(name, count=False, last_files=0).summary.compacted
 
@@ -156,7 +144,7 @@ def test_list_and_show_tell_what_kafka_knows(
     assert len(opened) == 1, "one client counts the records of all topics"
     assert not any(each["name"].startswith("__") for each in listed)
 
-    shown = told("topics", "show", name, "--on", kafka.url)
+    shown = run_json("topics", "show", name, "--on", kafka.url)
     assert [(part["first"], part["next"]) for part in shown["parts"]] == [(0, 0), (0, 3)]
     text = run("topics", "show", name, "--on", kafka.url).stdout
     assert "offsets    3, an upper bound of the records" in text
@@ -273,7 +261,7 @@ def test_setup_makes_the_topics_of_a_flow_and_warns_of_those_that_will_not_do(
     week = {"retention.ms": str(7 * 24 * 60 * 60 * 1000)}
     kafka.make_topic(f"{prefix}-users", partitions=2, config=week)
     args = ("setup", "flow.py", "--on", kafka.url, "--retention", "1d", "--partitions", "3")
-    first, again = told(*args), told(*args)
+    first, again = run_json(*args), run_json(*args)
     found = {each["name"]: each for each in first["topics"]}
     assert [*found] == [
         *(f"{prefix}-orders", f"{prefix}-users", f"{prefix}-out"),

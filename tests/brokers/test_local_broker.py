@@ -10,63 +10,42 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+from cli_runs import refused, run, run_json
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 from kafka_broker import KafkaBroker
-from typer.testing import CliRunner, Result
 
 from headgate import HeadgateError
 from headgate.brokers import lifecycle
 from headgate.brokers.broker import BrokerOptions, BrokerState
 from headgate.brokers.kafka import KAFKA
-from headgate.cli.app import app
-
-
-def headgate(*words: str) -> Result:
-    return CliRunner().invoke(app, [*words])
-
-
-def said(*words: str) -> dict[str, Any]:
-    """Return what a verb prints as JSON; it must not fail."""
-    done = headgate(*words, "--json")
-    assert done.exit_code == 0, done.output
-    value: dict[str, Any] = json.loads(done.stdout)
-    return value
-
-
-def refused(*words: str) -> dict[str, Any]:
-    done = headgate(*words, "--json")
-    assert done.exit_code == 2, done.output
-    value: dict[str, Any] = json.loads(done.stderr)
-    return value
 
 
 def test_a_second_start_finds_the_broker_that_runs(kafka: KafkaBroker) -> None:
     data = ("--data", str(kafka.data))
-    first = said("broker", "status", "kafka", *data)
-    again = said("broker", "start", "kafka", *data)
+    first = run_json("broker", "status", "kafka", *data)
+    again = run_json("broker", "start", "kafka", *data)
     assert not again.pop("started")
     assert again == first
     assert (first["state"], first["address"]) == ("running", kafka.address)
     assert first["url"] == f"kafka://{kafka.address}"
-    assert not said("broker", "start", "kafka", "--port", "0", *data)["started"]
+    assert not run_json("broker", "start", "kafka", "--port", "0", *data)["started"]
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="Linux shows what a process has mapped")
 def test_it_runs_with_the_archive_of_its_classes(kafka: KafkaBroker) -> None:
-    pid = said("broker", "status", "kafka", "--data", str(kafka.data))["pid"]
+    pid = run_json("broker", "status", "kafka", "--data", str(kafka.data))["pid"]
     mapped = Path(f"/proc/{pid}/maps").read_text()
     assert re.search(r"/kafka-[\d.]+/classes-\w+\.jsa$", mapped, re.MULTILINE)
 
 
 def test_people_are_told_where_it_is_and_what_to_try(kafka: KafkaBroker) -> None:
-    done = headgate("broker", "start", "kafka", "--data", str(kafka.data))
+    done = run("broker", "start", "kafka", "--data", str(kafka.data))
     assert f"is already running at {kafka.address}" in done.stdout
     assert f"headgate run examples/orders/flow.py --on kafka://{kafka.address}" in done.stdout
-    status = headgate("broker", "status", "kafka", "--data", str(kafka.data))
+    status = run("broker", "status", "kafka", "--data", str(kafka.data))
     assert status.stdout.startswith(f"Kafka is running at {kafka.address}\n")
 
 
@@ -89,16 +68,16 @@ def test_a_port_of_another_program_is_refused_by_name(tmp_path: Path) -> None:
 def test_the_log_of_the_broker_is_written_and_shown(own_kafka: KafkaBroker) -> None:
     # A broker of its own: the start of one that serves many tests is far up in its log.
     data = ("--data", str(own_kafka.data))
-    done = headgate("broker", "logs", "kafka", "-n", "2000", *data)
+    done = run("broker", "logs", "kafka", "-n", "2000", *data)
     assert "Kafka Server started" in done.stdout
-    last = headgate("broker", "logs", "kafka", "-n", "3", *data)
+    last = run("broker", "logs", "kafka", "-n", "3", *data)
     assert len(last.stdout.splitlines()) == 3
 
 
 def test_a_broker_that_never_started_is_stopped_and_has_no_log(tmp_path: Path) -> None:
     data = ("--data", str(tmp_path / "none"))
-    assert said("broker", "status", "kafka", *data)["state"] == "stopped"
-    assert not said("broker", "stop", "kafka", *data)["stopped"]
+    assert run_json("broker", "status", "kafka", *data)["state"] == "stopped"
+    assert not run_json("broker", "stop", "kafka", *data)["stopped"]
     assert refused("broker", "logs", "kafka", *data)["code"] == "LOG_NOT_FOUND"
     assert not (tmp_path / "none").exists()
 

@@ -8,43 +8,22 @@ import re
 import socket
 import urllib.error
 from pathlib import Path
-from typing import Any
 
 import pulsar as client
 import pytest
+from cli_runs import refused, run, run_json
 from pulsar_broker import PulsarBroker
-from typer.testing import CliRunner, Result
 
 from headgate import HeadgateError
 from headgate.brokers import lifecycle
 from headgate.brokers.broker import BrokerOptions, BrokerState
 from headgate.brokers.pulsar import PULSAR
-from headgate.cli.app import app
-
-
-def headgate(*words: str) -> Result:
-    return CliRunner().invoke(app, [*words])
-
-
-def said(*words: str) -> dict[str, Any]:
-    """Return what a verb prints as JSON; it must not fail."""
-    done = headgate(*words, "--json")
-    assert done.exit_code == 0, done.output
-    value: dict[str, Any] = json.loads(done.stdout)
-    return value
-
-
-def refused(*words: str) -> dict[str, Any]:
-    done = headgate(*words, "--json")
-    assert done.exit_code == 2, done.output
-    value: dict[str, Any] = json.loads(done.stderr)
-    return value
 
 
 def test_a_second_start_finds_the_broker_that_runs(pulsar: PulsarBroker) -> None:
     data = ("--data", str(pulsar.data))
-    first = said("broker", "status", "pulsar", *data)
-    again = said("broker", "start", "pulsar", *data)
+    first = run_json("broker", "status", "pulsar", *data)
+    again = run_json("broker", "start", "pulsar", *data)
     assert not again.pop("started")
     assert again == first
     assert (first["state"], first["address"]) == ("running", pulsar.address)
@@ -55,19 +34,19 @@ def test_a_second_start_finds_the_broker_that_runs(pulsar: PulsarBroker) -> None
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="Linux shows what a process has mapped")
 def test_it_runs_with_the_archive_of_its_classes(pulsar: PulsarBroker) -> None:
-    pid = said("broker", "status", "pulsar", "--data", str(pulsar.data))["pid"]
+    pid = run_json("broker", "status", "pulsar", "--data", str(pulsar.data))["pid"]
     mapped = Path(f"/proc/{pid}/maps").read_text()
     assert re.search(r"/pulsar-[\d.]+/classes-\w+\.jsa$", mapped, re.MULTILINE)
 
 
 def test_people_are_told_where_it_is_and_what_to_try(pulsar: PulsarBroker) -> None:
     data = ("--data", str(pulsar.data))
-    done = headgate("broker", "start", "pulsar", *data)
+    done = run("broker", "start", "pulsar", *data)
     assert f"Pulsar is already running at {pulsar.address}" in done.stdout
     assert f"headgate run examples/orders/flow.py --on '{pulsar.url}'" in done.stdout
-    status = headgate("broker", "status", "pulsar", *data)
+    status = run("broker", "status", "pulsar", *data)
     assert status.stdout.startswith(f"Pulsar is running at {pulsar.address}\n")
-    last = headgate("broker", "logs", "pulsar", "-n", "3", *data)
+    last = run("broker", "logs", "pulsar", "-n", "3", *data)
     assert len(last.stdout.splitlines()) == 3
 
 
@@ -88,14 +67,14 @@ def test_a_port_of_another_program_is_refused_by_name(tmp_path: Path) -> None:
 
 
 def test_kafka_has_no_port_for_its_administration(tmp_path: Path) -> None:
-    done = headgate("broker", "start", "kafka", "--admin-port", "1", "--data", str(tmp_path))
+    done = run("broker", "start", "kafka", "--admin-port", "1", "--data", str(tmp_path))
     assert done.exit_code == 2
 
 
 def test_a_broker_that_never_started_is_stopped_and_has_no_log(tmp_path: Path) -> None:
     data = ("--data", str(tmp_path / "none"))
-    assert said("broker", "status", "pulsar", *data)["state"] == "stopped"
-    assert not said("broker", "stop", "pulsar", *data)["stopped"]
+    assert run_json("broker", "status", "pulsar", *data)["state"] == "stopped"
+    assert not run_json("broker", "stop", "pulsar", *data)["stopped"]
     assert refused("broker", "logs", "pulsar", *data)["code"] == "LOG_NOT_FOUND"
     assert not (tmp_path / "none").exists()
 

@@ -6,10 +6,9 @@ import random
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
-from broker_shop import BrokerShop
+from broker_shop import BrokerShop, served
 from pulsar_broker import PulsarBroker
 from shop import JOB, OUTPUTS, Production
 from wide_shop import WideShop
@@ -17,25 +16,15 @@ from wide_shop import WideShop
 # Where rows are half written, and where they all are; the others are the same on every log.
 CRASHES = ("in-transaction", "task-committed")
 
-Made = TypeVar("Made", bound=BrokerShop)
-
 
 @pytest.fixture
 def shop(tmp_path: Path, own_pulsar: PulsarBroker) -> Iterator[BrokerShop]:
-    yield from _serving(BrokerShop(tmp_path, own_pulsar))
+    yield from served(BrokerShop(tmp_path, own_pulsar))
 
 
 @pytest.fixture
 def wide_shop(tmp_path: Path, own_pulsar: PulsarBroker) -> Iterator[WideShop]:
-    yield from _serving(WideShop(tmp_path, own_pulsar))
-
-
-def _serving(made: Made) -> Iterator[Made]:
-    made.set_up()
-    made.produce(0, 3_000)
-    yield made
-    if made.supervisor is not None and made.supervisor.poll() is None:
-        made.kill_supervisor()
+    yield from served(WideShop(tmp_path, own_pulsar))
 
 
 def test_a_child_killed_at_random_and_at_named_moments_loses_and_doubles_nothing_on_pulsar(

@@ -8,19 +8,17 @@ import shlex
 import subprocess
 import uuid
 from pathlib import Path
-from typing import Any
 
 import pytest
+from cli_runs import run, run_json
 from pulsar.schema import Integer, JsonSchema, Long, String
 from pulsar.schema import Record as PulsarRecord
 from pulsar_broker import PulsarBroker
-from typer.testing import CliRunner, Result
 
 from headgate._artifacts import get_java, resolve, spark_jars
 from headgate._clock import SystemClock
 from headgate._codec import encode
 from headgate._kernel.connector_jars import CONNECTORS
-from headgate.cli.app import app
 from headgate.cli.topics import topics
 from headgate.connectors.logs import parse_log
 from headgate.connectors.pulsar.descriptor import PulsarLog
@@ -88,17 +86,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def run(*args: str) -> Result:
-    return CliRunner().invoke(app, args)
-
-
-def told(*args: str) -> dict[str, Any]:
-    result = run(*args, "--json")
-    assert result.exit_code == 0, result.stderr
-    found: dict[str, Any] = json.loads(result.stdout)
-    return found
-
-
 def new_name() -> str:
     return f"t-{uuid.uuid4().hex[:12]}"
 
@@ -135,9 +122,9 @@ def test_a_topic_of_which_nothing_is_said_keeps_its_records_for_a_while(
     pulsar.ask("PUT", f"namespaces/{namespace}")
     pulsar.ask("POST", f"namespaces/{namespace}/retention", NOTHING)
     on = pulsar.url.replace("?", f"/{namespace}?")
-    made = told("topics", "create", "first", "--on", on)
+    made = run_json("topics", "create", "first", "--on", on)
     assert (made["partitions"], made["retention"], made["deduplicated"]) == (1, "7d", False)
-    table = told("topics", "create", new_name(), "--compact", "--on", pulsar.url)
+    table = run_json("topics", "create", new_name(), "--compact", "--on", pulsar.url)
     assert (table["compacted"], table["retention"]) == (True, "infinite")
 
 
@@ -182,7 +169,7 @@ def test_list_and_show_tell_what_pulsar_knows(pulsar: PulsarBroker) -> None:
     assert found["newest"] is not None
     assert not any(each["name"].startswith("__") for each in listed)
 
-    shown = told("topics", "show", name, "--on", pulsar.url)
+    shown = run_json("topics", "show", name, "--on", pulsar.url)
     second = shown["parts"][1]
     assert (second["first"].split(":")[1], second["next"].split(":")[1]) == ("0", "3")
     assert (second["ledgers"], second["entries"]) == (1, 3)
@@ -234,7 +221,7 @@ def test_setup_makes_what_a_flow_needs_and_tells_what_was_there(pulsar: PulsarBr
     namespace = f"{new_name()}/shop"
     on = ("--on", pulsar.url.replace("?", f"/{namespace}?"))
     Path("flow.py").write_text(FLOW)
-    first = told("setup", "flow.py", "--partitions", "2", *on)
+    first = run_json("setup", "flow.py", "--partitions", "2", *on)
     shown = [
         (each["role"], each["name"], each["retention"], each["deduplicated"], each["schema"])
         for each in first["topics"]
@@ -271,7 +258,7 @@ def test_clients_publish_with_schemas_of_their_own_to_topics_of_setup(pulsar: Pu
     namespace = f"{new_name()}/shop"
     on = ("--on", pulsar.url.replace("?", f"/{namespace}?"))
     Path("flow.py").write_text(FLOW)
-    told("setup", "flow.py", *on)
+    run_json("setup", "flow.py", *on)
     topics = [f"persistent://{namespace}/{name}" for name in ("users", "orders")]
     publish_from_java(pulsar.service, *topics)
     client = pulsar.client()
@@ -286,7 +273,7 @@ def test_clients_publish_with_schemas_of_their_own_to_topics_of_setup(pulsar: Pu
         rows = map(json.loads, pulsar.values(name, namespace=namespace))
         assert {row["id"]: row[column] for row in rows} == {1: "from Java", 2: "from Python"}
     # The schemas that the clients registered fit the flow, also where Java's columns are narrower.
-    read = told("setup", "flow.py", *on)["topics"][:2]
+    read = run_json("setup", "flow.py", *on)["topics"][:2]
     assert [(topic["schema"], topic["warnings"]) for topic in read] == [("JSON", [])] * 2
 
 

@@ -8,7 +8,7 @@ import urllib.request
 from collections.abc import Iterator
 
 import pytest
-from console_shop import Store, best_of, chromium, serving, visiting
+from console_shop import Store, best_of, serving, visiting
 from past_jobs import NOON, RUN, keep, make_history, make_job
 from playwright.sync_api import Browser
 
@@ -18,12 +18,6 @@ VIEW, OPERATE = "v" * 24, "o" * 24
 JOBS, CHECKPOINTS = 50, 10_000
 ANSWER_MS = 300.0
 HOSTILE = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

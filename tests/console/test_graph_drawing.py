@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from console_shop import EXAMPLE, Store, Visitor, chromium, serving, visiting
+from console_shop import EXAMPLE, Store, Visitor, serving, visiting
 from past_jobs import NOON, RUN, make_job
 from playwright.sync_api import Browser
 
@@ -109,12 +109,6 @@ GRAPHS = {"orders": _orders, "windows": _windows}
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Give the address of a server with a job for each graph; they are held, as running ones."""
     store = Store(tmp_path_factory.mktemp("graphs"))
@@ -135,16 +129,6 @@ def page(browser: Browser, address: str) -> Iterator[Visitor]:
     """Give the page of all tests: a browser without the console's scripts compiles for 2 s."""
     with visiting(browser, address) as found:
         yield found
-
-
-@pytest.fixture
-def visitor(page: Visitor) -> Iterator[Visitor]:
-    """Give somebody whose pages load nothing from elsewhere, and have no errors of their own."""
-    page.requests.clear()
-    page.errors.clear()
-    yield page
-    assert page.strangers() == []
-    assert page.errors == []
 
 
 Box = Mapping[str, Any]

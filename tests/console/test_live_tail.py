@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from audited_job import make_job
-from console_shop import Store, chromium, serving, visiting
+from console_shop import Store, serving, visiting
 from eventually import eventually
 from kafka_broker import KafkaBroker
 from playwright.sync_api import Browser
@@ -19,12 +19,6 @@ from headgate.connectors.logs import bind, parse_log
 
 TOPIC = f"t-{uuid.uuid4().hex[:12]}"
 HOSTILE = "<img src=x onerror='window.hacked = 1'>"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

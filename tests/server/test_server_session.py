@@ -80,7 +80,7 @@ def test_a_job_that_died_is_taken_up_and_one_that_rests_is_left_alone(tmp_path: 
     stranger = JobFolder(tmp_path, "stranger")
     stranger.write_status({"state": "RUNNING"})
     told = Told()
-    watch = SessionWatch(tmp_path, told=told, clock=FakeClock(LONG_AGO))
+    watch = SessionWatch(tmp_path, on_taken_up=told, clock=FakeClock(LONG_AGO))
     taken = watch.look()
     assert sorted(taken) == [
         f"dead-{each}" for each in ("rescaling", "restarting", "running", "starting")
@@ -91,13 +91,13 @@ def test_a_job_that_died_is_taken_up_and_one_that_rests_is_left_alone(tmp_path: 
 def test_a_job_that_runs_is_left_alone(tmp_path: Path) -> None:
     home = keep(tmp_path, "up")
     with FakeSupervisor(home):
-        assert SessionWatch(tmp_path, told=Told(), clock=FakeClock(LONG_AGO)).look() == []
+        assert SessionWatch(tmp_path, on_taken_up=Told(), clock=FakeClock(LONG_AGO)).look() == []
 
 
 def test_a_job_that_dies_at_once_is_taken_up_ever_more_rarely(tmp_path: Path) -> None:
     keep(tmp_path, "dying", state="RUNNING")
     clock, told = FakeClock(LONG_AGO), Told()
-    watch = SessionWatch(tmp_path, told=told, clock=clock)
+    watch = SessionWatch(tmp_path, on_taken_up=told, clock=clock)
     taken = []
     while clock.seconds < 20:
         if watch.look():
@@ -125,7 +125,7 @@ def test_a_job_that_was_stopped_elsewhere_is_kept_up_no_more(tmp_path: Path) -> 
     keep(tmp_path, "failed", state="FAILED", since=later)
     # It was wished for after that stop, and has not said a word yet.
     keep(tmp_path, "young", state="STOPPED", since=(LONG_AGO - timedelta(hours=1)).isoformat())
-    SessionWatch(tmp_path, told=Told(), clock=FakeClock(LONG_AGO)).look()
+    SessionWatch(tmp_path, on_taken_up=Told(), clock=FakeClock(LONG_AGO)).look()
     assert set(Session(tmp_path).list()) == {"failed", "young"}
 
 
@@ -136,7 +136,7 @@ def test_a_job_that_died_before_it_ran_is_started_as_it_was_to_be(tmp_path: Path
     order = {"flow": "/nowhere/submitted.py", "options": options}
     Session(tmp_path).keep(KeptJob("new", datetime.now(UTC), "me", order))
     errors: list[str] = []
-    watch = SessionWatch(tmp_path, told=lambda _job, error: errors.append(str(error)))
+    watch = SessionWatch(tmp_path, on_taken_up=lambda _job, error: errors.append(str(error)))
     assert watch.look() == ["new"]
     assert "submitted.py" in eventually(lambda: errors)[0]
 
@@ -149,7 +149,7 @@ def test_a_job_that_is_being_started_is_not_taken_up(
     flow.write_text(
         'from headgate import Flow\nflow = Flow("new")\nflow.stream("a", "n INT").to("b")\n'
     )
-    watch = SessionWatch(tmp_path, told=Told())
+    watch = SessionWatch(tmp_path, on_taken_up=Told())
     taken: list[list[str]] = []
 
     def start(*_args: object, **_options: object) -> dict[str, str]:
@@ -218,7 +218,7 @@ def test_a_job_without_a_folder_is_started_only_while_its_order_is_young(tmp_pat
     order = {"flow": "/nowhere/flow.py", "options": encode(RunOptions(home=tmp_path))}
     Session(tmp_path).keep(KeptJob("gone", LONG_AGO, "me", order))
     clock, told = FakeClock(LONG_AGO), Told()
-    watch = SessionWatch(tmp_path, told=told, clock=clock)
+    watch = SessionWatch(tmp_path, on_taken_up=told, clock=clock)
     clock.advance(minutes=15)
     assert watch.look() == []
     clock.jump(seconds=-1)
@@ -232,7 +232,7 @@ def test_an_odd_file_of_one_job_costs_no_other_and_is_told_once(tmp_path: Path) 
     (tmp_path / "jobs" / "b-broken" / "status.json").write_text("{")
     keep(tmp_path, "c-dead", state="RUNNING")
     told = Told()
-    watch = SessionWatch(tmp_path, told=told, clock=FakeClock(LONG_AGO))
+    watch = SessionWatch(tmp_path, on_taken_up=told, clock=FakeClock(LONG_AGO))
     assert watch.look() == ["c-dead"]
     assert watch.look() == []
     assert sorted(told.wait_for(3)) == [

@@ -87,7 +87,7 @@ def test_a_changed_flow_goes_on_with_its_state_and_a_broken_one_is_waited_for(
         str(file),
         options,
         Watcher(on_snapshot=author.watch),
-        told=author.hear,
+        say=author.hear,
         launcher=InlineLauncher(),
     )
     assert ended.state is JobState.STOPPED

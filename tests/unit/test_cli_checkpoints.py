@@ -8,16 +8,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from cli_runs import run
 from fake_clock import SlowClock
 from stored_run import LAST, NOON, facts, unpack
-from typer.testing import CliRunner, Result
 
 from headgate import Flow
 from headgate._codec import encode
 from headgate.checkpoints import savepoint as savepoints
 from headgate.checkpoints.catalog import keep, read_kept
 from headgate.checkpoints.verify import verify
-from headgate.cli.app import app
 from headgate.jobs.checkpoints.restore_plan import RestorePlan
 from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.job_folder import JobFolder
@@ -57,10 +56,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JobFolder:
     later = facts(lineage=run.lineage, completed_at=NOON + timedelta(hours=1))
     savepoints.create(run.checkpoint, LAST, home.savepoints_folder / "before", later)
     return home
-
-
-def run(*args: str) -> Result:
-    return CliRunner().invoke(app, args)
 
 
 def kept(home: JobFolder, checkpoint: str) -> Path:

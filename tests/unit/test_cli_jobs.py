@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_runs import run
 from fake_supervisor import FakeSupervisor
 from past_jobs import make_job
 from typer.testing import CliRunner, Result
@@ -34,10 +35,6 @@ VERBS += ["checkpoints", "savepoint", "verify", "delete", "prune", "run"]
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JobFolder:
     monkeypatch.chdir(tmp_path)
     return JobFolder(Path(".headgate"), "orders")
-
-
-def run(*args: str) -> Result:
-    return CliRunner().invoke(app, args)
 
 
 def error_of(result: Result) -> str:

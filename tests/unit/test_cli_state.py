@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from cli_runs import run
 from stored_run import LAST, NOON, facts, unpack
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from headgate import Flow
 from headgate._codec import encode
 from headgate.checkpoints.catalog import keep
 from headgate.checkpoints.manifest import StateFacts
-from headgate.cli.app import app
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import new_run, write_run
 from headgate.jobs.values import RunOptions
@@ -64,10 +64,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JobFolder:
     )
     keep(run.checkpoint, LAST - 1, home.checkpoints_folder(run.lineage), told)
     return home
-
-
-def run(*args: str) -> Result:
-    return CliRunner().invoke(app, args)
 
 
 def told(result: Result) -> tuple[int, str, str]:

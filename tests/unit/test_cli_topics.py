@@ -16,10 +16,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from cli_runs import run
 
 import headgate
-from headgate.cli.app import app
 from headgate.cli.parts import failures
 from headgate.cli.parts.help import flowing
 from headgate.cli.parts.output import format_age, visible
@@ -37,10 +36,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("HEADGATE_TRACEBACK", raising=False)
     return tmp_path
-
-
-def run(*args: str) -> Result:
-    return CliRunner().invoke(app, args)
 
 
 def start(*args: str) -> "subprocess.Popen[bytes]":

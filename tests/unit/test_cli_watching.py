@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from cli_runs import run
 
 from headgate import Flow
-from headgate.cli.app import app
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import new_run, write_run
 from headgate.jobs.supervision.trace_file import add_trace
@@ -25,10 +24,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JobFolder:
     made = JobFolder(Path(".headgate"), "orders")
     made.write_status({"state": "STOPPED", "inputs": {"in": 5}, "ports": {"in": 4, "in!": 1}})
     return made
-
-
-def run(*args: str) -> Result:
-    return CliRunner().invoke(app, args)
 
 
 def note(home: JobFolder, second: int, kind: str, **told: Any) -> None:

@@ -7,9 +7,8 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from cli_runs import run
 
-from headgate.cli.app import app
 from headgate.connectors.files.topic import TopicFolder
 from headgate.connectors.kafka.connector import KafkaConnector
 from headgate.connectors.kafka.keeping import (
@@ -41,10 +40,6 @@ enriched = flow.stream("orders", "user BIGINT").enrich("with-user", users, on="u
 enriched.matched.to("out")
 enriched.missing.to(Console())
 """
-
-
-def run(*args: str) -> Result:
-    return CliRunner().invoke(app, args)
 
 
 @pytest.fixture(autouse=True)

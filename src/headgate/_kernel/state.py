@@ -165,8 +165,8 @@ class ReadableState:
 
     def look_up(self, *, variable: str, key: bytes, scratch: Path) -> KeyLookup:
         """Return what finds a key in the files of state."""
-        found = self._form.lookUp(self._spark._jsparkSession, variable, key, str(scratch))
-        return KeyLookup(key, found)
+        value = self._form.lookUp(self._spark._jsparkSession, variable, key, str(scratch))
+        return KeyLookup(key, value)
 
     def describe(
         self, lookup: KeyLookup, operator: Path, version: int, ids: Sequence[str], *, now_ms: int

@@ -55,13 +55,13 @@ def _fold(lanes: npt.NDArray[np.uint16], crc: int) -> int:
     for pairs in np.ascontiguousarray(lanes.T):
         sums = table[(sums & 0xFFFF) ^ pairs] ^ (sums >> 16)
     shift = _shift(2 * lanes.shape[1])
-    for each in sums.tolist():
+    for checksum in sums.tolist():
         crc = (
             shift[0][crc & 0xFF]
             ^ shift[1][crc >> 8 & 0xFF]
             ^ shift[2][crc >> 16 & 0xFF]
             ^ shift[3][crc >> 24]
-            ^ each
+            ^ checksum
         )
     return crc
 

@@ -173,9 +173,9 @@ def _read_snapshot(file: Path) -> dict[str, int]:
     metadata = json.loads(text)
     kinds = (("sstFiles", "dfsSstFileName", "SSTs"), ("logFiles", "dfsLogFileName", "logs"))
     return {
-        f"{folder}/{_plain(each[name])}": int(each["sizeBytes"])
+        f"{folder}/{_plain(entry[name])}": int(entry["sizeBytes"])
         for kind, name, folder in kinds
-        for each in metadata.get(kind) or []
+        for entry in metadata.get(kind) or []
     }
 
 

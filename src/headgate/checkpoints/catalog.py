@@ -64,10 +64,10 @@ def keep(
     remove_tree(folder)
     with publishing(folder) as draft:
         link_files(run_checkpoint, files, draft)
-        found = describe(draft, files, before=before)
-        new = sum(each.size for file, each in found.items() if file not in before)
+        facts_of = describe(draft, files, before=before)
+        new = sum(file_facts.size for file, file_facts in facts_of.items() if file not in before)
         manifest = write_manifest(
-            draft, Kind.CHECKPOINT, batch, facts, found, new_bytes=new, took=watch.elapsed()
+            draft, Kind.CHECKPOINT, batch, facts, facts_of, new_bytes=new, took=watch.elapsed()
         )
     return describe_checkpoint(folder, manifest)
 
@@ -112,16 +112,16 @@ def describe(
         thorough: Compute a checksum of every file, also where Spark's own lies beside it.
     """
     names = set(files)
-    found = {}
+    described = {}
     for file in files:
         size = (folder / file).stat().st_size
         known = before.get(file)
         if known is not None and known.size == size and _never_changes(file):
-            found[file] = known
+            described[file] = known
             continue
         summed = not thorough and not names.isdisjoint(sums_names(file))
-        found[file] = FileFacts(size, None if summed else sha256_of(folder / file))
-    return found
+        described[file] = FileFacts(size, None if summed else sha256_of(folder / file))
+    return described
 
 
 def list_kept(folder: Path) -> list[Checkpoint]:
@@ -137,14 +137,16 @@ def list_all(folder: Path) -> tuple[list[Checkpoint], list[Problem]]:
             kept.append(read_kept(folder / name))
         except HeadgateError as error:
             problems.append(Problem(name, error.message))
-    return sorted(kept, key=lambda each: (each.batch, each.completed_at, each.id)), problems
+    return sorted(
+        kept, key=lambda checkpoint: (checkpoint.batch, checkpoint.completed_at, checkpoint.id)
+    ), problems
 
 
 def list_names(folder: Path) -> list[str]:
     """Return the names of the checkpoints' folders in a folder; none of them is read."""
     try:
-        with os.scandir(folder) as found:
-            return sorted(each.name for each in found if each.is_dir() and not is_draft(each))
+        with os.scandir(folder) as entries:
+            return sorted(entry.name for entry in entries if entry.is_dir() and not is_draft(entry))
     except (FileNotFoundError, NotADirectoryError):
         return []
 
@@ -165,12 +167,12 @@ def read_manifest(folder: Path) -> Manifest:
     """
     try:
         file = manifests.find_file(folder)
-        found = None if file is None else file.stat()
+        status = None if file is None else file.stat()
     except OSError:
-        found = None
-    if found is None:
+        status = None
+    if status is None:
         return manifests.read(folder)
-    mark = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    mark = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
     with _parsing:
         known = _parsed.get(folder)
         if known is not None and known[0] == mark:

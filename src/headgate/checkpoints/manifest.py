@@ -153,11 +153,11 @@ def render(manifest: Manifest) -> str:
         "took_ms": None if manifest.took is None else round(manifest.took.total_seconds() * 1000),
         "watermark": None if facts.watermark is None else facts.watermark.isoformat(),
         "sources": {
-            name: {"position": each.position, "records": each.records}
-            for name, each in facts.sources.items()
+            name: {"position": source.position, "records": source.records}
+            for name, source in facts.sources.items()
         },
         "state": {
-            uid: {"rows": each.rows, "bytes": each.bytes} for uid, each in facts.state.items()
+            uid: {"rows": state.rows, "bytes": state.bytes} for uid, state in facts.state.items()
         },
         "full_bytes": manifest.full_bytes,
         "new_bytes": manifest.new_bytes,
@@ -166,7 +166,10 @@ def render(manifest: Manifest) -> str:
         "tables": dict(facts.tables),
         "keys": dict(facts.keys),
         "flow": dict(facts.flow),
-        "files": {file: [each.size, each.sha256] for file, each in manifest.files.items()},
+        "files": {
+            file: [file_facts.size, file_facts.sha256]
+            for file, file_facts in manifest.files.items()
+        },
     }
     return json.dumps(content, indent=1) + "\n"
 
@@ -247,12 +250,12 @@ def _facts(content: Mapping[str, Any]) -> CheckpointFacts:
         duration=timedelta(milliseconds=content["duration_ms"]),
         watermark=None if watermark is None else _time(watermark),
         sources={
-            name: SourceFacts(each["position"], _whole(each["records"]))
-            for name, each in content["sources"].items()
+            name: SourceFacts(source["position"], _whole(source["records"]))
+            for name, source in content["sources"].items()
         },
         state={
-            uid: StateFacts(_whole(each["rows"]), _whole(each["bytes"]))
-            for uid, each in content["state"].items()
+            uid: StateFacts(_whole(state["rows"]), _whole(state["bytes"]))
+            for uid, state in content["state"].items()
         },
         parallelism=_whole(content["parallelism"]),
         operators=tuple(content["operators"]),
@@ -268,8 +271,8 @@ def _find_duration(ms: Any) -> timedelta | None:
 
 
 def _time(text: str) -> datetime:
-    found = datetime.fromisoformat(text)
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _whole(value: Any) -> int:

@@ -25,23 +25,24 @@ def to_delete(
     returns nothing.
     """
     ordered = sorted(
-        (each for each in kept if each.kind is Kind.CHECKPOINT), key=lambda each: each.completed_at
+        (checkpoint for checkpoint in kept if checkpoint.kind is Kind.CHECKPOINT),
+        key=lambda checkpoint: checkpoint.completed_at,
     )
-    stays = {each.id for each in ordered[-retain:]} if retain > 0 else set()
-    stays |= {each.id for each in ordered if each.pinned}
+    stays = {checkpoint.id for checkpoint in ordered[-retain:]} if retain > 0 else set()
+    stays |= {checkpoint.id for checkpoint in ordered if checkpoint.pinned}
     if retain_for is not None:
         stays |= _thinned(ordered, retain_for, now)
-    return [each.id for each in ordered if each.id not in stays]
+    return [checkpoint.id for checkpoint in ordered if checkpoint.id not in stays]
 
 
 def _thinned(ordered: Sequence[Checkpoint], retain_for: timedelta, now: datetime) -> set[str]:
     minutes, hours = _first_of_each(ordered, _MINUTE), _first_of_each(ordered, _HOUR)
     stays = set()
-    for each in ordered:
-        age = now - each.completed_at
-        first = age <= KEEP_ALL or each.id in (minutes if age <= KEEP_MINUTES else hours)
+    for checkpoint in ordered:
+        age = now - checkpoint.completed_at
+        first = age <= KEEP_ALL or checkpoint.id in (minutes if age <= KEEP_MINUTES else hours)
         if first and age <= retain_for:
-            stays.add(each.id)
+            stays.add(checkpoint.id)
     return stays
 
 
@@ -52,6 +53,8 @@ def _first_of_each(ordered: Sequence[Checkpoint], step: timedelta) -> set[str]:
     the first of its minute too, so that what is kept later was kept before.
     """
     first: dict[int, str] = {}
-    for each in ordered:
-        first.setdefault(int(each.completed_at.timestamp() // step.total_seconds()), each.id)
+    for checkpoint in ordered:
+        first.setdefault(
+            int(checkpoint.completed_at.timestamp() // step.total_seconds()), checkpoint.id
+        )
     return set(first.values())

@@ -54,9 +54,11 @@ def create(
                 hint=f"headgate verify {facts.job}",
             )
         _check_wanted(facts.job, is_abandoned)
-        found = describe(draft, files, before={}, thorough=True)
+        described = describe(draft, files, before={}, thorough=True)
         _check_wanted(facts.job, is_abandoned)
-        manifest = write_manifest(draft, Kind.SAVEPOINT, batch, facts, found, took=watch.elapsed())
+        manifest = write_manifest(
+            draft, Kind.SAVEPOINT, batch, facts, described, took=watch.elapsed()
+        )
     return describe_checkpoint(to, manifest)
 
 

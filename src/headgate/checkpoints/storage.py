@@ -117,7 +117,7 @@ def sweep(folder: Path) -> list[str]:
     Returns:
         The names that were removed.
     """
-    drafts = [each for each in _children(folder) if _DRAFT in each.name]
+    drafts = [child for child in _children(folder) if _DRAFT in child.name]
     for draft in drafts:
         if draft.is_dir():
             shutil.rmtree(draft, ignore_errors=True)

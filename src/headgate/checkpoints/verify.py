@@ -36,10 +36,10 @@ def verify(folder: Path, *, quick: bool = False) -> list[Problem]:
     if file is None:
         return _verify_plain(folder, quick=quick)
     try:
-        found = manifests.parse(file.read_text(encoding="utf-8"))
+        manifest = manifests.parse(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         return [Problem(file.name, f"it does not parse: {error}")]
-    return verify_manifest(folder, found, quick=quick)
+    return verify_manifest(folder, manifest, quick=quick)
 
 
 def verify_batch(
@@ -72,18 +72,18 @@ def verify_begun(checkpoint: Path, batch: int, *, summed_since: int | None) -> l
     return unsummed + _guarded(checkpoint, file, None, sums, quick=False)
 
 
-def verify_manifest(folder: Path, found: Manifest, *, quick: bool = False) -> list[Problem]:
+def verify_manifest(folder: Path, manifest: Manifest, *, quick: bool = False) -> list[Problem]:
     """Return the differences between a folder and its manifest."""
     problems: list[Problem] = []
-    names, sums = set(found.files), set(found.files)
+    names, sums = set(manifest.files), set(manifest.files)
     # Checksum files come first: a corrupted one must not be used for others.
-    for file, facts in sorted(found.files.items(), key=lambda each: each[1].sha256 is None):
+    for file, facts in sorted(manifest.files.items(), key=lambda entry: entry[1].sha256 is None):
         found_here = _guarded(folder, file, facts, sums, quick=quick)
         sums.difference_update(problem.file for problem in found_here)
         problems += found_here
     if not problems:
         # Every file is unchanged: check that the manifest names all needed files.
-        needed = survey(folder, found.batch)
+        needed = survey(folder, manifest.batch)
         problems += needed.problems
         problems += [
             Problem(file, "the manifest does not name it")
@@ -112,11 +112,13 @@ def find_good(
 ) -> tuple[Checkpoint | None, Mapping[str, Sequence[Problem]]]:
     """Return the newest valid checkpoint, and the problems of each newer one, by id."""
     bad: dict[str, Sequence[Problem]] = {}
-    for each in sorted(kept, key=lambda each: (each.completed_at, each.batch), reverse=True):
-        problems = verify(each.folder, quick=quick)
+    for checkpoint in sorted(
+        kept, key=lambda checkpoint: (checkpoint.completed_at, checkpoint.batch), reverse=True
+    ):
+        problems = verify(checkpoint.folder, quick=quick)
         if not problems:
-            return each, bad
-        bad[each.id] = problems
+            return checkpoint, bad
+        bad[checkpoint.id] = problems
     return None, bad
 
 

@@ -29,7 +29,7 @@ def wait_for(
     Args:
         answer: The operation, or its result if the server had it at once.
         verb: As in `cannot wait any longer for job 'a' to stop`.
-        look: Returns the job meanwhile, for `patience.told`; None if there is no job yet.
+        look: Returns the job meanwhile, for `patience.on_wait`; None if there is no job yet.
 
     Raises:
         HeadgateError: The error of the operation, or WAITED_TOO_LONG.
@@ -44,7 +44,7 @@ def wait_for(
             raise _give_up(connection, verb) if look is None else patience.gave_up(look(), verb)
         if look is not None and now - looked >= _LOOK_EVERY.total_seconds():
             looked = now
-            patience.told(look(), waited)
+            patience.on_wait(look(), waited)
         clock.sleep(min(pause, patience.longest - waited))
         pause = min(2 * pause, _LOOK_EVERY)
         answer = connection.get("operations", str(answer["id"]))

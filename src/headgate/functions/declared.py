@@ -180,7 +180,7 @@ def _hints(cls: type) -> dict[str, Any]:
 
 def _bindings(cls: type) -> dict[Any, Any]:
     """Return what each type variable of the bases of a class stands for."""
-    found: dict[Any, Any] = {}
+    bound: dict[Any, Any] = {}
     for part in cls.__mro__:
         for base in getattr(part, "__orig_bases__", ()) if "__orig_bases__" in vars(part) else ():
             origin = typing.get_origin(base)
@@ -189,8 +189,8 @@ def _bindings(cls: type) -> dict[Any, Any]:
             for variable, argument in zip(
                 getattr(origin, "__parameters__", ()), typing.get_args(base), strict=False
             ):
-                found.setdefault(variable, _bound(_evaluated(argument, part), found))
-    return found
+                bound.setdefault(variable, _bound(_evaluated(argument, part), bound))
+    return bound
 
 
 def _evaluated(argument: Any, cls: type) -> Any:
@@ -252,12 +252,12 @@ def _state(cls: type, name: str, hint: Any) -> DeclaredState | None:
 
 def _default(cls: type, name: str) -> Any:
     """Return what the body of a class sets a name to; None if that is nothing."""
-    found = getattr(cls, name, None)
-    if isinstance(found, types.MemberDescriptorType):
+    default = getattr(cls, name, None)
+    if isinstance(default, types.MemberDescriptorType):
         # A dataclass with slots has its defaults elsewhere.
         field = getattr(cls, "__dataclass_fields__", {}).get(name)
-        found = getattr(field, "default", None)
-    return None if found is dataclasses.MISSING else found
+        default = getattr(field, "default", None)
+    return None if default is dataclasses.MISSING else default
 
 
 def _check_names(cls: type, process: AnyProcess[Any] | type, states: list[DeclaredState]) -> None:

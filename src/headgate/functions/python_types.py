@@ -74,12 +74,12 @@ def python_type(hint: Any) -> PythonType:
 
 def key_type(hint: Any) -> PythonType:
     """Return the type of a map's keys, or raise UnsupportedType."""
-    found = _type(hint, ())
-    if found.kind not in _KEYS or found.nullable:
+    type_ = _type(hint, ())
+    if type_.kind not in _KEYS or type_.nullable:
         raise UnsupportedType(
             f"{shown(hint)} cannot be a key; use str, int, bool, bytes, date or datetime"
         )
-    return found
+    return type_
 
 
 def shown(hint: Any) -> str:
@@ -117,10 +117,10 @@ def _struct(cls: type, outer: tuple[type, ...]) -> PythonType:
         raise UnsupportedType(f"annotations of {cls.__name__} cannot be read: {cause}") from cause
     fields = []
     for field in dataclasses.fields(typing.cast("Any", cls)):
-        found = _type(hints[field.name], (*outer, cls))
+        type_ = _type(hints[field.name], (*outer, cls))
         if field.default is None:
-            found = dataclasses.replace(found, nullable=True)
-        fields.append((field.name, found))
+            type_ = dataclasses.replace(type_, nullable=True)
+        fields.append((field.name, type_))
     if not fields:
         raise UnsupportedType(f"{cls.__name__} has no fields")
     return PythonType(Kind.STRUCT, fields=tuple(fields), make=cls)

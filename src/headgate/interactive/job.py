@@ -143,8 +143,8 @@ class Job:
 
     def savepoints(self) -> Rows[AnyCheckpoint]:
         """Return the savepoints, oldest first."""
-        found = self.home.checkpoints(self.name)
-        return _listed(each for each in found if each.kind == "savepoint")
+        listed = self.home.checkpoints(self.name)
+        return _listed(checkpoint for checkpoint in listed if checkpoint.kind == "savepoint")
 
     def state(self, uid: str) -> OperatorState:
         """Return the state of an operator, by its uid."""
@@ -197,13 +197,13 @@ class OperatorState:
 
     def rows(self, *, limit: int = 50, at: str | None = None) -> Rows[dict[str, Any]]:
         """Return some rows; Spark chooses which."""
-        found = self._state.first_rows(self._job, self._uid, at=at, limit=limit)
-        return html.list_rows(found.columns, found.rows)
+        rows = self._state.first_rows(self._job, self._uid, at=at, limit=limit)
+        return html.list_rows(rows.columns, rows.rows)
 
     def query(self, sql: str, *, limit: int = 1000, at: str | None = None) -> Rows[dict[str, Any]]:
         """Return the first rows of a query, in which `state` is this operator's state."""
-        found = self._state.query(self._job, sql, uid=self._uid, at=at, limit=limit)
-        return html.list_rows(found.columns, found.rows)
+        rows = self._state.query(self._job, sql, uid=self._uid, at=at, limit=limit)
+        return html.list_rows(rows.columns, rows.rows)
 
     def __repr__(self) -> str:
         return f"<state of operator {self._uid!r} of job {self._job!r}>"

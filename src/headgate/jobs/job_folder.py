@@ -197,11 +197,11 @@ def broken_file(file: Path, problem: Exception) -> HeadgateError:
     )
 
 
-def unsupported_format(file: Path, found: object, known: str) -> HeadgateError:
+def unsupported_format(file: Path, version: object, known: str) -> HeadgateError:
     """Return the error for a file of a job whose format this release does not read."""
     return HeadgateError(
         "JOB_FORMAT_UNSUPPORTED",
-        f"cannot read {file}: its format is {found!r}, and this release reads {known}",
+        f"cannot read {file}: its format is {version!r}, and this release reads {known}",
         hint="use the release of headgate that wrote it, or a newer one",
     )
 
@@ -214,14 +214,14 @@ def read_json(file: Path, *, newest: int = FORMAT) -> dict[str, Any] | None:
     """
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
-        found = content["format"]
+        version = content["format"]
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, KeyError) as error:
         raise broken_file(file, error) from error
-    if found not in range(FORMAT, newest + 1):
+    if version not in range(FORMAT, newest + 1):
         known = f"{FORMAT}" if newest == FORMAT else f"{FORMAT} to {newest}"
-        raise unsupported_format(file, found, known)
+        raise unsupported_format(file, version, known)
     return dict(content)
 
 

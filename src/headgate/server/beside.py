@@ -81,7 +81,7 @@ def main() -> None:
 
     serve(
         settings,
-        told=greet,
+        on_listening=greet,
         listener=socket.socket(fileno=order["fd"]),
         until=lambda end: parent.listen(lambda _message: None, end),
     )

@@ -64,7 +64,9 @@ class ServerContext:
         self.actions = Buckets(settings.limits.actions)
         self.failures = Buckets(settings.limits.failures)
         self.watch = (
-            SessionWatch(settings.home, told=self._log_take_up) if settings.keeps_up else None
+            SessionWatch(settings.home, on_taken_up=self._log_take_up)
+            if settings.keeps_up
+            else None
         )
         self._slow = threading.BoundedSemaphore(_SLOW_AT_ONCE)
         self._slow_lock = threading.Lock()

@@ -26,14 +26,14 @@ _GRACE_S = 3
 def serve(
     settings: ServerSettings,
     *,
-    told: Callable[[ServerSettings], None],
+    on_listening: Callable[[ServerSettings], None],
     listener: socket.socket | None = None,
     until: Callable[[Callable[[], None]], None] | None = None,
 ) -> None:
     """Serve until SIGINT or SIGTERM; jobs go on.
 
     Args:
-        told: Called once the server listens, with the port that it got.
+        on_listening: Called once the server listens, with the port that it got.
         listener: A socket that is bound already.
         until: Is given a function that ends the server, which it may call from any thread.
 
@@ -53,7 +53,7 @@ def serve(
         server = _make_server(app, chosen.limits)
         if until is not None:
             until(server.end)
-        told(chosen)
+        on_listening(chosen)
         server.run(sockets=[own])
 
 

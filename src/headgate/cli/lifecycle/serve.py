@@ -95,7 +95,7 @@ def serve(
             tokens=tokens,
             hosts=tuple(allow_host or ()),
         ),
-        told=tell,
+        on_listening=tell,
     )
     if not as_json:
         _say_ended([view.name for view in FolderHome(home).jobs() if view.is_alive])

@@ -93,7 +93,7 @@ def show_run(
             assert isinstance(flow, str), "a watched flow has a file"
             from headgate.jobs.startup.watched_flow import run_watched
 
-            ended = run_watched(flow, options, watcher, told=tell_change)
+            ended = run_watched(flow, options, watcher, say=tell_change)
         else:
             from headgate.jobs.startup.foreground import run_job
 

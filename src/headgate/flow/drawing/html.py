@@ -37,7 +37,7 @@ def show_part(part: Any, kind: str) -> str:
     """
     if hasattr(type(part), "schema"):
         return heading(_name(part), kind) + _columns(part.schema)
-    named = {each.name: getattr(part, each.name) for each in fields(part)}
+    named = {field.name: getattr(part, field.name) for field in fields(part)}
     streams = {name: value for name, value in named.items() if hasattr(type(value), "schema")}
     if not streams:
         return heading(_name(part), kind)

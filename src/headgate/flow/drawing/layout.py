@@ -103,10 +103,10 @@ def _find_layers(names: Sequence[str], lines: Iterable[tuple[str, str]]) -> dict
         sources[target].append(source)
     layers: dict[str, int] = {}
     for name in names:
-        layers[name] = max((layers[each] + 1 for each in sources[name]), default=0)
+        layers[name] = max((layers[above] + 1 for above in sources[name]), default=0)
     for name in names:
         if targets[name] and not sources[name]:
-            layers[name] = min(layers[each] for each in targets[name]) - 1
+            layers[name] = min(layers[below] for below in targets[name]) - 1
     return layers
 
 

@@ -75,11 +75,11 @@ def _united(field: Field, schemas: Sequence[Schema]) -> Field:
 
 def _differences(first: Schema, other: Schema) -> Iterator[str]:
     for field in first.fields:
-        found = other.find_column(field.name)
-        if found is None:
+        same = other.find_column(field.name)
+        if same is None:
             yield f"{quote(field.name)} is missing"
-        elif _merged(field, found) is None:
-            needed, actual = type_to_ddl(field.type), type_to_ddl(found.type)
+        elif _merged(field, same) is None:
+            needed, actual = type_to_ddl(field.type), type_to_ddl(same.type)
             yield f"{quote(field.name)} is {actual} instead of {needed}"
     for field in other.fields:
         if first.find_column(field.name) is None:
@@ -90,11 +90,11 @@ def _selection(first: Schema, other: Schema) -> str:
     """Return a select that gives rows the columns of the first stream."""
     columns = []
     for field in first.fields:
-        name, found = quote(field.name), other.find_column(field.name)
-        if found is not None and _merged(field, found) is not None:
+        name, same = quote(field.name), other.find_column(field.name)
+        if same is not None and _merged(field, same) is not None:
             columns.append(name)
         else:
-            value = "NULL" if found is None else name
+            value = "NULL" if same is None else name
             columns.append(f"CAST({value} AS {type_to_ddl(field.type)}) AS {name}")
     return f".select({', '.join(map(repr, columns))})"
 

@@ -64,9 +64,11 @@ def read_signature(function: Callable[..., Any], rows: Schema, *, what: str) -> 
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         return Signature(RowType(), None, None)
-    needed = [each for each in parameters if each.default is inspect.Parameter.empty]
+    needed = [parameter for parameter in parameters if parameter.default is inspect.Parameter.empty]
     wrong = [
-        each for each in needed[1:] if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
+        parameter
+        for parameter in needed[1:]
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
     ]
     if not parameters or wrong:
         raise HeadgateError(

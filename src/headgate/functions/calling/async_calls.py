@@ -183,14 +183,14 @@ class _Batch:
     async def _tick(self) -> None:
         """Say that calls go on, and tell the log if a function blocks the loop."""
         loop = asyncio.get_running_loop()
-        told = False
+        is_reported = False
         longest = self._patience.timeout + _GRACE + _LONGEST_PAUSE + _STUCK
         while True:
             due = loop.time() + _ALIVE_EVERY
             await asyncio.sleep(_ALIVE_EVERY)
             late = loop.time() - due
-            if late > _BLOCKED and not told:
-                told = True
+            if late > _BLOCKED and not is_reported:
+                is_reported = True
                 print(
                     f"{self._calls.name} blocked its event loop for {late:.1f} s: other calls had "
                     "to wait, and may have run out of time",

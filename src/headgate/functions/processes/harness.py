@@ -333,7 +333,7 @@ class Harness(Generic[In, Out]):
         calls, kernel = self._made(key)
         if self._declared.has_broadcast:
             rows = sorted(self.broadcast.items(), key=lambda entry: entry[0])
-            calls.show_broadcast({each: self._rule(row) for each, row in rows})
+            calls.show_broadcast({key: self._rule(row) for key, row in rows})
         return calls, kernel
 
     def _made(self, key: tuple[Any, ...]) -> tuple[ProcessCalls, MemoryKernel]:
@@ -418,9 +418,9 @@ def _event_type(event: Any) -> PythonType | type | None:
 
 def _row_type(cls: Any, what: str) -> PythonType:
     try:
-        found = python_type(cls)
-        if found.kind is Kind.STRUCT:
-            return found
+        type_ = python_type(cls)
+        if type_.kind is Kind.STRUCT:
+            return type_
         problem = f"its rows are {cls}"
     except UnsupportedType as cause:
         problem = str(cause)

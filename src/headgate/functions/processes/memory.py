@@ -90,13 +90,13 @@ class MemoryState:
         Args:
             only: A key, if not all keys are meant.
         """
-        found: dict[bytes, list[int]] = {}
+        due: dict[bytes, list[int]] = {}
         for text in sorted(self.entries) if only is None else (self.entries.keys() & {only}):
             times = sorted(ms for kind, ms in self.entries[text] if kind == what and ms <= until)
             if times:
-                found[text] = times
+                due[text] = times
                 self.entries[text] -= {(what, ms) for ms in times}
-        return found
+        return due
 
 
 def shape_of(

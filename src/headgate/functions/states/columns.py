@@ -61,14 +61,14 @@ def type_of(field: pa.Field) -> PythonType:
         return PythonType(Kind.INT, nullable, bits=kind.bit_width)
     if pa.types.is_floating(kind):
         return PythonType(Kind.FLOAT, nullable, bits=kind.bit_width)
-    for is_of, found in (
+    for is_of, kind_ in (
         (pa.types.is_boolean, Kind.BOOL),
         (pa.types.is_binary, Kind.BYTES),
         (pa.types.is_date, Kind.DATE),
         (pa.types.is_timestamp, Kind.TIME),
     ):
         if is_of(kind):
-            return PythonType(found, nullable)
+            return PythonType(kind_, nullable)
     return PythonType(Kind.TEXT, nullable)
 
 

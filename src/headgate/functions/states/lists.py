@@ -8,13 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from headgate.functions.calling.messages import array_of
 from headgate.functions.calling.results import BadResult
 from headgate.functions.keyed import ListOf
 from headgate.functions.processes.scope import Scope
 from headgate.functions.states.columns import reader
-from headgate.functions.states.pages import Changes, FetchPages, Pages
-from headgate.functions.states.plain import from_plain, to_plain
+from headgate.functions.states.paged import PagedState
+from headgate.functions.states.pages import Changes
 from headgate.functions.stored import StoredState
 
 ITEMS = 64
@@ -67,24 +66,14 @@ class _Cell:
         return last
 
 
-class ListState(ListOf[Any]):
+class ListState(PagedState[_Cell], ListOf[Any]):
     """The lists of all keys of a call."""
 
     def __init__(
         self, scope: Scope, stored: StoredState, var: int, kind: pa.DataType, page: pa.Schema
     ) -> None:
-        self.name = stored.name
-        self._scope = scope
-        self._ttl = stored.ttl
-        self.has_ttl = stored.ttl is not None
-        self._kind = kind
-        self._page = page
-        self._plain = to_plain(stored.value, stored.name)
-        self._make = from_plain(stored.value)
+        super().__init__(scope, stored, var, kind, page, read=self._read, new_cell=_Cell, oldest=3)
         self._read_items = reader(page.field(0).type)
-        self._metas: list[Any] = []
-        self._cells: list[_Cell | None] = []
-        self.pages: Pages[_Page] = Pages(var, self._read)
 
     def append(self, item: Any) -> None:
         plain = self._plain(item)
@@ -143,13 +132,6 @@ class ListState(ListOf[Any]):
     def __bool__(self) -> bool:
         return bool(self._cell(self._scope.at).pending) or len(self) > 0
 
-    def load(self, column: pa.Array, fetch: FetchPages) -> None:
-        """Take the lists of a call."""
-        count = len(column)
-        self.pages.begin(fetch)
-        self._cells = [None] * count
-        self._metas = [None] * count if column.null_count == count else reader(column.type)(column)
-
     def purge(self, at: int) -> None:
         """Remove the expired items of a key when the call is settled."""
         if self._ttl is not None and self._metas[at] is not None:
@@ -171,37 +153,14 @@ class ListState(ListOf[Any]):
             self._metas[at] = self._write(at, cell, changes)
         return changes
 
-    def earliest(self, at: int) -> int | None:
-        """Return when the list of a key is to be cleaned up, or None for never."""
-        meta = self._metas[at]
-        if self._ttl is None or meta is None:
-            return None
-        oldest: int | None = meta[3]
-        return (self._scope.now_ms + self._ttl if oldest is None else oldest) + self._ttl // 4
-
-    def column(self, places: Sequence[int]) -> pa.Array:
-        """Return what is stored of the keys at some places."""
-        return pa.array([self._metas[at] for at in places], self._kind)
-
     def batch(self, changes: Changes) -> pa.RecordBatch:
         """Return changed pages as a batch."""
-        columns = zip(*[page or (None, None) for page in changes.pages], strict=True)
-        arrays = [
-            array_of(column, field.type, f"{self.name!r} of the keys of one call")
-            for column, field in zip(columns, self._page, strict=True)
-        ]
-        return pa.RecordBatch.from_arrays(arrays, schema=self._page)
+        return self._batch(page or (None, None) for page in changes.pages)
 
     def _plains(self, items: Iterable[Any]) -> list[Any]:
         if isinstance(items, str | bytes) or not hasattr(items, "__iter__"):
             raise BadResult(f"{self.name!r} must be a list, got {type(items).__name__}")
         return [self._plain(item) for item in items]
-
-    def _cell(self, at: int) -> _Cell:
-        cell = self._cells[at]
-        if cell is None:
-            cell = self._cells[at] = _Cell(self._metas[at])
-        return cell
 
     def _replace(self, plains: list[Any]) -> None:
         scope = self._scope
@@ -246,9 +205,6 @@ class ListState(ListOf[Any]):
             number += 1
             step = min(step * 4, 256)
         cell.head = cell.next
-
-    def _need(self, at: int, cell: _Cell, numbers: Iterable[int]) -> None:
-        self.pages.load(at, cell, numbers, self._cell, len(self._cells))
 
     def _read(self, batch: pa.RecordBatch) -> list[_Page | None]:
         rows = self._read_items(batch.column(0))

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
 from typing import Any
 from zlib import crc32
 
 import pyarrow as pa
 
-from headgate.functions.calling.messages import array_of
 from headgate.functions.keyed import MapOf
 from headgate.functions.processes.scope import Scope
 from headgate.functions.python_types import Kind
 from headgate.functions.states.columns import reader
 from headgate.functions.states.converted import ZONE
 from headgate.functions.states.map_cells import DELETED, MapCell
-from headgate.functions.states.pages import Changes, FetchPages, Pages
-from headgate.functions.states.plain import from_plain, to_plain
+from headgate.functions.states.paged import PagedState
+from headgate.functions.states.pages import Changes
+from headgate.functions.states.plain import to_plain
 from headgate.functions.stored import StoredState
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=ZONE)
@@ -43,27 +43,19 @@ _ENCODINGS: dict[Kind, Callable[[Any], bytes]] = {
 }
 
 
-class MapState(MapOf[Any, Any]):
+class MapState(PagedState[MapCell], MapOf[Any, Any]):
     """The maps of all keys of a call."""
 
     def __init__(
         self, scope: Scope, stored: StoredState, var: int, kind: pa.DataType, page: pa.Schema
     ) -> None:
         assert stored.key is not None
-        self.name = stored.name
-        self._scope = scope
-        self._ttl = stored.ttl
-        self.has_ttl = stored.ttl is not None
-        self._kind = kind
-        self._page = page
+        super().__init__(
+            scope, stored, var, kind, page, read=self._read, new_cell=MapCell, oldest=2
+        )
         self._plain_key = to_plain(stored.key, f"{stored.name}: key")
-        self._plain = to_plain(stored.value, stored.name)
-        self._make = from_plain(stored.value)
         self._encode = _ENCODINGS[stored.key.kind]
         self._readers = [reader(field.type) for field in page]
-        self._metas: list[Any] = []
-        self._cells: list[MapCell | None] = []
-        self.pages: Pages[Any] = Pages(var, self._read)
 
     def __getitem__(self, key: Any) -> Any:
         plain = self._find(self._plain_key(key))
@@ -146,13 +138,6 @@ class MapState(MapOf[Any, Any]):
             return self._all()
         return [(key, make(plain)) for key, plain in self._all()]
 
-    def load(self, column: pa.Array, fetch: FetchPages) -> None:
-        """Take the maps of a call."""
-        count = len(column)
-        self.pages.begin(fetch)
-        self._cells = [None] * count
-        self._metas = [None] * count if column.null_count == count else reader(column.type)(column)
-
     def purge(self, at: int) -> None:
         """Remove the expired entries of a key when the call is settled."""
         meta = self._metas[at]
@@ -176,18 +161,6 @@ class MapState(MapOf[Any, Any]):
             self._metas[at] = cell.write(at, changes, self._ttl)
         return changes
 
-    def earliest(self, at: int) -> int | None:
-        """Return when the map of a key is to be cleaned up, or None for never."""
-        meta = self._metas[at]
-        if self._ttl is None or meta is None:
-            return None
-        oldest: int | None = meta[2]
-        return (self._scope.now_ms + self._ttl if oldest is None else oldest) + self._ttl // 4
-
-    def column(self, places: Sequence[int]) -> pa.Array:
-        """Return what is stored of the keys at some places."""
-        return pa.array([self._metas[at] for at in places], self._kind)
-
     def batch(self, changes: Changes) -> pa.RecordBatch:
         """Return changed pages as a batch."""
         rows = [
@@ -196,17 +169,7 @@ class MapState(MapOf[Any, Any]):
             else (list(page[0]), list(page[0].values()), page[1] and list(page[1].values()))
             for page in changes.pages
         ]
-        arrays = [
-            array_of(column, field.type, f"{self.name!r} of the keys of one call")
-            for column, field in zip(zip(*rows, strict=True), self._page, strict=True)
-        ]
-        return pa.RecordBatch.from_arrays(arrays, schema=self._page)
-
-    def _cell(self, at: int) -> MapCell:
-        cell = self._cells[at]
-        if cell is None:
-            cell = self._cells[at] = MapCell(self._metas[at])
-        return cell
+        return self._batch(rows)
 
     def _number(self, key: Any, count: int) -> int:
         """Return the page of a key in a map of so many pages."""
@@ -255,15 +218,15 @@ class MapState(MapOf[Any, Any]):
         """Return all entries that have not expired, in an order that depends on the keys alone."""
         at = self._scope.at
         cell = self._cell(at)
-        found: dict[Any, Any] = {}
+        entries: dict[Any, Any] = {}
         if not cell.is_cleared and cell.size:
             self._need(at, cell, range(cell.count))
-            found.update(cell.stored(self._now()))
-        found.update(cell.pending)
+            entries.update(cell.stored(self._now()))
+        entries.update(cell.pending)
         encode = self._encode
         keyed = [
             (crc32(code := encode(key)), code, key, plain)
-            for key, plain in found.items()
+            for key, plain in entries.items()
             if plain is not DELETED
         ]
         keyed.sort(key=lambda entry: entry[:2])
@@ -277,9 +240,6 @@ class MapState(MapOf[Any, Any]):
             return [number for number in range(cell.count) if number not in cell.pages]
         numbers = {self._number(key, cell.count) for key in cell.pending}
         return sorted(numbers - cell.pages.keys())
-
-    def _need(self, at: int, cell: MapCell, numbers: Iterable[int]) -> None:
-        self.pages.load(at, cell, numbers, self._cell, len(self._cells))
 
     def _fetch(self, missing: list[tuple[int, int]]) -> None:
         self.pages.fetch(missing, self._cells.__getitem__)

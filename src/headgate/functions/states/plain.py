@@ -97,10 +97,10 @@ def _by_class(type_: PythonType, where: str) -> Convert:
     known: dict[type, Convert] = {}
 
     def plain(value: Any) -> Any:
-        found = known.get(type(value))
-        if found is None:
-            found = known[type(value)] = _struct_to_plain(type_, where, type(value))
-        return found(value)
+        convert = known.get(type(value))
+        if convert is None:
+            convert = known[type(value)] = _struct_to_plain(type_, where, type(value))
+        return convert(value)
 
     return plain
 

@@ -63,9 +63,9 @@ def work(spec: AttemptSpec, orders: queue.Queue[Order], tell: Tell) -> None:
         tell(Ended(attempt.ending() is Ending.CAUGHT_UP))
     except Exception as error:  # noqa: BLE001 - the supervisor decides about every failure
         known = explain(error, job=spec.settings.job)
-        found = find_damage(spec.settings, known) or known
+        cause = find_damage(spec.settings, known) or known
         trace = format_trace(error, more="" if attempt is None else attempt.find_trace())
-        tell(Failed(to_failure(found, at=SystemClock().now(), where="driver"), trace))
+        tell(Failed(to_failure(cause, at=SystemClock().now(), where="driver"), trace))
     finally:
         if attempt is not None:
             with contextlib.suppress(Exception):

@@ -129,10 +129,10 @@ class CheckpointKeeper:
     def job_ended(self, *, canceled: bool) -> None:
         """Do what the settings say of checkpoints when a job ends."""
         if canceled and self._options.delete_on_cancel:
-            for each in list_kept(self._folder):
+            for checkpoint in list_kept(self._folder):
                 # What the user pinned is the user's.
-                if not each.pinned:
-                    remove(each.folder)
+                if not checkpoint.pinned:
+                    remove(checkpoint.folder)
             shutil.rmtree(self._run.checkpoint, ignore_errors=True)
             left = list_kept(self._folder)
             self.newest = left[-1].id if left else None
@@ -147,7 +147,7 @@ class CheckpointKeeper:
             facts = self._facts(batch, report, records)
             kept = keep(self._run.checkpoint, batch, self._folder, facts, clock=self._clock)
             self.newest = kept.id
-            self.positions = {name: each.position for name, each in facts.sources.items()}
+            self.positions = {name: source.position for name, source in facts.sources.items()}
             self._thin()
         return {
             "checkpoint": kept.id,
@@ -190,7 +190,7 @@ class CheckpointKeeper:
         }
 
     def _thin(self) -> None:
-        kept = {each.id: each for each in list_kept(self._folder)}
+        kept = {checkpoint.id: checkpoint for checkpoint in list_kept(self._folder)}
         for name in to_delete(
             list(kept.values()),
             retain=self._options.retain,
@@ -215,8 +215,8 @@ class CheckpointKeeper:
                 for name, position in by_source(self._run.flow, positions).items()
             },
             state={
-                uid: StateFacts(each.rows, each.bytes)
-                for uid, each in (report.state.items() if report else ())
+                uid: StateFacts(state.rows, state.bytes)
+                for uid, state in (report.state.items() if report else ())
             },
             parallelism=self._run.parallelism,
             operators=self._run.operators,
@@ -237,10 +237,10 @@ def _in_ms(took: timedelta | None) -> int | None:
 
 def _watermark(checkpoint: Path, batch: int) -> datetime | None:
     """Return the watermark that the batch after this one begins with."""
-    found = read_commit(checkpoint, batch).watermark_ms
-    if found <= 0:
+    watermark = read_commit(checkpoint, batch).watermark_ms
+    if watermark <= 0:
         return None
-    return datetime.fromtimestamp(0, UTC) + min(timedelta(milliseconds=found), _LAST)
+    return datetime.fromtimestamp(0, UTC) + min(timedelta(milliseconds=watermark), _LAST)
 
 
 def _completed(checkpoint: Path, batch: int, report: BatchReport | None) -> datetime:

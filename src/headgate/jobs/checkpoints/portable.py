@@ -142,14 +142,14 @@ def list_portable(home: JobFolder) -> list[Checkpoint]:
     """Return the portable savepoints in a job's folder, oldest first, without corrupted ones."""
     folder = portable_folder(home)
     children = sorted(folder.iterdir()) if folder.is_dir() else []
-    found = []
-    for each in children:
-        if is_portable(each) and not is_draft(each):
+    savepoints = []
+    for child in children:
+        if is_portable(child) and not is_draft(child):
             try:
-                found.append(read_portable(each))
+                savepoints.append(read_portable(child))
             except HeadgateError:
                 continue
-    return sorted(found, key=lambda each: each.completed_at)
+    return sorted(savepoints, key=lambda savepoint: savepoint.completed_at)
 
 
 def read_portable(folder: Path) -> Checkpoint:
@@ -239,7 +239,7 @@ def copy_states(savepoint: Path, taken: Collection[str], into: Path) -> None:
     with publishing(into) as draft:
         for uid in taken:
             source = state_folder(savepoint, uid)
-            files = [str(each.relative_to(source)) for each in source.rglob("*") if each.is_file()]
+            files = [str(file.relative_to(source)) for file in source.rglob("*") if file.is_file()]
             # Never linked: a tool may write into a file that is there.
             link_files(source, files, state_folder(draft, uid), copy=True)
 
@@ -286,7 +286,7 @@ def _facts(content: Mapping[str, Any]) -> CheckpointFacts:
         job=str(content["job"]),
         lineage=str(content["lineage"]),
         completed_at=at if at.tzinfo else at.replace(tzinfo=UTC),
-        sources={name: SourceFacts(each, 0) for name, each in content["positions"].items()},
+        sources={name: SourceFacts(position, 0) for name, position in content["positions"].items()},
         state={uid: StateFacts(int(rows), 0) for uid, rows in content["rows"].items()},
         parallelism=int(content["parallelism"]),
         operators=tuple(check_uid(uid) for uid in content["operators"]),
@@ -297,7 +297,7 @@ def _facts(content: Mapping[str, Any]) -> CheckpointFacts:
 
 
 def _size(folder: Path) -> int:
-    return sum(each.stat().st_size for each in folder.rglob("*") if each.is_file())
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
 # The process that reads the state.

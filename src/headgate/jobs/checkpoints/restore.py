@@ -143,6 +143,10 @@ def find_loading(folder: Path, positions: Mapping[str, str], graph: Graph) -> tu
 
 
 def _positions(kept: Checkpoint, graph: Graph) -> dict[str, str]:
-    found = positions_of(flow_of(kept), kept)
+    positions = positions_of(flow_of(kept), kept)
     now = {node.id for node in graph.nodes if isinstance(node, Source)}
-    return {name: each for name, each in found.items() if each is not None and name in now}
+    return {
+        name: position
+        for name, position in positions.items()
+        if position is not None and name in now
+    }

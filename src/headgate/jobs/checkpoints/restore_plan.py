@@ -162,12 +162,12 @@ def find_target(
     kept = list_past(home)
     if at is not None:
         moment = parse_moment(at, now)
-        found = [each for each in kept if each.completed_at <= moment]
-        if not found:
+        earlier = [checkpoint for checkpoint in kept if checkpoint.completed_at <= moment]
+        if not earlier:
             raise _not_found(
                 home, f"no checkpoint was complete at {moment:%Y-%m-%d %H:%M:%S}", kept
             )
-        return found[-1]
+        return earlier[-1]
     if source in (None, "latest"):
         if not kept:
             raise _not_found(home, "it has none yet", kept)
@@ -178,9 +178,9 @@ def find_target(
     wanted = f"chk-{name}" if name.isdigit() else name
     # A savepoint may be named whatever run it is of; those of the past come first.
     named = [*list_kept(home.savepoints_folder), *list_portable(home)]
-    for each in (*reversed(kept), *named):
-        if each.id == wanted:
-            return each
+    for checkpoint in (*reversed(kept), *named):
+        if checkpoint.id == wanted:
+            return checkpoint
     raise _not_found(home, f"there is no {source!r}", kept)
 
 
@@ -357,13 +357,15 @@ def _flow_sha256(graph: Graph) -> str:
     return hashlib.sha256(graph.to_json().encode()).hexdigest()
 
 
-def _not_found(home: JobFolder, found: str, kept: Sequence[Checkpoint]) -> HeadgateError:
+def _not_found(home: JobFolder, problem: str, kept: Sequence[Checkpoint]) -> HeadgateError:
     present = home.find_present_run()
-    ids = [each.id if each.run == present else each.source for each in kept]
-    near = did_you_mean(found, ids) if not ids else f"headgate restore {home.name} --from {ids[-1]}"
+    ids = [checkpoint.id if checkpoint.run == present else checkpoint.source for checkpoint in kept]
+    near = (
+        did_you_mean(problem, ids) if not ids else f"headgate restore {home.name} --from {ids[-1]}"
+    )
     return HeadgateError(
         "CHECKPOINT_NOT_FOUND",
-        f"cannot restore job {home.name!r}: {found}"
+        f"cannot restore job {home.name!r}: {problem}"
         + (f"; it has {', '.join(ids)}" if ids else ""),
         hint=near or f"headgate checkpoints {home.name}",
     )

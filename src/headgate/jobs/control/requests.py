@@ -35,11 +35,11 @@ class Patience:
 
     Attributes:
         longest: After this time the verb gives up; the request stays valid.
-        told: Called with the job and the time waited, again and again.
+        on_wait: Called with the job and the time waited, again and again.
     """
 
     longest: timedelta = LONGEST_WAIT
-    told: Callable[[JobView, timedelta], None] = lambda _view, _waited: None
+    on_wait: Callable[[JobView, timedelta], None] = lambda _view, _waited: None
     clock: Clock = field(default_factory=SystemClock)
 
     def gave_up(self, view: JobView, verb: str) -> HeadgateError:
@@ -144,7 +144,7 @@ class Request:
             waited = timedelta(seconds=patience.clock.monotonic() - self._began)
             if waited >= patience.longest:
                 raise patience.gave_up(view, self._verb.value)
-            patience.told(view, waited)
+            patience.on_wait(view, waited)
             patience.clock.sleep(_LOOK_EVERY)
 
 

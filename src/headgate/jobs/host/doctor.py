@@ -106,13 +106,13 @@ def _fail(name: str, found: str, advice: str) -> Finding:
 
 def parse_java_version(text: str) -> int | None:
     """Return the feature release in what `java -version` prints: 17 of "17.0.15", 8 of "1.8"."""
-    found = re.search(r'version "(?:1\.)?([0-9]+)', text)
-    return int(found[1]) if found else None
+    match = re.search(r'version "(?:1\.)?([0-9]+)', text)
+    return int(match[1]) if match else None
 
 
-def _judge_python(found: tuple[int, int, int]) -> Finding:
-    text = ".".join(map(str, found))
-    if found[:2] < OLDEST_PYTHON:
+def _judge_python(version: tuple[int, int, int]) -> Finding:
+    text = ".".join(map(str, version))
+    if version[:2] < OLDEST_PYTHON:
         wanted = ".".join(map(str, OLDEST_PYTHON))
         return _fail("python", text, f"use Python {wanted} or newer")
     return _ok("python", text)
@@ -131,16 +131,16 @@ def _judge_java(java: Java) -> Finding:
     if release is None:
         said = java.says.strip().partition("\n")[0] or "nothing"
         return _fail("java", f"{java.path} does not tell its version: {said}", _INSTALL_JAVA)
-    found = f"{release} at {java.path}"
+    java_text = f"{release} at {java.path}"
     if release < OLDEST_JAVA:
-        return _fail("java", f"{found}; Spark needs {OLDEST_JAVA} or newer", _INSTALL_JAVA)
+        return _fail("java", f"{java_text}; Spark needs {OLDEST_JAVA} or newer", _INSTALL_JAVA)
     if _VECTOR_MODULE not in java.modules:
         return _fail(
             "java",
-            f"{found}, without the module {_VECTOR_MODULE} that Spark asks for",
+            f"{java_text}, without the module {_VECTOR_MODULE} that Spark asks for",
             _INSTALL_JAVA,
         )
-    return _ok("java", found)
+    return _ok("java", java_text)
 
 
 def _judge_spark(machine: Machine) -> Finding:
@@ -174,27 +174,29 @@ def _judge_kernel(kernel: Kernel) -> Finding:
         return _ok("kernel", f"{kernel.jar} came with the package")
     if kernel.carried == kernel.wanted:
         return _ok("kernel", f"{kernel.jar} fits its sources")
-    found = "the jar is not built" if kernel.carried is None else "the jar is older than its source"
+    problem = (
+        "the jar is not built" if kernel.carried is None else "the jar is older than its source"
+    )
     if kernel.javac is None:
         return _fail(
             "kernel",
-            f"{found}, and there is no javac to build it",
+            f"{problem}, and there is no javac to build it",
             "install a JDK 17 or newer, not only a JRE (apt install openjdk-17-jdk)",
         )
-    return _warn("kernel", f"{found}; the next run builds it with {kernel.javac}", "make kernel")
+    return _warn("kernel", f"{problem}; the next run builds it with {kernel.javac}", "make kernel")
 
 
 def _judge_fetched(name: str, jars: tuple[FetchedJars, ...]) -> Finding:
     # Jars are fetched on first use, so missing ones are not a problem.
     here: dict[Path, list[str]] = {}
-    for each in jars:
-        if not each.missing:
-            here.setdefault(each.cache, []).append(each.what)
-    found = [f"{' and '.join(names)} in {cache}" for cache, names in here.items()]
-    to_fetch = [f"{each.what} {format_size(each.missing)}" for each in jars if each.missing]
+    for jar in jars:
+        if not jar.missing:
+            here.setdefault(jar.cache, []).append(jar.what)
+    parts = [f"{' and '.join(names)} in {cache}" for cache, names in here.items()]
+    to_fetch = [f"{jar.what} {format_size(jar.missing)}" for jar in jars if jar.missing]
     if to_fetch:
-        found.append(f"fetched on first use: {', '.join(to_fetch)}")
-    return _ok(name, "; ".join(found))
+        parts.append(f"fetched on first use: {', '.join(to_fetch)}")
+    return _ok(name, "; ".join(parts))
 
 
 def _judge_prepared(logs: tuple[str, ...]) -> Finding:
@@ -221,23 +223,23 @@ def _judge_cores(cores: int) -> Finding:
 def _judge_memory(total: int | None, free: int | None) -> Finding:
     if total is None:
         return _ok("memory", "this system does not tell")
-    found = f"{format_size(total)} in all"
+    memory = f"{format_size(total)} in all"
     if free is not None:
-        found += f", {format_size(free)} free"
+        memory += f", {format_size(free)} free"
     usable = total if free is None else free
     if usable < _LEAST_MEMORY:
         return _fail(
             "memory",
-            f"{found}; Spark does not start in less than {format_size(_LEAST_MEMORY)}",
+            f"{memory}; Spark does not start in less than {format_size(_LEAST_MEMORY)}",
             "end other programs, or give the machine or the container more memory",
         )
     if usable < _ROOMY_MEMORY:
         return _warn(
             "memory",
-            f"{found}; a job takes up to {format_size(_ROOMY_MEMORY)} by default",
+            f"{memory}; a job takes up to {format_size(_ROOMY_MEMORY)} by default",
             "headgate run FLOW --driver-memory 512MiB",
         )
-    return _ok("memory", found)
+    return _ok("memory", memory)
 
 
 def _judge_loopback(problem: str) -> Finding:
@@ -276,11 +278,11 @@ def _judge_disks(folders: tuple[Folder, ...]) -> Iterator[Finding]:
 
 
 def _judge_disk(path: Path, free: int) -> Finding:
-    found = f"{format_size(free)} free for {path}"
+    space = f"{format_size(free)} free for {path}"
     advice = "free some space; df -h shows how much is left"
     if free < _LEAST_DISK:
         needed = format_size(_LEAST_DISK)
-        return _fail("disk", f"{found}; jobs need {needed} to start", advice)
+        return _fail("disk", f"{space}; jobs need {needed} to start", advice)
     if free < _ROOMY_DISK:
-        return _warn("disk", f"{found}; checkpoints and topics grow", advice)
-    return _ok("disk", found)
+        return _warn("disk", f"{space}; checkpoints and topics grow", advice)
+    return _ok("disk", space)

@@ -72,11 +72,11 @@ def prepare(
     modules = {log: _modules(log) for log in logs}
     jars = {log: get_jars(needed, progress=tell) for log, needed in modules.items()}
     there = {log: find_archive(jars[log]) for log in jars}
-    for found in there.values():
-        if found is not None:
+    for archive in there.values():
+        if archive is not None:
             # What is asked for stays, whatever goes to make room for the others.
-            mark_used(found)
-    missing = [log for log, found in there.items() if again or found is None]
+            mark_used(archive)
+    missing = [log for log, archive in there.items() if again or archive is None]
     made: dict[str, timedelta] = {}
     if missing:
         with open_recording_folder() as folder:
@@ -93,7 +93,7 @@ def prepare(
 
 def list_fetched() -> list[str]:
     """Return `embedded` and the connectors whose jars are here."""
-    return [EMBEDDED, *(each for each, jars in CONNECTORS.items() if not find_missing(jars))]
+    return [EMBEDDED, *(module for module, jars in CONNECTORS.items() if not find_missing(jars))]
 
 
 def find_prepared() -> list[str]:
@@ -103,8 +103,8 @@ def find_prepared() -> list[str]:
 
 def _is_prepared(modules: Sequence[str]) -> bool:
     jars = [JAR]
-    for each in modules:
-        jars += [module_jar(each), *(jars_folder() / jar.file for jar in CONNECTORS[each])]
+    for module in modules:
+        jars += [module_jar(module), *(jars_folder() / jar.file for jar in CONNECTORS[module])]
     return all(jar.exists() for jar in jars) and find_archive(jars) is not None
 
 
@@ -112,13 +112,13 @@ def _modules(log: str) -> list[str]:
     if log == EMBEDDED:
         return []
     modules = sorted(set(log.split("+")))
-    for each in modules:
-        if each not in CONNECTORS:
+    for module in modules:
+        if module not in CONNECTORS:
             raise HeadgateError(
                 "CONNECTOR_UNKNOWN",
-                f"cannot prepare for {log!r}: there is no connector {each!r}, only "
+                f"cannot prepare for {log!r}: there is no connector {module!r}, only "
                 f"{EMBEDDED}, {', '.join(CONNECTORS)}",
-                hint=did_you_mean(each, [EMBEDDED, *CONNECTORS]),
+                hint=did_you_mean(module, [EMBEDDED, *CONNECTORS]),
             )
     return modules
 

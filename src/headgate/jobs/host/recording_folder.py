@@ -95,17 +95,17 @@ def _find_processes(folder: Path) -> list[int]:
 def _signals_as_exits() -> Iterator[None]:
     def leave(number: int, _frame: FrameType | None) -> None:
         # Only the first one: another must not cut the cleaning short.
-        for each in _SIGNALS:
-            signal.signal(each, signal.SIG_IGN)
+        for other in _SIGNALS:
+            signal.signal(other, signal.SIG_IGN)
         raise SystemExit(128 + number)
 
     try:
-        kept = {each: signal.signal(each, leave) for each in _SIGNALS}
+        kept = {number: signal.signal(number, leave) for number in _SIGNALS}
     except ValueError:
         # Another thread than the main one: signals are not its business.
         kept = {}
     try:
         yield
     finally:
-        for each, handler in kept.items():
-            signal.signal(each, handler)
+        for number, handler in kept.items():
+            signal.signal(number, handler)

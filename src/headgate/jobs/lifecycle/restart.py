@@ -168,9 +168,9 @@ def _duration(text: str, written: str) -> timedelta:
         raise _bad(text, f"a duration must look like 500ms, 10s or 5m, got {written!r}") from error
 
 
-def _bad(text: str, found: str) -> HeadgateError:
+def _bad(text: str, problem: str) -> HeadgateError:
     return HeadgateError(
-        "BAD_RESTART", f"cannot read restart strategy {text!r}: {found}", hint=_HINT
+        "BAD_RESTART", f"cannot read restart strategy {text!r}: {problem}", hint=_HINT
     )
 
 

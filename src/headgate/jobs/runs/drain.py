@@ -62,7 +62,9 @@ def check_not_drained_at(
 
 
 def _drained(what: str, past: Sequence[Checkpoint], *, job: str) -> HeadgateError:
-    before = next((each.id for each in reversed(past) if not _is_drained(each)), None)
+    before = next(
+        (checkpoint.id for checkpoint in reversed(past) if not _is_drained(checkpoint)), None
+    )
     fresh = "start empty with --fresh"
     return HeadgateError(
         "JOB_DRAINED",

@@ -80,9 +80,9 @@ class Publisher:
 def make_publisher(job: str, graph: Graph, failed: Callable[[HeadgateError], None]) -> Publisher:
     """Return what publishes the positions of a flow's sources."""
     sources = {node.id: node.topic for node in graph.nodes if isinstance(node, Source)}
-    found = {
+    by_source = {
         name: get_connector(topic).positions.find_mark(topic, job)
         for name, topic in sources.items()
     }
-    marks = {source: mark for source, mark in found.items() if mark is not None}
+    marks = {source: mark for source, mark in by_source.items() if mark is not None}
     return Publisher(marks, failed)

@@ -26,13 +26,13 @@ def earlier_runs(home: JobFolder, run: Run, before: str | None) -> tuple[Fenced,
         before: The run that was the job's present one when this was opened.
     """
     origin = None if run.origin is None else run.origin.lineage
-    found = []
-    for lineage in dict.fromkeys(each for each in (before, origin) if each is not None):
+    fenced = []
+    for lineage in dict.fromkeys(run for run in (before, origin) if run is not None):
         # A savepoint may be of another job, which is none of ours to fence.
         earlier = None if lineage == run.lineage else find_run(home, lineage)
         if earlier is not None:
-            found.append(Fenced(lineage, count_run_tasks(earlier)))
-    return tuple(found)
+            fenced.append(Fenced(lineage, count_run_tasks(earlier)))
+    return tuple(fenced)
 
 
 def end_transactions(

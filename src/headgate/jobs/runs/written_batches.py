@@ -57,11 +57,11 @@ def find_written(home: JobFolder, run: Run, batches: Batches) -> dict[str, Writt
         leave_marks=_has_marks(home, run, options),
     )
     # A terminal keeps no rows.
-    found = dict.fromkeys(topics, NOTHING)
+    written = dict.fromkeys(topics, NOTHING)
     for kind, connector in CONNECTORS.items():
         served = {name: topic for name, topic in topics.items() if topic.kind == kind}
-        found |= connector.writing.find_written(served, writers, batches)
-    return found
+        written |= connector.writing.find_written(served, writers, batches)
+    return written
 
 
 def topics_of(flow: Graph) -> dict[str, Topic]:

@@ -111,7 +111,7 @@ def _parse_view(content: Mapping[str, Any]) -> MasterView:
         is_alive=content["status"] == "ALIVE",
         workers=frozenset(int(worker["port"]) for worker in alive),
         cores_used=sum(int(worker["coresused"]) for worker in alive),
-        applications=tuple(str(each["id"]) for each in content["activeapps"]),
+        applications=tuple(str(application["id"]) for application in content["activeapps"]),
     )
 
 

@@ -84,8 +84,12 @@ def find_example(name: str) -> Path:
     inside = Path(str(package_files("headgate")))
     for root in (inside.parents[1] / "examples", inside / "examples"):
         if (root / name / "flow.py").is_file():
-            found = root / name / "flow.py"
-            return found.relative_to(Path.cwd()) if found.is_relative_to(Path.cwd()) else found
+            flow_file = root / name / "flow.py"
+            return (
+                flow_file.relative_to(Path.cwd())
+                if flow_file.is_relative_to(Path.cwd())
+                else flow_file
+            )
     raise HeadgateError(
         "EXAMPLE_MISSING",
         f"cannot find example {name!r}: the package does not contain it",

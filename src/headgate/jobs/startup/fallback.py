@@ -31,7 +31,7 @@ class Repeats:
     @property
     def is_possible(self) -> bool:
         """Whether an output receives, or may receive, rows again."""
-        return any(each.is_possible for each in self.outputs.values())
+        return any(output.is_possible for output in self.outputs.values())
 
 
 def find_repeats(home: JobFolder, kept: Checkpoint) -> Repeats:
@@ -46,8 +46,8 @@ def find_repeats(home: JobFolder, kept: Checkpoint) -> Repeats:
     """
     outputs: dict[str, Written] = {}
     for run, first, last in _runs_since(home, kept):
-        found = find_written(home, run, Batches(first, last, kept.completed_at))
-        for name, written in found.items():
+        by_topic = find_written(home, run, Batches(first, last, kept.completed_at))
+        for name, written in by_topic.items():
             outputs[name] = outputs.get(name, NOTHING).plus(written)
     return Repeats(count_read_again(home, kept), outputs)
 

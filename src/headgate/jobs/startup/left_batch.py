@@ -91,7 +91,11 @@ def _check_noted(job: str, batch: BegunBatch) -> None:
 
 def _known(positions: Mapping[str, str | None], graph: Graph) -> dict[str, str]:
     sources = {node.id for node in graph.nodes if isinstance(node, Source)}
-    return {name: each for name, each in positions.items() if each is not None and name in sources}
+    return {
+        name: position
+        for name, position in positions.items()
+        if position is not None and name in sources
+    }
 
 
 def _check_taken(
@@ -127,6 +131,6 @@ def _copy(origin: Origin, into: Path) -> None:
     if not origin.portable:
         fork_batch(source, origin.batch, into)
         return
-    files = [each.relative_to(source).as_posix() for each in source.rglob("*") if each.is_file()]
+    files = [file.relative_to(source).as_posix() for file in source.rglob("*") if file.is_file()]
     with publishing(into) as draft:
         link_files(source, files, draft)

@@ -62,7 +62,7 @@ class BegunBatch:
     @property
     def is_unwritten(self) -> bool:
         """Whether it is known that no output holds anything of it."""
-        return not any(each.is_possible for each in self.outputs.values())
+        return not any(output.is_possible for output in self.outputs.values())
 
 
 def look_at_open_batch(home: JobFolder, run: Run) -> BegunBatch | None:
@@ -161,7 +161,7 @@ def _describe_count(count: RecordCount | None) -> str:
 
 def describe_outputs(outputs: Mapping[str, Written], *, of: str = "it") -> str:
     """Return which outputs hold rows of some batches, how many, and which may hold some."""
-    parts = [_describe(name, each, of) for name, each in outputs.items() if each.is_possible]
+    parts = [_describe(name, output, of) for name, output in outputs.items() if output.is_possible]
     return ", ".join(parts) or f"no output holds rows of {of}"
 
 

@@ -131,23 +131,23 @@ def _fall_back(start: Start, problems: Sequence[Problem]) -> tuple[Run, str]:
     If rows were written after that checkpoint, the user must agree, since they are written again.
     """
     home, options = start.home, start.options
-    found = "; ".join(str(each) for each in problems[:3])
+    problem_text = "; ".join(str(problem) for problem in problems[:3])
     past = list_readable_past(home)
     good, bad = find_good(past)
     if options.strict or good is None:
         hint = f"headgate restore {home.name} --from {good.id}" if good else "start with --fresh"
         raise HeadgateError(
             "CHECKPOINT_DAMAGED",
-            f"cannot resume job {home.name!r}: its newest checkpoint is corrupted: {found}",
+            f"cannot resume job {home.name!r}: its newest checkpoint is corrupted: {problem_text}",
             hint=hint,
             domain=Domain.EXTERNAL,
         )
     skipped = "".join(f", {name} is corrupted too" for name in bad)
     repeats = find_repeats(home, good)
     if options.delivery is Delivery.EXACTLY_ONCE and not options.consent.allow_repeats:
-        check_repeats(repeats, good, job=home.name, why=f"{found}{skipped}")
+        check_repeats(repeats, good, job=home.name, why=f"{problem_text}{skipped}")
     notice = (
-        f"the newest checkpoint is corrupted ({found}){skipped}: went back to {good.id}; "
+        f"the newest checkpoint is corrupted ({problem_text}){skipped}: went back to {good.id}; "
         f"{describe_repeats(repeats)}"
     )
     home.add_event(start.clock.now(), "FELL_BACK", checkpoint=good.id, notice=notice)

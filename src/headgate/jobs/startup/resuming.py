@@ -36,7 +36,7 @@ def check_attempt(home: JobFolder, run: Run) -> None:
         raise HeadgateError(
             "CHECKPOINT_DAMAGED",
             f"cannot continue job {home.name!r}: its checkpoint was changed: "
-            + "; ".join(str(each) for each in problems[:3]),
+            + "; ".join(str(problem) for problem in problems[:3]),
             hint=_way_out(home),
             domain=Domain.EXTERNAL,
         )
@@ -82,7 +82,7 @@ def check_job_file(home: JobFolder) -> None:
     file = home.path / "job.json"
     if file.exists():
         return
-    written = [each for each in list_names(home.path / "runs") if _has_begun(home, each)]
+    written = [lineage for lineage in list_names(home.path / "runs") if _has_begun(home, lineage)]
     if not written:
         return
     kept = list_kept(home.checkpoints_folder(written[-1]))

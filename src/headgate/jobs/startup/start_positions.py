@@ -32,8 +32,8 @@ def parse_starts(texts: Iterable[str], graph: Graph) -> dict[str, str]:
         if equals and name in sources:
             named[name] = _checked(position, text, sources[name])
         else:
-            for each in graph.streams():
-                everywhere[each.id] = _checked(text, text, each, known=sources)
+            for stream in graph.streams():
+                everywhere[stream.id] = _checked(text, text, stream, known=sources)
     return {**everywhere, **named}
 
 

@@ -26,7 +26,7 @@ def run_watched(
     options: RunOptions,
     watcher: Watcher,
     *,
-    told: Callable[[str], None],
+    say: Callable[[str], None],
     launcher: Launcher | None = None,
 ) -> JobSnapshot:
     """Run a job, and run it again each time its flow's file changes, until it ends by itself.
@@ -36,7 +36,7 @@ def run_watched(
     reported, and the next change is awaited.
 
     Args:
-        told: Called with a line for the user.
+        say: Called with a line for the user.
     """
     file = Path(flow.partition(":")[0])
     chosen = options
@@ -48,12 +48,12 @@ def run_watched(
         except HeadgateError as error:
             if error.domain is not Domain.USER:
                 raise
-            told(f"{error.code}: {error.message}; waiting for {file} to change")
+            say(f"{error.code}: {error.message}; waiting for {file} to change")
             change.wait()
         else:
             if not change.event.is_set():
                 return ended
-            told(f"{file} has changed")
+            say(f"{file} has changed")
         chosen = _next_options(flow, options)
 
 

@@ -148,13 +148,13 @@ def forget(folder: Path) -> None:
 
 def _merge(samples: Iterable[Sample]) -> Iterator[Sample]:
     held: Sample | None = None
-    for each in samples:
-        if held is not None and each.end // _OLDER_EVERY_MS == held.end // _OLDER_EVERY_MS:
-            held.add(each)
+    for sample in samples:
+        if held is not None and sample.end // _OLDER_EVERY_MS == held.end // _OLDER_EVERY_MS:
+            held.add(sample)
             continue
         if held is not None:
             yield held
-        held = each
+        held = sample
     if held is not None:
         yield held
 
@@ -174,9 +174,9 @@ def read_since(folder: Path, since: int | None) -> Iterator[Sample]:
         first = since or 0
         # Some are in both for a moment, while the older half moves.
         yield from (
-            each
-            for each in _read_older(folder / OLDER)
-            if each.end > first and (begin is None or each.end <= begin)
+            sample
+            for sample in _read_older(folder / OLDER)
+            if sample.end > first and (begin is None or sample.end <= begin)
         )
     yield from recent
 
@@ -202,12 +202,12 @@ def _read_older(file: Path) -> list[Sample]:
 
 
 def _newest(file: Path, since: int | None) -> list[Sample]:
-    found: list[Sample] = []
-    for each in _parse(reversed(_lines(file))):
-        if since is not None and each.end <= since:
+    newest: list[Sample] = []
+    for sample in _parse(reversed(_lines(file))):
+        if since is not None and sample.end <= since:
             break
-        found.append(each)
-    return found[::-1]
+        newest.append(sample)
+    return newest[::-1]
 
 
 def _lines(file: Path) -> list[bytes]:
@@ -223,13 +223,13 @@ def _lines(file: Path) -> list[bytes]:
 
 def _check_format(file: Path, line: bytes) -> None:
     try:
-        found = json.loads(line)["format"]
+        version = json.loads(line)["format"]
     except (ValueError, TypeError, KeyError):
         return
-    if found != FORMAT:
+    if version != FORMAT:
         raise HeadgateError(
             "JOB_FORMAT_UNSUPPORTED",
-            f"cannot read {file}: its format is {found!r}, and this release reads {FORMAT}",
+            f"cannot read {file}: its format is {version!r}, and this release reads {FORMAT}",
             hint="use the release of headgate that wrote it, or a newer one",
         )
 
@@ -265,5 +265,5 @@ def _replace(file: Path, lines: Sequence[str]) -> None:
 
 
 def _most(a: float | None, b: float | None) -> float | None:
-    known = [each for each in (a, b) if each is not None]
+    known = [number for number in (a, b) if number is not None]
     return max(known) if known else None

@@ -34,16 +34,16 @@ class Sampler:
     def batch_committed(self, report: BatchReport) -> None:
         """Take note of a batch."""
         began = max(self._batch_end, min(self._last.end, _ms(report.started)))
-        found = sample_of(report, since=began)
-        found.end = max(found.end, self._last.end)
-        found.span = found.end - min(began, found.end)
-        self._batch_end = found.end
+        sample = sample_of(report, since=began)
+        sample.end = max(sample.end, self._last.end)
+        sample.span = sample.end - min(began, sample.end)
+        self._batch_end = sample.end
         if self._pending is None:
-            self._pending = found
+            self._pending = sample
         else:
-            self._pending.add(found)
+            self._pending.add(sample)
             # The lag is that of the last batch within the second.
-            self._pending.lag = found.lag
+            self._pending.lag = sample.lag
 
     def tick(self, state: JobState) -> None:
         """Write a sample if it is due: every second with batches, every ten seconds without."""
@@ -86,31 +86,31 @@ def sample_of(report: BatchReport, *, since: int) -> Sample:
     """Return a batch as a sample of the time since a moment in epoch milliseconds."""
     end = _ms(report.started + report.duration)
     sources = report.sources.values()
-    ages = [each.lag.total_seconds() for each in sources if each.lag is not None]
+    ages = [source.lag.total_seconds() for source in sources if source.lag is not None]
     took = [report.duration / _MS, *(report.spent(phase) / _MS for phase in PHASES)]
     latency = report.latency
     percentiles = () if latency is None else (latency.p50, latency.p95, latency.p99)
     return Sample(
         end,
         max(0, end - since),
-        inputs={name: each.rows for name, each in report.sources.items()},
+        inputs={name: source.rows for name, source in report.sources.items()},
         outputs=dict(report.outputs),
         written=sum(report.outputs.values()) if report.written is None else report.written,
         lag=[
-            _sum(each.lag_records for each in sources),
-            _sum(each.lag_bytes for each in sources),
+            _sum(source.lag_records for source in sources),
+            _sum(source.lag_bytes for source in sources),
             round(max(ages), 3) if ages else None,
         ],
         batches=1,
         took=took,
-        state={uid: [each.rows, each.bytes] for uid, each in report.state.items()},
+        state={uid: [state.rows, state.bytes] for uid, state in report.state.items()},
         watermark=None if report.watermark is None else _ms(report.watermark),
-        latency=[round(each / _MS) for each in percentiles] or None,
+        latency=[round(percentile / _MS) for percentile in percentiles] or None,
     )
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:
-    known = [each for each in counts if each is not None]
+    known = [count for count in counts if count is not None]
     return sum(known) if known else None
 
 

@@ -22,13 +22,13 @@ class StopSignals:
 
     def __enter__(self) -> StopSignals:
         if threading.current_thread() is threading.main_thread():
-            for each in self._SIGNALS:
-                self._kept[each] = signal.signal(each, self._handle)
+            for number in self._SIGNALS:
+                self._kept[number] = signal.signal(number, self._handle)
         return self
 
     def __exit__(self, *_: object) -> None:
-        for each, handler in self._kept.items():
-            signal.signal(each, handler)
+        for number, handler in self._kept.items():
+            signal.signal(number, handler)
 
     def take(self) -> bool:
         """Take one signal; return whether there was one."""

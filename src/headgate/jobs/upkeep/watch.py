@@ -75,15 +75,15 @@ TakenUp = Callable[[str, HeadgateError | None], None]
 class SessionWatch:
     """Takes jobs up again whose supervisor is gone; one loop, on a thread of its own."""
 
-    def __init__(self, root: Path, *, told: TakenUp, clock: Clock | None = None) -> None:
+    def __init__(self, root: Path, *, on_taken_up: TakenUp, clock: Clock | None = None) -> None:
         """Look after the jobs of a home.
 
         Args:
-            told: Called after a job was taken up, or with the error if that failed.
+            on_taken_up: Called after a job was taken up, or with the error if that failed.
         """
         self._root = root
         self._session = Session(root)
-        self._notify = told
+        self._notify = on_taken_up
         self._clock = clock or SystemClock()
         self._back_off = BackOff()
         self._lock = threading.Lock()

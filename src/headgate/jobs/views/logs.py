@@ -104,14 +104,14 @@ def read_log(file: Path, *, last: int, after: str | None = None) -> LogPage:
 
 
 def _find_place(position: str, there: os.stat_result) -> int:
-    found = _POSITION.fullmatch(position)
-    if found is None:
+    match = _POSITION.fullmatch(position)
+    if match is None:
         raise HeadgateError(
             "BAD_POSITION",
             f"cannot read a log from {position!r} on: it is not a log position",
             hint="use the position of the previous response, or omit it",
         )
-    inode, byte = int(found["inode"]), int(found["byte"])
+    inode, byte = int(match["inode"]), int(match["byte"])
     return byte if inode == there.st_ino and byte <= there.st_size else 0
 
 

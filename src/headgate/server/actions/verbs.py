@@ -355,4 +355,4 @@ def _patience(report: Progress) -> Patience:
         seconds = timedelta(seconds=round(waited.total_seconds()))
         report(f"job {view.name} is {view.state} after {format_duration(seconds)}")
 
-    return Patience(told=tell)
+    return Patience(on_wait=tell)

@@ -46,11 +46,13 @@ def count_messages(admin: Admin, ranges: Sequence[EntryRange]) -> RecordCount | 
         HeadgateError: BROKER_UNREACHABLE, BROKER_REFUSED, BROKER_FAILED.
     """
     runs: list[_Run] = []
-    for each in ranges:
-        found = _find_runs(each, read_ledgers(each.part, _stats(admin, each.part)))
-        if found is None:
+    for entry_range in ranges:
+        entry_runs = _find_runs(
+            entry_range, read_ledgers(entry_range.part, _stats(admin, entry_range.part))
+        )
+        if entry_runs is None:
             return None
-        runs += found
+        runs += entry_runs
     entries = sum(run.count for run in runs)
     looked = [_count_in(admin, part, entry) for part, entry in _spread(runs, entries)]
     known = [count for count in looked if count is not None]
@@ -75,18 +77,18 @@ def _stats(admin: Admin, part: str) -> dict[str, object] | None:
     return stats
 
 
-def _find_runs(each: EntryRange, kept: Ledgers) -> list[_Run] | None:
+def _find_runs(entries: EntryRange, kept: Ledgers) -> list[_Run] | None:
     """Return a range ledger by ledger; None if its first or its last entry is not there."""
     runs = []
     for ledger, count in kept.counts:
-        first = each.first.entry if ledger == each.first.ledger else 0
-        end = min(each.end.entry, count) if ledger == each.end.ledger else count
-        if each.first.ledger <= ledger <= each.end.ledger and first < end:
-            runs.append(_Run(each.part, EntryId(ledger, first), end - first))
+        first = entries.first.entry if ledger == entries.first.ledger else 0
+        end = min(entries.end.entry, count) if ledger == entries.end.ledger else count
+        if entries.first.ledger <= ledger <= entries.end.ledger and first < end:
+            runs.append(_Run(entries.part, EntryId(ledger, first), end - first))
     ledgers = {ledger for ledger, _ in kept.counts}
-    is_whole = each.first.ledger in ledgers or each.first.ledger < 0
+    is_whole = entries.first.ledger in ledgers or entries.first.ledger < 0
     # The entry before the end is the last one of the range: the ledger after it may be gone.
-    return runs if is_whole and (each.end.ledger in ledgers or not each.end.entry) else None
+    return runs if is_whole and (entries.end.ledger in ledgers or not entries.end.entry) else None
 
 
 def _spread(runs: Sequence[_Run], entries: int) -> Iterator[tuple[str, EntryId]]:
