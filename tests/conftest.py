@@ -1,4 +1,4 @@
-"""Fixtures for every folder of tests: brokers, which are started when a test first asks for one."""
+"""Fixtures for every folder of tests; brokers are started when a test first asks for one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
+    from console_shop import Visitor
     from kafka_broker import KafkaBroker
+    from playwright.sync_api import Browser
     from pulsar_broker import PulsarBroker
 
 AnyBroker = TypeVar("AnyBroker", "KafkaBroker", "PulsarBroker")
@@ -198,6 +200,25 @@ def own_pulsar(module_pulsar: PulsarBroker) -> Iterator[PulsarBroker]:
     yield module_pulsar
     module_pulsar.start()
     module_pulsar.drop_topics()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Give a browser for the console."""
+    from console_shop import chromium
+
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def visitor(page: Visitor) -> Iterator[Visitor]:
+    """Give somebody whose pages load nothing from elsewhere, and have no errors of their own."""
+    page.requests.clear()
+    page.errors.clear()
+    yield page
+    assert page.strangers() == []
+    assert page.errors == []
 
 
 def _sharing(name: str, brokers: Iterator[AnyBroker]) -> Iterator[AnyBroker]:

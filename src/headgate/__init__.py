@@ -11,7 +11,7 @@ The rooms, from the door down; imports only go down:
                 brokers/  producers/     a broker on this machine; example data
     declare     flow/                    what you write, the graph, its JSON
                 windows.py               the words for windows of event time
-    floor       errors.py  _clock.py  _units.py  _codec.py  _artifacts.py
+    floor       errors.py  _clock.py  _units.py  _codec.py  _disk.py  _artifacts.py
                 and _kernel/, which alone meets the JVM
 
 Large rooms have inner rooms, whose imports go down as well: docs/internals/rooms.md.

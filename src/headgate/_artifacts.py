@@ -23,6 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeAlias
 
+from headgate._disk import replace_file
 from headgate._units import format_size
 from headgate.errors import Domain, HeadgateError
 
@@ -365,10 +366,7 @@ def _has_stamp(file: Path, artifact: Artifact) -> bool:
 
 
 def _write_stamp(file: Path, published: Path, artifact: Artifact) -> None:
-    target = _stamp_file(published)
-    making = target.with_name(f"{target.name}.{os.getpid()}.tmp")
-    making.write_text(_stamp(file, artifact))
-    making.replace(target)
+    replace_file(_stamp_file(published), _stamp(file, artifact))
 
 
 def _sha256(file: Path) -> str:

@@ -25,12 +25,28 @@ from server_bench import (
     client,
     code_of,
     settings,
+    store_job,
 )
 
 from headgate.errors import HeadgateError
 from headgate.server.actions.flow_folder import find_flow_file
 from headgate.server.context import ServerContext
 from headgate.server.security.limits import Buckets, Limits, Rate
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("guarded")
+    store_job(root)
+    return root
+
+
+@pytest.fixture(scope="module")
+def open_(place: Path) -> Iterator[TestClient]:
+    """Give a client of a server on this machine that needs no token."""
+    with client(settings(place)) as made:
+        yield made
+
 
 # Out of the folders.
 

@@ -11,14 +11,31 @@ import pytest
 from server_bench import (
     AS_OPERATOR,
     OPERATE,
+    VIEW,
     TestClient,
     client,
     settings,
+    store_job,
 )
 
 from headgate.jobs.job_folder import JobFolder
 from headgate.server.context import SERVER
 from headgate.server.security.audit_log import AuditLog
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("guarded")
+    store_job(root)
+    return root
+
+
+@pytest.fixture(scope="module")
+def guarded(place: Path) -> Iterator[TestClient]:
+    """Give a client without a token of a server that needs one."""
+    with client(settings(place, tokens=(OPERATE, VIEW))) as made:
+        yield made
+
 
 # Secrets.
 

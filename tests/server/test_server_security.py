@@ -20,6 +20,7 @@ from server_bench import (
     client,
     code_of,
     settings,
+    store_job,
 )
 
 from headgate.errors import HeadgateError
@@ -44,6 +45,27 @@ READS = [
     *("/v1/jobs", "/v1/jobs/shop", "/v1/jobs/shop/logs", "/v1/jobs/shop/checkpoints"),
     *("/v1/flows", "/v1/topics", "/v1/operations", "/v1/openapi.json", "/metrics", "/v1/nothing"),
 ]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("guarded")
+    store_job(root)
+    return root
+
+
+@pytest.fixture(scope="module")
+def guarded(place: Path) -> Iterator[TestClient]:
+    """Give a client without a token of a server that needs one."""
+    with client(settings(place, tokens=(OPERATE, VIEW))) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def open_(place: Path) -> Iterator[TestClient]:
+    """Give a client of a server on this machine that needs no token."""
+    with client(settings(place)) as made:
+        yield made
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src" / "headgate"
 DOOR = "__init__"
 
-FLOOR = frozenset({"errors", "_units", "_clock", "_codec"})
+FLOOR = frozenset({"errors", "_units", "_clock", "_codec", "_disk"})
 # What the control rooms call.
 OPERATIONS = frozenset(
     {
@@ -81,7 +81,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "windows": frozenset({"flow"}),
     "cli": CONTROL | {"server", "client"},
     # A server beside a job is a child process like any other.
-    "server": CONTROL | {"jobs.processes"},
+    "server": CONTROL | {"jobs.processes", "_disk"},
     "client": CONTROL,
     # From Python: jobs as the other control rooms see them, and flows as values.
     "interactive": CONTROL
@@ -99,8 +99,9 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "flow": frozenset({"errors", "_units", "functions"}),
     "functions": frozenset({"errors", "_units"}),
     "_kernel": FLOOR | {"_artifacts"},
-    "_artifacts": frozenset({"errors", "_units"}),
+    "_artifacts": frozenset({"errors", "_units", "_disk"}),
     "_codec": frozenset(),
+    "_disk": frozenset(),
     "_clock": frozenset({"errors"}),
     "_units": frozenset({"errors"}),
     "errors": frozenset(),
@@ -132,6 +133,7 @@ OUTSIDE: dict[str, frozenset[str]] = {
     "functions": frozenset({"cloudpickle", "pyarrow"}),
     "_codec": frozenset({"pydantic", "pydantic_core"}),
     "_clock": frozenset(),
+    "_disk": frozenset(),
     "_units": frozenset(),
     "errors": frozenset(),
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import itertools
-import os
 import random
 import socket
 from collections.abc import Mapping
@@ -109,14 +108,6 @@ def find_ports(host: str, count: int) -> list[int]:
 def properties(settings: Mapping[str, str]) -> str:
     """Return settings as the text of a Java properties file."""
     return "".join(f"{name}={_escape(value)}\n" for name, value in settings.items())
-
-
-def write_private(file: Path, text: str) -> None:
-    """Write a file that only the user can read: settings of a secured broker hold passwords."""
-    making = file.with_name(f".{file.name}.{os.getpid()}.tmp")
-    with os.fdopen(os.open(making, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as sink:
-        sink.write(text)
-    making.replace(file)
 
 
 def _escape(value: str) -> str:

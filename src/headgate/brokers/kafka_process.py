@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from headgate._artifacts import get_java
-from headgate.brokers.broker import LOG4J, write_private
+from headgate._disk import replace_file
+from headgate.brokers.broker import LOG4J
 from headgate.brokers.kafka_settings import DATA, Ports, Security, server_properties
 
 _TOOL_MEMORY = 256 * 1024**2
@@ -22,9 +23,9 @@ def write_settings(
 ) -> None:
     """Write the files that the process reads into a broker's folder."""
     (folder / "log").mkdir(exist_ok=True)
-    write_private(folder / "log4j2.properties", LOG4J)
+    replace_file(folder / "log4j2.properties", LOG4J, mode=0o600)
     text = server_properties(ports, data=DATA, settings=settings, security=security)
-    write_private(folder / "server.properties", text)
+    replace_file(folder / "server.properties", text, mode=0o600)
 
 
 def java_command(jars: Sequence[Path], *, memory: int, more: Sequence[str] = ()) -> list[str]:
@@ -55,7 +56,7 @@ def create_data(
     # Left by an earlier try; no other process uses the folder now.
     shutil.rmtree(folder / making, ignore_errors=True)
     text = server_properties(ports, data=making, settings={}, security=security)
-    write_private(settings, text)
+    replace_file(settings, text, mode=0o600)
     command = [*_java(jars, memory=_TOOL_MEMORY, more=more), "kafka.tools.StorageTool", "format"]
     command += ["--config", settings.name, "--cluster-id", _cluster_id(), "--standalone"]
     for user in [] if security is None else security.scram_users:

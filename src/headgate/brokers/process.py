@@ -18,6 +18,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from headgate._clock import Clock
+from headgate._disk import replace_file
 from headgate.errors import Domain, HeadgateError
 
 FORMAT = 1
@@ -162,9 +163,7 @@ def alone_in(folder: Path) -> Iterator[None]:
 
 def _write(file: Path, process: Process) -> None:
     content = {"format": FORMAT, **asdict(process), "since": process.since.isoformat()}
-    making = file.with_name(f".{file.name}.{os.getpid()}.tmp")
-    making.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    making.replace(file)
+    replace_file(file, json.dumps(content, indent=2) + "\n")
 
 
 def _unreadable(file: Path, problem: str) -> HeadgateError:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from headgate._artifacts import get_java
-from headgate.brokers.broker import write_private
+from headgate._disk import replace_file
 from headgate.brokers.pulsar_settings import (
     LEDGERS,
     LOG4J,
@@ -54,9 +54,9 @@ def write_settings(
     # A killed process leaves its unpacked files there.
     shutil.rmtree(folder / _TEMPORARY, ignore_errors=True)
     (folder / _TEMPORARY).mkdir()
-    write_private(folder / "log4j2.properties", LOG4J)
+    replace_file(folder / "log4j2.properties", LOG4J, mode=0o600)
     text = standalone_conf(ports, settings=settings, security=security)
-    write_private(folder / "standalone.conf", text)
+    replace_file(folder / "standalone.conf", text, mode=0o600)
 
 
 def java_command(

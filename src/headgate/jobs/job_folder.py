@@ -31,6 +31,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
 
+from headgate._disk import replace_file
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.event_files import append_event
 
@@ -233,21 +234,5 @@ def write_json(file: Path, content: Mapping[str, Any], *, sync: bool = False) ->
         sync: Wait until the disk has the content and the name, so that the file survives a power
             failure.
     """
-    file.parent.mkdir(parents=True, exist_ok=True)
-    making = file.with_name(f".{file.name}.{os.getpid()}.tmp")
-    with making.open("w", encoding="utf-8") as out:
-        out.write(json.dumps({"format": FORMAT, **content}, indent=2) + "\n")
-        if sync:
-            out.flush()
-            os.fsync(out.fileno())
-    making.replace(file)
-    if sync:
-        _sync_folder(file.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    text = json.dumps({"format": FORMAT, **content}, indent=2) + "\n"
+    replace_file(file, text, sync=sync)

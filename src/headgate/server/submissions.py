@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from headgate._codec import decode, encode
+from headgate._disk import replace_file
 from headgate.errors import Domain, HeadgateError
 from headgate.server.operations import Operation, OperationState
 
@@ -161,10 +161,4 @@ def _read(file: Path) -> tuple[Submission, ...]:
 
 def _write(file: Path, content: _File) -> None:
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    making = file.with_name(f".{file.name}.tmp")
-    handle = os.open(making, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8") as out:
-        out.write(json.dumps(encode(content)) + "\n")
-        out.flush()
-        os.fsync(out.fileno())
-    making.replace(file)
+    replace_file(file, json.dumps(encode(content)) + "\n", mode=0o600, sync=True)

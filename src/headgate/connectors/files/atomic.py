@@ -13,6 +13,8 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from headgate._disk import sync_path
+
 _NO_LINKS = frozenset(
     {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK, errno.EXDEV}
 )
@@ -57,7 +59,7 @@ def write_new(
     finally:
         draft.unlink(missing_ok=True)
     if sync:
-        _sync_folder(path.parent)
+        sync_path(path.parent)
 
 
 def _place(draft: Path, path: Path) -> None:
@@ -80,11 +82,3 @@ def _place_by_claim(draft: Path, path: Path) -> None:
         draft.rename(path)
     finally:
         claim.unlink()
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

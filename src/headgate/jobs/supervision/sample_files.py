@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from headgate._disk import replace_file
 from headgate.errors import HeadgateError
 
 FORMAT = 1
@@ -259,9 +260,7 @@ def _ends_whole(file: Path) -> bool:
 
 
 def _replace(file: Path, lines: Sequence[str]) -> None:
-    making = file.with_name(f".{file.name}.{os.getpid()}.tmp")
-    making.write_text(_HEADER + "".join(lines), encoding="utf-8")
-    making.replace(file)
+    replace_file(file, _HEADER + "".join(lines))
 
 
 def _most(a: float | None, b: float | None) -> float | None:
