@@ -30,12 +30,12 @@ MANIFESTS = sorted((DEPLOY / "kubernetes").glob("*.yaml"))
 HELM = shutil.which("helm")
 VALUES = {
     "token": {"value": "0123456789abcdef0123"},
-    "server": {"on": "kafka://kafka:9092", "allowHosts": ["jobs.example.org"]},
+    "server": {"topics": "kafka://kafka:9092", "allowHosts": ["jobs.example.org"]},
     "sparkConf": {"spark.kubernetes.executor.node.selector.pool": "streaming"},
     "jobs": {
         "orders": {
             "flow": "/flows/orders/flow.py",
-            "on": "kafka://kafka:9092",
+            "topics": "kafka://kafka:9092",
             "driverMemory": "1GiB",
             "executors": 2,
             "executorCores": 2,
@@ -100,6 +100,21 @@ def test_a_manifest_is_valid_and_its_options_exist(file: Path) -> None:
     check(documents(file.read_text()))
 
 
+def test_no_key_of_the_charts_values_is_a_boolean_to_yaml() -> None:
+    def keys(values: Any) -> Iterator[Any]:
+        for key, inner in values.items() if isinstance(values, dict) else ():
+            yield key
+            yield from keys(inner)
+
+    text = (CHART / "values.yaml").read_text()
+    # Examples are comments.
+    example = "\n".join(line[1:] for line in text.splitlines() if line.startswith("#  "))
+    found = [*keys(yaml.safe_load(text)), *keys(yaml.safe_load(f"jobs:\n{example}"))]
+    # To YAML, a key called on is true.
+    assert {"topics", "executors"} <= set(found)
+    assert all(isinstance(key, str) for key in found)
+
+
 @pytest.mark.skipif(HELM is None, reason="needs helm")
 def test_the_chart_renders_valid_objects(tmp_path: Path) -> None:
     values = tmp_path / "values.json"
@@ -113,7 +128,7 @@ def test_the_chart_renders_valid_objects(tmp_path: Path) -> None:
     sets = [name for kind, name in kinds if kind == "StatefulSet"]
     assert sets == ["shop", "shop-orders", "shop-visits"]
     (orders,) = (each for each in containers(objects) if "/flows/orders/flow.py" in each["args"])
-    assert "--executors=2" in orders["args"]
+    assert {"--executors=2", "--on=kafka://kafka:9092"} <= set(orders["args"])
     assert orders["args"][-2:] == ["--checkpoint-every", "30s"]
     bare = subprocess.run(command, capture_output=True, text=True)
     assert "set token.existingSecret or token.value" in bare.stderr
