@@ -404,11 +404,12 @@ def test_what_is_or_looks_like_a_secret_is_hidden(text: str, hidden: str) -> Non
 @pytest.mark.parametrize(
     "piece", ["a", "a-", "password", "token ", "://a:", "bearer ", "secret=\t"]
 )
-def test_a_text_of_any_length_is_searched_in_no_time(piece: str) -> None:
+def test_a_text_of_any_length_is_searched_once(piece: str) -> None:
     text = piece * ((1 << 20) // len(piece))
-    begun = time.monotonic()
+    # CPU time: other processes do not count. What tries every place anew takes minutes.
+    begun = time.process_time()
     hide_secrets(text, {"known-one"})
-    assert time.monotonic() - begun < 1
+    assert time.process_time() - begun < 5
 
 
 def test_a_users_own_record_keeps_what_only_looks_like_a_secret() -> None:

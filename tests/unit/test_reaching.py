@@ -30,7 +30,7 @@ def test_a_service_where_nobody_listens_is_told_within_seconds() -> None:
         check_brokers(graph(Pulsar("orders", service="pulsar://127.0.0.1:1")))
     assert caught.value.code == "BROKER_UNREACHABLE"
     assert "run job 'store'" in caught.value.message
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 15
 
 
 def test_an_admin_api_where_nobody_listens_is_told_too(listening: str) -> None:
