@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -91,7 +92,7 @@ class JoinShop(BrokerShop):
             [row for row in self._rows[side] if row["key"] and row["n"] not in late[side]]
             for side in SIDES
         )
-        pairs = list(nested_loop(left, right))
+        pairs = list(find_pairs(left, right))
         partners = Counter(row["n"] for pair in pairs for row in pair)
         wanted: dict[str, Iterable[Row]] = {
             "matched": ({**one, "right": other} for one, other in pairs),
@@ -114,15 +115,18 @@ class JoinShop(BrokerShop):
         assert self.count_letters() == without_key
 
 
-def nested_loop(left: list[Row], right: list[Row]) -> Iterator[tuple[Row, Row]]:
+def find_pairs(left: list[Row], right: list[Row]) -> Iterator[tuple[Row, Row]]:
     """Yield the rows that belong together, key by key."""
     by_key: dict[str, list[Row]] = defaultdict(list)
-    for row in right:
+    for row in sorted(right, key=lambda row: row["at"]):
         by_key[row["key"]].append(row)
+    times = {key: [row["at"] for row in rows] for key, rows in by_key.items()}
     for row in left:
-        for other in by_key[row["key"]]:
-            if -BEFORE <= other["at"] - row["at"] <= AFTER:
-                yield row, other
+        of_key = times.get(row["key"], [])
+        first = bisect_left(of_key, row["at"] - BEFORE)
+        end = bisect_right(of_key, row["at"] + AFTER)
+        for other in by_key[row["key"]][first:end]:
+            yield row, other
 
 
 @pytest.fixture

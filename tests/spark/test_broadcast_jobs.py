@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import random
 import signal
+import subprocess
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -149,19 +151,28 @@ def test_killed_jobs_keep_their_rules(bench: Bench, seed: int) -> None:
         bench.put("orders", [asdict(event) for event in events[begin : begin + 50]])
     model.round([], events)
     for _ in range(10):
-        wanted = last_commit(bench, JOB) + draw.randint(1, 2)
-        process = bench.spawn(file, max_batch=6000)
-        try:
-            eventually(
-                lambda wanted=wanted: last_commit(bench, JOB) >= wanted,  # type: ignore[misc]
-                every=0.01,
-                what="a batch",
-                alive=process,
-            )
-        finally:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate(timeout=120)
+        process = after_a_batch(bench, file, draw)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate(timeout=120)
+    # A restore repeats what came after its checkpoint; a graceful stop keeps the last batch as one.
+    process = after_a_batch(bench, file, draw)
+    process.terminate()
+    assert "STOPPED" in process.communicate(timeout=120)[0]
     bench.run(file, parallelism=3, restore_from="latest", max_batch=20_000)
     bench.run(file, drain=True)
     model.fire(END)
     check(bench, model)
+
+
+def after_a_batch(bench: Bench, file: Path, draw: random.Random) -> subprocess.Popen[str]:
+    """Return a job that has committed a batch or two; its process is killed if it does not."""
+    wanted = last_commit(bench, JOB) + draw.randint(1, 2)
+    process = bench.spawn(file, max_batch=6000)
+    try:
+        eventually(
+            lambda: last_commit(bench, JOB) >= wanted, every=0.01, what="a batch", alive=process
+        )
+    except BaseException:
+        process.kill()
+        raise
+    return process
