@@ -44,7 +44,7 @@ public final class Carried implements Serializable {
       try {
         properties.load(new java.io.StringReader(out.files.get(config)));
       } catch (IOException | IllegalArgumentException e) {
-        // Whoever reads it says what is wrong with it.
+        // The reader of the value reports what is wrong with it.
       }
       properties.stringPropertyNames().forEach(name -> out.take(properties.getProperty(name)));
     }
