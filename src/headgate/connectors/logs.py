@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from headgate.connectors.connector import Log
+from headgate.connectors.contract.connector import Log
 from headgate.connectors.registry import CONNECTORS
 from headgate.errors import HeadgateError
 from headgate.flow.graph.graph import Graph

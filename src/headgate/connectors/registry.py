@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from headgate.connectors.connector import Audit, Connector
+from headgate.connectors.contract.connector import Audit, Connector
 from headgate.connectors.files.connector import FilesConnector
 from headgate.connectors.kafka.connector import KafkaConnector
 from headgate.connectors.pulsar.connector import PulsarConnector

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from headgate.connectors.audit import (
+from headgate.connectors.contract.audit import (
     AuditedRun,
     Input,
     InputRecord,
@@ -20,9 +20,9 @@ from headgate.connectors.audit import (
     unknown_begin,
 )
 from headgate.connectors.files.descriptor import Files
-from headgate.connectors.files.ledger import read_ledger
-from headgate.connectors.files.records import read_lines, read_records
-from headgate.connectors.files.topic import TopicFolder, list_files, partition_of
+from headgate.connectors.files.folder.ledger import read_ledger
+from headgate.connectors.files.folder.records import read_lines, read_records
+from headgate.connectors.files.folder.topic import TopicFolder, list_files, partition_of
 from headgate.connectors.files.written import FILE
 
 shows_places = False

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headgate.connectors.connector import Audit, Positions, SparkEnds, TopicSetup, Writing
+from headgate.connectors.contract.connector import Audit, Positions, SparkEnds, TopicSetup, Writing
+from headgate.connectors.contract.setup import SetupOptions, TopicRole, wanted_topic
+from headgate.connectors.contract.starts import OFFSETS
+from headgate.connectors.contract.topics import WantedTopic
 from headgate.connectors.files import audit, ends, positions, written
 from headgate.connectors.files.descriptor import Files
 from headgate.connectors.files.log import SCHEME, FilesLog
 from headgate.connectors.files.places import FilesPlaces
-from headgate.connectors.kafka.descriptor import STARTS
-from headgate.connectors.setup import SetupOptions, TopicRole, wanted_topic
-from headgate.connectors.topics import WantedTopic
 from headgate.flow.schemas.schema import Schema
 from headgate.flow.topics import Topic
 
@@ -30,7 +30,7 @@ class FilesConnector:
     kind = Files.kind
     has_keys = False
     # The source refuses starts that embedded topics do not support.
-    starts = STARTS
+    starts = OFFSETS
     spark: SparkEnds[Files] = ends
     positions: Positions[Files] = positions
     writing: Writing[Files] = written

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headgate.connectors.connector import Reading
+from headgate.connectors.contract.connector import Reading
+from headgate.connectors.contract.starts import WORDS
 from headgate.connectors.files.descriptor import Files
-from headgate.connectors.files.topic import STAGING_FOLDER, TopicFolder
-from headgate.connectors.starts import WORDS
+from headgate.connectors.files.folder.topic import STAGING_FOLDER, TopicFolder
 from headgate.errors import HeadgateError
 
 SOURCE = "io.headgate.kernel.files.FilesSource"

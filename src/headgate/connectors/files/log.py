@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from headgate.connectors.connector import KeyValues, Sink
+from headgate.connectors.contract.connector import KeyValues, Sink
+from headgate.connectors.contract.setup import TopicRole
 from headgate.connectors.files.descriptor import Files
-from headgate.connectors.files.topic import TopicFolder
+from headgate.connectors.files.folder.topic import TopicFolder
 from headgate.connectors.files.topics import FilesTopics
-from headgate.connectors.setup import TopicRole
 
 SCHEME = "files:"
 

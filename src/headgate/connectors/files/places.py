@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from headgate.connectors.files.ledger import LedgerEntry
-from headgate.connectors.files.records import BLANK, read_backwards, read_lines
-from headgate.connectors.files.topic import SUFFIX, TopicFile, TopicFolder, partition_of
+from headgate.connectors.contract.places import PlacedRecord, Send, Spot, Stretch
+from headgate.connectors.files.folder.ledger import LedgerEntry
+from headgate.connectors.files.folder.records import BLANK, read_backwards, read_lines
+from headgate.connectors.files.folder.topic import SUFFIX, TopicFile, TopicFolder, partition_of
 from headgate.connectors.files.written import FILE
-from headgate.connectors.places import PlacedRecord, Send, Spot, Stretch
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from headgate.connectors.connector import RecordCount
+from headgate.connectors.contract.connector import RecordCount
 from headgate.connectors.files.descriptor import Files
-from headgate.connectors.files.ledger import LedgerEntry, read_ledger
-from headgate.connectors.files.records import read_lines
-from headgate.connectors.files.topic import TopicFolder
+from headgate.connectors.files.folder.ledger import LedgerEntry, read_ledger
+from headgate.connectors.files.folder.records import read_lines
+from headgate.connectors.files.folder.topic import TopicFolder
 
 
 def count_between(files: Files, start: str | None, end: str | None) -> RecordCount | None:

@@ -8,17 +8,18 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from headgate._clock import Clock
-from headgate.connectors.files import records
-from headgate.connectors.files import topic as folders
-from headgate.connectors.files.topic import TopicFile, TopicFolder
-from headgate.connectors.topics import (
+from headgate.connectors.contract.topics import (
     MadeTopic,
     PublishedFile,
     TopicDetails,
     TopicSummary,
     WantedTopic,
     check_partitions,
+    check_topic_name,
 )
+from headgate.connectors.files.folder import records
+from headgate.connectors.files.folder import topic as folders
+from headgate.connectors.files.folder.topic import TopicFile, TopicFolder
 from headgate.errors import HeadgateError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -61,7 +62,7 @@ class FilesTopics:
                 replicas.
         """
         _check_supported(wanted)
-        folder = TopicFolder(self.root / folders.check_topic_name(wanted.name))
+        folder = TopicFolder(self.root / check_topic_name(wanted.name))
         asked = wanted.partitions
         if asked is not None:
             check_partitions(wanted.name, asked)

@@ -6,10 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from headgate.connectors.files.descriptor import Files
-from headgate.connectors.files.records import read_records
-from headgate.connectors.files.topic import list_files
-from headgate.connectors.written import (
+from headgate.connectors.contract.written import (
     MAYBE_ALIVE,
     NOTHING,
     Answer,
@@ -18,6 +15,9 @@ from headgate.connectors.written import (
     Written,
     unknown,
 )
+from headgate.connectors.files.descriptor import Files
+from headgate.connectors.files.folder.records import read_records
+from headgate.connectors.files.folder.topic import list_files
 
 FILE = re.compile(
     r"(?P<lineage>[0-9]{8}T[0-9]{6}-[0-9a-f]{6})-(?P<batch>[0-9]{10})-(?P<task>[0-9]{5})\.jsonl"

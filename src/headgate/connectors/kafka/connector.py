@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from headgate.connectors.broker import BrokerConnector, BrokerEnds
-from headgate.connectors.connector import Audit, Positions, Reading, TopicSetup, Writing
+from headgate.connectors.broker.connector import BrokerConnector, BrokerEnds
+from headgate.connectors.contract.connector import Audit, Positions, Reading, TopicSetup, Writing
+from headgate.connectors.contract.places import Places
+from headgate.connectors.contract.setup import SetupOptions, TopicRole
+from headgate.connectors.contract.topics import WantedTopic
 from headgate.connectors.kafka.access.clients import open_admin
-from headgate.connectors.kafka.descriptor import SCHEME, STARTS, Kafka, KafkaLog
+from headgate.connectors.kafka.descriptor import SCHEME, Kafka, KafkaLog
 from headgate.connectors.kafka.runs import positions, written
-from headgate.connectors.places import Places
-from headgate.connectors.setup import SetupOptions, TopicRole
-from headgate.connectors.topics import WantedTopic
 from headgate.flow.schemas.schema import Schema
 from headgate.flow.topics import Topic
 
@@ -23,10 +23,7 @@ class KafkaEnds(BrokerEnds[Kafka]):
 
     def own_options(self, topic: Kafka, _reading: Reading) -> dict[str, str]:
         """Return the isolation level, which is an option of the client."""
-        for name in ("consumer.isolation.level", "isolation.level"):
-            if name in topic.options:
-                return {"isolation": topic.options[name]}
-        return {"isolation": "read_committed"}
+        return {"isolation": topic.isolation}
 
 
 def _wanted(
@@ -44,7 +41,7 @@ class KafkaConnector(BrokerConnector[Kafka]):
     """Topics of Kafka clusters."""
 
     kind = Kafka.kind
-    starts = STARTS
+    starts = Kafka.starts
     spark = KafkaEnds()
     positions: Positions[Kafka] = positions
     writing: Writing[Kafka] = written

@@ -14,18 +14,21 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from headgate.connectors.broker import BrokerLog, BrokerTopic, Sender
+from headgate.connectors.broker.log import BrokerLog, Sender
+from headgate.connectors.broker.options import bad_client_option, parse_query, parse_servers
+from headgate.connectors.broker.topic import BrokerTopic
+from headgate.connectors.contract.setup import SetupOptions, TopicRole, wanted_topic
+from headgate.connectors.contract.starts import OFFSETS, StartSyntax
+from headgate.connectors.contract.topics import Topics, WantedTopic
 from headgate.connectors.kafka import jaas
-from headgate.connectors.options import bad_client_option, parse_query, parse_servers
-from headgate.connectors.setup import SetupOptions, TopicRole, wanted_topic
-from headgate.connectors.starts import StartSyntax, find_count
-from headgate.connectors.topics import Topics, WantedTopic
 from headgate.errors import HeadgateError
 from headgate.flow.topics import register_topic
 
 SCHEME = "kafka://"
 DEFAULT_PORT = 9092
-STARTS = StartSyntax("offsets:", "offsets:0=15,1=20", "offsets", find_count)
+READ_COMMITTED = "read_committed"
+# Names of the option with the isolation level, the one that counts first.
+_ISOLATION = ("consumer.isolation.level", "isolation.level")
 
 bad_option = functools.partial(bad_client_option, "Kafka")
 
@@ -134,11 +137,18 @@ class Kafka(BrokerTopic):
     servers: str = field(kw_only=True)
 
     kind: ClassVar[str] = "kafka"
-    starts: ClassVar[StartSyntax] = STARTS
+    starts: ClassVar[StartSyntax] = OFFSETS
 
     @property
     def log(self) -> KafkaLog:
         return KafkaLog.of(self.servers, self.options, self.config)
+
+    @property
+    def isolation(self) -> str:
+        """The isolation level at which jobs read it."""
+        return next(
+            (self.options[name] for name in _ISOLATION if name in self.options), READ_COMMITTED
+        )
 
 
 def _bad_servers(problem: str) -> HeadgateError:

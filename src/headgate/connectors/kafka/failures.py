@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from headgate.connectors.failures import BrokerFailures
+from headgate.connectors.broker.failures import BrokerFailures
 from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:

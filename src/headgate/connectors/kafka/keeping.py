@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 
-from headgate.connectors.topics import FOREVER, MadeTopic, Retention, WantedTopic
+from headgate.connectors.contract.topics import FOREVER, MadeTopic, Retention, WantedTopic
 
 _RETENTION = "retention.ms"
 _POLICY = "cleanup.policy"

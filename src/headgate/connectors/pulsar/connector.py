@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from headgate.connectors.broker import BrokerConnector, BrokerEnds
-from headgate.connectors.connector import Audit, Positions, Reading, TopicSetup, Writing
-from headgate.connectors.places import Places
+from headgate.connectors.broker.connector import BrokerConnector, BrokerEnds
+from headgate.connectors.contract.connector import Audit, Positions, Reading, TopicSetup, Writing
+from headgate.connectors.contract.places import Places
+from headgate.connectors.contract.setup import SetupOptions, TopicRole
+from headgate.connectors.contract.topics import WantedTopic
 from headgate.connectors.pulsar.access.admin import Admin
 from headgate.connectors.pulsar.access.clients import connect
-from headgate.connectors.pulsar.descriptor import SCHEMES, STARTS, Pulsar, PulsarLog
+from headgate.connectors.pulsar.descriptor import SCHEMES, Pulsar, PulsarLog
 from headgate.connectors.pulsar.keeping import find_problems, wanted_on_pulsar
 from headgate.connectors.pulsar.runs import positions, written
-from headgate.connectors.setup import SetupOptions, TopicRole
-from headgate.connectors.topics import WantedTopic
 from headgate.flow.schemas.schema import Schema
 
 
@@ -36,7 +36,7 @@ class PulsarConnector(BrokerConnector[Pulsar]):
     """Topics of Pulsar namespaces."""
 
     kind = Pulsar.kind
-    starts = STARTS
+    starts = Pulsar.starts
     spark = PulsarEnds()
     positions: Positions[Pulsar] = positions
     writing: Writing[Pulsar] = written

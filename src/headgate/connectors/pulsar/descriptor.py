@@ -14,8 +14,12 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from urllib.parse import urlsplit
 
-from headgate.connectors.broker import BrokerLog, BrokerTopic, Sender
-from headgate.connectors.options import bad_client_option, parse_query, parse_servers
+from headgate.connectors.broker.log import BrokerLog, Sender
+from headgate.connectors.broker.options import bad_client_option, parse_query, parse_servers
+from headgate.connectors.broker.topic import BrokerTopic
+from headgate.connectors.contract.setup import SetupOptions, TopicRole
+from headgate.connectors.contract.starts import StartSyntax
+from headgate.connectors.contract.topics import Topics, WantedTopic
 from headgate.connectors.pulsar import login
 from headgate.connectors.pulsar.keeping import wanted_on_pulsar
 from headgate.connectors.pulsar.names import (
@@ -25,9 +29,6 @@ from headgate.connectors.pulsar.names import (
     find_entry_id,
     full_name,
 )
-from headgate.connectors.setup import SetupOptions, TopicRole
-from headgate.connectors.starts import StartSyntax
-from headgate.connectors.topics import Topics, WantedTopic
 from headgate.errors import HeadgateError
 from headgate.flow.topics import register_topic
 

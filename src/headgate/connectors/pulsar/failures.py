@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from headgate.connectors.failures import BrokerFailures
+from headgate.connectors.broker.failures import BrokerFailures
 from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:

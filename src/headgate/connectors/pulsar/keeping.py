@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from headgate.connectors.setup import SetupOptions, TopicRole, wanted_topic
-from headgate.connectors.topics import FOREVER, MadeTopic, Retention, WantedTopic
+from headgate.connectors.contract.setup import SetupOptions, TopicRole, wanted_topic
+from headgate.connectors.contract.topics import FOREVER, MadeTopic, Retention, WantedTopic
 from headgate.flow.schemas.schema import Schema
 
 NOTHING = Retention(timedelta(0))

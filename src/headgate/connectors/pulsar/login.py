@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from headgate.connectors.options import bad_client_option
+from headgate.connectors.broker.options import bad_client_option
 from headgate.errors import HeadgateError
 
 PLUGIN = "authPluginClassName"

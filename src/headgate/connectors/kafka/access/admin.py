@@ -17,10 +17,10 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import ConfigResource, NewTopic, OffsetSpec, ResourceType
 
+from headgate.connectors.contract.topics import Retention, TopicPart, topic_not_found
 from headgate.connectors.kafka.access.clients import PATIENCE_S, ask, open_admin, read_metadata
 from headgate.connectors.kafka.descriptor import KafkaLog
 from headgate.connectors.kafka.keeping import is_compacted, read_retention
-from headgate.connectors.topics import Retention, TopicPart, topic_not_found
 
 _USUAL_REPLICATION = 3
 # Timeout of a request to a whole cluster.

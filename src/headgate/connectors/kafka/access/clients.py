@@ -12,10 +12,10 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from headgate.connectors.broker.references import MASK, is_secret
 from headgate.connectors.kafka.access.librdkafka import Role, read_settings
 from headgate.connectors.kafka.descriptor import KafkaLog, bad_option
 from headgate.connectors.kafka.failures import FAILURES, explain, is_final
-from headgate.connectors.references import MASK, is_secret
 from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ import enum
 from collections.abc import Mapping
 from pathlib import Path
 
+from headgate.connectors.broker.properties import read_properties
+from headgate.connectors.broker.references import resolve
 from headgate.connectors.kafka.descriptor import KafkaLog, bad_option
 from headgate.connectors.kafka.jaas import parse_jaas
-from headgate.connectors.properties import read_properties
-from headgate.connectors.references import resolve
 
 # librdkafka has no counterpart, or another meaning, and works without them.
 _LEFT_OUT = frozenset(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from headgate._units import format_count
-from headgate.connectors.audit import (
+from headgate.connectors.contract.audit import (
     AuditedRun,
     Input,
     InputRecord,
@@ -21,14 +21,12 @@ from headgate.connectors.audit import (
     unknown_begin,
 )
 from headgate.connectors.kafka.access.admin import Cluster, TopicFacts
-from headgate.connectors.kafka.descriptor import Kafka
+from headgate.connectors.kafka.descriptor import READ_COMMITTED, Kafka
 from headgate.connectors.kafka.runs.positions import TopicPosition, parse_position
 from headgate.connectors.kafka.topics.records import read_records
 from headgate.errors import HeadgateError
 
 shows_places = True
-
-_COMMITTED = "read_committed"
 
 
 def open_input(job: str, kafka: Kafka, begin: str | None, end: str) -> Input:
@@ -42,8 +40,8 @@ def open_input(job: str, kafka: Kafka, begin: str | None, end: str) -> Input:
     cluster = Cluster(kafka.log, doing=f"audit job {job!r}")
     notes: list[str] = []
     ranges = []
-    gaps = ""
-    for facts in _describe(job, cluster, list(reached)):
+    topics = _describe(job, cluster, list(reached))
+    for facts in topics:
         position = reached[facts.name]
         first = None if began is None else began.get(facts.name, TopicPosition(position.id, ()))
         if not same_topic(position.id, facts.id) or (
@@ -53,13 +51,9 @@ def open_input(job: str, kafka: Kafka, begin: str | None, end: str) -> Input:
         range_, remarks = range_of(facts, cluster.committed_ends(facts), first, position)
         ranges.append(range_)
         notes += remarks
-        if facts.compacted:
-            gaps = f"topic {facts.name!r} is compacted"
-    if kafka.options.get("isolation.level", _COMMITTED) != _COMMITTED:
-        gaps = "the job reads uncommitted records"
     if begin is None:
         notes.append(unknown_begin(kafka.name))
-    return input_of(kafka, ranges, gaps, notes)
+    return input_of(kafka, ranges, gaps_of(kafka, topics), notes)
 
 
 def input_of(
@@ -91,6 +85,14 @@ def input_of(
         (range_.topic, number) for range_ in ranges for number in range_.ends
     )
     return Input(kafka.name, read, standing, partitions, tuple(ranges), gaps, tuple(notes))
+
+
+def gaps_of(kafka: Kafka, topics: Iterable[TopicFacts]) -> str:
+    """Return why the job may have read records that are not there any more; empty if it did not."""
+    if kafka.isolation != READ_COMMITTED:
+        return "the job reads uncommitted records"
+    compacted = next((facts.name for facts in topics if facts.compacted), None)
+    return "" if compacted is None else f"topic {compacted!r} is compacted"
 
 
 def _describe(job: str, cluster: Cluster, topics: Sequence[str]) -> list[TopicFacts]:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from headgate.connectors.connector import RecordCount
+from headgate.connectors.broker.positions import parse_topics
+from headgate.connectors.contract.connector import RecordCount
 from headgate.connectors.kafka.descriptor import Kafka, KafkaLog
 from headgate.connectors.kafka.runs.groups import publish_positions
-from headgate.connectors.positions import parse_topics
 
 
 @dataclass(frozen=True, slots=True)

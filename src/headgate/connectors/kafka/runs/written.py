@@ -11,10 +11,17 @@ import re
 import time
 from collections.abc import Iterable, Mapping
 
+from headgate.connectors.contract.written import (
+    UNMARKED,
+    Batches,
+    Writers,
+    Written,
+    by_tasks,
+    unknown,
+)
 from headgate.connectors.kafka.access.clients import read_metadata
 from headgate.connectors.kafka.descriptor import Kafka, KafkaLog
 from headgate.connectors.kafka.runs import groups
-from headgate.connectors.written import UNMARKED, Batches, Writers, Written, by_tasks, unknown
 from headgate.errors import HeadgateError
 
 rests_on = "transactions"

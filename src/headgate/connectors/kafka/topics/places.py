@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from headgate.connectors.contract.places import PlacedRecord, Send, Spot, Stretch
 from headgate.connectors.kafka.access.admin import Cluster
 from headgate.connectors.kafka.descriptor import KafkaLog
 from headgate.connectors.kafka.topics.producing import KafkaSender
 from headgate.connectors.kafka.topics.records import Record, read_records, tail
-from headgate.connectors.places import PlacedRecord, Send, Spot, Stretch
 
 _PLACE = re.compile(r"([0-9]{1,9}):([0-9]{1,18})")
 # Skipping this many records takes about as long as a second consumer needs to start.

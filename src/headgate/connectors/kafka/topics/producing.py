@@ -7,7 +7,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message
 
-from headgate.connectors.connector import Records
+from headgate.connectors.contract.connector import Records
 from headgate.connectors.kafka.access.clients import PATIENCE_S, open_producer, read_metadata
 from headgate.connectors.kafka.descriptor import KafkaLog
 from headgate.connectors.kafka.failures import FAILURES

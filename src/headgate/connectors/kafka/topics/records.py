@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from headgate.connectors.contract.places import merge
 from headgate.connectors.kafka.access.admin import Cluster, TopicFacts
 from headgate.connectors.kafka.access.clients import Troubles, open_consumer
 from headgate.connectors.kafka.descriptor import KafkaLog
 from headgate.connectors.kafka.failures import FAILURES
-from headgate.connectors.places import merge
 from headgate.errors import Domain, HeadgateError
 
 PATIENCE_S = 30.0

@@ -6,18 +6,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from headgate._clock import Clock
-from headgate.connectors.files.topic import check_topic_name
-from headgate.connectors.kafka.access.admin import Cluster, TopicFacts
-from headgate.connectors.kafka.descriptor import KafkaLog
-from headgate.connectors.kafka.keeping import differences, topic_config
-from headgate.connectors.kafka.topics import records
-from headgate.connectors.topics import (
+from headgate.connectors.contract.topics import (
     MadeTopic,
     TopicDetails,
     TopicSummary,
     WantedTopic,
     check_partitions,
+    check_topic_name,
 )
+from headgate.connectors.kafka.access.admin import Cluster, TopicFacts
+from headgate.connectors.kafka.descriptor import KafkaLog
+from headgate.connectors.kafka.keeping import differences, topic_config
+from headgate.connectors.kafka.topics import records
 from headgate.errors import HeadgateError
 
 # The text shown for a record without a value.

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from headgate.connectors.properties import read_properties
+from headgate.connectors.broker.properties import read_properties
+from headgate.connectors.broker.references import resolve
 from headgate.connectors.pulsar.descriptor import PulsarLog, bad_option
 from headgate.connectors.pulsar.login import Login, parse_login
-from headgate.connectors.references import resolve
 
 _PREFIXES = ("reader.", "producer.")
 _OPERATION_TIMEOUT_MS = 10_000

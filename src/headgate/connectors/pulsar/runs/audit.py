@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from headgate.connectors.audit import (
+from headgate.connectors.contract.audit import (
     AuditedRun,
     Input,
     InputRecord,
@@ -19,6 +19,7 @@ from headgate.connectors.audit import (
     read_marked_rows,
     unknown_begin,
 )
+from headgate.connectors.contract.topics import FOREVER
 from headgate.connectors.pulsar.descriptor import Pulsar
 from headgate.connectors.pulsar.names import BEGINNING, EntryId, full_name
 from headgate.connectors.pulsar.runs.positions import parse_position
@@ -26,7 +27,6 @@ from headgate.connectors.pulsar.topics.ledgers import Ledgers
 from headgate.connectors.pulsar.topics.namespaces import Namespace
 from headgate.connectors.pulsar.topics.places import PulsarPlaces, entries_of, sequence_of
 from headgate.connectors.pulsar.topics.records import read_ranges
-from headgate.connectors.topics import FOREVER
 
 shows_places = False
 

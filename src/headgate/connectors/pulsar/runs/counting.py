@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from headgate.connectors.connector import RecordCount
+from headgate.connectors.contract.connector import RecordCount
 from headgate.connectors.pulsar.access.admin import Admin
 from headgate.connectors.pulsar.names import EntryId, topic_path
 from headgate.connectors.pulsar.topics.ledgers import Ledgers, read_ledgers

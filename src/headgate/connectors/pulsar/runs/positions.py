@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from headgate.connectors.connector import RecordCount
-from headgate.connectors.positions import parse_topics
+from headgate.connectors.broker.positions import parse_topics
+from headgate.connectors.contract.connector import RecordCount
 from headgate.connectors.pulsar.access.admin import Admin
 from headgate.connectors.pulsar.descriptor import Pulsar, PulsarLog
 from headgate.connectors.pulsar.names import (

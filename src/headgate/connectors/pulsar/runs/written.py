@@ -11,13 +11,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from headgate.connectors.pulsar.access.admin import Admin
-from headgate.connectors.pulsar.access.clients import open_client
-from headgate.connectors.pulsar.descriptor import Pulsar, PulsarLog
-from headgate.connectors.pulsar.failures import explain
-from headgate.connectors.pulsar.topics.namespaces import Namespace, Shape
-from headgate.connectors.pulsar.topics.schemas import JSON, plain_schema
-from headgate.connectors.written import (
+from headgate.connectors.contract.written import (
     MAYBE_ALIVE,
     NOTHING,
     UNMARKED,
@@ -27,6 +21,12 @@ from headgate.connectors.written import (
     by_tasks,
     unknown,
 )
+from headgate.connectors.pulsar.access.admin import Admin
+from headgate.connectors.pulsar.access.clients import open_client
+from headgate.connectors.pulsar.descriptor import Pulsar, PulsarLog
+from headgate.connectors.pulsar.failures import explain
+from headgate.connectors.pulsar.topics.namespaces import Namespace, Shape
+from headgate.connectors.pulsar.topics.schemas import JSON, plain_schema
 from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:

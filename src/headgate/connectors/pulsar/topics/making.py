@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 
+from headgate.connectors.contract.topics import MadeTopic, Retention, WantedTopic
 from headgate.connectors.pulsar.keeping import (
     COMPACTION_BYTES,
     NOTHING,
@@ -22,7 +23,6 @@ from headgate.connectors.pulsar.topics.schemas import (
     json_schema,
     schema_differences,
 )
-from headgate.connectors.topics import MadeTopic, Retention, WantedTopic
 from headgate.errors import HeadgateError
 
 # The cursor in which a partition stores its deduplication state.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from headgate.connectors.contract.topics import TopicSubscription, topic_not_found
 from headgate.connectors.pulsar.access.admin import Admin
 from headgate.connectors.pulsar.descriptor import PulsarLog
 from headgate.connectors.pulsar.keeping import Kept, read_retention
@@ -18,7 +19,6 @@ from headgate.connectors.pulsar.names import (
     topic_path,
 )
 from headgate.connectors.pulsar.topics.ledgers import Ledgers, read_ledgers
-from headgate.connectors.topics import TopicSubscription, topic_not_found
 
 _APPLIED = {"applied": "true"}
 _PUBLISHED = "x-pulsar-publish-time"

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from headgate.connectors.places import PlacedRecord, Send, Spot, Stretch
+from headgate.connectors.contract.places import PlacedRecord, Send, Spot, Stretch
 from headgate.connectors.pulsar.access.clients import open_client
 from headgate.connectors.pulsar.descriptor import PulsarLog
 from headgate.connectors.pulsar.failures import explain

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headgate.connectors.places import merge
+from headgate.connectors.contract.places import merge
 from headgate.connectors.pulsar.access.clients import open_client
 from headgate.connectors.pulsar.descriptor import PulsarLog
 from headgate.connectors.pulsar.failures import explain

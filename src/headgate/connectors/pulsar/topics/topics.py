@@ -7,12 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from headgate._clock import Clock
-from headgate.connectors.pulsar.descriptor import PulsarLog
-from headgate.connectors.pulsar.names import full_name
-from headgate.connectors.pulsar.topics import records
-from headgate.connectors.pulsar.topics.making import make_topic
-from headgate.connectors.pulsar.topics.namespaces import Namespace, Shape
-from headgate.connectors.topics import (
+from headgate.connectors.contract.topics import (
     LedgerPart,
     MadeTopic,
     Retention,
@@ -20,9 +15,14 @@ from headgate.connectors.topics import (
     TopicSummary,
     WantedTopic,
     check_partitions,
+    check_topic_name,
 )
+from headgate.connectors.pulsar.descriptor import PulsarLog
+from headgate.connectors.pulsar.names import full_name
+from headgate.connectors.pulsar.topics import records
+from headgate.connectors.pulsar.topics.making import make_topic
+from headgate.connectors.pulsar.topics.namespaces import Namespace, Shape
 from headgate.errors import HeadgateError
-from headgate.flow.names import check_topic_name
 
 _USUAL_RETENTION = Retention(timedelta(days=7))
 # The text shown for a record without a value.

@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from headgate._clock import Clock
-from headgate.connectors.files.topic import TopicFile, TopicFolder, list_files
+from headgate.connectors.files.folder.topic import TopicFile, TopicFolder, list_files
 
 _BLOCK = 1 << 20
 _BACKWARD_BLOCK = 1 << 16

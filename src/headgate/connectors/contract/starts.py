@@ -116,3 +116,6 @@ def find_count(value: object) -> int | None:
 def _time_text(moment: datetime) -> str:
     aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     return aware.astimezone(UTC).isoformat()
+
+
+OFFSETS = StartSyntax("offsets:", "offsets:0=15,1=20", "offsets", find_count)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-from headgate.connectors.topics import (
+from headgate.connectors.contract.topics import (
     FOREVER,
     MadeTopic,
     Retention,

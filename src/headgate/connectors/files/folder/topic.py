@@ -23,38 +23,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from headgate.connectors.files import ledger
-from headgate.connectors.files.atomic import unique_name, write_new
-from headgate.connectors.files.ledger import LedgerEntry
-from headgate.connectors.topics import check_partitions, topic_not_found
+from headgate.connectors.contract.topics import (
+    check_partitions,
+    check_topic_name,
+    topic_not_found,
+)
+from headgate.connectors.files.folder import ledger
+from headgate.connectors.files.folder.atomic import unique_name, write_new
+from headgate.connectors.files.folder.ledger import LedgerEntry
 from headgate.errors import Domain, HeadgateError
+from headgate.flow.names import is_topic_name
 
 FORMAT = 1
 META_FILE = "_topic.json"
 STAGING_FOLDER = "_tmp"
 SUFFIX = ".jsonl"
 
-_NAME = re.compile(r"[A-Za-z0-9-][A-Za-z0-9._-]*")
 _FILE_NAME = re.compile(r"[A-Za-z0-9-][A-Za-z0-9._=+-]*\.jsonl")
 _PARTITION = re.compile(r"part-([0-9]{1,9})/")
-_LONGEST_NAME = 249
-
-
-def check_topic_name(text: str) -> str:
-    """Return the name unchanged if it is a valid topic name.
-
-    Raises:
-        HeadgateError: BAD_TOPIC_NAME.
-    """
-    if _NAME.fullmatch(text) and len(text) <= _LONGEST_NAME:
-        return text
-    suggestion = re.sub(r"[^A-Za-z0-9._-]+", "-", text).lstrip("_.")[:_LONGEST_NAME].rstrip("-")
-    raise HeadgateError(
-        "BAD_TOPIC_NAME",
-        f"cannot use {text!r} as a topic name: a name must have 1 to {_LONGEST_NAME} letters, "
-        "digits, '.', '_' and '-', and must not begin with '_' or '.'",
-        hint=f"try {suggestion or 'orders'}",
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +259,7 @@ def list_topics(root: Path) -> list[TopicFolder]:
     return [
         TopicFolder(path)
         for path in sorted(root.iterdir())
-        if path.is_dir() and _NAME.fullmatch(path.name)
+        if path.is_dir() and is_topic_name(path.name)
     ]
 
 

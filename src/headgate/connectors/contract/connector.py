@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
-from headgate.connectors.audit import AuditedRun, Input, OutputRows
-from headgate.connectors.places import Places
-from headgate.connectors.setup import SetupOptions, TopicRole, find_problems
-from headgate.connectors.starts import StartSyntax
-from headgate.connectors.topics import MadeTopic, Topics, WantedTopic
-from headgate.connectors.written import Batches, Writers, Written
+from headgate.connectors.contract.audit import AuditedRun, Input, OutputRows
+from headgate.connectors.contract.places import Places
+from headgate.connectors.contract.setup import SetupOptions, TopicRole, find_problems
+from headgate.connectors.contract.starts import StartSyntax
+from headgate.connectors.contract.topics import MadeTopic, Topics, WantedTopic
+from headgate.connectors.contract.written import Batches, Writers, Written
 from headgate.flow.schemas.schema import Schema
 from headgate.flow.topics import Topic
 

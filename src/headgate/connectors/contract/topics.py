@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -11,13 +12,14 @@ from headgate._clock import Clock
 from headgate._codec import Form, Moment, alias, left_out, left_out_while, shaped
 from headgate._units import format_duration, format_size, parse_duration
 from headgate.errors import HeadgateError
-from headgate.flow.names import did_you_mean
+from headgate.flow.names import did_you_mean, is_topic_name
 from headgate.flow.schemas.schema import Schema
 
 INFINITE = "infinite"
 
 # The maximum number of existing topics in a message.
 _NAMED = 12
+_LONGEST_NAME = 249
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +286,23 @@ class Topics(Protocol):
 
     def follow(self, name: str, *, last: int, clock: Clock) -> Iterator[bytes]:
         """Yield the last records, then every new record, without end."""
+
+
+def check_topic_name(text: str) -> str:
+    """Return the name unchanged if it is a valid topic name.
+
+    Raises:
+        HeadgateError: BAD_TOPIC_NAME.
+    """
+    if is_topic_name(text) and len(text) <= _LONGEST_NAME:
+        return text
+    suggestion = re.sub(r"[^A-Za-z0-9._-]+", "-", text).lstrip("_.")[:_LONGEST_NAME].rstrip("-")
+    raise HeadgateError(
+        "BAD_TOPIC_NAME",
+        f"cannot use {text!r} as a topic name: a name must have 1 to {_LONGEST_NAME} letters, "
+        "digits, '.', '_' and '-', and must not begin with '_' or '.'",
+        hint=f"try {suggestion or 'orders'}",
+    )
 
 
 def check_partitions(name: str, partitions: int) -> int:

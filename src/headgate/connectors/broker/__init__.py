@@ -1,0 +1,1 @@
+"""What all brokers share: their logs and topics as values, options of clients, errors."""
