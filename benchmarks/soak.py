@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from headgate import Flow
-from headgate.connectors.files.topic import TopicFolder
+from headgate.connectors.files.folder.topic import TopicFolder
 
 MIB = 1 << 20
 JOB = "soak"

@@ -41,12 +41,14 @@ _IVY_FILE = """\
   <info organisation="headgate" module="fetched"/>
   <configurations><conf name="default"/></configurations>
   <dependencies>
+{dependencies}  </dependencies>
+</ivy-module>
+"""
+_IVY_DEPENDENCY = """\
     <dependency org="{group}" name="{name}" rev="{version}" transitive="false"
         conf="default->master">
-      <artifact name="{name}" type="{extension}" ext="{extension}" m:classifier="{classifier}"/>
+      <artifact name="{name}" type="{extension}" ext="{extension}"{classifier}/>
     </dependency>
-  </dependencies>
-</ivy-module>
 """
 
 # Called with a line and its size before a download, and with lines while it goes on, by any thread.
@@ -202,8 +204,11 @@ def _fetch_missing(
         _reporting(missing, Path(trial), progress),
     ):
         fetched = _Fetched(Path(trial), progress, len(missing))
-        if root is not None and len(missing) >= _MANY:
-            fetched.run(root, missing, with_needed=True)
+        if len(missing) >= _MANY:
+            if root is not None:
+                fetched.run(root, missing, with_needed=True)
+            else:
+                fetched.run_list(missing)
             _publish(missing, Path(trial), folder)
         for artifact in find_missing(missing):
             fetched.run(artifact, [artifact], with_needed=False)
@@ -258,10 +263,16 @@ class _Fetched:
 
     def run(self, root: Artifact, wanted: Sequence[Artifact], *, with_needed: bool) -> None:
         """Fetch an artifact; missing files are skipped, and `trouble` holds the reason."""
-        files = {artifact.file: artifact for artifact in wanted}
         if not with_needed:
             self._report(root)
-        command = ivy_command(root, self._folder, with_needed=with_needed)
+        self._run(ivy_command(root, self._folder, with_needed=with_needed), wanted)
+
+    def run_list(self, wanted: Sequence[Artifact]) -> None:
+        """Fetch several artifacts without their dependencies; missing files are skipped."""
+        self._run([*_ivy(wanted[0].file), *_ivy_file(wanted, self._folder)], wanted)
+
+    def _run(self, command: Sequence[str], wanted: Sequence[Artifact]) -> None:
+        files = {artifact.file: artifact for artifact in wanted}
         with subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -290,14 +301,9 @@ class _Fetched:
 
 def ivy_command(root: Artifact, folder: Path, *, with_needed: bool) -> list[str]:
     """Return the command that fetches an artifact, or an artifact with its dependencies."""
-    jars = spark_jars()
-    ivy = next(iter(sorted(jars.glob("ivy-*.jar"))), jars / "ivy.jar")
-    settings = os.environ.get(_SETTINGS)
-    command = [get_java(f"fetch {root.file}"), "-cp", str(ivy), "org.apache.ivy.Main"]
-    command += ["-settings", settings] if settings else []
-    command += ["-cache", str(cache_folder() / "ivy")]
+    command = _ivy(root.file)
     if root.classifier:
-        return [*command, *_ivy_file(root, folder)]
+        return [*command, *_ivy_file([root], folder)]
     command += ["-confs", "default"] if with_needed else ["-notransitive"]
     command += ["-dependency", root.group, root.name, root.version]
     command += ["-retrieve", f"{folder}/[artifact]-[revision].[ext]"]
@@ -305,20 +311,36 @@ def ivy_command(root: Artifact, folder: Path, *, with_needed: bool) -> list[str]
     return [*command, "-types", "jar", "bundle"]
 
 
-def _ivy_file(artifact: Artifact, folder: Path) -> list[str]:
-    """Return the arguments that fetch a file with a classifier; Ivy needs a file for that."""
-    asks = folder / f"{artifact.name}.xml"
-    asks.write_text(
-        _IVY_FILE.format(
+def _ivy(file: str) -> list[str]:
+    """Return the beginning of Ivy's command line; `file` is what it fetches."""
+    jars = spark_jars()
+    ivy = next(iter(sorted(jars.glob("ivy-*.jar"))), jars / "ivy.jar")
+    settings = os.environ.get(_SETTINGS)
+    command = [get_java(f"fetch {file}"), "-cp", str(ivy), "org.apache.ivy.Main"]
+    command += ["-settings", settings] if settings else []
+    return [*command, "-cache", str(cache_folder() / "ivy")]
+
+
+def _ivy_file(artifacts: Sequence[Artifact], folder: Path) -> list[str]:
+    """Return the arguments that fetch several files, or one with a classifier.
+
+    Ivy needs a file for that.
+    """
+    asks = folder / f"{artifacts[0].name}.xml"
+    dependencies = (
+        _IVY_DEPENDENCY.format(
             group=artifact.group,
             name=artifact.name,
             version=artifact.version,
-            classifier=artifact.classifier,
+            classifier=artifact.classifier and f' m:classifier="{artifact.classifier}"',
             extension=artifact.extension,
         )
+        for artifact in artifacts
     )
-    words = ["-ivy", str(asks), "-types", artifact.extension]
-    return [*words, "-retrieve", f"{folder}/[artifact]-[revision]-[classifier].[ext]"]
+    asks.write_text(_IVY_FILE.format(dependencies="".join(dependencies)))
+    types = sorted({artifact.extension for artifact in artifacts})
+    words = ["-ivy", str(asks), "-types", *types]
+    return [*words, "-retrieve", f"{folder}/[artifact]-[revision](-[classifier]).[ext]"]
 
 
 def _publish(artifacts: Iterable[Artifact], trial: Path, folder: Path) -> None:

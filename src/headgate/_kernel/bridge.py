@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -67,6 +68,34 @@ class Gate:
         self._clocks.forget(self._run)
         self._wakes.forget(self._run)
         self._class.forget(self._run)
+
+
+class Lease:
+    """The right of this driver to write a checkpoint on an object store, renewed by the JVM."""
+
+    def __init__(self, lease: Any) -> None:
+        self._lease = lease
+
+    @classmethod
+    def take(
+        cls, spark: SparkSession, place: str, checkpoint: str, *, holder: str, expires: timedelta
+    ) -> Lease:
+        """Take the lease of a checkpoint.
+
+        Args:
+            place: The address of its claims.
+            checkpoint: The checkpoint's address.
+            holder: Equal for drivers of which only one can be alive.
+            expires: The time after which it ends if it is not renewed.
+        """
+        taken = kernel(spark).checkpoint.Lease.take(
+            spark._jsparkSession, place, checkpoint, holder, to_millis(expires)
+        )
+        return cls(taken)
+
+    def release(self) -> None:
+        """End the lease, so that the next driver need not wait; nothing happens if it was lost."""
+        self._lease.release()
 
 
 class Feeds:
@@ -185,7 +214,23 @@ def explained(rows: DataFrame) -> str:
     return str(rows._jdf.queryExecution().toString())
 
 
-def forget_origins(spark: SparkSession) -> None:
+def create_session(conf: Mapping[str, str]) -> SparkSession:
+    """Return the session of this process, made in its JVM if there is none yet."""
+    context = SparkContext.getOrCreate(SparkConf().setAll(list(conf.items())))
+    extensions = context._jvm.io.headgate.kernel.SessionExtensions  # type: ignore[union-attr]
+    builder = SparkSession.builder
+    for key, value in conf.items():
+        builder = builder.config(key, value)
+    extensions.hide()
+    try:
+        spark = builder.getOrCreate()
+    finally:
+        extensions.show()
+    _forget_origins(spark)
+    return spark
+
+
+def _forget_origins(spark: SparkSession) -> None:
     """Remove the origin of values from Hadoop's configuration.
 
     Spark sends the configuration to every stateful operator in every batch, and most of it is

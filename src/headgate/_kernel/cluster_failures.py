@@ -49,15 +49,19 @@ def find_cluster_failure(job: str, causes: Sequence[str]) -> HeadgateError | Non
     return None
 
 
-def _executor_died(what: str, lost: re.Match[str], _causes: Sequence[str]) -> HeadgateError:
-    reason = (lost["reason"] or "no reason is known").strip()
+def explain_exit(reason: str) -> str:
+    """Return why an executor was lost, with the meaning of its exit code if that is known."""
     code = _EXIT_CODE.search(reason)
     meaning = _MEANINGS.get(int(code[1]), "") if code is not None else ""
-    is_memory = "memory" in f"{meaning} {reason}".lower()
+    return reason + (f" ({meaning})" if meaning else "")
+
+
+def _executor_died(what: str, lost: re.Match[str], _causes: Sequence[str]) -> HeadgateError:
+    reason = explain_exit((lost["reason"] or "no reason is known").strip())
+    is_memory = "memory" in reason.lower()
     return _failure(
         code="EXECUTOR_DIED",
-        message=f"{what}: Spark's executor {lost['id']} was lost: {reason}"
-        + (f" ({meaning})" if meaning else ""),
+        message=f"{what}: Spark's executor {lost['id']} was lost: {reason}",
         hint=_MORE_MEMORY
         if is_memory
         else "see the executor's stderr in the work folder of Spark's worker",

@@ -1,8 +1,10 @@
-"""The jars that the kernel's modules need besides Spark's, by module."""
+"""The jars that jobs need besides Spark's: by the kernel's module, and by the scheme of a store."""
 
 from __future__ import annotations
 
-from headgate._artifacts import Artifact
+from pathlib import Path
+
+from headgate._artifacts import Artifact, read_artifacts
 
 KAFKA_CLIENTS = Artifact(
     group="org.apache.kafka",
@@ -67,3 +69,10 @@ _PULSAR = (
 )
 
 CONNECTORS: dict[str, tuple[Artifact, ...]] = {"kafka": (KAFKA_CLIENTS,), "pulsar": _PULSAR}
+
+# Hadoop's S3A of PySpark's Hadoop, and the modules of AWS's SDK that it loads: its client for S3,
+# copies and roles. The SDK's bundle, which Hadoop names, has all of AWS in 600 MB. HTTP clients,
+# Netty and SLF4J are among PySpark's jars.
+_S3A = read_artifacts(Path(__file__).with_name("s3a-3.5.0.json"))
+
+STORES: dict[str, tuple[Artifact, ...]] = {"s3a": _S3A}

@@ -6,10 +6,15 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
 from headgate._kernel.bridge import kernel
+
+# Spark loads it beside the plugins of users: `spark.plugins.defaultList` leaves `spark.plugins`
+# alone.
+PLUGIN = {"spark.plugins.defaultList": "io.headgate.kernel.vitals.VitalsPlugin"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,14 @@ def count_executors(spark: SparkSession) -> int:
     """Return the number of executors that are registered with the driver."""
     # The driver has a place for blocks of its own.
     return int(spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()) - 1
+
+
+def read_executors(spark: SparkSession) -> dict[str, Any]:
+    """Return the executors since the driver began, with their tasks, in the kernel's form.
+
+    A driver that runs the tasks itself is one of them.
+    """
+    return dict(json.loads(kernel(spark).vitals.ExecutorRoll.read()))
 
 
 def find_folder_problems(

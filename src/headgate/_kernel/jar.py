@@ -1,7 +1,8 @@
 """The kernel's jars: where they are, whether they fit the sources, and how they are built.
 
 Core is compiled against PySpark's jars alone. A module, such as kafka, is compiled against core and
-its connector's jars, and becomes a jar of its own: code that does not use it needs neither.
+its connector's jars, and becomes a jar of its own: code that does not use it needs neither. A
+store, such as s3a, is reached through Hadoop's interface: it has jars, and no module.
 
 A jar contains a digest of its sources and dependencies. In a checkout a stale jar is rebuilt; an
 installed package has no sources, and its jars are used unchanged.
@@ -20,7 +21,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from headgate._artifacts import Progress, resolve, spark_jars
-from headgate._kernel.connector_jars import CONNECTORS
+from headgate._kernel.connector_jars import CONNECTORS, STORES
 from headgate.errors import Domain, HeadgateError
 
 JAR = Path(__file__).with_name("headgate-kernel.jar")
@@ -93,14 +94,18 @@ def get_jars(modules: Sequence[str] = (), *, progress: Progress | None = None) -
     """Return the class path of these modules: core, each module's jar, its connector's jars.
 
     Args:
-        progress: Called with a line for each connector jar that is fetched first.
+        modules: Connectors and stores.
+        progress: Called with a line for each jar that is fetched first.
 
     Raises:
-        HeadgateError: The errors of `resolve` for a connector's jar; KERNEL_MISSING if the package
+        HeadgateError: The errors of `resolve` for a fetched jar; KERNEL_MISSING if the package
             lacks a module.
     """
     jars = [get_jar()]
     for module in modules:
+        if module in STORES:
+            jars += resolve(STORES[module], progress=progress)
+            continue
         connectors = resolve(CONNECTORS[module], progress=progress)
         jars += [_get_module(module, connectors), *connectors]
     return tuple(jars)

@@ -169,16 +169,16 @@ class ReadableState:
         return KeyLookup(key, value)
 
     def describe(
-        self, lookup: KeyLookup, operator: Path, version: int, ids: Sequence[str], *, now_ms: int
+        self, lookup: KeyLookup, operator: str, version: int, ids: Sequence[str], *, now_ms: int
     ) -> tuple[bool, Any]:
         """Return whether a key was deleted, and its value as JSON values; None without one.
 
         Args:
-            operator: The folder of the operator's state.
+            operator: The place of the operator's state: a path, or an address.
             ids: The unique ids of the version, by partition.
             now_ms: Expired values are left out as of then, in epoch milliseconds.
         """
-        place = (str(operator), version, list(ids))
+        place = (operator, version, list(ids))
         value = lookup.found.find(*place)
         if value is None:
             return False, None

@@ -131,6 +131,14 @@ _FAILURES = {
         "latest",
         False,
     ),
+    "LEASE_HELD": (
+        "stop the job where it runs; if that driver is gone, start again once the lease expired",
+        True,
+    ),
+    "LEASE_LOST": (
+        "headgate show JOB where the other driver runs; this one has written nothing since",
+        False,
+    ),
     "PACKAGE_MISSING": ("install it, or put the module beside the flow's file", False),
     "PYTHON_WORKER_DIED": ("headgate logs JOB shows what the worker printed", True),
     "FENCED": ("headgate jobs shows which attempt runs; this one has written nothing", False),
@@ -166,6 +174,7 @@ _UNMAPPABLE = re.compile(
     r"InvalidPathException: Malformed input or input contains unmappable characters: (.*)"
 )
 _NO_STATE = "[CANNOT_LOAD_STATE_STORE."
+_LOG_TAKEN = "[CONCURRENT_STREAM_LOG_UPDATE]"
 
 
 def root_cause(error: BaseException) -> str:
@@ -242,6 +251,8 @@ def query_failure(
     )
     if known is not None:
         return known
+    if any(_LOG_TAKEN in cause for cause in causes):
+        return _named_failure(what, "FENCED", "another driver of this run has written the batch")
     if any(_NO_STATE in cause for cause in causes):
         return HeadgateError(
             "STATE_UNREADABLE",

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import struct
-from pathlib import Path
 from typing import BinaryIO
 
 _MAGIC = b"LZ4Block"
@@ -26,25 +25,27 @@ class BadChangelogError(ValueError):
     """A changelog's head is not valid."""
 
 
-def read_lineage(file: Path) -> dict[int, str]:
+def read_lineage(content: BinaryIO) -> dict[int, str]:
     """Return the unique ids of the versions that a changelog builds on, by version.
+
+    Args:
+        content: The open file, of which only the head is read.
 
     Raises:
         BadChangelogError: The file is not a changelog, or is corrupted; its head is checked against
             the checksum inside it.
     """
-    with file.open("rb") as content:
-        head = _Unpacked(content)
-        version = head.read_text()
-        if version not in ("v3", "v4"):
-            raise BadChangelogError(f"a changelog of format {version!r} has no lineage")
-        try:
-            return {
-                int(entry["version"]): str(entry["checkpointUniqueId"])
-                for entry in json.loads(head.read_text())
-            }
-        except (ValueError, TypeError, KeyError) as error:
-            raise BadChangelogError("its lineage does not parse") from error
+    head = _Unpacked(content)
+    version = head.read_text()
+    if version not in ("v3", "v4"):
+        raise BadChangelogError(f"a changelog of format {version!r} has no lineage")
+    try:
+        return {
+            int(entry["version"]): str(entry["checkpointUniqueId"])
+            for entry in json.loads(head.read_text())
+        }
+    except (ValueError, TypeError, KeyError) as error:
+        raise BadChangelogError("its lineage does not parse") from error
 
 
 class _Unpacked:

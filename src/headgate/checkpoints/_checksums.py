@@ -7,10 +7,12 @@ for each such piece.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import struct
 import zlib
-from pathlib import Path
+
+from headgate.checkpoints.stores.place import Files
 
 _PIECE = 1 << 22
 _ONES = 0xFFFFFFFF
@@ -23,42 +25,49 @@ def sums_names(file: str) -> tuple[str, str]:
     return f"{file}.crc", f"{folder}{slash}.{name}.crc"
 
 
-def find_spark_problem(file: Path, sums: Path) -> str:
+def sha256_of(files: Files, file: str) -> str:
+    """Return the SHA-256 of a file's content, in hexadecimal."""
+    with files.open(file) as content:
+        # BufferedReader has what file_digest needs.
+        return hashlib.file_digest(content, "sha256").hexdigest()  # type: ignore[arg-type]
+
+
+def find_spark_problem(files: Files, file: str, sums: str) -> str:
     """Return how a file differs from Spark's checksum; empty if it does not."""
     from headgate.checkpoints._crc32c import crc32c
 
     try:
-        sums_json = json.loads(sums.read_text(encoding="utf-8"))
+        sums_json = json.loads(files.read(sums).decode())
         algorithm, value = sums_json["algorithm"], int(sums_json["value"])
         size = int(sums_json["mainFileSize"])
     except (ValueError, TypeError, KeyError):
-        return f"its checksum file {sums.name} is corrupted"
+        return f"its checksum file {_name(sums)} is corrupted"
     if algorithm != "CRC32C":
-        return f"its checksum file {sums.name} names the unknown algorithm {algorithm!r}"
-    if file.stat().st_size != size:
-        return f"it has {file.stat().st_size} bytes instead of {size}"
+        return f"its checksum file {_name(sums)} names the unknown algorithm {algorithm!r}"
+    if files.size(file) != size:
+        return f"it has {files.size(file)} bytes instead of {size}"
     actual = 0
-    with file.open("rb") as content:
+    with files.open(file) as content:
         while piece := content.read(_PIECE):
             actual = crc32c(piece, actual)
     # Java's integers are signed.
     return "" if actual == value & _ONES else "its checksum differs from Spark's"
 
 
-def find_hadoop_problem(file: Path, sums: Path) -> str:
+def find_hadoop_problem(files: Files, file: str, sums: str) -> str:
     """Return how a file differs from Hadoop's checksums; empty if it does not."""
-    wanted = sums.read_bytes()
+    wanted = files.read(sums)
     piece_size = struct.unpack(">I", wanted[4:8])[0] if len(wanted) >= 8 else 0
     if wanted[:4] != _HADOOP or piece_size == 0:
-        return f"its checksum file {sums.name} is corrupted"
-    pieces = -(-file.stat().st_size // piece_size)
+        return f"its checksum file {_name(sums)} is corrupted"
+    pieces = -(-files.size(file) // piece_size)
     if len(wanted) != 8 + 4 * pieces:
         return (
-            f"it has {file.stat().st_size} bytes, and its checksum file {sums.name} is for "
+            f"it has {files.size(file)} bytes, and its checksum file {_name(sums)} is for "
             "another size"
         )
     at = 8
-    with file.open("rb") as content:
+    with files.open(file) as content:
         while block := content.read(piece_size * 4096):
             block_sums = [
                 zlib.crc32(block[i : i + piece_size]) for i in range(0, len(block), piece_size)
@@ -70,3 +79,7 @@ def find_hadoop_problem(file: Path, sums: Path) -> str:
                 return "its checksum differs from Hadoop's"
             at += 4 * len(block_sums)
     return ""
+
+
+def _name(file: str) -> str:
+    return file.rpartition("/")[2]

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 
+from headgate._locations import Location, url_of
 from headgate.checkpoints._changelogs import BadChangelogError, read_lineage
 from headgate.checkpoints._checksums import sums_names
 from headgate.checkpoints.problems import Problem, gone
+from headgate.checkpoints.stores import Files
 
 _OPERATOR_METADATA = re.compile(r"state/(\d+)/_metadata/v2/\d+")
 # Spark's names of state files: a number and a UUID.
 _UNIQUE_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
 _PLAIN_NAME = re.compile(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,200}")
+# The head of a changelog, which has its lineage, is seldom longer.
+_HEAD = 1 << 16
 
 
-def sums_of(root: Path, file: str) -> Iterator[str]:
+def sums_of(files: Files, file: str) -> Iterator[str]:
     """Yield the checksum files beside a file: Spark's, and Hadoop's."""
-    return (sums for sums in sums_names(file) if (root / sums).is_file())
+    return (sums for sums in sums_names(file) if files.has(sums))
 
 
 def is_bound_to_place(file: str) -> bool:
@@ -29,7 +33,7 @@ def is_bound_to_place(file: str) -> bool:
     return _OPERATOR_METADATA.fullmatch(file) is not None
 
 
-def moved(content: str, file: str, into: Path) -> str:
+def moved(content: str, file: str, into: Location) -> str:
     """Return the content of such a file for another folder.
 
     Spark writes the absolute paths of schema files into `state/OP/_metadata/v2/B` and reads them
@@ -40,35 +44,31 @@ def moved(content: str, file: str, into: Path) -> str:
     for store in metadata["stateStoreInfo"]:
         store["stateSchemaFilePaths"] = [
             # As Hadoop writes a local path: without escapes.
-            f"file:{into.absolute() / _schema_file(file, path)}"
+            url_of(into / _schema_file(file, path))
             for path in store.get("stateSchemaFilePaths", [])
         ]
     return f"{version}\n{json.dumps(metadata, separators=(',', ':'))}"
 
 
 def survey_operator(
-    root: Path, operator: int, batch: int, files: set[str], problems: list[Problem]
+    root: Files, operator: int, batch: int, files: set[str], problems: list[Problem]
 ) -> None:
     """Add the description of an operator's state: the newest metadata up to a batch."""
     folder = f"state/{operator}/_metadata/v2"
-    batches = [int(child.name) for child in _children(root / folder) if child.name.isdigit()]
+    batches = [int(name) for name in root.children(folder) if name.isdigit()]
     newest = max((number for number in batches if number <= batch), default=None)
     plain = f"state/{operator}/_metadata/metadata"
-    if (root / plain).is_file():
+    if root.has(plain):
         files |= {plain, *sums_of(root, plain)}
     elif newest is None:
         problems.append(gone(f"{folder}/{min(batches, default=0)}"))
-    # Spark's own operators keep their schema in the first partition.
-    for pattern in ("_metadata/*", "*/_metadata/*"):
-        for schema in (root / f"state/{operator}/0").glob(pattern):
-            if schema.is_file():
-                files.add(schema.relative_to(root).as_posix())
+    files.update(_find_own_schemas(root, f"state/{operator}/0"))
     if newest is None:
         return
     file = f"{folder}/{newest}"
     files |= {file, *sums_of(root, file)}
     try:
-        metadata = json.loads((root / file).read_text(encoding="utf-8").partition("\n")[2])
+        metadata = json.loads(root.read(file).decode().partition("\n")[2])
         named = [
             _schema_file(file, path)
             for store in metadata["stateStoreInfo"]
@@ -78,74 +78,96 @@ def survey_operator(
         problems.append(Problem(file, f"it does not parse: {error}"))
         return
     for schema_file in named:
-        if (root / schema_file).is_file():
+        if root.has(schema_file):
             files |= {schema_file, *sums_of(root, schema_file)}
         else:
             problems.append(gone(schema_file))
 
 
-def survey_store(
-    root: Path, folder: str, version: int, unique: str, files: set[str], problems: list[Problem]
+def survey_stores(
+    root: Files,
+    ids: Iterable[tuple[str, str]],
+    version: int,
+    files: set[str],
+    problems: list[Problem],
 ) -> None:
-    """Add the files of one version of one store: a snapshot, and the changelogs after it.
+    """Add the files of one version of stores: a snapshot of each, and the changelogs after it.
 
     Args:
-        folder: The partition's folder; it contains the store, or a folder with the store.
+        ids: The folder of a partition, which contains a store or a folder with the store; and the
+            unique id of the version.
     """
-    if not _UNIQUE_ID.fullmatch(unique):
-        problems.append(Problem(f"commits/{version - 1}", f"{unique!r} is not an id of state"))
-        return
-    store = _find_store(root, folder, f"{version}_{unique}")
-    snapshot = f"{store}/{version}_{unique}.zip"
-    if (root / snapshot).is_file():
-        _survey_snapshot(root, store, snapshot, files, problems)
-        return
-    changelog = f"{store}/{version}_{unique}.changelog"
-    if not (root / changelog).is_file():
-        problems.append(gone(changelog))
-        return
-    try:
-        lineage = read_lineage(root / changelog)
-    except BadChangelogError as error:
-        problems.append(Problem(changelog, str(error)))
-        return
-    _survey_lineage(root, store, {**lineage, version: unique}, version, files, problems)
+    changelogs, snapshots = [], []
+    for folder, unique in ids:
+        if not _UNIQUE_ID.fullmatch(unique):
+            problems.append(Problem(f"commits/{version - 1}", f"{unique!r} is not an id of state"))
+            continue
+        store = _find_store(root, folder, f"{version}_{unique}")
+        if root.has(f"{store}/{version}_{unique}.zip"):
+            snapshots.append(f"{store}/{version}_{unique}.zip")
+        elif root.has(f"{store}/{version}_{unique}.changelog"):
+            changelogs.append((store, unique))
+        else:
+            problems.append(gone(f"{store}/{version}_{unique}.changelog"))
+    root.prepare(
+        (f"{store}/{version}_{unique}.changelog" for store, unique in changelogs), most=_HEAD
+    )
+    for store, unique in changelogs:
+        changelog = f"{store}/{version}_{unique}.changelog"
+        try:
+            with root.open(changelog) as content:
+                lineage = {**read_lineage(content), version: unique}
+        except BadChangelogError as error:
+            problems.append(Problem(changelog, str(error)))
+            continue
+        snapshot = _survey_lineage(root, store, lineage, version, files, problems)
+        if snapshot is not None:
+            snapshots.append(snapshot)
+    root.prepare(snapshots)
+    for snapshot in snapshots:
+        _survey_snapshot(root, snapshot, files, problems)
+
+
+def _find_own_schemas(root: Files, partition: str) -> Iterator[str]:
+    """Yield the schemas of Spark's own operators, which are in the first partition."""
+    for folder in (partition, *(f"{partition}/{name}" for name in root.children(partition))):
+        named = (f"{folder}/_metadata/{name}" for name in root.children(f"{folder}/_metadata"))
+        yield from (file for file in named if root.has(file))
 
 
 def _survey_lineage(
-    root: Path,
+    root: Files,
     store: str,
     lineage: dict[int, str],
     version: int,
     files: set[str],
     problems: list[Problem],
-) -> None:
-    """Walk back from a version to the newest snapshot of its lineage, or to empty state."""
+) -> str | None:
+    """Walk back from a version, and return the newest snapshot of its lineage; None for none."""
     while version > 0:
         unique = lineage.get(version)
         if unique is None or not _UNIQUE_ID.fullmatch(unique):
             top = f"{store}/{max(lineage)}_{lineage[max(lineage)]}.changelog"
             problems.append(Problem(top, f"its lineage lacks version {version}"))
-            return
+            return None
         snapshot = f"{store}/{version}_{unique}.zip"
-        if (root / snapshot).is_file():
-            _survey_snapshot(root, store, snapshot, files, problems)
-            return
+        if root.has(snapshot):
+            return snapshot
         changelog = f"{store}/{version}_{unique}.changelog"
-        if (root / changelog).is_file():
+        if root.has(changelog):
             files |= {changelog, *sums_of(root, changelog)}
         else:
             problems.append(gone(changelog))
-            return
+            return None
         version -= 1
+    return None
 
 
-def _survey_snapshot(
-    root: Path, store: str, snapshot: str, files: set[str], problems: list[Problem]
-) -> None:
+def _survey_snapshot(root: Files, snapshot: str, files: set[str], problems: list[Problem]) -> None:
+    store = snapshot.rpartition("/")[0]
     files |= {snapshot, *sums_of(root, snapshot)}
     try:
-        named = _read_snapshot(root / snapshot)
+        named = _read_snapshot(root.read(snapshot))
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         problems.append(Problem(snapshot, f"it does not parse: {error}"))
         return
@@ -155,7 +177,7 @@ def _survey_snapshot(
     for name, size in named.items():
         file = f"{store}/{name}"
         try:
-            actual = (root / file).stat().st_size
+            actual = root.size(file)
         except FileNotFoundError:
             problems.append(gone(file))
             continue
@@ -164,9 +186,9 @@ def _survey_snapshot(
             problems.append(Problem(file, f"it has {actual} bytes, and the snapshot names {size}"))
 
 
-def _read_snapshot(file: Path) -> dict[str, int]:
+def _read_snapshot(content: bytes) -> dict[str, int]:
     """Return the size of every file that a snapshot names, relative to the store's folder."""
-    with zipfile.ZipFile(file) as archive:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
         version, _, text = archive.read("metadata").decode().partition("\n")
     if version != "v1":
         raise ValueError(f"its metadata has version {version!r}")
@@ -179,15 +201,15 @@ def _read_snapshot(file: Path) -> dict[str, int]:
     }
 
 
-def _find_store(root: Path, folder: str, name: str) -> str:
+def _find_store(root: Files, folder: str, name: str) -> str:
     """Return the folder of a state file: the partition's own, or a named store's."""
 
     def has(store: str) -> bool:
-        return any((root / store / f"{name}.{kind}").is_file() for kind in ("zip", "changelog"))
+        return any(root.has(f"{store}/{name}.{kind}") for kind in ("zip", "changelog"))
 
     if has(folder):
         return folder
-    named = (f"{folder}/{child.name}" for child in _children(root / folder) if child.is_dir())
+    named = (f"{folder}/{child}" for child in root.children(folder))
     return next((store for store in named if has(store)), folder)
 
 
@@ -205,7 +227,3 @@ def _plain(name: str) -> str:
     if not _PLAIN_NAME.fullmatch(name):
         raise ValueError(f"{name!r} is not a file name")
     return name
-
-
-def _children(folder: Path) -> list[Path]:
-    return sorted(folder.iterdir()) if folder.is_dir() else []

@@ -3,39 +3,34 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
-from pathlib import Path
 
 from headgate._clock import Clock, Stopwatch, SystemClock
+from headgate._locations import Location, is_local
 from headgate.checkpoints import manifest as manifests
-from headgate.checkpoints._checksums import sums_names
+from headgate.checkpoints._checksums import sha256_of, sums_names
 from headgate.checkpoints.checkpoint import Checkpoint, describe_checkpoint
 from headgate.checkpoints.manifest import FILE_NAMES, CheckpointFacts, FileFacts, Kind, Manifest
 from headgate.checkpoints.problems import Problem
-from headgate.checkpoints.sparklog import files_of
-from headgate.checkpoints.storage import is_draft, link_files, publishing, remove_tree, sha256_of
-from headgate.errors import HeadgateError
+from headgate.checkpoints.sparklog import files_in
+from headgate.checkpoints.stores import Draft, Entry, Files, files_at, place_at
+from headgate.checkpoints.stores.place import PREFIX
+from headgate.errors import HeadgateError, StoreError
 
-_PINNED = "pinned"
-# Empty; a process that needs the checkpoint for a while has a lock on it.
-_HELD = "held"
-_PREFIX = "chk-"
 _MOST_PARSED = 256
 
 # Parsed manifests with the state of their files, by folder; the least recently used comes first.
-_parsed: OrderedDict[Path, tuple[tuple[int, ...], Manifest]] = OrderedDict()
+_parsed: OrderedDict[Location, tuple[Hashable, Manifest]] = OrderedDict()
 _parsing = threading.Lock()
 
 
 def keep(
-    run_checkpoint: Path,
+    run_checkpoint: Location,
     batch: int,
-    into: Path,
+    into: Location,
     facts: CheckpointFacts,
     *,
     clock: Clock | None = None,
@@ -54,17 +49,19 @@ def keep(
         HeadgateError: CHECKPOINT_INCOMPLETE, CHECKPOINT_DAMAGED or CHECKPOINT_NOT_WRITTEN.
     """
     watch = Stopwatch(clock or SystemClock())
-    folder = into / f"{_PREFIX}{batch}"
+    folder = into / f"{PREFIX}{batch}"
     known = _find_at(folder)
     if known is not None:
         return known
     before = _find_files_before(into, batch)
-    files = files_of(run_checkpoint, batch)
+    present = files_at(run_checkpoint)
+    files = files_in(present, batch)
+    place = place_at(folder)
     # A checkpoint with a corrupted manifest is replaced, since its batch is still here.
-    remove_tree(folder)
-    with publishing(folder) as draft:
-        link_files(run_checkpoint, files, draft)
-        facts_of = describe(draft, files, before=before)
+    place.remove_tree()
+    with place.publishing(shared=True) as draft:
+        draft.bring(present, files, known={file: known.size for file, known in before.items()})
+        facts_of = describe(draft.files, files, before=before)
         new = sum(file_facts.size for file, file_facts in facts_of.items() if file not in before)
         manifest = write_manifest(
             draft, Kind.CHECKPOINT, batch, facts, facts_of, new_bytes=new, took=watch.elapsed()
@@ -73,7 +70,7 @@ def keep(
 
 
 def write_manifest(
-    folder: Path,
+    draft: Draft,
     kind: Kind,
     batch: int,
     facts: CheckpointFacts,
@@ -98,12 +95,16 @@ def write_manifest(
         files=files,
         took=took,
     )
-    (folder / FILE_NAMES[kind]).write_text(manifests.render(manifest), encoding="utf-8")
+    draft.write(FILE_NAMES[kind], manifests.render(manifest))
     return manifest
 
 
 def describe(
-    folder: Path, files: Sequence[str], *, before: Mapping[str, FileFacts], thorough: bool = False
+    present: Files,
+    files: Sequence[str],
+    *,
+    before: Mapping[str, FileFacts],
+    thorough: bool = False,
 ) -> dict[str, FileFacts]:
     """Return size and checksum of files.
 
@@ -112,29 +113,45 @@ def describe(
         thorough: Compute a checksum of every file, also where Spark's own lies beside it.
     """
     names = set(files)
-    described = {}
+    described: dict[str, FileFacts] = {}
+    unknown = []
     for file in files:
-        size = (folder / file).stat().st_size
+        size = present.size(file)
         known = before.get(file)
         if known is not None and known.size == size and _never_changes(file):
             described[file] = known
             continue
-        summed = not thorough and not names.isdisjoint(sums_names(file))
-        described[file] = FileFacts(size, None if summed else sha256_of(folder / file))
+        described[file] = FileFacts(size, None)
+        if thorough or not (_is_summed(file, names) or _is_costly(present, file)):
+            unknown.append(file)
+    present.prepare(unknown)
+    for file in unknown:
+        described[file] = FileFacts(described[file].size, sha256_of(present, file))
     return described
 
 
-def list_kept(folder: Path) -> list[Checkpoint]:
+def list_kept(folder: Location) -> list[Checkpoint]:
     """Return the checkpoints in a folder, oldest first; what cannot be read is left out."""
     return list_all(folder)[0]
 
 
-def list_all(folder: Path) -> tuple[list[Checkpoint], list[Problem]]:
+def list_all(folder: Location) -> tuple[list[Checkpoint], list[Problem]]:
     """Return the checkpoints in a folder, oldest first, and those whose manifest does not read."""
     kept, problems = [], []
-    for name in list_names(folder):
+    entries = place_at(folder).list_entries()
+    manifests_of = _read_manifests(folder, entries)
+    for name, entry in entries.items():
         try:
-            kept.append(read_kept(folder / name))
+            if entry is None:
+                # Says what is missing.
+                manifests.read(folder / name)
+            manifest = manifests_of[name]
+            if isinstance(manifest, HeadgateError):
+                raise manifest
+            pinned = entry is not None and entry.pinned
+            kept.append(describe_checkpoint(folder / name, manifest, pinned=pinned))
+        except StoreError:
+            raise
         except HeadgateError as error:
             problems.append(Problem(name, error.message))
     return sorted(
@@ -142,22 +159,18 @@ def list_all(folder: Path) -> tuple[list[Checkpoint], list[Problem]]:
     ), problems
 
 
-def list_names(folder: Path) -> list[str]:
+def list_names(folder: Location) -> list[str]:
     """Return the names of the checkpoints' folders in a folder; none of them is read."""
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(entry.name for entry in entries if entry.is_dir() and not is_draft(entry))
-    except (FileNotFoundError, NotADirectoryError):
-        return []
+    return place_at(folder).list_names()
 
 
 def find_batch(name: str) -> int | None:
     """Return the batch in the name of a kept checkpoint's folder; None for other names."""
-    number = name.removeprefix(_PREFIX)
-    return int(number) if name.startswith(_PREFIX) and number.isdigit() else None
+    number = name.removeprefix(PREFIX)
+    return int(number) if name.startswith(PREFIX) and number.isdigit() else None
 
 
-def read_manifest(folder: Path) -> Manifest:
+def read_manifest(folder: Location) -> Manifest:
     """Return the manifest of a kept checkpoint or a savepoint; callers must not change it.
 
     It is parsed once in a process, for as long as its file stays as it is.
@@ -165,81 +178,92 @@ def read_manifest(folder: Path) -> Manifest:
     Raises:
         HeadgateError: CHECKPOINT_NOT_FOUND or CHECKPOINT_DAMAGED.
     """
-    try:
-        file = manifests.find_file(folder)
-        status = None if file is None else file.stat()
-    except OSError:
-        status = None
-    if status is None:
+    return _read_entry(folder, place_at(folder).find_entry())
+
+
+def _read_entry(folder: Location, entry: Entry | None) -> Manifest:
+    if entry is None:
         return manifests.read(folder)
-    mark = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-    with _parsing:
-        known = _parsed.get(folder)
-        if known is not None and known[0] == mark:
-            _parsed.move_to_end(folder)
-            return known[1]
-    manifest = manifests.read(folder)
-    with _parsing:
-        _parsed[folder] = (mark, manifest)
-        while len(_parsed) > _MOST_PARSED:
-            _parsed.popitem(last=False)
+    manifest = _read_manifests(folder.parent, {folder.name: entry})[folder.name]
+    if isinstance(manifest, HeadgateError):
+        raise manifest
     return manifest
 
 
-def read_kept(folder: Path) -> Checkpoint:
+def _read_manifests(
+    folder: Location, entries: Mapping[str, Entry | None]
+) -> dict[str, Manifest | HeadgateError]:
+    """Return the manifests of folders in a folder by their names, or why they do not read."""
+    present = {name: entry for name, entry in entries.items() if entry is not None}
+    read: dict[str, Manifest | HeadgateError] = {}
+    with _parsing:
+        for name, entry in present.items():
+            known = _parsed.get(folder / name)
+            if known is not None and known[0] == entry.mark:
+                _parsed.move_to_end(folder / name)
+                read[name] = known[1]
+    unknown = [name for name in present if name not in read]
+    texts = place_at(folder).read_texts([f"{name}/{present[name].manifest}" for name in unknown])
+    for name, text in zip(unknown, texts, strict=True):
+        try:
+            manifest = manifests.parse_content(folder / name, present[name].manifest, text)
+        except StoreError:
+            raise
+        except HeadgateError as error:
+            read[name] = error
+            continue
+        read[name] = manifest
+        with _parsing:
+            _parsed[folder / name] = (present[name].mark, manifest)
+            while len(_parsed) > _MOST_PARSED:
+                _parsed.popitem(last=False)
+    return read
+
+
+def read_kept(folder: Location) -> Checkpoint:
     """Return the kept checkpoint or savepoint that a folder is.
 
     Raises:
         HeadgateError: CHECKPOINT_NOT_FOUND or CHECKPOINT_DAMAGED.
     """
-    return describe_checkpoint(folder, read_manifest(folder), pinned=(folder / _PINNED).is_file())
+    entry = place_at(folder).find_entry()
+    manifest = _read_entry(folder, entry)
+    return describe_checkpoint(folder, manifest, pinned=entry is not None and entry.pinned)
 
 
-def pin(folder: Path, *, job: str) -> None:
+def pin(folder: Location, *, job: str) -> None:
     """Make a checkpoint stay, whatever is retained, until it is unpinned.
 
     Raises:
         HeadgateError: CHECKPOINT_NOT_FOUND if it was removed meanwhile.
     """
-    try:
-        (folder / _PINNED).touch()
-    except FileNotFoundError as error:
-        raise _removed("pin", folder, job) from error
-    if not folder.is_dir():
+    if not place_at(folder).pin():
         raise _removed("pin", folder, job)
 
 
-def unpin(folder: Path) -> None:
+def unpin(folder: Location) -> None:
     """Let a checkpoint go when its time comes."""
-    (folder / _PINNED).unlink(missing_ok=True)
+    place_at(folder).unpin()
 
 
 @contextlib.contextmanager
-def hold(folder: Path, *, job: str) -> Iterator[None]:
+def hold(folder: Location, *, job: str) -> Iterator[None]:
     """Keep a checkpoint from being removed meanwhile; several processes may hold it.
 
-    A process that is killed lets go of it.
+    A process that is killed lets go of it, on a store after a minute.
 
     Raises:
         HeadgateError: CHECKPOINT_NOT_FOUND if it was removed meanwhile.
     """
-    try:
-        descriptor = os.open(folder / _HELD, os.O_RDWR | os.O_CREAT, 0o644)
-    except FileNotFoundError as error:
-        raise _removed("hold", folder, job) from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH)
-        # Retention may have taken the folder away between the two.
-        if not _is_at(descriptor, folder / _HELD):
+    with place_at(folder).holding() as is_there:
+        if not is_there:
             raise _removed("hold", folder, job)
         yield
-    finally:
-        os.close(descriptor)
 
 
-def remove(folder: Path) -> bool:
+def remove(folder: Location) -> bool:
     """Remove a checkpoint, unless it is pinned or held; return whether it is gone."""
-    gone = remove_tree(folder, unless=_is_needed)
+    gone = place_at(folder).remove(unshared=lambda: _find_unshared(folder))
     if gone:
         # A manifest names thousands of files, and a job may run for weeks.
         with _parsing:
@@ -247,7 +271,47 @@ def remove(folder: Path) -> bool:
     return gone
 
 
-def _removed(verb: str, folder: Path, job: str) -> HeadgateError:
+def sweep(folder: Location) -> list[str]:
+    """Remove what a crash left beside kept checkpoints; no other process may be writing there.
+
+    Returns:
+        The names that were removed.
+    """
+    return place_at(folder).sweep(lambda: _find_named(folder))
+
+
+def is_held(folder: Location) -> bool:
+    """Return True if a process holds a checkpoint."""
+    return place_at(folder).is_held()
+
+
+def _find_unshared(folder: Location) -> Iterable[str]:
+    """Return the files of a checkpoint that no other one of its run has."""
+    others = _find_named(folder.parent, but=folder.name)
+    try:
+        return () if others is None else read_manifest(folder).files.keys() - others
+    except StoreError:
+        raise
+    except HeadgateError:
+        return ()
+
+
+def _find_named(folder: Location, *, but: str = "") -> set[str] | None:
+    """Return the files that the checkpoints in a folder name; None if one cannot be read.
+
+    Args:
+        but: The name of a checkpoint that does not count.
+    """
+    entries = {name: one for name, one in place_at(folder).list_entries().items() if name != but}
+    named: set[str] = set()
+    for manifest in _read_manifests(folder, entries).values():
+        if isinstance(manifest, HeadgateError):
+            return None
+        named.update(manifest.files)
+    return named
+
+
+def _removed(verb: str, folder: Location, job: str) -> HeadgateError:
     return HeadgateError(
         "CHECKPOINT_NOT_FOUND",
         f"cannot {verb} {folder.name}: it was removed meanwhile",
@@ -255,33 +319,17 @@ def _removed(verb: str, folder: Path, job: str) -> HeadgateError:
     )
 
 
-def _is_needed(folder: Path) -> bool:
-    """Tell whether a checkpoint is pinned, or a process holds it."""
-    return (folder / _PINNED).exists() or is_held(folder)
+def _is_summed(file: str, names: Collection[str]) -> bool:
+    """Tell whether a file's checksum is among the files."""
+    return any(sums in names for sums in sums_names(file))
 
 
-def is_held(folder: Path) -> bool:
-    """Return True if a process holds a checkpoint."""
-    try:
-        descriptor = os.open(folder / _HELD, os.O_RDWR)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    else:
-        return False
-    finally:
-        os.close(descriptor)
+def _is_costly(present: Files, file: str) -> bool:
+    """Tell whether reading a file is a request of its own, and nothing is known by it.
 
-
-def _is_at(descriptor: int, path: Path) -> bool:
-    """Tell whether an open file is the one at a path."""
-    try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
-    except FileNotFoundError:
-        return False
+    A corrupted checksum shows with the file that it is of.
+    """
+    return file.endswith(".crc") and not is_local(present.root)
 
 
 def _never_changes(file: str) -> bool:
@@ -289,20 +337,24 @@ def _never_changes(file: str) -> bool:
     return file.startswith("state/") and "/_metadata/" not in file
 
 
-def _find_files_before(into: Path, batch: int) -> Mapping[str, FileFacts]:
+def _find_files_before(into: Location, batch: int) -> Mapping[str, FileFacts]:
     """Return the files of the newest checkpoint before a batch; only its manifest is read."""
     numbers = (find_batch(name) for name in list_names(into))
     before = (number for number in numbers if number is not None and number < batch)
     for number in sorted(before, reverse=True):
         try:
-            return read_manifest(into / f"{_PREFIX}{number}").files
+            return read_manifest(into / f"{PREFIX}{number}").files
+        except StoreError:
+            raise
         except HeadgateError:
             continue
     return {}
 
 
-def _find_at(folder: Path) -> Checkpoint | None:
+def _find_at(folder: Location) -> Checkpoint | None:
     try:
         return read_kept(folder)
+    except StoreError:
+        raise
     except HeadgateError:
         return None

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from pathlib import Path
 from typing import Annotated, TypeAlias
 
 from headgate._codec import Form, Moment, alias, shaped
+from headgate._locations import Location
 from headgate.checkpoints.manifest import Kind, Manifest, SourceFacts, StateFacts
 from headgate.checkpoints.problems import Problem
 
@@ -59,7 +59,7 @@ class Checkpoint:
     kind: Kind
     run: str
     pinned: bool = False
-    folder: Path
+    folder: Location
     problems: tuple[_Problem, ...] = ()
     rows: Mapping[str, int] | None = None
     batch: int
@@ -107,7 +107,7 @@ class UnreadableCheckpoint:
     kind: str
     run: str | None
     pinned: bool = False
-    folder: Path
+    folder: Location
     problems: tuple[_Problem, ...] = ()
     rows: Mapping[str, int] | None = None
 
@@ -132,7 +132,9 @@ def _source(checkpoint: AnyCheckpoint) -> str:
     return f"{checkpoint.run}/{checkpoint.id}" if of_run else checkpoint.id
 
 
-def describe_checkpoint(folder: Path, manifest: Manifest, *, pinned: bool = False) -> Checkpoint:
+def describe_checkpoint(
+    folder: Location, manifest: Manifest, *, pinned: bool = False
+) -> Checkpoint:
     """Return the checkpoint that a folder with a manifest is."""
     facts = manifest.facts
     return Checkpoint(

@@ -7,13 +7,16 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Annotated, Any
 
 from headgate._codec import Form, JsonValue
+from headgate._locations import Location, is_local
 from headgate.checkpoints.problems import gone, refuse
 from headgate.checkpoints.state_format import FIRST_STATE_FORMAT, STATE_FORMAT
-from headgate.errors import HeadgateError
+from headgate.checkpoints.stores import place_at
+from headgate.checkpoints.stores.place import MANIFESTS
+from headgate.errors import HeadgateError, StoreError
 
 # 2 says of what form the state is.
 FORMAT = 2
@@ -27,7 +30,7 @@ class Kind(enum.StrEnum):
     SAVEPOINT = "savepoint"
 
 
-FILE_NAMES = {Kind.CHECKPOINT: "checkpoint.json", Kind.SAVEPOINT: "manifest.json"}
+FILE_NAMES = dict(zip(Kind, MANIFESTS, strict=True))
 
 
 def _parse_position(text: str) -> Any:
@@ -202,41 +205,55 @@ def parse(text: str) -> Manifest:
         raise ValueError(f"it is not a manifest: {type(error).__name__} {error}") from error
 
 
-def find_file(folder: Path) -> Path | None:
+def find_file(folder: Location) -> Location | None:
     """Return the file that makes a folder a kept checkpoint or a savepoint, or None."""
-    files = (folder / name for name in FILE_NAMES.values())
-    return next((file for file in files if file.is_file()), None)
+    entry = place_at(folder).find_entry()
+    return None if entry is None else folder / entry.manifest
 
 
-def read(folder: Path) -> Manifest:
+def read(folder: Location) -> Manifest:
     """Return what a kept checkpoint or a savepoint says of itself.
 
     Raises:
         HeadgateError: CHECKPOINT_NOT_FOUND if the folder is none, CHECKPOINT_DAMAGED if its
             manifest does not parse.
     """
-    file = find_file(folder)
-    if file is None:
+    place = place_at(folder)
+    entry = place.find_entry()
+    if entry is None:
+        is_there = folder.is_dir() if is_local(folder) else True
         raise HeadgateError(
             "CHECKPOINT_NOT_FOUND",
             f"cannot read a checkpoint in {folder}: "
-            + (
-                f"it has none of {', '.join(FILE_NAMES.values())}"
-                if folder.is_dir()
-                else "no folder"
-            ),
+            + (f"it has none of {', '.join(MANIFESTS)}" if is_there else "no folder"),
             hint=f"ls {folder.parent}",
         )
-    try:
-        return parse(file.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
+    return parse_content(folder, entry.manifest, place.read_texts([entry.manifest])[0])
+
+
+def parse_content(folder: Location, name: str, content: str | Exception) -> Manifest:
+    """Return the manifest that was read from a file in a folder.
+
+    Args:
+        content: The text, or why it could not be read.
+
+    Raises:
+        HeadgateError: CHECKPOINT_INCOMPLETE or CHECKPOINT_DAMAGED.
+    """
+    if isinstance(content, StoreError):
+        raise content
+    if isinstance(content, FileNotFoundError):
         raise refuse(
-            "cannot read the checkpoint", [gone(file.name)], folder, hint=f"ls {folder.parent}"
-        ) from error
+            "cannot read the checkpoint", [gone(name)], folder, hint=f"ls {folder.parent}"
+        ) from content
+    try:
+        if isinstance(content, Exception):
+            raise content
+        return parse(content)
     except (OSError, ValueError) as error:
         raise HeadgateError(
             "CHECKPOINT_DAMAGED",
-            f"cannot read the checkpoint in {folder}: {file.name} is corrupted ({error})",
+            f"cannot read the checkpoint in {folder}: {name} is corrupted ({error})",
             hint=f"ls {folder.parent}",
         ) from error
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
+from headgate._locations import Location
 from headgate.errors import HeadgateError
 
 # The code, by whether files are only missing.
@@ -34,7 +34,7 @@ def gone(file: str) -> Problem:
     return Problem(file, "it is missing", missing=True)
 
 
-def refuse(what: str, problems: Sequence[Problem], folder: Path, *, hint: str) -> HeadgateError:
+def refuse(what: str, problems: Sequence[Problem], folder: Location, *, hint: str) -> HeadgateError:
     """Return the error for a checkpoint that cannot be used.
 
     Args:

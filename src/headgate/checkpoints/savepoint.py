@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 
 from headgate._clock import Clock, Stopwatch, SystemClock
+from headgate._locations import Location
 from headgate.checkpoints.catalog import describe, read_manifest, write_manifest
 from headgate.checkpoints.checkpoint import Checkpoint, describe_checkpoint
 from headgate.checkpoints.manifest import CheckpointFacts, Kind
 from headgate.checkpoints.problems import refuse
-from headgate.checkpoints.sparklog import files_of
-from headgate.checkpoints.storage import link_files, publishing
-from headgate.checkpoints.verify import check, verify_batch
+from headgate.checkpoints.sparklog import files_in
+from headgate.checkpoints.stores import files_at, is_kept_on_store, place_at
+from headgate.checkpoints.verify import check, verify_files
 from headgate.errors import HeadgateError
 
 
 def create(
-    checkpoint: Path,
+    checkpoint: Location,
     batch: int,
-    to: Path,
+    to: Location,
     facts: CheckpointFacts,
     *,
     is_abandoned: Callable[[], bool] = lambda: False,
@@ -42,10 +42,13 @@ def create(
             CHECKPOINT_NOT_WRITTEN; SAVEPOINT_NOT_TAKEN if it was abandoned.
     """
     watch = Stopwatch(clock or SystemClock())
-    files = files_of(checkpoint, batch)
-    with publishing(to, sync=True) as draft:
-        link_files(checkpoint, _until_abandoned(files, facts.job, is_abandoned), draft, copy=True)
-        problems = verify_batch(draft, batch)
+    check_place(to, job=facts.job)
+    source = files_at(checkpoint)
+    files = files_in(source, batch)
+    with place_at(to).publishing(linked=False, sync=True) as draft:
+        draft.bring(source, _until_abandoned(files, facts.job, is_abandoned))
+        copied = draft.files
+        problems = verify_files(copied, batch)
         if problems:
             raise refuse(
                 f"cannot take a savepoint of job {facts.job!r} at batch {batch}",
@@ -54,7 +57,7 @@ def create(
                 hint=f"headgate verify {facts.job}",
             )
         _check_wanted(facts.job, is_abandoned)
-        described = describe(draft, files, before={}, thorough=True)
+        described = describe(copied, files, before={}, thorough=True)
         _check_wanted(facts.job, is_abandoned)
         manifest = write_manifest(
             draft, Kind.SAVEPOINT, batch, facts, described, took=watch.elapsed()
@@ -64,7 +67,7 @@ def create(
 
 def create_from(
     kept: Checkpoint,
-    to: Path,
+    to: Location,
     *,
     is_abandoned: Callable[[], bool] = lambda: False,
     clock: Clock | None = None,
@@ -82,6 +85,21 @@ def create_from(
     what = f"cannot take a savepoint of job {facts.job!r} from {kept.id}"
     check(kept.folder, what=what, hint=f"headgate checkpoints {facts.job}")
     return create(kept.folder, kept.batch, to, facts, is_abandoned=is_abandoned, clock=clock)
+
+
+def check_place(to: Location, *, job: str) -> None:
+    """Refuse a place for a savepoint that is one of a kept checkpoint on a store.
+
+    Raises:
+        HeadgateError: BAD_STORE.
+    """
+    if is_kept_on_store(to):
+        raise HeadgateError(
+            "BAD_STORE",
+            f"cannot take a savepoint of job {job!r} in {to}: {to.name} in a folder "
+            f"{to.parent.name!r} is the name of a kept checkpoint",
+            hint=f"choose another name, such as {to.parent.parent}/savepoints/before-upgrade",
+        )
 
 
 def _until_abandoned(

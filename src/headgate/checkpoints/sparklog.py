@@ -14,12 +14,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from headgate._locations import Location
 from headgate.checkpoints import _stores
 from headgate.checkpoints.problems import Problem, gone, refuse
-from headgate.errors import HeadgateError
+from headgate.checkpoints.stores import Files, files_at
+from headgate.errors import HeadgateError, StoreError
 
 METADATA = "metadata"
 _VOID = "-"
@@ -69,29 +70,29 @@ class Survey:
     problems: tuple[Problem, ...]
 
 
-def find_last_commit(checkpoint: Path) -> int | None:
+def find_last_commit(checkpoint: Location) -> int | None:
     """Return the newest committed batch, or None before the first."""
-    return max(_numbers(checkpoint / "commits"), default=None)
+    return max(_numbers(checkpoint, "commits"), default=None)
 
 
-def find_begun(checkpoint: Path) -> int | None:
+def find_begun(checkpoint: Location) -> int | None:
     """Return the newest begun batch, or None before the first."""
-    return max(_numbers(checkpoint / "offsets"), default=None)
+    return max(_numbers(checkpoint, "offsets"), default=None)
 
 
-def find_open_batch(checkpoint: Path) -> int | None:
+def find_open_batch(checkpoint: Location) -> int | None:
     """Return the batch that was begun and not committed, which Spark repeats at a start."""
     begun = find_begun(checkpoint)
     done = find_last_commit(checkpoint)
     return begun if begun is not None and (done is None or begun > done) else None
 
 
-def list_commits(checkpoint: Path) -> list[int]:
+def list_commits(checkpoint: Location) -> list[int]:
     """Return the committed batches that are still stored, oldest first."""
-    return sorted(_numbers(checkpoint / "commits"))
+    return sorted(_numbers(checkpoint, "commits"))
 
 
-def read_offsets(checkpoint: Path, batch: int) -> dict[str, str | None]:
+def read_offsets(checkpoint: Location, batch: int) -> dict[str, str | None]:
     """Return the end position of a batch in every source: JSON text, by the source's name in Spark.
 
     Raises:
@@ -100,15 +101,19 @@ def read_offsets(checkpoint: Path, batch: int) -> dict[str, str | None]:
     return dict(read_batch(checkpoint, batch).positions)
 
 
-def read_batch(checkpoint: Path, batch: int) -> Batch:
+def read_batch(checkpoint: Location, batch: int) -> Batch:
     """Return a batch at its start.
 
     Raises:
         HeadgateError: CHECKPOINT_INCOMPLETE or CHECKPOINT_DAMAGED, naming the file.
     """
+    return _read_batch(files_at(checkpoint), batch)
+
+
+def _read_batch(files: Files, batch: int) -> Batch:
     file = f"offsets/{batch}"
     try:
-        head, *lines = _versioned(checkpoint / file, newest=2)
+        head, *lines = _versioned(files.read(file), newest=2)
         content = json.loads(head)
         named = [line.partition(":") for line in lines if line.strip()]
         if not all(colon for _, colon, _ in named):
@@ -123,18 +128,22 @@ def read_batch(checkpoint: Path, batch: int) -> Batch:
             conf={str(key): str(value) for key, value in content["conf"].items()},
         )
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise _unreadable(checkpoint, batch, file, error) from error
+        raise _unreadable(files.root, batch, file, error) from error
 
 
-def read_commit(checkpoint: Path, batch: int) -> Commit:
+def read_commit(checkpoint: Location, batch: int) -> Commit:
     """Return the result of a committed batch.
 
     Raises:
         HeadgateError: CHECKPOINT_INCOMPLETE or CHECKPOINT_DAMAGED, naming the file.
     """
+    return _read_commit(files_at(checkpoint), batch)
+
+
+def _read_commit(files: Files, batch: int) -> Commit:
     file = f"commits/{batch}"
     try:
-        lines = _versioned(checkpoint / file, newest=3)
+        lines = _versioned(files.read(file), newest=3)
         content = json.loads(lines[0])
         ids = content.get("stateUniqueIds") or {}
         return Commit(
@@ -145,10 +154,10 @@ def read_commit(checkpoint: Path, batch: int) -> Commit:
             },
         )
     except (OSError, ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
-        raise _unreadable(checkpoint, batch, file, error) from error
+        raise _unreadable(files.root, batch, file, error) from error
 
 
-def files_of(checkpoint: Path, batch: int) -> list[str]:
+def files_of(checkpoint: Location, batch: int) -> list[str]:
     """Return exactly the files that a resume after a batch needs, relative to the folder.
 
     These are the logs of the batch and its predecessor, the files of sources, and for each
@@ -157,16 +166,26 @@ def files_of(checkpoint: Path, batch: int) -> list[str]:
     Raises:
         HeadgateError: CHECKPOINT_INCOMPLETE or CHECKPOINT_DAMAGED, naming the first file.
     """
-    needed = survey(checkpoint, batch)
+    return files_in(files_at(checkpoint), batch)
+
+
+def files_in(present: Files, batch: int) -> list[str]:
+    """Return what `files_of` does, of files that are listed already."""
+    needed = survey_files(present, batch)
     if needed.problems:
         raise refuse(
-            f"cannot use batch {batch}", needed.problems, checkpoint, hint=_hint(checkpoint)
+            f"cannot use batch {batch}", needed.problems, present.root, hint=_hint(present.root)
         )
     return list(needed.files)
 
 
-def survey(checkpoint: Path, batch: int) -> Survey:
+def survey(checkpoint: Location, batch: int) -> Survey:
     """Return the files that a batch needs and their problems; never raises for corruption."""
+    return survey_files(files_at(checkpoint), batch)
+
+
+def survey_files(present: Files, batch: int) -> Survey:
+    """Return what `survey` does, of files that are listed already."""
     files: set[str] = set()
     problems: list[Problem] = []
     needed = [METADATA, f"offsets/{batch}", f"commits/{batch}"]
@@ -174,26 +193,32 @@ def survey(checkpoint: Path, batch: int) -> Survey:
         # Spark reads the batch before the last to find the start of the last.
         needed += [f"offsets/{batch - 1}", f"commits/{batch - 1}"]
     for file in needed:
-        if (checkpoint / file).is_file():
-            files |= {file, *_stores.sums_of(checkpoint, file)}
+        if present.has(file):
+            files |= {file, *_stores.sums_of(present, file)}
         else:
             problems.append(gone(file))
-    problems += _find_metadata_problem(checkpoint)
+    present.prepare(needed)
+    problems += _find_metadata_problem(present)
     try:
-        files.update(_relative(checkpoint, checkpoint / "sources"))
+        files.update(present.walk("sources"))
         if not problems:
-            _survey_state(checkpoint, batch, files, problems)
+            _survey_state(present, batch, files, problems)
     except OSError as error:
-        problems.append(Problem(_name(checkpoint, error), str(error.strerror or error)))
+        name = _name(str(present.root), error)
+        problems.append(Problem(name, str(error.strerror or error)))
     return Survey(tuple(sorted(files)), tuple(dict.fromkeys(problems)))
 
 
-def read_query_id(checkpoint: Path) -> str:
+def read_query_id(checkpoint: Location) -> str:
     """Return Spark's id of the query."""
+    return _read_query_id(files_at(checkpoint))
+
+
+def _read_query_id(files: Files) -> str:
     try:
-        return str(json.loads((checkpoint / METADATA).read_text(encoding="utf-8"))["id"])
+        return str(json.loads(files.read(METADATA))["id"])
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise _unreadable(checkpoint, None, METADATA, error) from error
+        raise _unreadable(files.root, None, METADATA, error) from error
 
 
 def render_query_id(query_id: str) -> str:
@@ -201,7 +226,7 @@ def render_query_id(query_id: str) -> str:
     return json.dumps({"id": query_id}, separators=(",", ":"))
 
 
-def find_start(checkpoint: Path, source: str) -> str | None:
+def find_start(checkpoint: Location, source: str) -> str | None:
     """Return the start position of a source, as its gate recorded it; None if it did not.
 
     Args:
@@ -210,7 +235,7 @@ def find_start(checkpoint: Path, source: str) -> str | None:
     return _find_noted(checkpoint, source, "start-v1.json")
 
 
-def find_load_target(checkpoint: Path, source: str) -> str | None:
+def find_load_target(checkpoint: Location, source: str) -> str | None:
     """Return the end of a table's initial load, as its gate recorded it; None if it did not.
 
     Args:
@@ -219,24 +244,26 @@ def find_load_target(checkpoint: Path, source: str) -> str | None:
     return _find_noted(checkpoint, source, "load-target-v1.json")
 
 
-def _find_noted(checkpoint: Path, source: str, name: str) -> str | None:
+def _find_noted(checkpoint: Location, source: str, name: str) -> str | None:
     try:
-        return (checkpoint / "sources" / source / name).read_text("utf-8")
+        return files_at(checkpoint).read(f"sources/{source}/{name}").decode()
     except FileNotFoundError:
         return None
 
 
-def _survey_state(checkpoint: Path, batch: int, files: set[str], problems: list[Problem]) -> None:
+def _survey_state(present: Files, batch: int, files: set[str], problems: list[Problem]) -> None:
     try:
-        begun, commit = read_batch(checkpoint, batch), read_commit(checkpoint, batch)
+        begun, commit = _read_batch(present, batch), _read_commit(present, batch)
         if batch > 0:
-            read_batch(checkpoint, batch - 1)
-            read_commit(checkpoint, batch - 1)
+            _read_batch(present, batch - 1)
+            _read_commit(present, batch - 1)
+    except StoreError:
+        raise
     except HeadgateError as error:
         problems.append(_problem_of(error))
         return
     if not commit.state_ids:
-        if (checkpoint / "state").is_dir():
+        if present.children("state"):
             problems.append(
                 Problem(f"commits/{batch}", "it names no state, although the query has state")
             )
@@ -244,19 +271,23 @@ def _survey_state(checkpoint: Path, batch: int, files: set[str], problems: list[
     if begun.conf.get(_CODEC, "lz4") != "lz4" or "RocksDB" not in begun.conf.get(_PROVIDER, ""):
         problems.append(Problem(f"offsets/{batch}", "its state must be RocksDB with lz4"))
         return
-    for operator, partitions in commit.state_ids.items():
-        _stores.survey_operator(checkpoint, operator, batch, files, problems)
-        for partition, ids in enumerate(partitions):
-            for unique in ids:
-                _stores.survey_store(
-                    checkpoint, f"state/{operator}/{partition}", batch + 1, unique, files, problems
-                )
+    for operator in commit.state_ids:
+        _stores.survey_operator(present, operator, batch, files, problems)
+    ids = [
+        (f"state/{operator}/{partition}", unique)
+        for operator, partitions in commit.state_ids.items()
+        for partition, stores in enumerate(partitions)
+        for unique in stores
+    ]
+    _stores.survey_stores(present, ids, batch + 1, files, problems)
 
 
-def _find_metadata_problem(checkpoint: Path) -> Iterator[Problem]:
-    if (checkpoint / METADATA).is_file():
+def _find_metadata_problem(present: Files) -> Iterator[Problem]:
+    if present.has(METADATA):
         try:
-            read_query_id(checkpoint)
+            _read_query_id(present)
+        except StoreError:
+            raise
         except HeadgateError as error:
             yield _problem_of(error)
 
@@ -273,7 +304,7 @@ def _problem_of(error: HeadgateError) -> Problem:
     return Problem("", error.message)
 
 
-def _unreadable(checkpoint: Path, batch: int | None, file: str, error: Exception) -> _FileError:
+def _unreadable(checkpoint: Location, batch: int | None, file: str, error: Exception) -> _FileError:
     missing = isinstance(error, FileNotFoundError)
     problem = gone(file) if missing else Problem(file, f"it does not parse: {error}")
     what = "cannot read the checkpoint" if batch is None else f"cannot read batch {batch}"
@@ -283,13 +314,13 @@ def _unreadable(checkpoint: Path, batch: int | None, file: str, error: Exception
     return failure
 
 
-def _hint(checkpoint: Path) -> str:
+def _hint(checkpoint: Location) -> str:
     return f"headgate verify {checkpoint}"
 
 
-def _versioned(file: Path, *, newest: int) -> list[str]:
+def _versioned(content: bytes, *, newest: int) -> list[str]:
     """Return the lines of one of Spark's logs after the version line."""
-    version, *lines = file.read_text(encoding="utf-8").split("\n")
+    version, *lines = content.decode().split("\n")
     if not version.startswith("v") or not version[1:].isdigit():
         raise ValueError("its first line is not a version")
     if int(version[1:]) > newest:
@@ -305,18 +336,9 @@ def _texts(values: Any) -> list[str]:
     return values
 
 
-def _relative(checkpoint: Path, folder: Path) -> Iterator[str]:
-    for file in sorted(folder.rglob("*")):
-        if file.is_file():
-            yield file.relative_to(checkpoint).as_posix()
+def _name(checkpoint: str, error: OSError) -> str:
+    return str(error.filename or "").removeprefix(f"{checkpoint}/")
 
 
-def _name(checkpoint: Path, error: OSError) -> str:
-    file = Path(str(error.filename or ""))
-    return file.relative_to(checkpoint).as_posix() if file.is_relative_to(checkpoint) else str(file)
-
-
-def _numbers(folder: Path) -> list[int]:
-    if not folder.is_dir():
-        return []
-    return [int(file.name) for file in folder.iterdir() if file.name.isdigit()]
+def _numbers(checkpoint: Location, folder: str) -> list[int]:
+    return [int(name) for name in files_at(checkpoint).children(folder) if name.isdigit()]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import secrets
 import shutil
@@ -80,12 +79,6 @@ def write_file(file: Path, content: str) -> None:
         draft.replace(file)
     finally:
         draft.unlink(missing_ok=True)
-
-
-def sha256_of(file: Path) -> str:
-    """Return the SHA-256 of a file's content, in hexadecimal."""
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def remove_tree(folder: Path, *, unless: Callable[[Path], bool] | None = None) -> bool:

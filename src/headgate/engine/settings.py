@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 from headgate._codec import Form, Seconds
+from headgate._locations import Location
 from headgate.flow.operators.nodes import (
     CoProcess,
     Dedupe,
@@ -115,7 +116,7 @@ class HeldState:
         others: The names of what it keeps beside that; mostly none.
     """
 
-    checkpoint: Path
+    checkpoint: Location
     operator: int
     batch: int
     variable: str = "table"
@@ -130,7 +131,7 @@ class HeldFiles:
         folder: Contains nothing else; kept until the first commit.
     """
 
-    folder: Path
+    folder: Location
 
 
 def state_variable(node: Node) -> str:
@@ -144,7 +145,7 @@ def state_variables(node: Node) -> tuple[str, ...]:
     return (state_variable(node), *_OTHER_VARIABLES.get(node.operator, ()), *rules)
 
 
-def held_state(node: Node, checkpoint: Path, operator: int, batch: int) -> HeldState:
+def held_state(node: Node, checkpoint: Location, operator: int, batch: int) -> HeldState:
     """Return the state that an operator had after a batch; `operator` is Spark's number of it."""
     variable, *others = state_variables(node)
     return HeldState(checkpoint, operator, batch, variable, tuple(others))
@@ -183,7 +184,10 @@ class AttemptSettings:
     Attributes:
         job: The job's name, for messages.
         lineage: The part of output file names that identifies the run; a resumed run keeps it.
-        checkpoint: Spark's checkpoint folder of this run.
+        checkpoint: Spark's checkpoint folder of this run, on a disk or an object store.
+        lease: Where the drivers of the job claim the checkpoint, if it is on an object store; None
+            for a checkpoint on disk, which the lock file keeps.
+        lease_expires: The time after which the lease of a driver that no longer renews it ends.
         batch_every: The interval of the trigger; zero for as fast as possible.
         min_pause: The minimum time between the end of a batch and the next one.
         max_batch: The maximum number of bytes per topic and batch.
@@ -211,8 +215,10 @@ class AttemptSettings:
 
     job: str
     lineage: str
-    checkpoint: Path
+    checkpoint: Location
     spark: SparkSettings
+    lease: Location | None = None
+    lease_expires: Seconds = timedelta(seconds=30)
     batch_every: Seconds = timedelta(seconds=1)
     min_pause: Seconds = timedelta(0)
     max_batch: int = 64 * MIB

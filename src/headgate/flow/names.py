@@ -65,6 +65,11 @@ def check_side_name(name: str) -> str:
     )
 
 
+def is_topic_name(name: str) -> bool:
+    """Return True if a topic may have a name, on every log."""
+    return _TOPIC.fullmatch(name) is not None
+
+
 def check_topic_name(name: str) -> str:
     """Return `name` if it is a valid topic name on every log."""
     return _checked(

@@ -12,13 +12,16 @@ from pathlib import Path
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate._clock import SystemClock
-from headgate._kernel.bridge import Feeds, Gate, explained
-from headgate._kernel.executors import count_executors
+from headgate._kernel.bridge import Feeds, Gate, Lease, explained
+from headgate._kernel.executors import count_executors, read_executors
 from headgate._kernel.gateway import find_jvm_exit
 from headgate._kernel.traces import query_trace
 from headgate._kernel.translate import is_clean_stop, query_causes, query_failure
 from headgate._kernel.vitals import read_vitals
+from headgate._locations import Location
 from headgate.engine.attempt import query as queries
+from headgate.engine.attempt.executors import Executors, parse_executors
+from headgate.engine.attempt.lease import take_lease
 from headgate.engine.attempt.progress import BatchReport, parse_report
 from headgate.engine.attempt.shared_folders import check_folders
 from headgate.engine.attempt.vitals import Vitals, parse_vitals
@@ -27,7 +30,8 @@ from headgate.engine.plan.plan import plan_flow
 from headgate.engine.session.executors import ExecutorWatch
 from headgate.engine.session.masters import is_local
 from headgate.engine.session.session import DriverOutput, open_session
-from headgate.engine.settings import AttemptSettings
+from headgate.engine.session.stores import stores_of
+from headgate.engine.settings import AttemptSettings, HeldState
 from headgate.engine.user_code.shipping import in_users_terms
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.graph.graph import Graph
@@ -77,7 +81,9 @@ class Attempt:
         self._settings = settings
         self._run = uuid.uuid4().hex
         self._stopping = False
-        self._spark = open_session(settings.spark, modules=kernel_modules(graph))
+        self._spark = open_session(
+            settings.spark, modules=(*kernel_modules(graph), *stores_of(_places(settings)))
+        )
         self._output = DriverOutput(settings.spark)
         self._near = near
         self._executors = (
@@ -88,7 +94,9 @@ class Attempt:
         self._gate = Gate(self._spark, self._run)
         self._feeds = Feeds(self._spark, self._run)
         self._query: StreamingQuery | None = None
+        self._lease: Lease | None = None
         try:
+            self._lease = take_lease(self._spark, settings)
             self._rows = queries.build(self._spark, self.plan, settings, run=self._run, near=near)
         except BaseException:
             # The caller has no attempt to close.
@@ -141,12 +149,13 @@ class Attempt:
 
     def vitals(self) -> Vitals:
         """Return what the driver uses of its memory and of its time."""
-        return parse_vitals(
-            read_vitals(self._spark),
-            self._settings.spark,
-            at=SystemClock().now(),
-            executors=0 if self._executors is None else self._executors.known,
-        )
+        settings, now = self._settings.spark, SystemClock().now()
+        return parse_vitals(read_vitals(self._spark), settings, at=now)
+
+    def executors(self) -> Executors:
+        """Return the executors since Spark was started, and what each has reported last."""
+        settings, now = self._settings.spark, SystemClock().now()
+        return parse_executors(read_executors(self._spark), settings, at=now)
 
     def _executor_events(self) -> Iterator[tuple[str, str, str]]:
         if self._executors is not None:
@@ -217,8 +226,18 @@ class Attempt:
         self._feeds.close()
         self._gate.forget()
         self._spark.stop()
+        if self._lease is not None:
+            # Nothing is written any more: the next driver need not wait.
+            self._lease.release()
 
     def _started(self) -> StreamingQuery:
         if self._query is None:
             raise HeadgateError("NOT_STARTED", "cannot poll a query before it is started")
         return self._query
+
+
+def _places(settings: AttemptSettings) -> Iterator[Location]:
+    """Yield the checkpoints that the query writes and reads."""
+    yield settings.checkpoint
+    for held in settings.held.values():
+        yield held.checkpoint if isinstance(held, HeldState) else held.folder

@@ -16,6 +16,7 @@ from headgate._kernel.bridge import (
     CompiledFlow,
 )
 from headgate._kernel.translate import naming_failures
+from headgate._locations import url_of
 from headgate.connectors.registry import find_connector, get_connector
 from headgate.engine.plan.clocks import clock_name, clock_options
 from headgate.engine.plan.ends import sink_options, source_options
@@ -110,8 +111,7 @@ def start(
         rows.writeStream.format(FLOW_SINK)
         .queryName(settings.job)
         .options(run=run, **sink_options(plan, settings))
-        # Not as_uri: Hadoop does not unescape characters.
-        .option("checkpointLocation", f"file:{settings.checkpoint.absolute()}")
+        .option("checkpointLocation", url_of(settings.checkpoint))
         .outputMode("update")
         .trigger(processingTime=f"{every} milliseconds")
     )

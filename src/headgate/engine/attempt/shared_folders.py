@@ -10,6 +10,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from headgate._kernel.executors import find_folder_problems
+from headgate._locations import is_local
 from headgate.connectors.files.descriptor import Files
 from headgate.engine.plan.flow_plan import FlowPlan
 from headgate.engine.settings import AttemptSettings
@@ -48,8 +49,9 @@ def check_folders(
 
 
 def _folders(plan: FlowPlan, settings: AttemptSettings) -> Iterator[Path]:
-    """Yield the folders of the checkpoint and of embedded topics."""
-    yield settings.checkpoint.absolute()
+    """Yield the folders of a checkpoint on disk and of embedded topics."""
+    if is_local(settings.checkpoint):
+        yield settings.checkpoint.absolute()
     topics: Iterable[object] = (
         *(node.topic for node in plan.graph.nodes if isinstance(node, Source)),
         *(destination.topic for destination in plan.destinations),

@@ -1,4 +1,4 @@
-"""What the driver uses of its memory and of its time. Pure."""
+"""What a driver or an executor uses of its memory and of its time. Pure."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class MemoryPool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vitals:
-    """The memory and the time of a driver at one moment.
+    """The memory and the time of a driver, or of an executor, at one moment.
 
     Attributes:
-        pools: By name: heap, metaspace, compiled-code, direct, state.
-        resident: The resident memory of the driver's process; 0 if unknown.
+        pools: By name: heap, metaspace, compiled-code, direct, mapped, execution, storage, state.
+            Execution and storage are parts of the heap and share their limit.
+        resident: The resident memory of its process; 0 if unknown.
         workers: The resident memory of each process that calls Python functions.
         worker_limit: The memory that each of them may have.
         cpu_seconds: Since the process began, as are the collections.
-        executors: Those that are registered; 0 with a local master.
     """
 
     at: Moment
@@ -47,12 +47,9 @@ class Vitals:
     cpu_seconds: float = 0.0
     gc_seconds: float = 0.0
     gc_count: int = 0
-    executors: int = 0
 
 
-def parse_vitals(
-    content: Mapping[str, Any], settings: SparkSettings, *, at: datetime, executors: int
-) -> Vitals:
+def parse_vitals(content: Mapping[str, Any], settings: SparkSettings, *, at: datetime) -> Vitals:
     """Return the vitals in the kernel's form, with the limits that settings give."""
     pools = {
         name: MemoryPool(pool["used"], pool.get("max"), pool.get("live"))
@@ -69,5 +66,4 @@ def parse_vitals(
         cpu_seconds=content["cpu_ns"] / 1e9,
         gc_seconds=content["gc_ms"] / 1e3,
         gc_count=content["gc_count"],
-        executors=executors,
     )

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 
 from headgate.connectors import Console
-from headgate.connectors.connector import Reading
+from headgate.connectors.contract.connector import Reading
 from headgate.connectors.registry import clusters_of, get_connector
 from headgate.engine.plan.flow_plan import Destination, FlowPlan
 from headgate.engine.settings import AttemptSettings

@@ -13,6 +13,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import DataType, NullType, StructType
 
 from headgate._kernel.translate import SPARK_ERRORS, root_cause
+from headgate._locations import Location, url_of
 from headgate.engine.portable.columns import Change, Misfit
 from headgate.errors import HeadgateError
 
@@ -22,7 +23,7 @@ def write_files(spark: SparkSession, rows: DataFrame, into: Path) -> int:
     making = into.with_name(f".{into.name}")
     # Other tools no longer support Spark's own format of timestamps.
     spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
-    rows.write.mode("overwrite").parquet(address(making))
+    rows.write.mode("overwrite").parquet(url_of(making))
     into.mkdir(parents=True)
     # Plain names without Hadoop's checksums, which would not fit a replaced file.
     for number, file in enumerate(sorted(making.glob("part-*.parquet"))):
@@ -34,7 +35,7 @@ def write_files(spark: SparkSession, rows: DataFrame, into: Path) -> int:
 class PortableReader:
     """Reads the files of one operator, written by any tool, and reports their problems."""
 
-    def __init__(self, spark: SparkSession, folder: Path, uid: str) -> None:
+    def __init__(self, spark: SparkSession, folder: Location, uid: str) -> None:
         self._spark = spark
         self._folder = folder
         self._uid = uid
@@ -91,12 +92,15 @@ class PortableReader:
             hint="fix the row, then restore again",
         )
 
-    def _by_columns(self) -> list[tuple[StructType, list[Path]]]:
+    def _by_columns(self) -> list[tuple[StructType, list[Location]]]:
         """Return the files by their columns: tools use different types."""
         files = sorted(
-            file
-            for file in self._folder.rglob("*")
-            if file.is_file() and not _is_hidden(file.relative_to(self._folder))
+            (
+                file
+                for file in self._folder.rglob("*")
+                if file.is_file() and not self._is_hidden(file)
+            ),
+            key=str,
         )
         if not files:
             raise HeadgateError(
@@ -105,13 +109,17 @@ class PortableReader:
                 hint="write a file without rows for an empty table, or add --drop-state "
                 f"{self._uid}",
             )
-        by_columns: dict[str, tuple[StructType, list[Path]]] = {}
+        by_columns: dict[str, tuple[StructType, list[Location]]] = {}
         for file in files:
             columns = self._columns(file)
             by_columns.setdefault(columns.json(), (columns, []))[1].append(file)
         return list(by_columns.values())
 
-    def _columns(self, file: Path) -> StructType:
+    def _is_hidden(self, file: Location) -> bool:
+        inside = str(file).removeprefix(str(self._folder))
+        return any(part.startswith((".", "_")) for part in inside.split("/"))
+
+    def _columns(self, file: Location) -> StructType:
         try:
             return self._spark.read.parquet(pattern(file)).schema
         except SPARK_ERRORS as error:
@@ -150,15 +158,6 @@ def _called(key: str | None) -> str:
     return "a row without a key" if key is None else f"the row of key {key!r}"
 
 
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith((".", "_")) for part in path.parts)
-
-
-def address(file: Path) -> str:
-    """Return a path as Spark takes it."""
-    return f"file:{file.absolute()}"
-
-
-def pattern(file: Path) -> str:
+def pattern(file: Location) -> str:
     """Return a path escaped for a reader that expects a pattern."""
-    return re.sub(r"([\\\[\]{}*?,])", r"\\\1", address(file))
+    return re.sub(r"([\\\[\]{}*?,])", r"\\\1", url_of(file))

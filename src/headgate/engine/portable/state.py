@@ -20,6 +20,7 @@ from headgate.engine.portable.columns import Change, fit_row, fit_version
 from headgate.engine.portable.files import PortableReader, fit_same, type_of, write_files
 from headgate.engine.portable.process_form import ProcessForm
 from headgate.engine.session.session import open_session
+from headgate.engine.session.stores import stores_of
 from headgate.engine.settings import HeldFiles, HeldState, SparkSettings
 from headgate.engine.state.view import held_rows
 from headgate.flow.schemas.schema import Schema
@@ -56,7 +57,8 @@ def write_states(
         held: The state, by uid.
         into: Gets one folder per uid.
     """
-    spark = open_session(settings)
+    places = (state.checkpoint for state, _ in held.values())
+    spark = open_session(settings, modules=stores_of(places))
     try:
         return {
             uid: write_rows(spark, held_rows(spark, state), form, into / uid)

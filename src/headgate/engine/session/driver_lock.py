@@ -9,7 +9,9 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import socket
 import time
+import uuid
 from datetime import timedelta
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from headgate.errors import Domain, HeadgateError
 # An old driver exits with its supervisor; stopping Spark takes a moment.
 LONGEST_END = timedelta(seconds=60)
 
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
 _TRY_EVERY = 0.1
 _SCRATCH = "scratch"
 # A killed JVM takes a moment to release its memory, and only then its lock.
@@ -49,6 +52,18 @@ def take_lock(file: Path, *, wait: timedelta) -> int:
                 retryable=True,
             ) from error
         return descriptor
+
+
+def holder_of(lock_file: Path | None) -> str:
+    """Return a text that is equal for processes of which the lock file lets only one be alive.
+
+    A process that was killed here a moment ago is gone, since its successor has the lock.
+    """
+    if lock_file is None or not lock_file.exists():
+        return uuid.uuid4().hex
+    boot = _BOOT.read_text().strip() if _BOOT.exists() else socket.gethostname()
+    facts = lock_file.stat()
+    return f"{boot}:{facts.st_dev}:{facts.st_ino}:{lock_file.absolute()}"
 
 
 def await_drivers(file: Path, *, wait: timedelta = LONGEST_END) -> None:

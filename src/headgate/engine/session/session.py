@@ -13,7 +13,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from headgate._kernel.archive import jvm_options
-from headgate._kernel.bridge import forget_origins
+from headgate._kernel.bridge import create_session
+from headgate._kernel.executors import PLUGIN
 from headgate._kernel.gateway import DIRECTIVES, has_jvm, read_last_lines, start_jvm
 from headgate._kernel.jar import get_jars
 from headgate._kernel.locales import JVM_OPTIONS, UTF8_LOCALE
@@ -22,6 +23,7 @@ from headgate.engine.session.clusters import cluster_conf
 from headgate.engine.session.driver_lock import LONGEST_END, make_scratch, scratch_conf, take_lock
 from headgate.engine.session.log_layout import layout
 from headgate.engine.session.masters import check_master, find_own_address, is_local
+from headgate.engine.session.stores import store_conf
 from headgate.engine.settings import MIB, SparkSettings
 from headgate.flow.names import check_path
 
@@ -84,6 +86,21 @@ logger.producers.name = org.apache.pulsar.client.impl.ProducerImpl
 logger.producers.level = error
 logger.netty.name = org.apache.pulsar.shade.io.netty
 logger.netty.level = error
+# At debug, they log the headers of requests: a session's token is among them.
+logger.aws.name = software.amazon.awssdk
+logger.aws.level = warn
+logger.http.name = org.apache.http
+logger.http.level = warn
+logger.s3a.name = org.apache.hadoop.fs.s3a
+logger.s3a.level = warn
+# They warn, in forty lines, of each file that is there already, which is an answer like others.
+logger.s3aOutput.name = org.apache.hadoop.fs.s3a.S3ABlockOutputStream
+logger.s3aOutput.level = error
+logger.s3aCounts.name = org.apache.hadoop.fs.s3a.S3AInstrumentation
+logger.s3aCounts.level = error
+# It warns that it has no file for metrics of its own.
+logger.hadoop.name = org.apache.hadoop.metrics2
+logger.hadoop.level = error
 logger.storage.name = org.apache.spark.storage
 logger.storage.level = warn
 {state}"""
@@ -139,6 +156,8 @@ def spark_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
         "spark.ui.retainedTasks": "100",
         "spark.sql.ui.retainedExecutions": "10",
         "spark.sql.session.timeZone": "UTC",
+        # It counts tasks by executor, and executors send it what they use.
+        **PLUGIN,
         # Replays must put the same rows into the same tasks: exactly-once sinks depend on it.
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.shuffle.partitions": str(settings.parallelism),
@@ -202,15 +221,16 @@ def open_session(settings: SparkSettings, *, modules: Sequence[str] = ()) -> Spa
     """Start Spark; its output reaches the terminal only if requested.
 
     Args:
-        modules: Kernel modules besides its core. A running JVM keeps the modules it was started
-            with.
+        modules: Kernel modules besides its core, and stores. A running JVM keeps those it was
+            started with.
     """
     check_path(settings.log_file)
     check_master(settings.master)
     settings.log_file.parent.mkdir(parents=True, exist_ok=True)
     host = settings.driver_host or find_own_address(settings.master)
-    jars = get_jars(sorted({*modules, *_more_modules()}))
-    conf = spark_conf(replace(settings, driver_host=host), jars)
+    needed = sorted({*modules, *_more_modules()})
+    jars = get_jars(needed)
+    conf = spark_conf(replace(settings, driver_host=host), jars) | store_conf(needed)
     if not has_jvm():
         held = []
         if settings.lock_file is not None:
@@ -220,13 +240,8 @@ def open_session(settings: SparkSettings, *, modules: Sequence[str] = ()) -> Spa
         # The driver has its jars on the class path already.
         start = {name: value for name, value in conf.items() if name != "spark.jars"}
         start_jvm(start, streams=_output_file(settings), inherited=held)
-    builder = SparkSession.builder
-    for key, value in conf.items():
-        builder = builder.config(key, value)
     with creating_session(conf["spark.master"]):
-        spark = builder.getOrCreate()
-    forget_origins(spark)
-    return spark
+        return create_session(conf)
 
 
 class DriverOutput:

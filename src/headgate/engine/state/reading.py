@@ -25,10 +25,12 @@ from headgate._kernel.bridge import CompiledFlow
 from headgate._kernel.gateway import find_jvm_exit
 from headgate._kernel.state import KeyLookup, ReadableState, as_json, ask
 from headgate._kernel.translate import SPARK_ERRORS, root_cause
+from headgate._locations import Location
 from headgate.engine.plan.operator_specs import path_of
 from headgate.engine.plan.plan import plan_flow
 from headgate.engine.plan.spark_types import to_spark_json
 from headgate.engine.session.session import open_session
+from headgate.engine.session.stores import plain_place
 from headgate.engine.settings import MIB, RULES, SparkSettings, held_state, state_variable
 from headgate.engine.state.limits import QueryLimits
 from headgate.engine.state.view import readable_rows
@@ -88,7 +90,7 @@ class StatePlace:
         time_ms: When the batch began, in epoch milliseconds.
     """
 
-    folder: Path
+    folder: Location
     batch: int
     shape: StateShape
     ids: Mapping[int, tuple[str, ...]]
@@ -114,9 +116,17 @@ class StateReader:
 
     Args:
         longest_query: The time after which a query is ended.
+        stores: The object stores with checkpoints, such as `s3a`.
     """
 
-    def __init__(self, *, log_file: Path, scratch: Path, longest_query: timedelta) -> None:
+    def __init__(
+        self,
+        *,
+        log_file: Path,
+        scratch: Path,
+        longest_query: timedelta,
+        stores: Sequence[str] = (),
+    ) -> None:
         shutil.rmtree(scratch, ignore_errors=True)
         self._scratch = scratch
         settings = SparkSettings(
@@ -128,7 +138,7 @@ class StateReader:
             log_file=log_file,
             log_level="warn",
         )
-        self._spark = open_session(settings)
+        self._spark = open_session(settings, modules=stores)
         # Flows are compiled as for a run, and none of their functions is called.
         self._worker = worker_spec(settings, None)
         self._lock = threading.Lock()
@@ -176,7 +186,7 @@ class StateReader:
     ) -> tuple[str, tuple[bool, Any]]:
         node = place.shape.flow.node(uid)
         number = place.shape.number(uid)
-        operator = place.folder.absolute() / "state" / str(number)
+        operator = plain_place(place.folder / "state" / str(number))
         variable = state_variable(node)
         try:
             form = self._form(place.shape, uid)

@@ -7,7 +7,9 @@ from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 
+from headgate._locations import url_of
 from headgate.engine.session.session import open_session
+from headgate.engine.session.stores import stores_of
 from headgate.engine.settings import RULES, HeldState, SparkSettings
 
 
@@ -37,7 +39,7 @@ def _rows_of(spark: SparkSession, held: HeldState, variable: str) -> DataFrame:
         .option("operatorId", held.operator)
         .option("stateVarName", variable)
     )
-    rows = reader.load(f"file:{held.checkpoint.absolute()}")
+    rows = reader.load(url_of(held.checkpoint))
     # Spark's own key is the number of a bucket of keys. Below 0 are those of the copies of a
     # broadcast: each task has one, and that of bucket -1 exists for any number of tasks.
     if variable == RULES:
@@ -47,7 +49,8 @@ def _rows_of(spark: SparkSession, held: HeldState, variable: str) -> DataFrame:
 
 def count_rows(settings: SparkSettings, held: Mapping[str, HeldState]) -> dict[str, int]:
     """Return the number of rows of each operator, by uid; reads every row."""
-    spark = open_session(settings)
+    places = (state.checkpoint for state in held.values())
+    spark = open_session(settings, modules=stores_of(places))
     try:
         return {uid: held_rows(spark, state).count() for uid, state in held.items()}
     finally:

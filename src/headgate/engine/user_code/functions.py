@@ -14,8 +14,10 @@ from pyspark.sql.types import StructType
 
 from headgate._kernel.bridge import CompiledFlow
 from headgate._kernel.python_failures import raised_failure
+from headgate._locations import Location
 from headgate._units import to_millis
 from headgate.engine.plan.flow_plan import Function
+from headgate.engine.session.stores import plain_place
 from headgate.engine.settings import SparkSettings
 from headgate.engine.user_code.shipping import find_places
 from headgate.errors import HeadgateError
@@ -58,19 +60,19 @@ def worker_spec(
     near: Path | None,
     *,
     check: bool = False,
-    answers: Path | None = None,
+    answers: Location | None = None,
 ) -> dict[str, Any]:
     """Return how the kernel starts the processes that call Python functions.
 
     Args:
         near: The flow's folder, which workers search for modules.
         check: Whether each call is made twice, and fails if the results differ.
-        answers: The folder where the answers of async calls are recorded; None if no rows are
-            sent.
+        answers: The folder or place on a store where the answers of async calls are recorded;
+            None if no rows are sent.
     """
     places = find_places(settings, near)
     return {
-        "answers": None if answers is None else str(answers.absolute()),
+        "answers": None if answers is None else plain_place(answers),
         "python": places.python,
         "version": present_python(),
         "path": list(places.modules),

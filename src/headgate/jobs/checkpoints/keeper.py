@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import shutil
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from headgate._clock import Clock
+from headgate._locations import Location, parse_location
 from headgate.checkpoints import savepoint as savepoints
-from headgate.checkpoints.catalog import hold, keep, list_kept, remove
+from headgate.checkpoints.catalog import hold, keep, list_kept, remove, sweep
 from headgate.checkpoints.manifest import CheckpointFacts, SourceFacts, StateFacts
 from headgate.checkpoints.retention import to_delete
 from headgate.checkpoints.sparklog import (
@@ -24,7 +23,7 @@ from headgate.checkpoints.sparklog import (
     read_commit,
     read_offsets,
 )
-from headgate.checkpoints.storage import sweep
+from headgate.checkpoints.stores import place_at
 from headgate.engine.attempt.progress import BatchReport
 from headgate.engine.plan.flow_plan import source_name
 from headgate.flow.graph.graph import Graph
@@ -45,16 +44,28 @@ class CheckpointKeeper:
     threads. Spark keeps the files of its last 100 batches, so a batch can be linked while the query
     goes on.
 
+    Args:
+        on_forgotten: Called when a cancel has deleted the run's state.
+
     Attributes:
         newest: The id of the newest checkpoint.
         positions: Where the newest checkpoint of this start stands in each source, by source id.
     """
 
-    def __init__(self, home: JobFolder, run: Run, options: RunOptions, clock: Clock) -> None:
+    def __init__(
+        self,
+        home: JobFolder,
+        run: Run,
+        options: RunOptions,
+        clock: Clock,
+        *,
+        on_forgotten: Callable[[], None] = lambda: None,
+    ) -> None:
         self._home = home
         self._run = run
         self._options = options
         self._clock = clock
+        self._on_forgotten = on_forgotten
         self._folder = home.checkpoints_folder(run.lineage)
         self._records: dict[str, int] = {}
         self._last: BatchReport | None = None
@@ -133,12 +144,13 @@ class CheckpointKeeper:
                 # What the user pinned is the user's.
                 if not checkpoint.pinned:
                     remove(checkpoint.folder)
-            shutil.rmtree(self._run.checkpoint, ignore_errors=True)
+            place_at(self._run.checkpoint).remove_tree()
             left = list_kept(self._folder)
             self.newest = left[-1].id if left else None
             # Batches of this lineage have been written: a start that counted them from 0 again
             # would find its output files in place, and write nothing.
             self._home.forget_run()
+            self._on_forgotten()
 
     def _keep(
         self, batch: int, report: BatchReport | None, records: Mapping[str, int]
@@ -149,6 +161,7 @@ class CheckpointKeeper:
             self.newest = kept.id
             self.positions = {name: source.position for name, source in facts.sources.items()}
             self._thin()
+            self._reached.publish()
         return {
             "checkpoint": kept.id,
             "full_bytes": kept.full_bytes,
@@ -177,7 +190,7 @@ class CheckpointKeeper:
                 kept = keep(self._run.checkpoint, batch, self._folder, facts, clock=self._clock)
                 copying.enter_context(hold(kept.folder, job=self._home.name))
             name = f"sp-{self._clock.now():%Y%m%dT%H%M%S}-{batch}"
-            folder = Path(to) if to else self._home.savepoints_folder / name
+            folder = parse_location(to) if to else self._home.savepoints_folder / name
             taken = savepoints.create_from(
                 kept, folder, is_abandoned=is_abandoned, clock=self._clock
             )
@@ -235,7 +248,7 @@ def _in_ms(took: timedelta | None) -> int | None:
     return None if took is None else round(took.total_seconds() * 1000)
 
 
-def _watermark(checkpoint: Path, batch: int) -> datetime | None:
+def _watermark(checkpoint: Location, batch: int) -> datetime | None:
     """Return the watermark that the batch after this one begins with."""
     watermark = read_commit(checkpoint, batch).watermark_ms
     if watermark <= 0:
@@ -243,7 +256,7 @@ def _watermark(checkpoint: Path, batch: int) -> datetime | None:
     return datetime.fromtimestamp(0, UTC) + min(timedelta(milliseconds=watermark), _LAST)
 
 
-def _completed(checkpoint: Path, batch: int, report: BatchReport | None) -> datetime:
+def _completed(checkpoint: Location, batch: int, report: BatchReport | None) -> datetime:
     if report is not None:
         return report.started + report.duration
     return datetime.fromtimestamp(read_batch(checkpoint, batch).timestamp_ms / 1000, UTC)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from headgate._locations import Location, is_local, parse_location
 from headgate.checkpoints.catalog import (
     find_batch,
     list_all,
@@ -31,6 +32,7 @@ from headgate.jobs.checkpoints.state_check import open_state
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.registry import get_job
 from headgate.jobs.runs.lineage import find_present, walk_lineage
+from headgate.jobs.values import LATEST
 
 
 def list_checkpoints(home: JobFolder, *, every_run: bool = False) -> list[AnyCheckpoint]:
@@ -70,7 +72,7 @@ def read_past(home: JobFolder, *, most: int | None = None) -> tuple[list[Checkpo
     """
     savepoints = list_kept(home.savepoints_folder)
     past: list[Checkpoint] = []
-    unread: list[tuple[Path, int | None]] = []
+    unread: list[tuple[Location, int | None]] = []
     # Batches of a run that took its state by uid are counted from 0 again.
     for ancestor in walk_lineage(home, home.find_present_run()):
         kept, last = home.checkpoints_folder(ancestor.lineage), ancestor.last_batch
@@ -128,7 +130,7 @@ def choose_checkpoint(home: JobFolder, checkpoint: str) -> AnyCheckpoint:
         return named
     for every_run in (False, True):
         for candidate in reversed(list_checkpoints(home, every_run=every_run)):
-            if candidate.id == wanted or wanted == "latest":
+            if candidate.id == wanted or wanted == LATEST:
                 return candidate
     raise checkpoint_not_found(checkpoint, list_checkpoints(home), home.name)
 
@@ -182,9 +184,9 @@ def verify_anything(root: Path, subject: str, *, open_newest: bool = True) -> li
     Raises:
         HeadgateError: JOB_NOT_FOUND if it is neither.
     """
-    folder = Path(subject)
+    folder = parse_location(subject)
     is_job = (root / "jobs" / subject).is_dir() and "/" not in subject
-    if not is_job and folder.is_dir():
+    if not is_job and (not is_local(folder) or folder.is_dir()):
         if is_portable(folder):
             return [read_portable(folder)]
         verified = [_verify_folder(folder, folder.name, run=None)]
@@ -213,7 +215,7 @@ def _verify_job(home: JobFolder) -> list[AnyCheckpoint]:
     return verified
 
 
-def _verify_folder(folder: Path, name: str, *, run: str | None) -> AnyCheckpoint:
+def _verify_folder(folder: Location, name: str, *, run: str | None) -> AnyCheckpoint:
     problems = tuple(verify(folder))
     try:
         return replace(read_kept(folder), problems=problems)
@@ -223,7 +225,7 @@ def _verify_folder(folder: Path, name: str, *, run: str | None) -> AnyCheckpoint
         )
 
 
-def _list_folder(folder: Path, kind: Kind, lineage: str | None) -> Iterable[AnyCheckpoint]:
+def _list_folder(folder: Location, kind: Kind, lineage: str | None) -> Iterable[AnyCheckpoint]:
     kept, unreadable = list_all(folder)
     yield from kept
     for problem in unreadable:

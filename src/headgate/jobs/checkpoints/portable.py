@@ -11,10 +11,10 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import shutil
+import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from typing import Any
 import headgate.connectors  # noqa: F401
 from headgate._clock import Clock, SystemClock
 from headgate._codec import alias, decode, encode
+from headgate._locations import Location, is_local, parse_location
 from headgate.checkpoints.catalog import read_kept, read_manifest
 from headgate.checkpoints.checkpoint import Checkpoint, describe_checkpoint
 from headgate.checkpoints.manifest import (
@@ -33,13 +34,15 @@ from headgate.checkpoints.manifest import (
     StateFacts,
 )
 from headgate.checkpoints.restore import fork_batch
+from headgate.checkpoints.savepoint import check_place
 from headgate.checkpoints.sparklog import read_batch, read_commit
 from headgate.checkpoints.state_format import check_state_format
-from headgate.checkpoints.storage import is_draft, link_files, publishing
+from headgate.checkpoints.storage import is_draft, publishing
+from headgate.checkpoints.stores import Files, files_at, is_kept_on_store, place_at
 from headgate.engine.plan.clocks import has_ended, read_partition_times, read_times
 from headgate.engine.portable.process_form import ProcessForm, StateShape
 from headgate.engine.settings import HeldState, SparkSettings, held_state
-from headgate.errors import Domain, HeadgateError
+from headgate.errors import Domain, HeadgateError, StoreError
 from headgate.flow.names import check_uid
 from headgate.flow.operators.nodes import Enrich, Label, Process, label
 from headgate.jobs.checkpoints.keeper import by_source
@@ -87,19 +90,19 @@ class PortableSavepoint:
     """
 
     name: str = field(metadata=alias("savepoint"))
-    folder: Path
+    folder: Location
     batch: int
     bytes: int
     rows: Mapping[str, int]
 
 
-def state_folder(savepoint: Path, uid: str) -> Path:
+def state_folder(savepoint: Location, uid: str) -> Location:
     """Return where a portable savepoint has an operator's state."""
     return savepoint / _STATE / uid
 
 
 def take_portable(
-    home: JobFolder, *, to: Path | None = None, clock: Clock | None = None
+    home: JobFolder, *, to: str | Path | None = None, clock: Clock | None = None
 ) -> PortableSavepoint:
     """Write the state after a job's last batch as Parquet, whether the job is running or not.
 
@@ -119,12 +122,29 @@ def take_portable(
             hint="take it with headgate 0.6",
         )
     now = (clock or SystemClock()).now()
-    folder = to or portable_folder(home) / f"portable-{now:%Y%m%dT%H%M%S}-{batch}"
+    name = f"portable-{now:%Y%m%dT%H%M%S}-{batch}"
+    folder = portable_folder(home) / name if to is None else parse_location(str(to))
+    if is_local(folder):
+        return _write(home, run, batch, folder)
+    check_place(folder, job=home.name)
+    with (
+        place_at(folder).publishing(linked=False, sync=True) as draft,
+        tempfile.TemporaryDirectory(prefix="headgate-portable-") as scratch,
+    ):
+        taken = _write(home, run, batch, Path(scratch) / folder.name)
+        source = files_at(Path(scratch) / folder.name)
+        draft.bring(source, [file for file in source.walk("") if file != FILE])
+        # It comes last, and makes the savepoint one.
+        draft.write(FILE, source.read(FILE).decode())
+    return replace(taken, folder=folder)
+
+
+def _write(home: JobFolder, run: Run, batch: int, folder: Path) -> PortableSavepoint:
     with publishing(folder, sync=True) as draft, _at_rest(run, batch) as checkpoint:
         rows = _write_states(home, run, batch, checkpoint, draft / _STATE)
         content = _describe(home, run, batch, checkpoint, rows)
         (draft / FILE).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-        size = _size(draft)
+        size = _size(files_at(draft))
     return PortableSavepoint(folder.name, folder.absolute(), batch, size, rows)
 
 
@@ -133,9 +153,9 @@ def portable_folder(home: JobFolder) -> Path:
     return home.path / "portable"
 
 
-def is_portable(folder: Path) -> bool:
+def is_portable(folder: Location) -> bool:
     """Tell whether a folder is a portable savepoint."""
-    return (folder / FILE).is_file()
+    return not is_kept_on_store(folder) and (folder / FILE).is_file()
 
 
 def list_portable(home: JobFolder) -> list[Checkpoint]:
@@ -152,7 +172,7 @@ def list_portable(home: JobFolder) -> list[Checkpoint]:
     return sorted(savepoints, key=lambda savepoint: savepoint.completed_at)
 
 
-def read_portable(folder: Path) -> Checkpoint:
+def read_portable(folder: Location) -> Checkpoint:
     """Return the portable savepoint that a folder is; its Parquet files are not looked at.
 
     Raises:
@@ -161,7 +181,7 @@ def read_portable(folder: Path) -> Checkpoint:
     return describe_checkpoint(folder, _read_portable_manifest(folder))
 
 
-def read_any(folder: Path) -> Checkpoint:
+def read_any(folder: Location) -> Checkpoint:
     """Return the checkpoint, savepoint or portable savepoint that a folder is.
 
     Raises:
@@ -170,7 +190,7 @@ def read_any(folder: Path) -> Checkpoint:
     return read_portable(folder) if is_portable(folder) else read_kept(folder)
 
 
-def read_any_manifest(folder: Path) -> Manifest:
+def read_any_manifest(folder: Location) -> Manifest:
     """Return the manifest of a checkpoint, a savepoint or a portable savepoint.
 
     Raises:
@@ -179,25 +199,25 @@ def read_any_manifest(folder: Path) -> Manifest:
     return _read_portable_manifest(folder) if is_portable(folder) else read_manifest(folder)
 
 
-def read_event_time(folder: Path) -> EventTime:
+def read_event_time(folder: Location) -> EventTime:
     """Return the event time of a portable savepoint; those of older releases have none.
 
     Raises:
         HeadgateError: PORTABLE_UNREADABLE.
     """
     with _readable(folder):
-        content = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        content = json.loads(_read(folder))
         return decode(EventTime, content.get("event_time", {}))
 
 
-def _read_portable_manifest(folder: Path) -> Manifest:
+def _read_portable_manifest(folder: Location) -> Manifest:
     with _readable(folder):
-        content = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        content = json.loads(_read(folder))
         if content["format"] != FORMAT:
             raise ValueError(
                 f"its format is {content['format']!r}, and this release reads {FORMAT}"
             )
-        size = _size(folder)
+        size = _size(files_at(folder))
         return Manifest(
             kind=Kind.SAVEPOINT,
             batch=int(content["batch"]),
@@ -208,11 +228,20 @@ def _read_portable_manifest(folder: Path) -> Manifest:
         )
 
 
+def _read(folder: Location) -> str:
+    text = place_at(folder).read_texts([FILE])[0]
+    if isinstance(text, Exception):
+        raise text
+    return text
+
+
 @contextmanager
-def _readable(folder: Path) -> Iterator[None]:
+def _readable(folder: Location) -> Iterator[None]:
     """Raise PORTABLE_UNREADABLE for whatever is wrong with a savepoint's own file."""
     try:
         yield
+    except StoreError:
+        raise
     except (OSError, ValueError, TypeError, KeyError, AttributeError, HeadgateError) as error:
         raise HeadgateError(
             "PORTABLE_UNREADABLE",
@@ -222,41 +251,40 @@ def _readable(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def copy_states(savepoint: Path, taken: Collection[str], into: Path) -> None:
+def copy_states(savepoint: Location, taken: Collection[str], into: Location) -> None:
     """Copy operators' state into a run's own folder, where no tool changes it.
 
     Raises:
         HeadgateError: PORTABLE_UNREADABLE if there is none of an operator.
     """
+    source = files_at(savepoint)
+    files = {uid: source.walk(f"{_STATE}/{uid}") for uid in taken}
     for uid in taken:
-        if not state_folder(savepoint, uid).is_dir():
+        if not files[uid] and uid not in source.children(_STATE):
             raise HeadgateError(
                 "PORTABLE_UNREADABLE",
                 f"cannot take the state of operator {uid!r} from {savepoint}: "
                 f"there is no folder {_STATE}/{uid}",
                 hint=f"restore it, or add --drop-state {uid}",
             )
-    with publishing(into) as draft:
-        for uid in taken:
-            source = state_folder(savepoint, uid)
-            files = [str(file.relative_to(source)) for file in source.rglob("*") if file.is_file()]
-            # Never linked: a tool may write into a file that is there.
-            link_files(source, files, state_folder(draft, uid), copy=True)
+    # Never linked: a tool may write into a file that is there.
+    with place_at(into).publishing(linked=False) as draft:
+        draft.bring(source, [file for uid in taken for file in files[uid]])
 
 
 @contextmanager
-def _at_rest(run: Run, batch: int) -> Iterator[Path]:
+def _at_rest(run: Run, batch: int) -> Iterator[Location]:
     """Yield a folder with the files of a batch, linked beside the one that Spark works on."""
     folder = run.checkpoint.with_name(f"reading.tmp-{os.getpid()}-{secrets.token_hex(4)}")
     try:
         fork_batch(run.checkpoint, batch, folder, quick=True)
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        place_at(folder).remove_tree()
 
 
 def _describe(
-    home: JobFolder, run: Run, batch: int, checkpoint: Path, rows: Mapping[str, int]
+    home: JobFolder, run: Run, batch: int, checkpoint: Location, rows: Mapping[str, int]
 ) -> dict[str, Any]:
     begun = read_batch(checkpoint, batch)
     return {
@@ -296,15 +324,15 @@ def _facts(content: Mapping[str, Any]) -> CheckpointFacts:
     )
 
 
-def _size(folder: Path) -> int:
-    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+def _size(files: Files) -> int:
+    return sum(files.size(file) for file in files.walk(""))
 
 
 # The process that reads the state.
 
 
 def _write_states(
-    home: JobFolder, run: Run, batch: int, checkpoint: Path, into: Path
+    home: JobFolder, run: Run, batch: int, checkpoint: Location, into: Path
 ) -> dict[str, int]:
     log = home.log_file.with_name("portable.log")
     settings = SparkSettings(parallelism=run.parallelism, log_file=log.absolute())
@@ -349,7 +377,7 @@ class _Order:
     processes: Mapping[str, _Process]
 
 
-def _order(spark: SparkSettings, into: Path, run: Run, checkpoint: Path, batch: int) -> _Order:
+def _order(spark: SparkSettings, into: Path, run: Run, checkpoint: Location, batch: int) -> _Order:
     tables, processes = {}, {}
     numbers = operator_numbers(run.operators)
     for node in run.flow.stateful():

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 
+from headgate._locations import Location
 from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.checkpoints.restore import fork
 from headgate.checkpoints.sparklog import find_load_target, read_commit, read_offsets
@@ -37,6 +37,7 @@ from headgate.jobs.runs.lineage import (
     forget_processes,
     new_run,
     operator_numbers,
+    taken_folder,
 )
 from headgate.jobs.values import RunOptions
 
@@ -67,15 +68,14 @@ def restore_run(
         fork(kept.folder, run.checkpoint, quick=_is_large(kept))
         origin = Origin(kept.id, kept.run, kept.batch, began=positions)
     else:
-        origin = _take_state(
-            home.run_folder(run.lineage) / "taken", kept, plan.state_taken, graph, positions
-        )
+        folder = taken_folder(home, run)
+        origin = _take_state(folder, kept, plan.state_taken, graph, positions)
     history = forget_processes(read_tables(facts), flow_of(kept), plan.state_taken)
     return replace(run, history=extend_history(history, graph), origin=origin)
 
 
 def _take_state(
-    folder: Path,
+    folder: Location,
     kept: Checkpoint,
     taken: Collection[str],
     graph: Graph,
@@ -83,7 +83,7 @@ def _take_state(
 ) -> Origin:
     """Bring the state that operators take over by uid into a folder of the new run."""
     portable = is_portable(kept.folder)
-    if portable:
+    if is_portable(kept.folder):
         copy_states(kept.folder, taken, folder)
     else:
         fork(kept.folder, folder, quick=_is_large(kept))
@@ -125,7 +125,7 @@ def _is_large(kept: Checkpoint) -> bool:
     return kept.full_bytes > READ_WHOLE
 
 
-def find_loading(folder: Path, positions: Mapping[str, str], graph: Graph) -> tuple[str, ...]:
+def find_loading(folder: Location, positions: Mapping[str, str], graph: Graph) -> tuple[str, ...]:
     """Return the tables that are still being read for the first time: streams wait for them.
 
     Args:

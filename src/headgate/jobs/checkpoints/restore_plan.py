@@ -11,14 +11,14 @@ from datetime import datetime
 from pathlib import Path
 
 from headgate._codec import Moment
+from headgate._locations import Location, is_local, parse_location
 from headgate._units import parse_duration
 from headgate.checkpoints.catalog import list_kept
 from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.checkpoints.manifest import CheckpointFacts, find_file
-from headgate.checkpoints.sparklog import find_last_commit, read_offsets
+from headgate.checkpoints.sparklog import find_begun, read_offsets
 from headgate.checkpoints.state_format import check_state_format
-from headgate.checkpoints.storage import sha256_of
-from headgate.connectors.connector import RecordCount
+from headgate.connectors.contract.connector import RecordCount
 from headgate.connectors.registry import find_connector
 from headgate.errors import HeadgateError
 from headgate.flow.graph.graph import Graph
@@ -39,7 +39,7 @@ from headgate.jobs.checkpoints.portable import (
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.drain import check_not_drained_at
 from headgate.jobs.runs.lineage import check_tables, find_present, has_portable_form
-from headgate.jobs.values import RunOptions
+from headgate.jobs.values import LATEST, RunOptions
 
 _AGO = re.compile(r"(?P<duration>\S+)\s+ago")
 
@@ -67,7 +67,7 @@ class RestorePlan:
     checkpoint: str
     kind: str
     completed_at: Moment
-    folder: Path
+    folder: Location
     as_it_was: bool
     state_taken: tuple[str, ...]
     state_dropped: tuple[str, ...]
@@ -153,10 +153,12 @@ def find_target(
 
     Args:
         source: `latest`, an id such as `chk-17`, `LINEAGE/chk-17` of an earlier run, the name of
-            a savepoint, or a folder.
+            a savepoint, a folder, or an address such as `s3a://shop/before-upgrade`.
         at: A moment: `2026-11-15 10:05` in local time, or `10m ago`; the newest checkpoint that
             was complete by then.
     """
+    if source is not None and "/" in source and not is_local(parse_location(source)):
+        return read_any(parse_location(source))
     if source is not None and ("/" in source or Path(source).is_dir()) and _is_folder(source):
         return read_any(Path(source))
     kept = list_past(home)
@@ -168,7 +170,7 @@ def find_target(
                 home, f"no checkpoint was complete at {moment:%Y-%m-%d %H:%M:%S}", kept
             )
         return earlier[-1]
-    if source in (None, "latest"):
+    if source in (None, LATEST):
         if not kept:
             raise _not_found(home, "it has none yet", kept)
         return kept[-1]
@@ -294,10 +296,13 @@ def read_tables(facts: CheckpointFacts) -> dict[str, tuple[Schema, ...]]:
 
 
 def _find_present_positions(home: JobFolder) -> dict[str, str | None] | None:
-    """Return where the present run is, or None where its files cannot tell."""
+    """Return where the present run is, or None where its files cannot tell.
+
+    An open batch counts: its rows may be written.
+    """
     try:
         run = find_present(home)
-        last = None if run is None else find_last_commit(run.checkpoint)
+        last = None if run is None else find_begun(run.checkpoint)
         if run is None or last is None:
             return {}
         return by_source(run.flow, read_offsets(run.checkpoint, last))
@@ -340,11 +345,11 @@ def _is_folder(text: str) -> bool:
     return any((path / name).is_file() for name in names)
 
 
-def _manifest_sha256(folder: Path) -> str:
+def _manifest_sha256(folder: Location) -> str:
     file = folder / PORTABLE if is_portable(folder) else find_file(folder)
     try:
         # A folder without a manifest was refused by then, unless it was removed meanwhile.
-        return sha256_of(folder if file is None else file)
+        return hashlib.sha256((folder if file is None else file).read_bytes()).hexdigest()
     except OSError as error:
         raise HeadgateError(
             "CHECKPOINT_NOT_FOUND",

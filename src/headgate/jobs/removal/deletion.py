@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from headgate._locations import Location, is_local
 from headgate.checkpoints.catalog import is_held, list_names
 from headgate.errors import HeadgateError
 from headgate.jobs.job_folder import JobFolder
@@ -21,6 +22,8 @@ from headgate.jobs.runs.deletions import (
     remove_aside,
     set_aside,
 )
+from headgate.jobs.runs.job_stores import held_stores
+from headgate.jobs.runs.store_record import StoreRecord
 from headgate.jobs.upkeep.kept_jobs import Session
 
 _REST = "logs, events, measurements and settings"
@@ -37,7 +40,7 @@ class Removal:
     """
 
     what: str
-    paths: tuple[Path, ...]
+    paths: tuple[Location, ...]
     bytes: int
 
 
@@ -96,10 +99,11 @@ def delete_job(home: JobFolder, *, keep_savepoints: bool = False) -> Deletion:
     """
     finish_deletions(home.root)
     try:
-        with home.locked(verb="delete"):
+        with home.locked(verb="delete"), held_stores(home, verb="delete") as stores:
             _check_unused(home)
             deletion = _describe(home, keep_savepoints=keep_savepoints)
             Session(home.root).let_go(home.name)
+            stores.let_go()
             remove_aside(set_aside(home, keep_savepoints=keep_savepoints))
     except FileNotFoundError:
         # Another process may have deleted it meanwhile.
@@ -115,12 +119,28 @@ def _describe(home: JobFolder, *, keep_savepoints: bool) -> Deletion:
     return Deletion(
         job=home.name,
         removes=tuple(Removal(what, parts[what], size) for what, size in sizes.items()),
-        stays=(*kept, *find_remains(home)),
+        stays=(*kept, *_taken_over(home), *find_remains(home)),
         bytes=sum(sizes.values()),
     )
 
 
-def _parts(home: JobFolder, *, keep_savepoints: bool) -> Iterator[tuple[str, tuple[Path, ...]]]:
+def find_own(home: JobFolder, run: Path) -> Location | None:
+    """Return the folder of a run that is elsewhere, unless another home has taken it over."""
+    outside = find_outside(run)
+    if outside is None or is_local(outside):
+        return outside
+    return outside if StoreRecord(home, outside.parent).is_ours() else None
+
+
+def _taken_over(home: JobFolder) -> Iterator[str]:
+    """Yield the stores with runs that another home has taken over, a line each."""
+    outside = list_outside(home.path / "runs")
+    for store in sorted({place.parent for place in outside if not is_local(place)}, key=str):
+        if not StoreRecord(home, store).is_ours():
+            yield f"runs on {store}, which another home has taken over"
+
+
+def _parts(home: JobFolder, *, keep_savepoints: bool) -> Iterator[tuple[str, tuple[Location, ...]]]:
     """Yield what is removed and its files: first the parts that others may share files with."""
     savepoints = _savepoint_folders(home)
     if savepoints and not keep_savepoints:
@@ -128,7 +148,7 @@ def _parts(home: JobFolder, *, keep_savepoints: bool) -> Iterator[tuple[str, tup
         yield f"{count} savepoint{'s' if count != 1 else ''}", savepoints
     for name in list_names(home.path / "runs"):
         run = home.path / "runs" / name
-        outside = find_outside(run)
+        outside = find_own(home, run)
         yield f"run {name}", (run,) if outside is None else (run, outside)
     # The lock is empty until a process writes its number.
     others = (*SAVEPOINT_FOLDERS, "runs", "lock")
@@ -160,7 +180,9 @@ def _check_unused(home: JobFolder) -> None:
     for other in list_job_names(home.root):
         runs = JobFolder(home.root, other).path / "runs"
         if other != home.name and any(
-            folder.resolve().is_relative_to(inside) for folder in list_outside(runs)
+            folder.resolve().is_relative_to(inside)
+            for folder in list_outside(runs)
+            if is_local(folder)
         ):
             raise HeadgateError(
                 "JOB_IN_USE",

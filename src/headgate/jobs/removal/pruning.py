@@ -7,14 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from headgate._locations import Location, is_local
 from headgate.checkpoints.catalog import is_held, list_names, read_kept, remove
-from headgate.checkpoints.storage import is_draft, remove_tree
+from headgate.checkpoints.storage import is_draft
+from headgate.checkpoints.stores import files_in_folder, place_at
 from headgate.errors import HeadgateError
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import has_supervisor
-from headgate.jobs.removal.deletion import Removal
+from headgate.jobs.removal.deletion import Removal, find_own
 from headgate.jobs.removal.sizes import measure
 from headgate.jobs.runs.deletions import find_outside, finish_deletions
+from headgate.jobs.runs.job_stores import held_stores
 from headgate.jobs.runs.lineage import Run, find_run, walk_lineage
 
 _SPARK = "checkpoint"
@@ -52,13 +55,13 @@ class _OldRun:
     """
 
     folder: Path
-    checkpoints: list[Path] = field(default_factory=list)
-    others: list[Path] = field(default_factory=list)
+    checkpoints: list[Location] = field(default_factory=list)
+    others: list[Location] = field(default_factory=list)
     whole: bool = False
     kept: list[str] = field(default_factory=list)
 
     @property
-    def paths(self) -> tuple[Path, ...]:
+    def paths(self) -> tuple[Location, ...]:
         return (*self.checkpoints, *self.others, *((self.folder,) if self.whole else ()))
 
 
@@ -83,7 +86,10 @@ def prune_job(home: JobFolder, *, drop_checkpoints: bool = False, dry_run: bool 
         finish_deletions(home.root)
     # A start creates a run before the job names it.
     locks = not (dry_run or is_running)
-    with home.locked(verb="prune") if locks else contextlib.nullcontext():
+    with contextlib.ExitStack() as held:
+        if locks:
+            held.enter_context(home.locked(verb="prune"))
+            held.enter_context(held_stores(home, verb="prune"))
         runs, stays = _find_old(home, drop_checkpoints=drop_checkpoints, is_running=is_running)
         sizes = measure({run.folder.name: run.paths for run in runs})
         removes = [
@@ -129,6 +135,10 @@ def _find_old(
         except HeadgateError as error:
             stays.append(f"run {lineage}, which cannot be read: {error.message}")
             continue
+        outside = find_outside(folder)
+        if outside is not None and find_own(home, folder) is None:
+            stays.append(f"run {lineage}, which another home has taken over")
+            continue
         old = _judge(
             home,
             folder,
@@ -159,14 +169,20 @@ def _judge(
             old.checkpoints.append(kept / name)
         else:
             old.kept.append(name)
-    outside = find_outside(folder)
-    for path in [*folder.iterdir(), *(() if outside is None else outside.iterdir())]:
+    for path in [*folder.iterdir(), *_list_elsewhere(folder)]:
         if path.name == _SPARK and is_past:
             old.others += [path / _STATE] if (path / _STATE).is_dir() else []
         elif path.name not in (_KEPT, *_SMALL):
             old.others.append(path)
     old.whole = not (is_past or is_related or old.kept)
     return old
+
+
+def _list_elsewhere(run: Path) -> list[Location]:
+    """Return what a run has in a folder elsewhere."""
+    outside = find_outside(run)
+    names = () if outside is None else files_in_folder(outside).children("")
+    return [outside / name for name in names] if outside is not None else []
 
 
 def _remove(run: _OldRun) -> None:
@@ -176,8 +192,8 @@ def _remove(run: _OldRun) -> None:
         # One that was pinned, or is read by now, stays.
         remove(checkpoint)
     for path in run.others:
-        if path.is_dir() and not path.is_symlink():
-            remove_tree(path)
+        if path.is_dir() and not (is_local(path) and path.is_symlink()):
+            place_at(path).remove_tree()
         else:
             path.unlink(missing_ok=True)
     left = [path for path in run.checkpoints if path.exists()]
@@ -185,7 +201,7 @@ def _remove(run: _OldRun) -> None:
         return
     for folder in (outside, run.folder):
         if folder is not None:
-            remove_tree(folder)
+            place_at(folder).remove_tree()
 
 
 def _describe(run: _OldRun) -> str:
@@ -200,7 +216,7 @@ def _count(checkpoints: Sequence[object]) -> str:
     return f"{len(checkpoints)} checkpoint{'s' if len(checkpoints) != 1 else ''}"
 
 
-def _is_pinned(checkpoint: Path) -> bool:
+def _is_pinned(checkpoint: Location) -> bool:
     try:
         return read_kept(checkpoint).pinned
     except HeadgateError:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 
+from headgate._locations import Location, is_local, parse_location
 from headgate.connectors.registry import find_connector
 from headgate.errors import HeadgateError
 from headgate.flow.graph.graph import Graph
@@ -61,11 +61,13 @@ def _marks(flow: Graph, job: str) -> Iterator[str]:
 
 def _savepoints(home: JobFolder) -> Iterator[str]:
     """Yield the savepoints in other folders that the job's events name and that exist."""
-    inside, seen = home.path.resolve(), set()
-    with suppress(OSError):
+    inside = home.path.resolve()
+    seen: set[Location] = set()
+    with suppress(OSError, HeadgateError):
         file = home.path / EVENTS
         for event in read_back(file, count_events(file), kinds=frozenset({"SAVEPOINT"})):
-            folder = Path(str(event.facts.get("folder") or inside)).resolve()
-            if folder not in seen and not folder.is_relative_to(inside) and folder.is_dir():
+            folder = parse_location(str(event.facts.get("folder") or inside)).resolve()
+            is_inside = is_local(folder) and folder.is_relative_to(inside)
+            if folder not in seen and not is_inside and folder.is_dir():
                 seen.add(folder)
                 yield f"savepoint {folder}"

@@ -14,10 +14,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from headgate._locations import Location, is_local, parse_location
 from headgate.checkpoints.storage import is_draft
+from headgate.checkpoints.stores import place_at
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import read_manifest
+from headgate.jobs.runs.store_record import StoreRecord, list_stores
 
 # Names of jobs have no dots, so the parts of a folder's name are clear.
 _DELETING = "deleting"
@@ -51,7 +54,10 @@ def remove_aside(aside: Path) -> None:
             _put_back_savepoints(aside, aside.with_name(job), token)
         # Before the manifests are gone that name them.
         for outside in list_outside(aside / "runs"):
-            remove_folder(outside)
+            if is_local(outside):
+                remove_folder(outside)
+        for store in _list_stores(aside):
+            _remove_on_store(aside, store, job)
         target = aside.resolve()
         remove_folder(target)
         if target != aside:
@@ -74,7 +80,25 @@ def finish_deletions(root: Path) -> None:
                 remove_aside(aside)
 
 
-def list_outside(runs: Path) -> Iterator[Path]:
+def _list_stores(job: Path) -> set[Location]:
+    """Return the folders of stores with files of a job."""
+    station = JobFolder(job.parent.parent, job.name)
+    remote = (place for place in list_outside(job / "runs") if not is_local(place))
+    return {*list_stores(station), *(place.parent for place in remote)}
+
+
+def _remove_on_store(aside: Path, store: Location, job: str) -> None:
+    """Remove a job's files on a store, unless another home has taken the job over."""
+    record = StoreRecord(JobFolder(aside.parent.parent, aside.name), store, job=job)
+    if not record.is_ours():
+        return
+    for outside in list_outside(aside / "runs"):
+        if outside.parent == store:
+            place_at(outside).remove_tree()
+    record.remove()
+
+
+def list_outside(runs: Path) -> Iterator[Location]:
     """Yield the folders of a job's runs that `--checkpoints` placed elsewhere.
 
     Args:
@@ -86,19 +110,18 @@ def list_outside(runs: Path) -> Iterator[Path]:
             yield outside
 
 
-def find_outside(run: Path) -> Path | None:
+def find_outside(run: Path) -> Location | None:
     """Return the folder of a run that is elsewhere; None if it has none, or it cannot be read."""
     with suppress(HeadgateError, OSError, KeyError):
         content = read_manifest(run)
-        checkpoint = None if content is None else Path(str(content["checkpoint"]))
+        checkpoint = None if content is None else parse_location(str(content["checkpoint"]))
+        if content is None or checkpoint is None:
+            return None
+        names = (checkpoint.parent.name, checkpoint.name)
         # Other folders than those that Headgate creates are not removed.
-        if (
-            content is not None
-            and checkpoint is not None
-            and checkpoint.is_absolute()
-            and checkpoint.parts[-2:] == (str(content["lineage"]), "checkpoint")
-            and checkpoint.parent.is_dir()
-        ):
+        if names != (str(content["lineage"]), "checkpoint"):
+            return None
+        if not is_local(checkpoint) or (checkpoint.is_absolute() and checkpoint.parent.is_dir()):
             return checkpoint.parent
     return None
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
+from headgate._locations import Location
 from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.checkpoints.sparklog import find_last_commit, find_open_batch, read_offsets
 from headgate.engine.plan.clocks import is_drained
 from headgate.errors import HeadgateError
 
 
-def check_not_drained(checkpoint: Path, past: Sequence[Checkpoint], *, job: str) -> None:
+def check_not_drained(checkpoint: Location, past: Sequence[Checkpoint], *, job: str) -> None:
     """Refuse to resume a run that was drained, or was on its way there.
 
     Args:
@@ -30,7 +30,7 @@ def check_not_drained(checkpoint: Path, past: Sequence[Checkpoint], *, job: str)
         raise _drained(f"cannot resume job {job!r}: it was", past, job=job)
 
 
-def has_begun_drain(checkpoint: Path) -> bool:
+def has_begun_drain(checkpoint: Location) -> bool:
     """Return whether a run has ended event time, in a batch that has committed or is open.
 
     Args:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from headgate._codec import DecodeError, Form, Moment, alias, decode, encode, shaped
+from headgate._locations import Location, is_local, seen_from
 from headgate.checkpoints.sparklog import find_begun, find_last_commit, find_open_batch
 from headgate.checkpoints.state_format import (
     FIRST_STATE_FORMAT,
@@ -67,7 +68,7 @@ class Origin:
     checkpoint: str
     lineage: str
     batch: int
-    folder: Path | None = None
+    folder: Location | None = None
     operators: Mapping[str, int] = field(default_factory=dict)
     positions: Mapping[str, str] = field(default_factory=dict)
     loading: tuple[str, ...] = ()
@@ -100,7 +101,7 @@ class Run:
 
     lineage: str
     created: Moment
-    checkpoint: Path
+    checkpoint: Location
     parallelism: int
     operators: tuple[str, ...]
     history: Mapping[str, tuple[SchemaJson, ...]] = field(metadata=alias("tables"))
@@ -129,7 +130,7 @@ class Ancestor:
 
 
 def new_run(
-    home: JobFolder, graph: Graph, *, parallelism: int, checkpoints: Path | None, now: datetime
+    home: JobFolder, graph: Graph, *, parallelism: int, checkpoints: Location | None, now: datetime
 ) -> Run:
     """Return a run that starts empty, with a lineage no other run has."""
     lineage = f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
@@ -269,8 +270,8 @@ def find_run(home: JobFolder, lineage: str) -> Run | None:
         raise broken_file(folder / _MANIFEST, error) from error
     origin = run.origin
     if origin is not None and origin.folder is not None:
-        origin = replace(origin, folder=folder / origin.folder)
-    return replace(run, checkpoint=folder / run.checkpoint, origin=origin)
+        origin = replace(origin, folder=seen_from(folder, origin.folder))
+    return replace(run, checkpoint=seen_from(folder, run.checkpoint), origin=origin)
 
 
 def find_present(home: JobFolder) -> Run | None:
@@ -356,15 +357,37 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
 
 def write_run(home: JobFolder, run: Run) -> None:
     """Write the run's manifest, before the run has any state."""
-    folder, checkpoint, origin = home.run_folder(run.lineage), run.checkpoint, run.origin
-    # Relative to the run's folder, so that the job can be moved: a job that finds no checkpoint
-    # would start empty.
-    inside = checkpoint.is_relative_to(folder)
-    checkpoint = checkpoint.relative_to(folder) if inside else checkpoint.absolute()
+    folder, origin = home.run_folder(run.lineage), run.origin
     if origin is not None and origin.folder is not None:
-        origin = replace(origin, folder=origin.folder.relative_to(folder))
-    content = encode(replace(run, checkpoint=checkpoint, origin=origin))
+        origin = replace(origin, folder=_stored(origin.folder, folder))
+    content = encode(replace(run, checkpoint=_stored(run.checkpoint, folder), origin=origin))
     write_json(folder / _MANIFEST, {"format": FORMAT, **content})
+
+
+def find_store(run: Run) -> Location | None:
+    """Return the folder of an object store in which a run has its checkpoints; None for a disk."""
+    return None if is_local(run.checkpoint) else run.checkpoint.parent.parent
+
+
+def taken_folder(home: JobFolder, run: Run) -> Location:
+    """Return the folder of what the operators of a run take over: on the store of its checkpoints.
+
+    So an empty home can go on with a run that has not committed a batch yet.
+    """
+    beside = home.run_folder(run.lineage) if is_local(run.checkpoint) else run.checkpoint.parent
+    return beside / "taken"
+
+
+def _stored(location: Location, folder: Path) -> Location:
+    """Return a location as a manifest has it.
+
+    Those inside the run's folder are relative to it, so that the job can be moved: a job that finds
+    no checkpoint would start empty.
+    """
+    if not is_local(location):
+        return location
+    inside = location.is_relative_to(folder)
+    return location.relative_to(folder) if inside else location.absolute()
 
 
 def _check_operators(run: Run, graph: Graph, job: str) -> None:

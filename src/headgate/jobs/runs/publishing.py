@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 
-from headgate.connectors.connector import Mark
+from headgate.connectors.contract.connector import Mark
 from headgate.connectors.registry import get_connector
 from headgate.errors import HeadgateError
 from headgate.flow.graph.graph import Graph

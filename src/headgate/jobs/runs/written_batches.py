@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from headgate.connectors.contract.written import NOTHING, Batches, Writers, Written
 from headgate.connectors.registry import CONNECTORS, clusters_of
-from headgate.connectors.written import NOTHING, Batches, Writers, Written
 from headgate.engine.session.driver_lock import await_drivers
 from headgate.engine.settings import Delivery
 from headgate.flow.graph.graph import Graph
@@ -17,7 +17,7 @@ from headgate.jobs.runs.lineage import Run
 from headgate.jobs.runs.transactions import count_run_tasks, transactional_ids
 
 # In a run's folder: some start of the run wrote rows that leave no mark.
-_UNMARKED = "at-least-once"
+UNMARKED = "at-least-once"
 # Tasks run in the driver alone, and end with it.
 _LOCAL = re.compile(r"local(\[|$)")
 
@@ -25,7 +25,12 @@ _LOCAL = re.compile(r"local(\[|$)")
 def note_delivery(home: JobFolder, run: Run, delivery: Delivery) -> None:
     """Note, before a run writes, that brokers will not know which of its batches they have."""
     if delivery is Delivery.AT_LEAST_ONCE:
-        (home.run_folder(run.lineage) / _UNMARKED).touch()
+        (home.run_folder(run.lineage) / UNMARKED).touch()
+
+
+def has_unmarked(home: JobFolder, lineage: str) -> bool:
+    """Return True if some start of a run wrote rows that leave no mark."""
+    return (home.run_folder(lineage) / UNMARKED).exists()
 
 
 def find_written(home: JobFolder, run: Run, batches: Batches) -> dict[str, Written]:
@@ -72,7 +77,7 @@ def topics_of(flow: Graph) -> dict[str, Topic]:
 
 def _has_marks(home: JobFolder, run: Run, options: Mapping[str, Any]) -> bool:
     """Tell whether all that the run wrote to brokers left a mark there."""
-    if (home.run_folder(run.lineage) / _UNMARKED).exists():
+    if has_unmarked(home, run.lineage):
         return False
     # Releases up to 0.7 noted the delivery of a job's last start alone.
     return bool(options.get("delivery", Delivery.EXACTLY_ONCE) == Delivery.EXACTLY_ONCE)

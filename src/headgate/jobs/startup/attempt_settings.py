@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
+from headgate._locations import Location
 from headgate.checkpoints.sparklog import find_last_commit, find_open_batch, read_batch
 from headgate.engine.settings import (
     AttemptSettings,
@@ -17,7 +17,8 @@ from headgate.errors import HeadgateError
 from headgate.jobs.checkpoints.portable import state_folder
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.drain import has_begun_drain
-from headgate.jobs.runs.lineage import Run
+from headgate.jobs.runs.job_stores import lease_of
+from headgate.jobs.runs.lineage import Run, find_store
 from headgate.jobs.values import RunOptions
 
 
@@ -29,11 +30,13 @@ def attempt_settings(
     Args:
         starts: Where sources begin that have no position yet, by source id.
     """
-    origin = run.origin
+    origin, store = run.origin, find_store(run)
     return AttemptSettings(
         job=home.name,
         lineage=run.lineage,
         checkpoint=run.checkpoint,
+        lease=None if store is None else lease_of(home.name, store),
+        lease_expires=options.lease_expires,
         batch_every=options.batch_every,
         min_pause=options.min_pause,
         max_batch=options.max_batch,
@@ -98,7 +101,7 @@ def _spark_settings(home: JobFolder, run: Run, options: RunOptions) -> SparkSett
     )
 
 
-def unfinished_since_ms(checkpoint: Path) -> int:
+def unfinished_since_ms(checkpoint: Location) -> int:
     """Return when the open batch of a run was begun, in epoch milliseconds; 0 for none."""
     try:
         begun = find_open_batch(checkpoint)

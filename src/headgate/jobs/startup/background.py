@@ -19,6 +19,7 @@ from headgate._codec import decode, encode, shaped
 from headgate._kernel.jar import get_jars
 from headgate.connectors.logs import bind, parse_log
 from headgate.engine.plan.flow_plan import kernel_modules
+from headgate.engine.session.stores import stores_of
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.graph.graph import Graph
 from headgate.jobs.checkpoints.restore_plan import SealedPlan
@@ -27,6 +28,7 @@ from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import has_supervisor
 from headgate.jobs.processes.child import ChildDiedError, open_output, spawn
 from headgate.jobs.processes.parent import Parent, become_orphan
+from headgate.jobs.runs.job_stores import stores_at
 from headgate.jobs.values import JobSnapshot, RunOptions, Watcher
 
 
@@ -81,7 +83,9 @@ def start_detached(
         with home.locked():
             pass
     if graph is not None and progress is not None:
-        get_jars(kernel_modules(bind(graph, parse_log(options.on))), progress=progress)
+        bound = bind(graph, parse_log(options.on))
+        places = stores_at(home, options.checkpoints)
+        get_jars([*kernel_modules(bound), *stores_of(places)], progress=progress)
     output = supervisor_output(home)
     supervisor = spawn(
         "headgate.jobs.startup.background", output=open_output(output), is_orphan=True

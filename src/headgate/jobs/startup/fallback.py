@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from headgate.checkpoints.checkpoint import Checkpoint
-from headgate.connectors.connector import RecordCount
-from headgate.connectors.written import NOTHING, Batches, Written
+from headgate.connectors.contract.connector import RecordCount
+from headgate.connectors.contract.written import NOTHING, Batches, Written
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.checkpoints.restore_plan import count_read_again
 from headgate.jobs.job_folder import JobFolder

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -17,6 +18,7 @@ from headgate.checkpoints.sparklog import find_last_commit
 from headgate.connectors import Console
 from headgate.connectors.logs import bind, parse_log
 from headgate.engine.plan.flow_plan import kernel_modules
+from headgate.engine.session.stores import stores_of
 from headgate.engine.settings import Fenced
 from headgate.errors import HeadgateError
 from headgate.flow.graph.graph import Graph
@@ -31,6 +33,7 @@ from headgate.jobs.lifecycle.machine import Machine
 from headgate.jobs.lifecycle.restart import parse_strategy
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.runs.deletions import finish_deletions
+from headgate.jobs.runs.job_stores import JobStores, held_stores, stores_at
 from headgate.jobs.runs.lineage import Run
 from headgate.jobs.runs.publishing import make_publisher
 from headgate.jobs.runs.transactions import earlier_runs, end_transactions, has_transactions
@@ -76,9 +79,10 @@ def run_job(
     # What is asked for from here on is for this start, however long it takes to open the run.
     asked = find_intent(home)
     # Here, where the user sees the progress: fetching a connector's jars takes a while at first.
-    get_jars(kernel_modules(graph), progress=watcher.on_notice)
+    get_jars(_modules_of(home, graph, options), progress=watcher.on_notice)
     finish_deletions(home.root)
-    with home.locked():
+    with home.locked(), _held_stores(home, options, watcher) as stores:
+        taken = _take_over(home, stores, loaded, options, clock)
         before = home.find_present_run()
         run, notice = open_run(Start(home, graph, options, clock), restore=restore)
         note_delivery(home, run, options.delivery)
@@ -89,11 +93,12 @@ def run_job(
             graph=graph,
             options=options,
             clock=clock,
-            keeper=CheckpointKeeper(home, run, options, clock),
+            keeper=_make_keeper(home, run, options, clock, stores),
+            stores=stores,
             fenced=earlier_runs(home, run, before),
         )
         supervisor = opened.make_supervisor(
-            notice,
+            "; ".join(part for part in (taken, notice) if part),
             watcher,
             launcher or ProcessLauncher(home.driver_output, verbose=options.verbose),
             after_intent=0 if asked is None else asked.number,
@@ -101,6 +106,58 @@ def run_job(
         )
         opened.note_first_start()
         return supervisor.run()
+
+
+def _held_stores(
+    home: JobFolder, options: RunOptions, watcher: Watcher
+) -> AbstractContextManager[JobStores]:
+    return held_stores(
+        home,
+        verb="start",
+        chosen=options.checkpoints,
+        lease=options.lease_expires,
+        tell=watcher.on_notice,
+    )
+
+
+def _make_keeper(
+    home: JobFolder, run: Run, options: RunOptions, clock: Clock, stores: JobStores
+) -> CheckpointKeeper:
+    def forget() -> None:
+        stores.note_present(None)
+
+    return CheckpointKeeper(home, run, options, clock, on_forgotten=forget)
+
+
+def _modules_of(home: JobFolder, graph: Graph, options: RunOptions) -> list[str]:
+    """Return the modules of the kernel, and the stores, whose jars a start needs."""
+    return [*kernel_modules(graph), *stores_of(stores_at(home, options.checkpoints))]
+
+
+def _take_over(
+    home: JobFolder, stores: JobStores, loaded: LoadedFlow, options: RunOptions, clock: Clock
+) -> str:
+    """Bring an empty home, or one that is not up to date, to where the job is.
+
+    Returns:
+        What the user has to know; empty if the home was up to date.
+    """
+    anew = options.fresh or "/" in (options.restore_from or "")
+    stored = encode(_stored(options.for_later_start()))
+    taken = stores.take_over(ignore_corrupted=anew, flow=keep_flow(home, loaded), options=stored)
+    if taken is None:
+        return ""
+    store, lineage = taken
+    home.add_event(clock.now(), "TAKEN_OVER", store=str(store), lineage=lineage)
+    return f"another home ran the job: its run {lineage} is taken over from {store}"
+
+
+def _stored(options: RunOptions) -> RunOptions:
+    """Return options as `job.json` has them: they hold in any working directory."""
+    source = options.restore_from
+    if source is not None and Path(source).is_dir():
+        source = str(Path(source).absolute())
+    return replace(options, home=options.home.absolute(), restore_from=source)
 
 
 def _on_stderr(graph: Graph) -> frozenset[str]:
@@ -121,6 +178,7 @@ class _OpenedJob:
     options: RunOptions
     clock: Clock
     keeper: CheckpointKeeper
+    stores: JobStores
     fenced: tuple[Fenced, ...]
 
     def make_supervisor(
@@ -148,6 +206,7 @@ class _OpenedJob:
             stop=stop,
             publisher=make_publisher(self.home.name, self.graph, self.note_unpublished),
             on_dead_end=self.end_transactions,
+            find_loss=self.stores.find_loss,
             snapshot=self.first_snapshot(notice),
         )
 
@@ -158,6 +217,7 @@ class _OpenedJob:
         def make(attempt: int) -> AttemptSpec:
             # What holds at a start holds at a restart. Made anew each time: what an operator
             # takes over is for the first commit alone.
+            self.stores.check()
             check_attempt(self.home, self.run)
             settings = attempt_settings(self.home, self.run, self.options, starts)
             spark = replace(settings.spark, attempt=attempt)
@@ -198,14 +258,12 @@ class _OpenedJob:
         """Write how the job was started, now that an attempt runs."""
         self.keeper.attempt_running()
         self._write_job(self.run.lineage, self.options.for_later_start())
+        # Last: a home that was killed before goes on with the run itself, or with the one before.
+        self.stores.note_present(self.run.lineage)
 
     def _write_job(self, lineage: str | None, options: RunOptions) -> None:
-        source = options.restore_from
-        if source is not None and Path(source).is_dir():
-            source = str(Path(source).absolute())
-        stored = replace(options, home=options.home.absolute(), restore_from=source)
         flow = keep_flow(self.home, self.loaded)
-        self.home.write_job(lineage, flow=flow, options=encode(stored))
+        self.home.write_job(lineage, flow=flow, options=encode(_stored(options)))
 
     def note_unpublished(self, error: HeadgateError) -> None:
         """Write that the job's lag could not be published."""

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
+from headgate._locations import Location
 from headgate.checkpoints.catalog import read_kept
 from headgate.checkpoints.restore import fork_batch
-from headgate.checkpoints.storage import link_files, publishing
+from headgate.checkpoints.stores import files_at, place_at
 from headgate.errors import HeadgateError
 from headgate.flow.graph.graph import Graph
 from headgate.flow.operators.nodes import Source
 from headgate.flow.state.changes import find_state_change
 from headgate.jobs.checkpoints.keeper import CheckpointKeeper
 from headgate.jobs.checkpoints.restore import find_loading
-from headgate.jobs.runs.lineage import Origin, Run, check_tables, extend_history, forget_processes
+from headgate.jobs.runs.lineage import (
+    Origin,
+    Run,
+    check_tables,
+    extend_history,
+    forget_processes,
+    taken_folder,
+)
 from headgate.jobs.startup.open_batch import BegunBatch
 from headgate.jobs.startup.start import Start
 from headgate.jobs.values import OpenBatch
@@ -24,10 +31,11 @@ from headgate.jobs.values import OpenBatch
 _BEGINNING = "start"
 
 
-def leave_batch(start: Start, run: Run, batch: BegunBatch) -> Run:
+def leave_batch(start: Start, run: Run, batch: BegunBatch) -> tuple[Run, Sequence[str]]:
     """Make a new run on disk that goes on where a run was before its open batch.
 
-    With `--open-batch skip` it goes on where the batch ends, with the state of before it.
+    With `--open-batch skip` it goes on where the batch ends, with the state of before it. The
+    warnings are those of a restore.
 
     Raises:
         HeadgateError: What a restore refuses.
@@ -35,12 +43,13 @@ def leave_batch(start: Start, run: Run, batch: BegunBatch) -> Run:
     home = start.home
     skips = start.options.consent.open_batch is OpenBatch.SKIP
     if batch.last is None:
-        return _begin_again(start, run, batch, skips=skips)
+        return _begin_again(start, run, batch, skips=skips), ()
     # Spark still has the files of the last batch, even if it was not kept as a checkpoint.
     CheckpointKeeper(home, run, start.options, start.clock).keep_last()
     kept = read_kept(home.checkpoints_folder(run.lineage) / f"chk-{batch.last}")
     reached = _known(batch.ends, start.graph) if skips else None
-    return start.restore(start.plan_restore(kept), reached=reached)
+    plan = start.plan_restore(kept)
+    return start.restore(plan, reached=reached), plan.warnings
 
 
 def _begin_again(start: Start, run: Run, batch: BegunBatch, *, skips: bool) -> Run:
@@ -63,7 +72,7 @@ def _begin_again(start: Start, run: Run, batch: BegunBatch, *, skips: bool) -> R
         return replace(made, origin=origin)
     # What the run took over is not in any commit of its own yet: the new one takes it over.
     taken = _check_taken(home.name, run, before, graph, start.options.drop_state)
-    folder = home.run_folder(made.lineage) / "taken"
+    folder = taken_folder(home, made)
     _copy(before, folder)
     origin = replace(
         before,
@@ -125,12 +134,12 @@ def _check_taken(
     return taken
 
 
-def _copy(origin: Origin, into: Path) -> None:
+def _copy(origin: Origin, into: Location) -> None:
     source = origin.folder
     assert source is not None, "the caller has checked it"
     if not origin.portable:
         fork_batch(source, origin.batch, into)
         return
-    files = [file.relative_to(source).as_posix() for file in source.rglob("*") if file.is_file()]
-    with publishing(into) as draft:
-        link_files(source, files, draft)
+    files = files_at(source)
+    with place_at(into).publishing() as draft:
+        draft.bring(files, files.walk(""))

@@ -2,7 +2,7 @@
 
 A run finishes its open batch with the flow that began it, or not at all: another flow has other
 rows, and its written rows could not be told from the missing ones. So a changed flow
-leaves the run at the batch before, in a new run.
+leaves the run at the batch before, in a new run. So does `--from latest`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from headgate.checkpoints.sparklog import (
     read_batch,
     read_offsets,
 )
-from headgate.connectors.connector import RecordCount
+from headgate.connectors.contract.connector import RecordCount
+from headgate.connectors.contract.written import Answer, Batches, Written
 from headgate.connectors.registry import get_connector
-from headgate.connectors.written import Answer, Batches, Written
 from headgate.engine.plan.flow_plan import source_name
 from headgate.errors import HeadgateError
 from headgate.flow.operators.nodes import Source
@@ -31,7 +31,7 @@ from headgate.jobs.checkpoints.keeper import by_source
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import Run
 from headgate.jobs.runs.written_batches import find_written
-from headgate.jobs.values import OpenBatch
+from headgate.jobs.values import LATEST, OpenBatch
 
 # The JSON has the number alone.
 _Count = Annotated[RecordCount, Form(lambda count: count.records, RecordCount)]
@@ -105,21 +105,37 @@ def look_at_open_batch(home: JobFolder, run: Run) -> BegunBatch | None:
     )
 
 
-def check_choice(batch: BegunBatch, choice: OpenBatch | None, *, job: str) -> None:
+def check_choice(
+    batch: BegunBatch, choice: OpenBatch | None, *, job: str, flow_changed: bool
+) -> None:
     """Refuse to leave a batch that has written something, unless the user said how.
+
+    Args:
+        flow_changed: Whether the batch is left for a changed flow; otherwise `--from latest`
+            leaves it.
 
     Raises:
         HeadgateError: BATCH_OPEN.
     """
     if batch.is_unwritten or choice is not None:
         return
+    what = f"batch {batch.number} ({describe_records(batch.records)})"
+    written = describe_outputs(batch.outputs)
+    if flow_changed:
+        raise HeadgateError(
+            "BATCH_OPEN",
+            f"cannot resume job {job!r} with a changed flow: {what} was begun with the old flow, "
+            f"and {written}",
+            hint="add --open-batch repeat to write the batch again with the changed flow, or "
+            "--open-batch skip to continue after it without the missing rows",
+        )
     raise HeadgateError(
         "BATCH_OPEN",
-        f"cannot resume job {job!r} with a changed flow: batch {batch.number} "
-        f"({describe_records(batch.records)}) was begun with the old flow, and "
-        f"{describe_outputs(batch.outputs)}",
-        hint="add --open-batch repeat to write the batch again with the changed flow, or "
-        "--open-batch skip to continue after it without the missing rows",
+        f"cannot restore job {job!r} from {LATEST}: {what} was begun and did not commit, and "
+        f"{written}",
+        hint="run the unchanged flow once without --from, which finishes the batch; or add "
+        "--open-batch repeat to write it again, or --open-batch skip to continue after it without "
+        "the missing rows",
     )
 
 

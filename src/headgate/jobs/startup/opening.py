@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Sequence
 
 from headgate._codec import encode
 from headgate.checkpoints.problems import Problem
 from headgate.checkpoints.sparklog import find_last_commit
+from headgate.checkpoints.stores import place_at
 from headgate.checkpoints.verify import find_good
 from headgate.connectors.registry import check_brokers
 from headgate.engine.session.clusters import check_cluster_settings
+from headgate.engine.session.driver_lock import await_drivers
 from headgate.engine.session.masters import check_master
 from headgate.engine.settings import Delivery
 from headgate.errors import Domain, HeadgateError
+from headgate.jobs.checkpoints.keeper import CheckpointKeeper
 from headgate.jobs.checkpoints.listing import list_past, list_readable_past
 from headgate.jobs.checkpoints.restore_plan import (
     RestorePlan,
@@ -35,7 +37,7 @@ from headgate.jobs.startup.open_batch import (
 )
 from headgate.jobs.startup.resuming import check_job_file, find_damage
 from headgate.jobs.startup.start import Start
-from headgate.jobs.values import OpenBatch, RunOptions
+from headgate.jobs.values import LATEST, OpenBatch, RunOptions
 
 
 def open_run(start: Start, *, restore: SealedPlan | None = None) -> tuple[Run, str]:
@@ -51,9 +53,10 @@ def open_run(start: Start, *, restore: SealedPlan | None = None) -> tuple[Run, s
     _check_cluster(options)
     if restore is not None:
         return _restore_as_planned(start, check_plan(home, graph, restore, options))
+    if options.restore_from == LATEST:
+        return _restore_latest(start)
     if options.restore_from is not None or options.restore_at is not None:
-        resolved = resolve_restore(home, graph, options, now=start.clock.now())
-        return _restore_as_planned(start, resolved.plan)
+        return _restore_chosen(start)
     if not options.fresh:
         check_job_file(home)
     present = None if options.fresh else home.find_present_run()
@@ -110,7 +113,7 @@ def _resume(start: Start, known: Run) -> tuple[Run, str]:
     if graph != known.flow or options.consent.open_batch is not None:
         batch = look_at_open_batch(home, known)
         if batch is not None:
-            return _leave_batch(start, known, batch)
+            return _leave_batch(start, known, batch, flow_changed=graph != known.flow)
     check_not_drained(known.checkpoint, list_past(home), job=home.name)
     run = continue_run(known, graph, job=home.name)
     write_run(home, run)
@@ -122,7 +125,7 @@ def _drop_taken(run: Run) -> None:
     """Remove what operators took over, once it is in the run's own checkpoint."""
     folder = None if run.origin is None else run.origin.folder
     if folder is not None and find_last_commit(run.checkpoint) is not None:
-        shutil.rmtree(folder, ignore_errors=True)
+        place_at(folder).remove_tree()
 
 
 def _fall_back(start: Start, problems: Sequence[Problem]) -> tuple[Run, str]:
@@ -154,20 +157,46 @@ def _fall_back(start: Start, problems: Sequence[Problem]) -> tuple[Run, str]:
     return _restore(start, start.plan_restore(good)), notice
 
 
-def _leave_batch(start: Start, run: Run, batch: BegunBatch) -> tuple[Run, str]:
+def _restore_latest(start: Start) -> tuple[Run, str]:
+    """Go on in a new run exactly where the present run ended, whatever it kept.
+
+    A corrupted run cannot tell where it ended: the newest checkpoint is restored.
+    """
+    home = start.home
+    await_drivers(home.path / "driver.lock")
+    present = home.find_present_run()
+    known = None if present is None else find_run(home, present)
+    if known is None or find_damage(home, known):
+        return _restore_chosen(start)
+    batch = look_at_open_batch(home, known)
+    if batch is not None:
+        return _leave_batch(start, known, batch, flow_changed=False)
+    # A run that was killed right after a commit has no checkpoint of the batch.
+    CheckpointKeeper(home, known, start.options, start.clock).keep_last()
+    return _restore_chosen(start)
+
+
+def _leave_batch(
+    start: Start, run: Run, batch: BegunBatch, *, flow_changed: bool
+) -> tuple[Run, str]:
     """Go on in a new run, before an open batch or behind it; refuse what the user did not choose.
 
     If another flow finished the batch in its own run, its rows could not be told from those that
     the batch has already written.
     """
     home, choice = start.home, start.options.consent.open_batch
-    check_choice(batch, choice, job=home.name)
-    notice = describe_choice(batch, choice)
-    made = leave_batch(start, run, batch)
+    if flow_changed or start.options.delivery is Delivery.EXACTLY_ONCE:
+        check_choice(batch, choice, job=home.name, flow_changed=flow_changed)
+    made, warnings = leave_batch(start, run, batch)
     write_run(home, made)
     facts = {"choice": "skip" if choice is OpenBatch.SKIP else "repeat", **encode(batch)}
     home.add_event(start.clock.now(), "BATCH_LEFT", lineage=made.lineage, **facts)
-    return made, notice
+    return made, "; ".join((describe_choice(batch, choice), *warnings))
+
+
+def _restore_chosen(start: Start) -> tuple[Run, str]:
+    resolved = resolve_restore(start.home, start.graph, start.options, now=start.clock.now())
+    return _restore_as_planned(start, resolved.plan)
 
 
 def _restore_as_planned(start: Start, plan: RestorePlan) -> tuple[Run, str]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
+from headgate._locations import Location, is_local
 from headgate.checkpoints.catalog import list_kept, list_names
 from headgate.checkpoints.problems import Problem, gone
 from headgate.checkpoints.sparklog import (
@@ -12,8 +12,9 @@ from headgate.checkpoints.sparklog import (
     find_begun,
     find_last_commit,
     read_query_id,
-    survey,
+    survey_files,
 )
+from headgate.checkpoints.stores import files_at
 from headgate.checkpoints.verify import find_good, verify_batch, verify_begun
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.checkpoints.listing import list_readable_past
@@ -53,7 +54,7 @@ def find_damage(home: JobFolder, run: Run, *, quick: bool = False) -> list[Probl
     checkpoint = run.checkpoint
     reached = find_reached(home, run.lineage)
     ran = reached is not None or home.find_present_run() == run.lineage
-    if ran and not checkpoint.is_dir():
+    if ran and is_local(checkpoint) and not checkpoint.is_dir():
         return [Problem(str(checkpoint), "the folder is missing", missing=True)]
     problems = [] if not ran else list(_find_foreign(checkpoint, reached))
     problems += _find_behind(checkpoint, _least(run, reached))
@@ -96,7 +97,7 @@ def check_job_file(home: JobFolder) -> None:
     )
 
 
-def _find_foreign(checkpoint: Path, reached: Reached | None) -> Iterator[Problem]:
+def _find_foreign(checkpoint: Location, reached: Reached | None) -> Iterator[Problem]:
     """Yield whether the folder is not that of the run's query."""
     if not (checkpoint / METADATA).is_file():
         yield gone(METADATA)
@@ -108,7 +109,7 @@ def _find_foreign(checkpoint: Path, reached: Reached | None) -> Iterator[Problem
             yield Problem(METADATA, error.message)
 
 
-def _find_behind(checkpoint: Path, least: int) -> Iterator[Problem]:
+def _find_behind(checkpoint: Location, least: int) -> Iterator[Problem]:
     begun = find_begun(checkpoint)
     if least > (-1 if begun is None else begun):
         yield Problem(f"offsets/{least}", "it is missing, and the batch has begun", missing=True)
@@ -138,7 +139,9 @@ def _has_begun(home: JobFolder, lineage: str) -> bool:
     if list_names(home.checkpoints_folder(lineage)):
         return True
     run = find_run(home, lineage)
-    checkpoint = home.run_folder(lineage) / "checkpoint" if run is None else run.checkpoint
+    checkpoint: Location = home.run_folder(lineage) / "checkpoint"
+    if run is not None:
+        checkpoint = run.checkpoint
     begun = find_begun(checkpoint)
     reached = find_reached(home, lineage)
     known = None if reached is None else reached.batch
@@ -153,6 +156,8 @@ def _way_out(home: JobFolder) -> str:
     return f"{restore}start empty with --fresh"
 
 
-def _size(checkpoint: Path, batch: int) -> int:
-    files = survey(checkpoint, batch).files
-    return sum((checkpoint / file).stat().st_size for file in files if (checkpoint / file).exists())
+def _size(checkpoint: Location, batch: int) -> int:
+    present = files_at(checkpoint)
+    return sum(
+        present.size(file) for file in survey_files(present, batch).files if present.has(file)
+    )

@@ -16,7 +16,7 @@ from headgate.jobs.flow_file import load_flow
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import find_present
 from headgate.jobs.startup.foreground import run_job
-from headgate.jobs.values import JobSnapshot, RunOptions, Watcher
+from headgate.jobs.values import LATEST, JobSnapshot, RunOptions, Watcher
 
 _LOOK_EVERY = 0.3
 
@@ -70,7 +70,7 @@ def _next_options(flow: str, options: RunOptions) -> RunOptions:
     if run is None or find_open_batch(run.checkpoint) is not None:
         return again
     if run.operators != tuple(node.id for node in graph.stateful()):
-        return replace(again, restore_from="latest")
+        return replace(again, restore_from=LATEST)
     return again
 
 

@@ -7,7 +7,7 @@ import shutil
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from headgate._codec import decode, encode
 from headgate.checkpoints.restore import fork, fork_batch
 from headgate.checkpoints.sparklog import read_batch
-from headgate.errors import HeadgateError
+from headgate.checkpoints.stores import spark_folder
+from headgate.engine.session.stores import stores_of
+from headgate.errors import Domain, HeadgateError
 from headgate.jobs.registry import get_job
 from headgate.jobs.state.places import NOW, Place, find_asked, list_places
 from headgate.jobs.state.values import (
@@ -36,6 +38,8 @@ _TRIES = 5
 _PAUSE = 0.1
 _FORKS = 4
 MOST_ROWS = 10_000
+# The next reader can answer.
+OUTDATED = "STATE_READER_OUTDATED"
 
 
 class Answers:
@@ -44,13 +48,22 @@ class Answers:
     Args:
         folder: For folders that Spark reads; emptied.
         reader: Returns the reader of state once it has started.
+        stores: The object stores that it can read.
     """
 
-    def __init__(self, root: Path, folder: Path, reader: Callable[[], StateReader]) -> None:
+    def __init__(
+        self,
+        root: Path,
+        folder: Path,
+        reader: Callable[[], StateReader],
+        *,
+        stores: Collection[str] = (),
+    ) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         self._root = root
         self._folder = folder
         self._reader = reader
+        self._stores = stores
         self._forks: OrderedDict[str, Path] = OrderedDict()
         self._users: Counter[str] = Counter()
         self._lock = threading.Lock()
@@ -73,7 +86,7 @@ class Answers:
         return encode(_again(lambda: self._answers[question.ask](question)))
 
     def _look_up(self, question: StateQuestion) -> StateValue:
-        place = find_asked(self._root, question)
+        place = self._find_asked(question)
         uid, key = str(question.uid), str(question.key)
         shown, [result] = self._reader().look_up([_state(place)], uid, key)
         if isinstance(result, HeadgateError):
@@ -99,6 +112,7 @@ class Answers:
         uid, key = str(question.uid), str(question.key)
         job = get_job(self._root, question.job, verb="read the state of")
         places = list_places(job, uid)
+        self._check_store(places.now)
         kept = [_state_or_problem(place) for place in places.kept]
         readable = [state for state in kept if not isinstance(state, Held)]
         shown, values = self._reader().look_up([*readable, _state(places.now)], uid, key)
@@ -121,16 +135,33 @@ class Answers:
         )
 
     def _first_rows(self, question: StateQuestion) -> StateRows:
-        place = find_asked(self._root, question)
+        place = self._find_asked(question)
         with self._at_rest(place) as rest:
             rows = self._reader().first_rows(rest, str(question.uid), _get_limit(question))
         return _rows(place, rows)
 
     def _query(self, question: StateQuestion) -> StateRows:
-        place, limit = find_asked(self._root, question), _get_limit(question)
+        place, limit = self._find_asked(question), _get_limit(question)
         with self._at_rest(place) as rest:
             rows = self._reader().query(rest, str(question.sql), uid=question.uid, limit=limit)
         return _rows(place, rows)
+
+    def _find_asked(self, question: StateQuestion) -> Place:
+        place = find_asked(self._root, question)
+        self._check_store(place)
+        return place
+
+    def _check_store(self, place: Place) -> None:
+        """Refuse a place on a store whose jars the reader was started without."""
+        if not set(stores_of([place.folder])) <= set(self._stores):
+            raise HeadgateError(
+                OUTDATED,
+                f"cannot read state in {place.folder}: the reader was started without the jars of "
+                "its store",
+                hint=f"headgate state {place.job}",
+                domain=Domain.INTERNAL,
+                retryable=True,
+            )
 
     def close(self) -> None:
         """Remove the folders that were made for Spark."""
@@ -205,7 +236,7 @@ def _state(place: Place, folder: Path | None = None) -> StatePlace:
 
     shape = StateShape(place.flow, place.operators, place.history, place.keys)
     began = read_batch(place.folder, place.batch).timestamp_ms
-    return StatePlace(folder or place.folder, place.batch, shape, place.ids(), began)
+    return StatePlace(folder or spark_folder(place.folder), place.batch, shape, place.ids(), began)
 
 
 def _get_limit(question: StateQuestion) -> int:

@@ -14,6 +14,7 @@ from headgate._codec import decode, encode
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.processes.child import open_output, spawn
 from headgate.jobs.processes.messages import to_line
+from headgate.jobs.state.answers import OUTDATED
 from headgate.jobs.state.connection import ReaderFolder, introduction, receive
 from headgate.jobs.state.places import find_asked
 from headgate.jobs.state.values import State, StateQuestion
@@ -73,6 +74,8 @@ class StateDesk(State):
             if answer is None and question["ask"] == "query":
                 raise self._died_of_query()
             if answer is None:
+                continue
+            if "error" in answer and answer["error"]["code"] == OUTDATED:
                 continue
             if "error" in answer:
                 raise HeadgateError.from_json(answer["error"])

@@ -10,11 +10,13 @@ from pathlib import Path
 
 # Registers the kinds of topics that a flow's JSON may name.
 import headgate.connectors  # noqa: F401
+from headgate._locations import Location
 from headgate.checkpoints.catalog import read_manifest
 from headgate.checkpoints.checkpoint import AnyCheckpoint, Checkpoint, UnreadableCheckpoint
 from headgate.checkpoints.manifest import StateFacts
 from headgate.checkpoints.sparklog import read_batch, read_commit
 from headgate.checkpoints.state_format import STATE_FORMAT, check_state_format
+from headgate.engine.session.stores import stores_of
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.graph.graph import Graph
 from headgate.flow.names import did_you_mean, split_path
@@ -22,8 +24,9 @@ from headgate.flow.operators.nodes import Dedupe, Enrich, Join, Label, Node, Pro
 from headgate.flow.schemas.schema import Schema, type_to_ddl
 from headgate.jobs.checkpoints.listing import choose_checkpoint, list_checkpoints
 from headgate.jobs.job_folder import JobFolder
-from headgate.jobs.registry import get_job
+from headgate.jobs.registry import get_job, list_job_names
 from headgate.jobs.runs.lineage import get_committed
+from headgate.jobs.runs.store_record import list_stores
 from headgate.jobs.state.values import Held, StateQuestion
 
 NOW = "now"
@@ -48,7 +51,7 @@ class Place:
     job: str
     checkpoint: str
     moment: datetime
-    folder: Path
+    folder: Location
     batch: int
     flow: Graph
     operators: tuple[str, ...]
@@ -77,6 +80,12 @@ class Places:
     kept: tuple[Place | Held, ...]
     now: Place
     left_off: int
+
+
+def find_stores(root: Path) -> tuple[str, ...]:
+    """Return the object stores that have checkpoints of a home's jobs."""
+    homes = (JobFolder(root, name) for name in list_job_names(root))
+    return stores_of(store for home in homes for store in list_stores(home))
 
 
 def find_asked(root: Path, question: StateQuestion) -> Place:

@@ -13,7 +13,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, wait
 from datetime import timedelta
 from pathlib import Path
@@ -22,8 +22,9 @@ from typing import IO, TYPE_CHECKING, Any
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.processes.messages import to_line
 from headgate.jobs.processes.parent import Parent, become_orphan
-from headgate.jobs.state.answers import Answers
+from headgate.jobs.state.answers import OUTDATED, Answers
 from headgate.jobs.state.connection import LONGEST_ANSWER, ReaderFolder, introduction, receive
+from headgate.jobs.state.places import find_stores
 
 if TYPE_CHECKING:
     from headgate.engine.state.reading import StateReader
@@ -48,6 +49,7 @@ class Daemon:
         idle: The seconds without a question after which it exits.
         reader: Returns the reader of state once it has started.
         is_well: Tells whether the reader can still answer; otherwise the daemon exits.
+        stores: The object stores that the reader can read.
         longest: By question, the seconds after which it is considered to hang, and exits.
     """
 
@@ -58,13 +60,14 @@ class Daemon:
         idle: float,
         reader: Callable[[], StateReader],
         is_well: Callable[[], bool] = lambda: True,
+        stores: Collection[str] = (),
         longest: Mapping[str, float] = LONGEST,
     ) -> None:
         self._longest = longest
         self._is_well = is_well
         self._folder = folder
         self._idle = idle
-        self._answers = Answers(folder.root, folder.path / "work", reader)
+        self._answers = Answers(folder.root, folder.path / "work", reader, stores=stores)
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._busy = 0
@@ -137,6 +140,9 @@ class Daemon:
             return {"answer": self._answer_in_time(question)}
         except HeadgateError as error:
             failure = error
+            if error.code == OUTDATED:
+                # The client asks the next reader.
+                self.stop()
         except Exception as error:  # noqa: BLE001 - the client must learn of any error
             failure = self._failed(error)
             # A killed JVM exits a moment after its connections.
@@ -202,8 +208,11 @@ def _fitting(line: bytes) -> bytes:
 class _Opening:
     """Starts Spark while the first questions arrive."""
 
-    def __init__(self, folder: ReaderFolder, longest_query: timedelta) -> None:
+    def __init__(
+        self, folder: ReaderFolder, longest_query: timedelta, stores: Collection[str]
+    ) -> None:
         self._folder = folder
+        self._stores = tuple(stores)
         self._longest_query = longest_query
         self._reader: Future[StateReader] = Future()
         threading.Thread(target=self._open, daemon=True).start()
@@ -225,7 +234,12 @@ class _Opening:
             log = self._folder.path / "logs" / "spark.log"
             scratch = self._folder.path / "scratch"
             self._reader.set_result(
-                StateReader(log_file=log, scratch=scratch, longest_query=self._longest_query)
+                StateReader(
+                    log_file=log,
+                    scratch=scratch,
+                    longest_query=self._longest_query,
+                    stores=self._stores,
+                )
             )
         except BaseException as error:  # noqa: BLE001 - every question raises it
             self._reader.set_exception(error)
@@ -243,8 +257,11 @@ def main() -> None:
         if not _take_lock(lock, folder):
             parent.answer(_UP)
             return
-        opening = _Opening(folder, longest_query)
-        daemon = Daemon(folder, idle=idle, reader=opening.get, is_well=opening.is_well)
+        stores = find_stores(root)
+        opening = _Opening(folder, longest_query, stores)
+        daemon = Daemon(
+            folder, idle=idle, reader=opening.get, is_well=opening.is_well, stores=stores
+        )
         signal.signal(signal.SIGTERM, lambda *_: daemon.stop())
         with folder.listen() as listening:
             parent.answer(_UP)

@@ -18,6 +18,9 @@ public class CodedFailure extends RuntimeException {
   public static final String PATH_NOT_UTF8 = "PATH_NOT_UTF8";
   public static final String NO_SECRET = "SECRET_NOT_FOUND";
   public static final String ANSWERS_CORRUPTED = "ANSWERS_CORRUPTED";
+  public static final String FENCED = "FENCED";
+  public static final String LEASE_HELD = "LEASE_HELD";
+  public static final String LEASE_LOST = "LEASE_LOST";
   public static final String ANSWER_TOO_LARGE = "STATE_ANSWER_TOO_LARGE";
 
   public final String code;

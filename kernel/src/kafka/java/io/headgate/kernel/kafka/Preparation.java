@@ -99,7 +99,8 @@ final class Preparation {
     try {
       Reply.of(admin.createTopics(List.of(MarkTopic.wanted())).all());
     } catch (TopicExistsException e) {
-      // Another job has just made it.
+      // Another job has just made it, or not every broker had heard of it.
+      onceKnown(this::checkMarkTopic);
     }
   }
 
@@ -160,13 +161,17 @@ final class Preparation {
   }
 
   private void claim(Lineage which) {
+    onceKnown(() -> Marks.claim(admin, which, spec.exactlyOnce() ? spec.query().run() : Marks.NOBODY));
+  }
+
+  /** Does what needs the topic of marks, which may be so new that not every broker has heard of it. */
+  private static void onceKnown(Runnable action) {
     long since = System.nanoTime();
     for (;;) {
       try {
-        Marks.claim(admin, which, spec.exactlyOnce() ? spec.query().run() : Marks.NOBODY);
+        action.run();
         return;
       } catch (UnknownTopicOrPartitionException e) {
-        // The topic of marks is new, and not every broker has heard of it.
         if (System.nanoTime() - since > PATIENCE_NANOS) throw e;
         pause();
       }

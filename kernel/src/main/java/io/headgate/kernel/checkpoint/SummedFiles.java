@@ -4,6 +4,7 @@ import io.headgate.kernel.CodedFailure;
 import io.headgate.kernel.testing.CrashPoint;
 import java.io.FileNotFoundException;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.regex.Pattern;
 import java.util.zip.CRC32C;
@@ -27,7 +28,8 @@ import org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedChe
  * <p>Spark's own {@code ChecksumCheckpointFileManager} serves state stores only, and publishes a file and its checksum at the
  * same time: a crash between the two leaves a log without a checksum, or a checksum that the next attempt cannot replace.
  * Here the checksum comes first, and may replace one that a crash left. So a file that is there always has its checksum, and
- * one without was damaged, or written by release 0.7. Nothing but Hadoop's file systems is used.
+ * one without was damaged, or written by release 0.7. Nothing but Hadoop's file systems is used. On an object store, the store
+ * creates both if they are absent ({@link StoreFiles}).
  *
  * <p>Named by {@code spark.sql.streaming.checkpointFileManagerClass}; the interface is internal to Spark, seen in 4.3.0.
  */
@@ -40,14 +42,17 @@ public final class SummedFiles implements CheckpointFileManager {
 
   /** Called by Spark, by reflection. */
   public SummedFiles(Path path, Configuration conf) throws IOException {
-    CheckpointFileManager found;
+    CheckpointFileManager store = StoreFiles.find(path, conf);
+    files = store == null ? ofFolder(path, conf) : store;
+  }
+
+  private static CheckpointFileManager ofFolder(Path path, Configuration conf) throws IOException {
     try {
-      found = ofContext(path, conf);
+      return ofContext(path, conf);
     } catch (UnsupportedFileSystemException e) {
       // As Spark itself does where nobody names a class.
-      found = new FileSystemBasedCheckpointFileManager(path, conf);
+      return new FileSystemBasedCheckpointFileManager(path, conf);
     }
-    files = found;
   }
 
   /** Says what Scala does not: which exceptions come. */
@@ -77,11 +82,20 @@ public final class SummedFiles implements CheckpointFileManager {
   }
 
   @Override public CancellableFSDataOutputStream createAtomic(Path path, boolean overwrite) {
+    checkLease(path);
     if (!isSummed(path)) return files.createAtomic(path, overwrite);
     // A file that is replaced would lie beside the checksum of another content after a crash: it goes without.
     if (overwrite) files.delete(sums(path));
     CancellableFSDataOutputStream out = files.createAtomic(path, overwrite);
     return overwrite ? out : new Summed(path, out);
+  }
+
+  private static void checkLease(Path path) {
+    try {
+      Lease.check(path);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   @Override public FSDataInputStream open(Path path) {
@@ -93,14 +107,13 @@ public final class SummedFiles implements CheckpointFileManager {
   private void verify(Path path) {
     String wanted;
     try {
-      if (!files.exists(sums(path))) return;
       wanted = new String(read(sums(path)), StandardCharsets.UTF_8);
       var value = VALUE.matcher(wanted);
       byte[] content = read(path);
       if (value.find() && value.group(1).equals(Integer.toString(sum(content)))
           && value.group(2).equals(Integer.toString(content.length))) return;
     } catch (FileNotFoundException e) {
-      // Purged while it was looked at: whoever opens it is told.
+      // It has no checksum, or was purged during this look: an attempt to open it fails.
       return;
     } catch (IOException e) {
       throw new CodedFailure(CodedFailure.CHECKPOINT_DAMAGED, path + " or its checksum cannot be read: " + e.getMessage(), e);
@@ -120,11 +133,37 @@ public final class SummedFiles implements CheckpointFileManager {
     return (int) crc.getValue();
   }
 
-  private void writeSums(Path path, int value, long size) throws IOException {
+  /** Publishes the checksum of a file that is about to be published; refuses if another driver has published the file. */
+  private void prepareSums(Path path, int value, long size) throws IOException {
+    if (!(files instanceof StoreFiles)) {
+      // The checksum of a file that another driver has published is not ours to replace.
+      if (exists(path)) throw new FileAlreadyExistsException(path + " already exists");
+      writeSums(path, value, size, true);
+      return;
+    }
+    try {
+      // A driver that was held up right here must not replace the checksum of its successor.
+      writeSums(path, value, size, false);
+    } catch (FileAlreadyExistsException e) {
+      if (exists(path)) throw fenced(path, e);
+      // Left by a driver that died before it published the file.
+      writeSums(path, value, size, true);
+    }
+  }
+
+  /** On a disk, the driver's lock keeps other drivers away. */
+  private static FileAlreadyExistsException fenced(Path path, IOException cause) {
+    var fenced = new FileAlreadyExistsException(
+        CodedFailure.FENCED + ": cannot write " + path + ": another driver of this run has written it");
+    fenced.initCause(cause);
+    return fenced;
+  }
+
+  private void writeSums(Path path, int value, long size, boolean overwrite) throws IOException {
     // All fields of Spark's own form, so that it could read them.
     String text = "{\"algorithm\":\"CRC32C\",\"value\":" + value + ",\"mainFileSize\":" + size + ",\"timestampMs\":"
         + System.currentTimeMillis() + ",\"creator\":{\"executorId\":\"driver\",\"taskInfo\":\"\"}}";
-    CancellableFSDataOutputStream out = files.createAtomic(sums(path), true);
+    CancellableFSDataOutputStream out = files.createAtomic(sums(path), overwrite);
     try {
       out.write(text.getBytes(StandardCharsets.UTF_8));
       out.close();
@@ -143,10 +182,13 @@ public final class SummedFiles implements CheckpointFileManager {
   }
 
   @Override public boolean exists(Path path) {
+    // Before Spark writes a log, it asks for it: a driver that lost its lease is told that, and not only of its successor's log.
+    if (isSummed(path)) checkLease(path);
     return files.exists(path);
   }
 
   @Override public void delete(Path path) {
+    checkLease(path);
     // First, so that no checksum stays behind: Spark deletes a file again that it still finds.
     if (isSummed(path)) files.delete(sums(path));
     files.delete(path);
@@ -180,17 +222,16 @@ public final class SummedFiles implements CheckpointFileManager {
       if (closed) return;
       closed = true;
       flush();
-      // The checksum of a file that another driver has published is not ours to replace.
-      if (exists(path)) throw new FileAlreadyExistsException(path + " already exists");
-      writeSums(path, (int) ((CheckedOutputStream) underlyingStream()).getChecksum().getValue(), getPos());
+      Lease.check(path);
+      prepareSums(path, (int) ((CheckedOutputStream) underlyingStream()).getChecksum().getValue(), getPos());
       CrashPoint.at("checksum-written");
       try {
         super.close();
       } catch (FileAlreadyExistsException e) {
         // Another driver was faster by an instant: the checksum has to be that of its file.
         byte[] content = read(path);
-        writeSums(path, sum(content), content.length);
-        throw e;
+        writeSums(path, sum(content), content.length, true);
+        throw files instanceof StoreFiles ? fenced(path, e) : e;
       }
     }
 

@@ -1,16 +1,12 @@
 package io.headgate.kernel.functions;
 
 import io.headgate.kernel.CodedFailure;
-import io.headgate.kernel.files.Publishing;
 import java.io.IOException;
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.UUID;
 import java.util.zip.CRC32C;
 
 /**
@@ -31,16 +27,14 @@ final class AnswerFile {
   private AnswerFile() {}
 
   /** Writes a file; returns false, and leaves the one that is there, if there is one of this name. */
-  static boolean write(Path file, List<Answer> answers) throws IOException {
-    Files.createDirectories(file.getParent());
-    Path making = file.resolveSibling("." + UUID.randomUUID() + ".tmp");
-    Files.write(making, bytes(answers));
-    return Publishing.publish(making, file);
+  static boolean write(AnswerFolder folder, String file, List<Answer> answers) throws IOException {
+    return folder.create(file, bytes(answers));
   }
 
   /** Returns the answers of a file, in the order in which they were written. */
-  static List<Answer> read(Path file) throws IOException {
-    ByteBuffer from = ByteBuffer.wrap(Files.readAllBytes(file));
+  static List<Answer> read(AnswerFolder folder, String name) throws IOException {
+    ByteBuffer from = ByteBuffer.wrap(folder.read(name));
+    String file = folder.nameOf(name);
     try {
       return read(from, file);
     } catch (BufferUnderflowException | IllegalArgumentException | NegativeArraySizeException e) {
@@ -65,7 +59,7 @@ final class AnswerFile {
     return out.putInt(sum(out.array(), out.position())).array();
   }
 
-  private static List<Answer> read(ByteBuffer from, Path file) {
+  private static List<Answer> read(ByteBuffer from, String file) {
     int end = from.limit() - Integer.BYTES;
     if (end < HEADER || from.getLong(0) != MAGIC) throw corrupted(file, "it does not begin like a file of answers");
     if (from.getInt(Long.BYTES) != FORMAT) throw corrupted(file, "its format is " + from.getInt(Long.BYTES) + ", not " + FORMAT);
@@ -89,7 +83,7 @@ final class AnswerFile {
     return (int) sum.getValue();
   }
 
-  private static CodedFailure corrupted(Path file, String why) {
+  private static CodedFailure corrupted(String file, String why) {
     return new CodedFailure(CodedFailure.ANSWERS_CORRUPTED, "cannot repeat a batch: its recorded answers in " + file
         + " cannot be used: " + why);
   }

@@ -2,7 +2,6 @@ package io.headgate.kernel.functions;
 
 import io.headgate.kernel.rows.SegmentedRow;
 import java.io.IOException;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -39,7 +38,7 @@ final class AsyncTurn {
     row = new SegmentedRow(function.input());
     result = new SegmentedRow(function.result());
     failed = new SegmentedRow(function.call().failed());
-    recorded = new RecordedAnswers(Path.of(function.call().folder()), function.uid(), epoch);
+    recorded = new RecordedAnswers(AnswerFolder.of(function.call().folder()), function.uid(), epoch);
   }
 
   /** Returns the answers for rows, in the order in which rows leave. */

@@ -28,8 +28,7 @@ final class FunctionCalls implements Iterator<Tuple2<Integer, byte[]>> {
   private final int mostRows;
   private final Turn[] turns;
   private final ArrayDeque<Tuple2<Integer, byte[]>> ready = new ArrayDeque<>();
-  /** What has become of each row of the present round. */
-  private final List<List<Tuple2<Integer, byte[]>>> slots = new ArrayList<>();
+  private final Slots slots = new Slots();
   private final Header header = new Header();
   private Worker worker;
   private boolean ended;
@@ -98,12 +97,11 @@ final class FunctionCalls implements Iterator<Tuple2<Integer, byte[]>> {
     Tuple2<Integer, byte[]> row = first;
     int place = function;
     while (true) {
-      var slot = new ArrayList<Tuple2<Integer, byte[]>>(1);
-      slots.add(slot);
+      int slot = slots.add();
       if (place < 0) {
-        slot.add(row);
+        slots.put(slot, row);
       } else {
-        push(place, row._2(), slots.size() - 1);
+        push(place, row._2(), slot);
         addressed++;
         size += row._2().length;
       }
@@ -112,8 +110,7 @@ final class FunctionCalls implements Iterator<Tuple2<Integer, byte[]>> {
       place = stage.find(row._2());
     }
     for (int i = 0; i < turns.length; i++) if (turns[i] != null) call(turns[i], i);
-    for (var slot : slots) ready.addAll(slot);
-    slots.clear();
+    slots.moveTo(ready);
   }
 
   private void push(int function, byte[] envelope, int slot) {
@@ -197,9 +194,10 @@ final class FunctionCalls implements Iterator<Tuple2<Integer, byte[]>> {
   private void reject(Turn turn, int i, String text) {
     turn.row.read(turn.envelopes.get(i));
     header.read(turn.envelopes.get(i));
+    int slot = turn.places.get(i);
     turn.function.failing().reject(
         new BadRecord(BadRecord.Reason.FUNCTION_FAILED, text), null, turn.row, header, Placement.spread(present, header),
-        slots.get(turn.places.get(i))::add);
+        row -> slots.put(slot, row));
   }
 
   private void pass(Turn turn, int function, int i) {
@@ -225,7 +223,7 @@ final class FunctionCalls implements Iterator<Tuple2<Integer, byte[]>> {
     route.send(row, header, Placement.spread(present, header), sent -> {
       int next = stage.find(sent._2());
       if (next > function) push(next, sent._2(), slot);
-      else slots.get(slot).add(sent);
+      else slots.put(slot, sent);
     });
   }
 

@@ -4,7 +4,6 @@ import io.headgate.kernel.plan.Placement;
 import io.headgate.kernel.rows.Envelope;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.file.Path;
 import java.util.Iterator;
 import java.util.List;
 import org.apache.spark.TaskContext;
@@ -75,7 +74,7 @@ public final class FunctionStage implements MapPartitionsFunction<Tuple2<Integer
   private void prune(Epoch epoch) {
     try {
       for (FunctionSpec function : functions)
-        if (function.call() != null) RecordedAnswers.prune(Path.of(function.call().folder()), function.uid(), epoch.number());
+        if (function.call() != null) RecordedAnswers.prune(AnswerFolder.of(function.call().folder()), function.uid(), epoch.number());
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }

@@ -3,12 +3,7 @@ package io.headgate.kernel.functions;
 import io.headgate.kernel.testing.CrashPoint;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
-import java.nio.file.NotDirectoryException;
-import java.nio.file.Path;
 import java.util.ArrayDeque;
-import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.Deque;
 import java.util.HashMap;
@@ -16,7 +11,6 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.stream.Stream;
 
 /**
  * The answers of one function's calls for one task of a batch: those that an earlier attempt recorded, and new ones.
@@ -27,13 +21,15 @@ import java.util.stream.Stream;
 final class RecordedAnswers {
   private static final String SUFFIX = ".answers";
 
-  private final Path folder;
+  private final AnswerFolder calls;
+  /** The batch's folder among all answers, with a slash behind it. */
+  private final String folder;
   private final String prefix;
   /** Those of this task, and those of a stage with other tasks once a row was not among them; the oldest of a row first. */
   private final Map<Answer.Identity, Deque<Found>> own = new HashMap<>();
   private Map<Answer.Identity, Deque<Found>> others;
   private int round;
-  private int read;
+  private int added;
 
   /**
    * An answer and its place among all that were recorded.
@@ -42,28 +38,22 @@ final class RecordedAnswers {
    */
   record Found(Answer answer, long order) {}
 
-  /** @param calls the folder of all functions' answers */
-  RecordedAnswers(Path calls, String uid, Epoch epoch) throws IOException {
-    folder = folder(calls, uid).resolve(Long.toString(epoch.number()));
+  /** @param calls the place of all functions' answers */
+  RecordedAnswers(AnswerFolder calls, String uid, Epoch epoch) throws IOException {
+    this.calls = calls;
+    folder = uid + "/" + epoch.number() + "/";
     prefix = String.format(Locale.ROOT, "%05d-%05d-", epoch.partition(), epoch.partitions());
-    for (Path file : files()) {
+    for (String file : files()) {
       if (!isOwn(file)) continue;
-      add(AnswerFile.read(file), own);
+      add(read(file), own);
       round++;
     }
   }
 
-  private static Path folder(Path calls, String uid) {
-    return calls.resolve(uid);
-  }
-
   /** Removes the answers of batches before this one: they have committed, and are never repeated. */
-  static void prune(Path calls, String uid, long batch) throws IOException {
-    for (Path old : listed(folder(calls, uid))) {
-      if (!old.getFileName().toString().matches("\\d+") || Long.parseLong(old.getFileName().toString()) >= batch) continue;
-      for (Path file : listed(old)) Files.deleteIfExists(file);
-      Files.deleteIfExists(old);
-    }
+  static void prune(AnswerFolder calls, String uid, long batch) throws IOException {
+    for (String old : calls.list(uid))
+      if (old.matches("\\d+") && Long.parseLong(old) < batch) calls.remove(uid + "/" + old);
   }
 
   /** Returns the recorded answer of a row, each only once; null if there is none. */
@@ -72,7 +62,7 @@ final class RecordedAnswers {
     if (found != null) return found;
     if (others == null) {
       others = new HashMap<>();
-      for (Path file : files()) if (isOfOtherTasks(file)) add(AnswerFile.read(file), others);
+      for (String file : files()) if (isOfOtherTasks(file)) add(read(file), others);
     }
     return poll(others, of);
   }
@@ -85,14 +75,14 @@ final class RecordedAnswers {
    * @param answers in the order in which the calls ended
    */
   void record(List<Answer> answers) throws IOException {
-    Path file = folder.resolve(String.format(Locale.ROOT, "%s%06d-%s%s", prefix, round++, digest(answers), SUFFIX));
-    boolean mine = AnswerFile.write(file, answers);
-    add(mine ? answers : AnswerFile.read(file), own);
+    String file = String.format(Locale.ROOT, "%s%06d-%s%s", prefix, round++, digest(answers), SUFFIX);
+    boolean mine = AnswerFile.write(calls, folder + file, answers);
+    add(mine ? answers : read(file), own);
     CrashPoint.at("answers-recorded");
   }
 
   private void add(List<Answer> answers, Map<Answer.Identity, Deque<Found>> into) {
-    long first = (long) read++ << Integer.SIZE;
+    long first = (long) added++ << Integer.SIZE;
     for (Answer answer : answers) into.computeIfAbsent(answer.of(), of -> new ArrayDeque<>()).add(new Found(answer, first++));
   }
 
@@ -101,26 +91,21 @@ final class RecordedAnswers {
     return left == null ? null : left.poll();
   }
 
-  private boolean isOwn(Path file) {
-    return file.getFileName().toString().startsWith(prefix);
+  private boolean isOwn(String file) {
+    return file.startsWith(prefix);
   }
 
   /** Returns whether a file was written when the stage had another number of tasks; with the same, each has the same rows. */
-  private boolean isOfOtherTasks(Path file) {
-    return !file.getFileName().toString().substring(6).startsWith(prefix.substring(6));
+  private boolean isOfOtherTasks(String file) {
+    return !file.substring(6).startsWith(prefix.substring(6));
   }
 
-  private List<Path> files() throws IOException {
-    return listed(folder).stream().filter(file -> file.getFileName().toString().endsWith(SUFFIX)).toList();
+  private List<String> files() throws IOException {
+    return calls.list(folder).stream().filter(file -> file.endsWith(SUFFIX)).toList();
   }
 
-  /** Returns what is in a folder by name; nothing if there is no such folder. */
-  private static List<Path> listed(Path folder) throws IOException {
-    try (Stream<Path> files = Files.list(folder)) {
-      return new ArrayList<>(files.sorted(Comparator.comparing(file -> file.getFileName().toString())).toList());
-    } catch (NoSuchFileException | NotDirectoryException e) {
-      return List.of();
-    }
+  private List<Answer> read(String file) throws IOException {
+    return AnswerFile.read(calls, folder + file);
   }
 
   /** Returns the same for the same rows, in whatever order their calls ended. */

@@ -32,7 +32,6 @@ import org.apache.spark.sql.execution.streaming.state.LineageItem;
 import org.apache.spark.sql.execution.streaming.state.PrefixKeyScanStateEncoderSpec;
 import org.apache.spark.sql.execution.streaming.state.RecordType;
 import org.apache.spark.sql.execution.streaming.state.RocksDBCheckpointMetadata;
-import org.apache.spark.sql.execution.streaming.state.RocksDBImmutableFile;
 import org.apache.spark.sql.execution.streaming.state.RocksDBKeyStateEncoder;
 import org.apache.spark.sql.execution.streaming.state.RocksDBSstFile;
 import org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider;
@@ -52,8 +51,9 @@ import scala.jdk.javaapi.CollectionConverters;
  *
  * <p>Loading a version of a store, as Spark does, copies its files and replays every change since its newest snapshot. One key
  * needs neither: the newest change of it is looked for in the changelogs, newest first, and below them the snapshot is opened
- * where it lies. State files never change and are named by ids of their own, so that what was found in one is remembered as
- * long as this object is used. For one thread; nothing is written but into the scratch folder.
+ * where it lies, or from a copy if that is an object store. State files never change and are named by ids of their own, so that
+ * what was found in one is remembered as long as this object is used. For one thread; nothing is written but into the scratch
+ * folder.
  */
 public final class KeyLookup {
   private static final String CODEC = "lz4";
@@ -122,7 +122,7 @@ public final class KeyLookup {
   /**
    * Returns what the key held at a version of state; null for nothing.
    *
-   * @param operator the folder of the operator's state
+   * @param operator the place of the operator's state: a path, or an address with a scheme
    * @param ids the unique ids of that version, by partition
    */
   public byte[] find(String operator, long version, List<String> ids) throws IOException, RocksDBException {
@@ -148,7 +148,7 @@ public final class KeyLookup {
       String operator, long version, List<String> ids, List<ByteBuffer> wanted) throws IOException, RocksDBException {
     var found = new HashMap<ByteBuffer, Optional<byte[]>>();
     int partition = Bucket.partition(bucket, ids.size());
-    Path store = Path.of(operator, Integer.toString(partition));
+    StateFolder store = new StateFolder(operator + "/" + partition, hadoop);
     Map<Long, String> lineage = new HashMap<>();
     lineage.put(version, ids.get(partition));
     for (long at = version; at > 0; at--) {
@@ -160,7 +160,7 @@ public final class KeyLookup {
       String name = at + "_" + lineage.get(at);
       List<ByteBuffer> left = wanted.stream().filter(each -> !found.containsKey(each)).toList();
       if (left.isEmpty()) return found;
-      if (snapshots.containsKey(name) || Files.isRegularFile(store.resolve(name + ".zip"))) {
+      if (snapshots.containsKey(name) || store.has(name + ".zip")) {
         Map<ByteBuffer, Optional<byte[]>> known = snapshots.computeIfAbsent(name, n -> new HashMap<>());
         List<ByteBuffer> unknown = left.stream().filter(each -> !known.containsKey(each)).toList();
         if (!unknown.isEmpty()) known.putAll(snapshot(store, name, unknown));
@@ -174,13 +174,12 @@ public final class KeyLookup {
     return found;
   }
 
-  private Changes changes(Path store, long version, String id) throws IOException {
+  private Changes changes(StateFolder store, long version, String id) throws IOException {
     String name = version + "_" + id;
     Changes known = changes.get(name);
     if (known != null) return known;
-    Path file = store.resolve(name + ".changelog");
-    if (!Files.isRegularFile(file)) throw new NoSuchFileException(file.toString());
-    var path = new org.apache.hadoop.fs.Path(file.toUri());
+    org.apache.hadoop.fs.Path path = store.path(name + ".changelog");
+    if (!store.has(name + ".changelog")) throw new NoSuchFileException(path.toUri().getPath());
     StateStoreChangelogReader reader = new StateStoreChangelogReaderFactory(
         CheckpointFileManager.create(path, hadoop), path,
         CompressionCodec.createCodec(SparkEnv.get().conf(), CODEC)).constructChangelogReader();
@@ -222,14 +221,14 @@ public final class KeyLookup {
     return rows.decodeValue(value).getBinary(0);
   }
 
-  private Map<ByteBuffer, Optional<byte[]>> snapshot(Path store, String name, List<ByteBuffer> wanted)
+  private Map<ByteBuffer, Optional<byte[]>> snapshot(StateFolder store, String name, List<ByteBuffer> wanted)
       throws IOException, RocksDBException {
     var found = new HashMap<ByteBuffer, Optional<byte[]>>();
     Path folder = Files.createTempDirectory(Files.createDirectories(scratch), "snapshot-");
     try {
-      unzip(store.resolve(name + ".zip"), folder);
+      unzip(store, name + ".zip", folder);
       var metadata = RocksDBCheckpointMetadata.readFromFile(new File(folder.toFile(), "metadata"));
-      for (RocksDBSstFile each : CollectionConverters.asJava(metadata.sstFiles())) link(each, store, folder);
+      for (RocksDBSstFile each : CollectionConverters.asJava(metadata.sstFiles())) store.bring("SSTs/" + each.dfsFileName(), folder.resolve(each.localFileName()));
       Object family = CollectionConverters.asJava(metadata.columnFamilyMapping().get()).get(variable);
       for (ByteBuffer each : wanted) found.put(each, Optional.empty());
       if (family == null) return found;
@@ -245,17 +244,11 @@ public final class KeyLookup {
     }
   }
 
-  private static void link(RocksDBImmutableFile file, Path store, Path folder) throws IOException {
-    Path target = store.resolve("SSTs").resolve(file.dfsFileName()).toAbsolutePath();
-    if (!Files.isRegularFile(target)) throw new NoSuchFileException(target.toString());
-    Files.createSymbolicLink(folder.resolve(file.localFileName()), target);
-  }
-
-  private static void unzip(Path file, Path into) throws IOException {
-    try (InputStream in = Files.newInputStream(file); var zip = new ZipInputStream(in)) {
+  private static void unzip(StateFolder store, String file, Path into) throws IOException {
+    try (InputStream in = store.open(file); var zip = new ZipInputStream(in)) {
       for (ZipEntry entry = zip.getNextEntry(); entry != null; entry = zip.getNextEntry()) {
         Path target = into.resolve(entry.getName()).normalize();
-        if (!target.startsWith(into)) throw new IOException(entry.getName() + " does not lie in " + file);
+        if (!target.startsWith(into)) throw new IOException(entry.getName() + " does not lie in " + store + "/" + file);
         if (entry.isDirectory()) continue;
         Files.createDirectories(target.getParent());
         Files.copy(zip, target);

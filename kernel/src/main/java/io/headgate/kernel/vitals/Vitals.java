@@ -12,11 +12,13 @@ import java.lang.management.MemoryUsage;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Set;
 import org.apache.spark.sql.execution.streaming.state.RocksDBMemoryManager;
 
 /** What this process uses of its memory and of its time, as JSON: read from counters that the JVM keeps anyway. */
 public final class Vitals {
   private static final ObjectMapper JSON = new ObjectMapper();
+  private static final Set<String> BUFFERS = Set.of("direct", "mapped");
 
   private Vitals() {}
 
@@ -26,6 +28,11 @@ public final class Vitals {
    * {@code resident} bytes; and the {@code resident} bytes of each process that calls Python functions.
    */
   public static String read() {
+    return measure().toString();
+  }
+
+  /** Returns the same as a tree. */
+  static ObjectNode measure() {
     ObjectNode told = JSON.createObjectNode();
     ObjectNode pools = told.putObject("pools");
     MemoryUsage heap = ManagementFactory.getMemoryMXBean().getHeapMemoryUsage();
@@ -44,7 +51,9 @@ public final class Vitals {
     }
     pool(pools, "compiled-code", compiled, -1);
     for (BufferPoolMXBean each : ManagementFactory.getPlatformMXBeans(BufferPoolMXBean.class))
-      if (each.getName().equals("direct")) pool(pools, "direct", each.getMemoryUsed(), -1);
+      // A third one is of files that are mapped without being synced, which nothing here does.
+      if (BUFFERS.contains(each.getName())) pool(pools, each.getName(), each.getMemoryUsed(), -1);
+    SparkMemory.putPools((name, used, max) -> pool(pools, name, used, max));
     pool(pools, "state", RocksDBMemoryManager.getMemBytesUsed(), -1);
     told.put("threads", ManagementFactory.getThreadMXBean().getThreadCount());
     putTimes(told);
@@ -52,7 +61,7 @@ public final class Vitals {
     told.put("resident", resident(own.pid()));
     var workers = told.putArray("workers");
     own.children().forEach(child -> workers.add(resident(child.pid())));
-    return told.toString();
+    return told;
   }
 
   private static ObjectNode pool(ObjectNode pools, String name, long used, long max) {

@@ -1,0 +1,135 @@
+"""The file system of S3: missing files are errors as on a disk, others say so (s3fs 2026.9)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import fsspec
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    NoCredentialsError,
+    PartialCredentialsError,
+)
+from fsspec.asyn import _run_coros_in_chunks, sync
+from s3fs import S3FileSystem
+from s3fs.core import MANAGED_COPY_THRESHOLD
+
+from headgate.errors import Domain, StoreError
+
+_REFUSALS = (NoCredentialsError, PartialCredentialsError, PermissionError)
+# A condition of a write does not hold, or the same file is being written.
+_CONDITION = {"PreconditionFailed", "ConditionalRequestConflict", "412", "409"}
+
+
+class S3Files(S3FileSystem):  # type: ignore[misc] # s3fs has no types
+    """Raises StoreError if the store cannot be reached, or refuses."""
+
+    # Beside s3fs's own, which the user's code may use.
+    protocol = ("s3a",)
+
+    async def _call_s3(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return await super()._call_s3(*args, **kwargs)
+        except FileNotFoundError as error:
+            if _code_of(error) != "NoSuchBucket":
+                raise
+            bucket = kwargs.get("Bucket", "")
+            raise StoreError(
+                "STORE_REFUSED",
+                f"cannot use S3: there is no bucket {bucket!r}",
+                hint=f"aws s3 mb s3://{bucket}",
+                domain=Domain.EXTERNAL,
+            ) from error
+        except FileExistsError:
+            raise
+        except _REFUSALS as error:
+            raise StoreError(
+                "STORE_REFUSED",
+                f"cannot use S3: {error}",
+                hint="check AWS_PROFILE or AWS_ACCESS_KEY_ID, and the permissions on the bucket",
+                domain=Domain.EXTERNAL,
+            ) from error
+        except (BotoCoreError, OSError) as error:
+            if _code_of(error) in _CONDITION:
+                raise FileExistsError(str(error)) from error
+            raise StoreError(
+                "STORE_UNAVAILABLE",
+                f"cannot use S3: {error}",
+                hint="check the network, AWS_REGION and AWS_ENDPOINT_URL_S3",
+                domain=Domain.EXTERNAL,
+                retryable=True,
+            ) from error
+
+    def put_if(self, path: str, content: bytes, mark: str | None) -> str | None:
+        """Write a small file under a condition; return its mark, or None if that does not hold.
+
+        Args:
+            mark: Of the file that is replaced; None to write it only if there is none.
+        """
+        bucket, key, _ = self.split_path(path)
+        condition = {"IfNoneMatch": "*"} if mark is None else {"IfMatch": mark}
+        try:
+            answer = sync(
+                self.loop,
+                self._call_s3,
+                "put_object",
+                Bucket=bucket,
+                Key=key,
+                Body=content,
+                **condition,
+            )
+        except (FileExistsError, FileNotFoundError):
+            return None
+        return str(answer["ETag"])
+
+    def get_marked(self, path: str) -> tuple[bytes, str]:
+        """Return the content of a small file, and its mark, which differs once it has changed."""
+        return sync(self.loop, self._get_marked, path)  # type: ignore[no-any-return]
+
+    async def _get_marked(self, path: str) -> tuple[bytes, str]:
+        bucket, key, _ = self.split_path(path)
+        answer = await self._call_s3("get_object", Bucket=bucket, Key=key)
+        async with answer["Body"] as body:
+            return await body.read(), str(answer["ETag"])
+
+    def list_all(self, folder: str, prefix: str = "") -> list[dict[str, Any]]:
+        """Return the objects below a folder, sorted by name; none if it does not exist.
+
+        s3fs's own `find` asks two more questions about a folder without objects.
+
+        Args:
+            folder: Its path, without a slash at the end.
+            prefix: Of the names below it.
+        """
+        listed = sync(self.loop, self._lsdir, folder, delimiter="", prefix=prefix)
+        return [info for info in listed if info["type"] == "file"]
+
+    def copy_all(self, files: Sequence[tuple[str, str, int]]) -> None:
+        """Copy files within the store, several at a time.
+
+        One request a file: s3fs's own copy asks for the size of each before.
+
+        Args:
+            files: The path of each, the path of its copy, and its size.
+        """
+        copies = [self._copy_sized(*file) for file in files]
+        sync(self.loop, _run_coros_in_chunks, copies, batch_size=self.batch_size, nofiles=True)
+
+    async def _copy_sized(self, source: str, target: str, size: int) -> None:
+        if size <= MANAGED_COPY_THRESHOLD:
+            await self._copy_basic(source, target)
+        else:
+            await self._copy_managed(source, target, size)
+
+
+def _code_of(error: BaseException) -> str:
+    """Return S3's code of an error; empty if S3 did not answer."""
+    cause = error.__cause__
+    return str(cause.response["Error"].get("Code")) if isinstance(cause, ClientError) else ""
+
+
+def register() -> None:
+    """Make addresses that begin with `s3a:` use this file system in this process."""
+    fsspec.register_implementation("s3a", S3Files, clobber=True)
